@@ -1,4 +1,4 @@
-"""The errors of ozx, classified by what the user has to change.
+"""The error classes of ozx, by cause: the file, the call, the environment, or a missing feature.
 
 The file (`FormatError`), the tool (`UnsupportedError`), the call (`UsageError`) or the environment (`ResourceError`).
 Each message says what was expected, what was found and where; the `hint` says what to do.
@@ -39,7 +39,7 @@ _LONGEST_MESSAGE = 1500
 
 
 def shortened(text: str, most: int = LONGEST_TEXT) -> str:
-    """Return `text`, without its middle if it has more than `most` characters.
+    """Return `text`, shortened in the middle to at most `most` characters.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def shortened(text: str, most: int = LONGEST_TEXT) -> str:
 
 
 class OzxError(Exception):
-    """Base class of all errors that ozx raises on purpose.
+    """Base class of all errors that ozx raises intentionally.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class OzxError(Exception):
         return (_rebuild, (type(self), self.message, state))
 
     def at(self, path: str) -> OzxError:
-        """Return the same error; set its path to the file concerned, unless it has a path.
+        """Return this error, with `path` as the path of the file concerned if the error has no path yet.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class OzxError(Exception):
 
 
 class FormatError(OzxError, ValueError):
-    """The file is wrong: it breaks the rule named by `rule`.
+    """Error for an invalid file; `rule` names the rule that the file breaks.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class FormatError(OzxError, ValueError):
 
 
 class UnsupportedError(OzxError, NotImplementedError):
-    """The file may be right, but uses something that ozx does not handle.
+    """Error for a file that may be valid but uses a feature that ozx does not support.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class UnsupportedError(OzxError, NotImplementedError):
 
 
 class UsageError(OzxError, ValueError):
-    """The call is wrong: arguments that do not fit together, or an output that exists already.
+    """Error for an invalid call: conflicting arguments, or an output that already exists.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class UsageError(OzxError, ValueError):
 
 
 class ResourceError(OzxError, OSError):
-    """The environment is wrong: disk, permissions, network, or an extra that is not installed.
+    """Error of the environment: disk, permissions, network, or a missing optional package.
 
     A system error keeps its `errno`, `strerror` and `filename`, and its kind: for a missing file the error is also a
     `FileNotFoundError`, for an unreadable one a `PermissionError`. Only `ozx.open` and `ozx.OzxStore` raise a
@@ -219,7 +219,7 @@ _KINDS = (_MissingFileError, _ForbiddenError, _ExistingFileError, _DirectoryErro
 
 
 def resource_error(error: OSError, *, message: str | None = None, hint: str | None = None) -> ResourceError:
-    """Return a system error as a `ResourceError` of the same kind.
+    """Return a `ResourceError` for a system error, with the same meaning.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
 
 
 def name_error(error: OSError, path: str) -> None:
-    """Give a system error the name of its file, if it has none: calls with a descriptor know no names.
+    """Set the file name in a system error that has none, as in errors of calls with a descriptor.
 
     Examples
     --------
@@ -273,7 +273,7 @@ _CODES_OF_THE_SYSTEM = {
 
 
 def error_code(error: OzxError) -> str:
-    """Return the stable word for the kind of an error, by which programs tell errors apart.
+    """Return a stable identifier for the kind of an error, for programs.
 
     Returns
     -------
@@ -294,7 +294,7 @@ def error_code(error: OzxError) -> str:
 
 @contextmanager
 def resource_errors() -> Iterator[None]:
-    """Turn system errors into `ResourceError`; also usable as a decorator.
+    """Convert system errors in a block or decorated function to `ResourceError`.
 
     Raises
     ------
@@ -318,7 +318,7 @@ def resource_errors() -> Iterator[None]:
 
 
 def raise_error(error: BaseException) -> NoReturn:
-    """Raise `error`: for `os.walk`, which otherwise skips folders that it cannot list.
+    """Raise `error`; for use with `os.walk`, which otherwise skips folders that it cannot list.
 
     Raises
     ------
@@ -350,7 +350,7 @@ class OzxWarning(UserWarning):
 
 
 class NotOmeZarrWarning(OzxWarning):
-    """The written file is zipped Zarr, but no OME-Zarr: readers of images will not recognise it.
+    """Warning that the written file is zipped Zarr, but not OME-Zarr, so that image readers will not open it.
 
     Examples
     --------
@@ -365,8 +365,8 @@ class NotOmeZarrWarning(OzxWarning):
 
 
 class RewrittenWarning(OzxWarning):
-    """The metadata outgrew their reserved space, so that the file was written a second time."""
+    """Warning that a file was written twice, because the metadata became larger than the reserved space."""
 
 
 class PartialFileWarning(OzxWarning):
-    """An earlier writer of the same file did not finish; its data is kept under another name."""
+    """Warning that an earlier process did not finish this file; its data is kept under another name."""

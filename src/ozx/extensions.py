@@ -1,4 +1,4 @@
-"""Handlers by which other packages teach ozx about extensions of Zarr (Zarr core 3.1, ZEP 9, ZEP 10).
+"""Handlers with which other packages add support for Zarr extensions to ozx (Zarr core 3.1, ZEP 9, ZEP 10).
 
 Packing carries every extension unchanged. To open an array or lay its chunks out again, a program has to understand its
 metadata; a handler does. It is registered for an extension point and a name, by `register` or by an entry point of the
@@ -52,7 +52,7 @@ _Handler = TypeVar("_Handler")
 
 @dataclass(frozen=True, slots=True)
 class ExtensionNode:
-    """The node of an extension, as handlers receive it.
+    """The metadata of a node with an extension, passed to handlers.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class ExtensionNode:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault that a handler finds in a configuration.
+    """A fault that a handler finds in the configuration of an extension.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Fault:
 
 
 def register(point: str, name: str) -> Callable[[_Handler], _Handler]:
-    """Return a decorator that registers a class without parameters, or an instance, as the handler of an extension.
+    """Return a decorator that registers a class or an instance as the handler of an extension.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def register(point: str, name: str) -> Callable[[_Handler], _Handler]:
 
 
 def unregister(point: str, name: str) -> None:
-    """Remove the handler that `register` added for an extension; a handler from an entry point is used again.
+    """Remove the handler that `register` added for an extension.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def unregister(point: str, name: str) -> None:
 
 
 def find_handler(point: str, name: str) -> Any:
-    """Return the handler of an extension, or None.
+    """Return the handler of an extension, or None if there is no handler.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def find_handler(point: str, name: str) -> Any:
 
 
 def has_method(point: str, name: str, method: str) -> bool:
-    """Tell whether an extension has a handler with this method.
+    """Return whether the handler of an extension has this method.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _entry_points() -> dict[str, EntryPoint]:
 
 
 def iter_registered() -> Iterator[tuple[str, str]]:
-    """Yield the extension point and name of every handler, whether from `register` or from an entry point.
+    """Yield the extension point and name of every registered handler.
 
     Examples
     --------

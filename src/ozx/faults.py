@@ -1,4 +1,4 @@
-"""Faults of ozx itself: a short report of an unexpected exception.
+"""Reports of unexpected exceptions, which are faults of ozx itself.
 
 Exit code 70 (EX_SOFTWARE of BSD's sysexits.h) distinguishes them from all other errors.
 """
@@ -25,7 +25,7 @@ _HINT = (
 
 
 class FaultError(OzxError):
-    """A fault of ozx itself, in words for the user.
+    """Error for a fault of ozx itself, with a message for the user.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class FaultError(OzxError):
 
 
 def as_error(error: Exception) -> OzxError:
-    """Return the error to report for an exception: itself if ozx raises it on purpose, else a `FaultError`.
+    """Return the error to report for an exception: the exception if it is intentional, else a `FaultError`.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def as_error(error: Exception) -> OzxError:
 
 
 def show_traceback(error: BaseException) -> None:
-    """Write the traceback of `error` to stderr if the user asked for it by `DEBUG_VARIABLE`."""
+    """Write the traceback of `error` to stderr if the environment variable `DEBUG_VARIABLE` is set."""
     if os.environ.get(DEBUG_VARIABLE) and sys.stderr is not None:
         traceback.print_exception(error)
 
@@ -93,7 +93,7 @@ def _one_line(text: str) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Return the innermost line of ozx that the exception passed through."""
+    """Return the innermost source line of ozx in the traceback of an exception."""
     home = os.path.dirname(os.path.abspath(__file__))
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename.startswith(home + os.sep):

@@ -1,4 +1,4 @@
-"""Progress of long operations, reported to the caller."""
+"""Reports on the progress of long operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["NO_PROGRESS", "Progress", "StoppableProgress", "needs_total"]
 
 
 class Progress(Protocol):
-    """Receives the progress of one long operation; calls may come from any thread, a few a second per worker.
+    """Interface of a progress display; its methods may be called from any thread.
 
     An operation begins a phase by `start`, counts its bytes by `advance` and ends it by `stop`; after an error, `stop`
     may be missing.
@@ -30,7 +30,7 @@ class Progress(Protocol):
     """
 
     def start(self, description: str, total: int | None) -> None:
-        """Begin a phase.
+        """Begin a phase of the operation.
 
         Parameters
         ----------
@@ -41,7 +41,7 @@ class Progress(Protocol):
         """
 
     def advance(self, amount: int) -> None:
-        """Count more bytes as done.
+        """Add to the number of bytes processed.
 
         Parameters
         ----------
@@ -50,11 +50,11 @@ class Progress(Protocol):
         """
 
     def stop(self) -> None:
-        """End the phase that `start` began."""
+        """End the phase that the last call of `start` began."""
 
 
 class _NoProgress:
-    """Progress that is not shown."""
+    """A progress display that shows nothing."""
 
     def start(self, description: str, total: int | None) -> None:
         pass
@@ -71,7 +71,7 @@ NO_PROGRESS: Progress = _NoProgress()
 
 
 def needs_total(progress: Progress) -> bool:
-    """Tell whether a phase of one file shows its total: else nothing has to be counted before the work.
+    """Return whether the display needs the total of a phase; otherwise the total is not computed.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def needs_total(progress: Progress) -> bool:
 
 
 class StoppableProgress:
-    """Progress of a batch as one phase, which also ends the batch's threads after an interrupt.
+    """Progress of a batch of files, which can also stop the batch's threads after an interrupt.
 
     Threads cannot be interrupted from outside: each ends itself at its next report of progress.
 
@@ -118,7 +118,7 @@ class StoppableProgress:
         self._stopped = threading.Event()
 
     def start(self, description: str, total: int | None) -> None:
-        """Do nothing: the batch has begun.
+        """Do nothing, because the phase of the batch has already begun.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class StoppableProgress:
         """
 
     def advance(self, amount: int) -> None:
-        """Count more bytes.
+        """Add to the number of bytes that the batch has processed.
 
         Parameters
         ----------
@@ -144,8 +144,8 @@ class StoppableProgress:
         self._progress.advance(amount)
 
     def stop(self) -> None:
-        """Do nothing: the batch continues."""
+        """Do nothing, because the batch continues."""
 
     def stop_all(self) -> None:
-        """End every thread at its next report."""
+        """Stop every thread of the batch when it next reports progress."""
         self._stopped.set()

@@ -1,4 +1,4 @@
-"""The ZIP file as bytes: reading and writing archives, without knowledge of Zarr or JSON.
+"""Reading and writing of ZIP archives as bytes, without knowledge of Zarr or JSON.
 
 ``records``
     One layout per record of APPNOTE.TXT: local file header, central directory header, end records.

@@ -1,4 +1,4 @@
-"""Sources of an archive's bytes: anything with `read_at(offset, length)`."""
+"""Sources of an archive's bytes, which can be read at any offset."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _BLOCK = 1 << 20
 
 
 class ByteSource(Protocol):
-    """Bytes of known length that can be read at any offset, from any thread."""
+    """Interface of a source: bytes of known length that any thread can read at any offset."""
 
     @property
     def name(self) -> str:
-        """Name in messages, usually the path."""
+        """Name of the source in messages, usually its path."""
 
     def size(self) -> int:
-        """Return the length in bytes at the time of the first use."""
+        """Return the length in bytes, as it was at the first read."""
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`; fewer only at the end of the source."""
 
     def check_unchanged(self) -> None:
-        """Raise `FormatError` (``zip/changed``) if the bytes differ from those of the first use."""
+        """Raise `FormatError` (``zip/changed``) if the source changed after the first read."""
 
 
 class FileSource:
-    """A local file, opened at the first use; safe with threads, fork and pickle.
+    """A local file, opened at the first read; safe to use with threads, fork and pickle.
 
     Examples
     --------
@@ -50,11 +50,11 @@ class FileSource:
 
     @property
     def name(self) -> str:
-        """The path."""
+        """The path of the file."""
         return self._file.path
 
     def size(self) -> int:
-        """Return the file's length in bytes at the time of the first use."""
+        """Return the length of the file in bytes, as it was at the first read."""
         if self._identity is None:
             self._identity = _identity(self._file.fstat())
         return self._identity[0]
@@ -64,11 +64,11 @@ class FileSource:
         return self._file.read_at(offset, length)
 
     def read_into_at(self, buffer: memoryview, offset: int) -> int:
-        """Fill `buffer` from `offset` and return the number of bytes; fewer only at the end of the file."""
+        """Read bytes from `offset` into `buffer`, and return their number; fewer only at the end of the file."""
         return self._file.read_into_at(buffer, offset)
 
     def check_unchanged(self, path: str | None = None) -> None:
-        """Check that the file, now possibly renamed to `path`, was neither changed nor replaced since its first use.
+        """Check that the file, possibly renamed to `path`, was not changed or replaced after the first read.
 
         For an unpickled source, the first use may be that of the original in another process.
 
@@ -92,11 +92,11 @@ class FileSource:
             )
 
     def descriptor(self) -> int:
-        """Return the open file's descriptor, for copies by the system; the source still owns it."""
+        """Return the descriptor of the open file, for copies by the operating system; do not close it."""
         return self._file.descriptor()
 
     def close(self) -> None:
-        """Close the file after the reads in progress; a later read opens it again."""
+        """Close the file after all running reads; a later read reopens it."""
         self._file = PositionalFile(self._file.path)
 
 
@@ -105,14 +105,14 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 class MemorySource:
-    """Bytes in memory."""
+    """A source of bytes in memory."""
 
     def __init__(self, data: bytes, name: str = "<memory>") -> None:
         self._data = data
         self.name = name
 
     def size(self) -> int:
-        """Return the length in bytes."""
+        """Return the number of bytes."""
         return len(self._data)
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -138,26 +138,26 @@ class Run:
 
 
 class Window(NamedTuple):
-    """A source of bytes that were already read: it begins at `offset` and ends behind these bytes."""
+    """A source for a part of a file that was read before; offsets count from the beginning of the file."""
 
     offset: int
     data: bytes | memoryview
     name: str
 
     def size(self) -> int:
-        """Return the offset behind the bytes."""
+        """Return the offset of the end of the bytes."""
         return self.offset + len(self.data)
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return a part of the bytes; `offset` counts from the beginning of the file."""
+        """Return up to `length` bytes from `offset`, which counts from the beginning of the file."""
         return bytes(self.data[offset - self.offset : offset - self.offset + length])
 
     def check_unchanged(self) -> None:
-        """Do nothing: the bytes stay."""
+        """Do nothing: bytes in memory do not change."""
 
 
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:
-    """Check that the source has `length` bytes at `offset`, then return them; `what` names them in messages.
+    """Return exactly `length` bytes at `offset`, or raise an error; `what` describes them in the message.
 
     Raises
     ------
@@ -183,6 +183,6 @@ def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> byt
 
 
 def iter_exactly(source: ByteSource, offset: int, length: int, what: str) -> Iterator[bytes]:
-    """Yield exactly `length` bytes in blocks of 1 MiB, with the errors of `read_exactly`."""
+    """Yield exactly `length` bytes in blocks of 1 MiB, or raise an error as `read_exactly` does."""
     for start in range(offset, offset + length, _BLOCK):
         yield read_exactly(source, start, min(_BLOCK, offset + length - start), what)

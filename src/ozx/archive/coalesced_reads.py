@@ -1,4 +1,4 @@
-"""Reading a million short pieces of a file by few reads."""
+"""Reading of many short pieces of a file with few read calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MARGIN = bytes(64)
 
 
 class Pieces(NamedTuple):
-    """Some of the requested pieces: their bytes in `data` begin at `positions` and end at `ends`."""
+    """Some of the requested pieces: `data` contains their bytes, from `positions` to `ends`."""
 
     data: bytes
     rows: slice
@@ -30,7 +30,7 @@ class Pieces(NamedTuple):
 
 
 def read_pieces(source: ByteSource, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Iterator[Pieces]:
-    """Yield the bytes from `starts` (ascending) to `stops`, some megabytes at a time; fewer at the end of the file.
+    """Yield the bytes from `starts` (sorted) to `stops`, several megabytes at a time.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The central directory as one array per field: a million entries open fast and take little memory."""
+"""The central directory as one array per field, which is fast and small for a million entries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Columns(NameTable):
-    """The headers of a central directory, in its order, with ZIP64 values resolved; row i is entry i.
+    """The headers of a central directory as columns, with ZIP64 values resolved; row i is entry i.
 
     `buffer` holds the bytes of the central directory, and `starts` the position of each header in it.
     """
@@ -50,7 +50,7 @@ class Columns(NameTable):
         return raw.decode("ascii") if raw.isascii() else entry_name(self.header(index))
 
     def names(self) -> list[str]:
-        """Return all names, in the directory's order."""
+        """Return the names of all entries in directory order."""
         names: list[str] = []
         for first, raw_names in self.iter_name_blocks():
             joined = b"\0".join(raw_names)
@@ -61,19 +61,19 @@ class Columns(NameTable):
         return names
 
     def are_folders(self) -> NDArray[np.bool_]:
-        """Tell for each entry whether its name ends in a slash, which makes the entry a folder instead of a key."""
+        """Return for each entry whether it is a folder, because its name ends in a slash."""
         last = np.frombuffer(self.buffer, np.uint8)[self.starts + (CENTRAL_HEADER.size - 1) + self.name_lengths]
         are_folders: NDArray[np.bool_] = (last == ord("/")) & (self.name_lengths > 0)
         return are_folders
 
     def header(self, index: int) -> CentralHeader:
-        """Return the header of entry `index`; its offset counts from the file's first byte."""
+        """Return the header of entry `index`; its offset counts from the beginning of the file."""
         header = CentralHeader.from_bytes(self.buffer, int(self.starts[index]))
         return header._replace(header_offset=int(self.header_offsets[index]))
 
 
 def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
-    """Return the central directory of `source` as columns; errors name `source`.
+    """Read the central directory of `source` as columns.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
 
 
 def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
-    """Parse a central directory of `entries` headers; their offsets are increased by `prepended`.
+    """Parse a central directory of `entries` headers; add `prepended` to all header offsets.
 
     Headers have no fixed length. Instead of following them one by one, every signature is taken for a header and the
     chain is proven afterwards: each has to end where the next begins, the first at 0, the last at the end. If that

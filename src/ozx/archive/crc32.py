@@ -1,4 +1,4 @@
-"""CRC-32 (APPNOTE 4.4.7), by ISA-L if it is installed, and the CRC-32 of joined pieces."""
+"""Computation of CRC-32 (APPNOTE 4.4.7), with ISA-L if installed, and of the CRC-32 of joined pieces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _multiply(a: int, b: int) -> int:
 
 
 def crc32_combine(first: int, second: int, second_length: int) -> int:
-    """Return the CRC-32 of two joined pieces from the CRC-32 of each and the second one's length in bytes.
+    """Return the CRC-32 of two joined pieces, from both CRC-32 and the length of the second piece in bytes.
 
     Appending n zero bytes multiplies a CRC by x**(8 n); the power is found by repeated squaring.
     """

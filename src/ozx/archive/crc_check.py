@@ -1,4 +1,4 @@
-"""The check of an entry's value against its CRC-32, whenever an archive is read, unpacked or verified."""
+"""Comparison of an entry's value with its CRC-32, whenever an archive is read, unpacked or verified."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_crc32", "iter_checked"]
 
 
 def iter_checked(source: ByteSource, header: CentralHeader, blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the blocks of an entry's value, then raise `FormatError` (``zip/crc``) if the value is damaged."""
+    """Yield the blocks of an entry's value; raise `FormatError` (``zip/crc``) at the end if the value is damaged."""
     checksum = 0
     for block in blocks:
         checksum = crc32(block, checksum)
@@ -23,7 +23,7 @@ def iter_checked(source: ByteSource, header: CentralHeader, blocks: Iterable[byt
 
 
 def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> None:
-    """Compare the CRC-32 of a value with the one in the entry's header.
+    """Raise `FormatError` if the CRC-32 of a value differs from the CRC-32 in the entry's header.
 
     Raises
     ------

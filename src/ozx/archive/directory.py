@@ -1,4 +1,4 @@
-"""The end records and the central directory: their positions, and the headers one by one.
+"""The end records and the central directory of an archive: their positions, and iteration over the headers.
 
 The central directory is authoritative; it is found from the end of the file (APPNOTE 4.3.6, 4.3.16).
 """
@@ -54,7 +54,7 @@ _LONGEST_HEADER = CENTRAL_HEADER.size + 3 * MASK_16
 
 @dataclass(frozen=True, slots=True)
 class EndOfDirectory:
-    """The end records, with ZIP64 values resolved and offsets counted from the file's first byte."""
+    """The end records of an archive, with ZIP64 values resolved and offsets from the beginning of the file."""
 
     entries: int  # number of entries in the central directory
     directory_offset: int
@@ -69,12 +69,12 @@ class EndOfDirectory:
 
     @property
     def has_zip64_end(self) -> bool:
-        """Whether there are a ZIP64 end record and locator."""
+        """Whether the archive has a ZIP64 end record and its locator."""
         return self.locator_offset is not None
 
 
 def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndOfDirectory:
-    """Return the end records of `source`, by one read, or two if the ZIP64 record lies far away.
+    """Read the end records of `source`, with one or two reads.
 
     With `allow_leading_entries` the archive may follow entries of another one, as in a damaged file.
 
@@ -115,7 +115,7 @@ def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndO
 
 
 def read_directory(source: ByteSource, end: EndOfDirectory) -> bytes:
-    """Return the whole central directory."""
+    """Return the bytes of the whole central directory."""
     return read_exactly(source, end.directory_offset, end.directory_size, "the central directory")
 
 
@@ -154,7 +154,7 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
 
 
 def _holds_header(buffer: bytes, position: int) -> bool:
-    """Tell whether the header at `position` ends within `buffer`."""
+    """Return whether `buffer` contains the complete header at `position`."""
     fixed = position + CENTRAL_HEADER.size
     if fixed > len(buffer):
         return False
@@ -164,7 +164,7 @@ def _holds_header(buffer: bytes, position: int) -> bool:
 
 
 def ends_archive(tail: bytes) -> bool:
-    """Tell whether `tail`, the last bytes of a value, ends in an end record with its comment.
+    """Return whether `tail`, the last bytes of a value, ends with an end record and its comment.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def ends_archive(tail: bytes) -> bool:
 
 
 def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
-    """Return the position in `tail` of the one valid end record.
+    """Return the position in `tail` of the only valid end record.
 
     A comment may hold the bytes of another end record. The valid record has a comment that ends with the file, and a
     directory at its place; with two such records, readers would see two archives.
@@ -232,7 +232,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
 
 
 def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> bool:
-    """Tell whether a directory exists at the place that the end record at `position` declares."""
+    """Return whether a central directory exists at the offset that the end record at `position` declares."""
     record = EndRecord.from_bytes(tail, position)
     locator = position - ZIP64_LOCATOR.size
     if locator >= 0 and tail.startswith(ZIP64_LOCATOR_SIGNATURE, locator):
@@ -246,7 +246,7 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
 
 
 class _Zip64End(NamedTuple):
-    """The ZIP64 end record, its offset, and the offset and the number of parts that its locator declares."""
+    """The ZIP64 end record, its offset, and the offset and number of parts from its locator."""
 
     record: Zip64EndRecord
     offset: int
@@ -255,7 +255,7 @@ class _Zip64End(NamedTuple):
 
 
 def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> _Zip64End | None:
-    """Return the ZIP64 end record, found by the locator before the classic end record; None without a locator."""
+    """Return the ZIP64 end record, found by its locator before the classic end record; None without a locator."""
     locator = position - ZIP64_LOCATOR.size
     if locator < 0 or not tail.startswith(ZIP64_LOCATOR_SIGNATURE, locator):
         return None
@@ -279,7 +279,7 @@ def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position:
 
 
 def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, locator: int) -> None:
-    """Raise `FormatError` unless the ZIP64 end record at `offset` ends at its locator (4.3.6).
+    """Raise `FormatError` if the ZIP64 end record at `offset` does not end at its locator (4.3.6).
 
     Otherwise it may belong to another archive: a reader that looks right before the locator would see that one.
     """
@@ -295,7 +295,7 @@ def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, loc
 
 
 def _merge(source: ByteSource, classic: EndRecord, wide: Zip64EndRecord) -> EndRecord:
-    """Return the effective end record; each classic field must be a sentinel or equal the ZIP64 field (4.4.1.4)."""
+    """Return the combined end record; each classic field must be a sentinel or equal the ZIP64 field (4.4.1.4)."""
     values = {}
     for field, value in zip(EndRecord._fields[:6], classic[:6], strict=True):
         sentinel = MASK_32 if field.startswith("directory_s") or field == "directory_offset" else MASK_16
@@ -328,7 +328,7 @@ def _split(source: ByteSource, found: str) -> UnsupportedError:
 
 
 def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) -> int:
-    """Return the directory's true offset: the declared one, or the one right before the end records."""
+    """Return the real offset of the central directory: as declared, or directly before the end records."""
     declared, size = record.directory_offset, record.directory_size
     fits = record.entries * CENTRAL_HEADER.size <= size <= record.entries * _LONGEST_HEADER
     if not fits or declared + size > end_offset:

@@ -1,4 +1,4 @@
-"""Check that entries declared empty are empty, by the bytes behind their local headers.
+"""Check that entries with a declared size of 0 are empty, from the bytes after their local headers.
 
 The CRC-32 of no bytes is 0, so that a header with lost numbers agrees with itself, with another such header, and with
 one whose numbers follow in a data descriptor (APPNOTE 4.4.4, bit 3).
@@ -29,7 +29,7 @@ ROOM_OF_EMPTY = len(SPLIT_SIGNATURE) + _WIDE_DESCRIPTOR.size + len(LOCAL_SIGNATU
 
 
 def says_nothing_of_sizes(extra: bytes) -> bool:
-    r"""Tell whether the ZIP64 fields in the local header of an empty entry hold nothing but zeros (4.5.3).
+    r"""Return whether the ZIP64 fields in the local header of an empty entry contain only zeros (4.5.3).
 
     Examples
     --------
@@ -40,7 +40,7 @@ def says_nothing_of_sizes(extra: bytes) -> bool:
 
 
 def follows_empty(header: CentralHeader, behind: bytes, *, is_streamed: bool) -> bool:
-    r"""Tell whether an entry can be empty, given `behind`: up to `ROOM_OF_EMPTY` bytes after its local header.
+    r"""Return whether an entry can be empty, given the bytes after its local header.
 
     The next record, the end of the room, or, without a descriptor, unused space of zeros fits; a value does not, nor
     the descriptor of one. `is_streamed` says whether the local header announces a data descriptor.

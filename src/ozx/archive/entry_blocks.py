@@ -1,4 +1,4 @@
-"""Reading stored entries in blocks: one read brings adjacent entries, each checked as if it were read alone."""
+"""Reading of adjacent uncompressed entries with one read; each entry is checked as in a single read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EXTRA_FIELDS = 64
 
 
 class EntrySpan(NamedTuple):
-    """The bytes of an entry in the file, from its local header to the end of its value or a little further."""
+    """The range of an entry's bytes in the file, from its local header to at least the end of its value."""
 
     entry: int
     start: int
@@ -36,7 +36,7 @@ class EntrySpan(NamedTuple):
 
 
 def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[EntrySpan]:
-    """Return the spans of entries in the file, without reading their local headers.
+    """Return the byte ranges of entries in the file, without reading their local headers.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[Entry
 
 
 def value_in_span(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> memoryview:
-    """Return the value of a stored entry, checked as by `ArchiveReader.read`; `data` holds the bytes of its span.
+    """Return the checked value of an uncompressed entry; `data` contains the bytes of its span.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def value_position(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> 
 
 
 def usual_local_header(columns: Columns, index: int) -> bytes:
-    """Return the local header that most writers would give the entry; empty bytes if it cannot be predicted.
+    """Return the local header that most writers write for this entry; empty bytes if it cannot be predicted.
 
     A local header with these bytes agrees with the central directory in every field. Writers differ in one thing:
     whether the sizes are in a ZIP64 field (version 4.5) or in the header itself.

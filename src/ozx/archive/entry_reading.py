@@ -1,4 +1,4 @@
-"""One entry's value, given its header in the central directory, which the local header has to confirm.
+"""Reading of one entry's value; the local header must agree with the header in the central directory.
 
 Works without numpy, whose import takes longer than the reading of a few entries.
 """
@@ -47,7 +47,7 @@ _UNICODE_PATH = EXTRA_UNICODE_PATH.to_bytes(2, "little")
 
 
 class ReadAhead:
-    """A source that reads forward in blocks of at least `block` bytes, so that consecutive entries need few reads.
+    """A source that reads ahead in blocks of at least `block` bytes, so that consecutive entries need few reads.
 
     It keeps one block: use it from one thread only.
 
@@ -67,11 +67,11 @@ class ReadAhead:
 
     @property
     def name(self) -> str:
-        """Name in messages."""
+        """Name of the source in messages."""
         return self._source.name
 
     def size(self) -> int:
-        """Return the length in bytes."""
+        """Return the length of the source in bytes."""
         return self._source.size()
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -83,12 +83,12 @@ class ReadAhead:
         return self._data[position : position + length]
 
     def check_unchanged(self) -> None:
-        """Raise `FormatError` if the source changed since the first use."""
+        """Raise `FormatError` if the source changed after the first read."""
         self._source.check_unchanged()
 
 
 def read_local_header(source: ByteSource, header: CentralHeader) -> LocalHeader:
-    """Return an entry's local file header, with ZIP64 values unresolved.
+    """Return an entry's local file header; its ZIP64 values are not resolved.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def read_local_header(source: ByteSource, header: CentralHeader) -> LocalHeader:
 
 
 def header_contradiction(header: CentralHeader, local: LocalHeader) -> str | None:
-    """Return a phrase for the first difference between the two headers, or None.
+    """Return a description of the first difference between both headers of an entry, or None.
 
     Sizes and CRC-32 may be zero in a local header whose bit 3 announces a data descriptor (APPNOTE 4.4.4).
     """
@@ -126,7 +126,7 @@ def header_contradiction(header: CentralHeader, local: LocalHeader) -> str | Non
 
 
 def _path_contradiction(header: CentralHeader, local: LocalHeader) -> str | None:
-    """Return a phrase for a Unicode Path field of either header that contradicts the name (APPNOTE 4.6.9), or None."""
+    """Return a description of a Unicode Path field that contradicts the entry's name (APPNOTE 4.6.9), or None."""
     for place, extra in (("local header", local.extra), ("central directory", header.extra)):
         if _UNICODE_PATH not in extra:
             continue
@@ -155,7 +155,7 @@ def _number_contradiction(header: CentralHeader, local: LocalHeader) -> str | No
 
 
 def check_not_encrypted(source: ByteSource, header: CentralHeader) -> None:
-    """Check that an entry can be read without a password.
+    """Raise an error if an entry is encrypted.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def check_not_encrypted(source: ByteSource, header: CentralHeader) -> None:
 
 
 def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
-    """Check that the two declared sizes of a stored entry are equal.
+    """Raise an error if the compressed and uncompressed sizes of a stored entry differ.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
 
 
 def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
-    """Check the local header of an entry, and return the offset of the entry's bytes behind it.
+    """Check the local header of an entry, and return the offset of the data after it.
 
     The offset in `header` counts from the file's first byte; `limit` is that of the next entry or of the central
     directory.
@@ -219,7 +219,7 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
 
 
 def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, behind: bytes) -> None:
-    """Check an entry that declares an empty value: the bytes after its local header have to agree.
+    """Check that an entry with a declared size of 0 is empty, from the bytes after its local header.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, b
 
 
 def data_offset_behind(source: ByteSource, header: CentralHeader, local: LocalHeader, limit: int) -> int:
-    """Check that both headers of an entry agree; return the offset of its bytes.
+    """Check that both headers of an entry agree; return the offset of the entry's data.
 
     Raises
     ------
@@ -276,7 +276,7 @@ def data_offset_behind(source: ByteSource, header: CentralHeader, local: LocalHe
 def iter_value(
     source: ByteSource, header: CentralHeader, limit: int, data_offset: int | None = None
 ) -> Iterator[bytes]:
-    """Yield the value of an entry in blocks of about 1 MiB; its CRC-32 is checked after the last one.
+    """Yield the value of an entry in blocks of about 1 MiB; check its CRC-32 after the last block.
 
     Source, header and limit are those of `find_data`, and `data_offset` is its result, if known.
 

@@ -1,4 +1,4 @@
-"""The extra fields of many headers at once: their ids, and whether each fits its block and its header."""
+"""Checks of the extra fields of many headers at the same time: their ids, lengths and ZIP64 values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_LENGTHS = {EXTRA_TIMES: 1, EXTRA_AES: 6}
 
 @dataclass(slots=True)
 class ExtraCensus:
-    """The extra fields of all entries."""
+    """Counts of the extra fields of all entries."""
 
     has_zip64: NDArray[np.bool_]  # whether entry i has a ZIP64 field
     # whether entry i has a ZIP64 field that holds other sizes or another offset than those in force
@@ -33,13 +33,13 @@ class ExtraCensus:
 
     @classmethod
     def of(cls, entries: int) -> ExtraCensus:
-        """Return the counts of an archive in which none of the `entries` entries has an extra field."""
+        """Return the counts of `entries` entries without extra fields."""
         return cls(np.zeros(entries, bool), np.zeros(entries, bool), np.zeros(entries, bool))
 
 
 @dataclass(frozen=True, slots=True)
 class Widened:
-    """Header fields that a ZIP64 field may widen, in the order of that field (APPNOTE 4.5.3); one header per row."""
+    """Header fields that a ZIP64 field can extend, in the order of APPNOTE 4.5.3; one header per row."""
 
     is_wide: NDArray[np.bool_]  # whether each is 0xFFFFFFFF, so that its value is in the ZIP64 field
     values: NDArray[np.uint64]  # the values in force
@@ -49,7 +49,7 @@ class Widened:
     def agree(
         self, data: bytes, starts: NDArray[np.int64], lengths: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Tell for each ZIP64 field, at `starts` in `data`, whether it fits its header; `rows` has the header's row.
+        """Return for each ZIP64 field, at `starts` in `data`, whether it agrees with its header in row `rows`.
 
         4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". Writers that
         always write all of them do no harm if the values agree.
@@ -68,7 +68,7 @@ class Widened:
     def _hold_wide_values(
         self, data: bytes, starts: NDArray[np.int64], counts: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Tell for each ZIP64 field whether its values are exactly those of the header fields that need 64 bits."""
+        """Return for each ZIP64 field whether it contains exactly the values that need 64 bits."""
         is_wide, values = self.is_wide[rows], self.values[rows]
         fits: NDArray[np.bool_] = counts == is_wide.sum(1)
         places = np.cumsum(is_wide, 1) - 1
@@ -87,7 +87,7 @@ def count_extra_fields(
     widened: Widened,
     census: ExtraCensus,
 ) -> None:
-    """Add the extra fields (APPNOTE 4.5) of `entries` to `census`; their blocks lie from `starts` to `ends` in `data`.
+    """Add the extra fields (APPNOTE 4.5) of `entries`, from `starts` to `ends` in `data`, to `census`.
 
     The end of a block that is too short for a field is ignored. `widened` has the header fields that ZIP64 fields have
     to fit.
@@ -126,7 +126,7 @@ def count_extra_fields(
 
 
 def gather(data: bytes, dtype: Any, positions: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the values of type `dtype` at the byte offsets `positions` of `data`, aligned or not."""
+    """Return the values of type `dtype` at the byte offsets `positions` of `data`, aligned or unaligned."""
     kind = np.dtype(dtype)
     everywhere: NDArray[Any] = np.ndarray((len(data) - kind.itemsize + 1,), kind, data, 0, (1,))
     return everywhere[positions]

@@ -1,4 +1,4 @@
-"""Entries that the central directory describes as links, devices or folders."""
+"""Detection of entries that are links, devices or folders according to the central directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FileKinds:
-    """Entries that are no plain files, by their external attributes (APPNOTE 4.4.15) or their names."""
+    """Entries that are not regular files, by their external attributes (APPNOTE 4.4.15) or names."""
 
     symlinks: _Indices  # indices of symbolic links
     special: _Indices  # indices of Unix devices, pipes and sockets
@@ -37,7 +37,7 @@ _UNIX_SYSTEMS = (3, 19)  # 19 is macOS
 
 
 def find_kinds(columns: Columns, named_directories: _Indices) -> FileKinds:
-    """Return the entries that are no plain files; `named_directories` are those whose name ends in a slash."""
+    """Return the entries that are not regular files; `named_directories` are entries whose names end in a slash."""
     # 4.4.2 and 4.4.15: the upper byte names the system of these attributes.
     system, attributes = central_field(columns, "<u2", 4) >> 8, central_field(columns, "<u4", 38)
     # unzip also makes links of entries from VMS, Atari and BeOS, and 7-Zip of entries from DOS.
@@ -57,7 +57,7 @@ def find_kinds(columns: Columns, named_directories: _Indices) -> FileKinds:
 
 
 def central_field(columns: Columns, dtype: str, offset: int) -> NDArray[Any]:
-    """Return the fixed field at `offset` in each header of the central directory."""
+    """Return the values of the fixed field at `offset` in all headers of the central directory."""
     if len(columns) == 0:
         return np.empty(0, dtype)
     size = len(columns.buffer) - CENTRAL_HEADER.size + 1

@@ -1,4 +1,4 @@
-"""Deflate and Deflate64 (APPNOTE 4.4.5, methods 8 and 9), never more bytes than an entry declares.
+"""Decompression of Deflate and Deflate64 (APPNOTE methods 8 and 9), limited to the declared size.
 
 The extra ``zipfile-deflate64`` patches the standard library's `zipfile` when it is imported: only its extension module
 is loaded here.
@@ -25,7 +25,7 @@ _DEFLATE64_SLICE = 1 << 10
 
 
 class _Deflate64Decoder:
-    """Common interface of the two decoders, whose methods have different names."""
+    """Common interface of the two Deflate64 decoders."""
 
     def __init__(self, decoder: object, method: str) -> None:
         self._decoder = decoder
@@ -40,7 +40,7 @@ class _Deflate64Decoder:
 
 
 def deflate64_decoder() -> str:
-    """Return name and version of the installed Deflate64 package, e.g. ``"inflate64 1.0.4"``."""
+    """Return name and version of the installed Deflate64 package, for example ``"inflate64 1.0.4"``."""
     import importlib.metadata  # noqa: PLC0415 (loads zipfile and more, which reading does not need)
 
     package = "zipfile-deflate64" if zipfile_deflate64() is not None else "inflate64"
@@ -48,7 +48,7 @@ def deflate64_decoder() -> str:
 
 
 def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) -> Iterator[bytes]:
-    """Yield the inflated bytes of one entry in blocks of bounded size, `uncompressed_size` in all and no more.
+    """Yield the decompressed bytes of one entry in blocks of limited size, in total `uncompressed_size` bytes.
 
     `slices` are the compressed bytes, in pieces of any length.
 
@@ -137,7 +137,7 @@ def _new_deflate64_decoder() -> _Deflate64Decoder:
 
 @functools.cache
 def zipfile_deflate64() -> Callable[[], object] | None:
-    """Return the decoder class of the extra ``zipfile-deflate64``, or None if that is not installed."""
+    """Return the decoder class of the package ``zipfile-deflate64``, or None if it is not installed."""
     package = importlib.util.find_spec("zipfile_deflate64")  # does not import it, which would patch zipfile
     if package is None or package.submodule_search_locations is None:
         return None

@@ -1,4 +1,4 @@
-"""Archives inside an entry's value, which look like the whole file if the end of the outer archive is lost."""
+"""Detection of a nested archive that looks like the whole file because the outer archive has lost its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST_HEADER = LOCAL_HEADER.size + 2 * MASK_16
 
 
 def check_leading(source: ByteSource, prepended: int) -> None:
-    """Refuse an archive that follows the entries of another archive.
+    """Raise an error if an archive follows the entries of another archive.
 
     A self-extracting file begins with a program (APPNOTE 4.1.9). If the `prepended` bytes, which the directory's
     offsets leave out, begin with a local header or end in one, then the archive is the value of an entry whose own
@@ -43,7 +43,7 @@ def check_leading(source: ByteSource, prepended: int) -> None:
 
 
 def _ends_in_header(before: bytes) -> bool:
-    """Tell whether bytes end in a local header with its name and extra field."""
+    """Return whether bytes end with a local header, including its name and extra field."""
     position = before.rfind(LOCAL_SIGNATURE)
     while position >= 0:
         fixed = before[position : position + LOCAL_HEADER.size]

@@ -1,4 +1,4 @@
-"""Reading at a position, without a shared file position: `os.pread` and `os.readv`, each with a portable fallback.
+"""Reading at a given offset with `os.pread` and `os.readv`, each with a portable fallback.
 
 Without these calls (Windows), every thread of every process has its own handle.
 """
@@ -23,12 +23,12 @@ _FURTHEST = 1 << 60
 
 
 def open_for_reading(path: str) -> int:
-    """Return a descriptor of the file at `path`, which the caller owns."""
+    """Open the file at `path` for reading, and return its descriptor; the caller must close it."""
     return os.open(path, READ_FLAGS)
 
 
 def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
-    """Fill `buffer` from `offset` and return the number of bytes; fewer only at the end of the file.
+    """Read bytes from `offset` into `buffer`, and return their number; fewer only at the end of the file.
 
     Without `os.preadv` the descriptor's own position moves: then only one thread may use it at a time.
     """
@@ -45,14 +45,14 @@ def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
 
 
 def forget_cache(descriptor: int) -> None:
-    """Ask the system, if possible, to drop the file from its cache."""
+    """Ask the operating system, if possible, to remove the file from its cache."""
     advise = getattr(os, "posix_fadvise", None)
     if advise is not None:
         advise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def vector_reader() -> Callable[[int, list[memoryview]], int]:
-    """Return `os.readv`, or a replacement that fills only the first buffer and returns the number of bytes.
+    """Return `os.readv`, or a replacement that reads only into the first buffer.
 
     Look it up once per run and not per read: one more call for each of a million small files takes a second.
     """
@@ -67,7 +67,7 @@ def _read_into_first(descriptor: int, buffers: list[memoryview]) -> int:
 
 
 class PositionalFile:
-    """A file that any number of threads and forked processes read from at once; it is opened at the first read."""
+    """A file, opened at the first read, that any number of threads and forked processes can read."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -85,7 +85,7 @@ class PositionalFile:
         self.close()
 
     def close(self) -> None:
-        """Close the descriptor; a later read opens the file again."""
+        """Close the descriptor; a later read reopens the file."""
         descriptor, self._descriptor = getattr(self, "_descriptor", None), None
         if descriptor is not None:
             os.close(descriptor)
@@ -94,11 +94,11 @@ class PositionalFile:
             handle.close()
 
     def descriptor(self) -> int:
-        """Return the open file's descriptor, which this object owns."""
+        """Return the descriptor of the open file; do not close it."""
         return self._open()
 
     def fstat(self) -> os.stat_result:
-        """Return the status of the open file, even if its name now belongs to another file."""
+        """Return the status of the open file, even if another file now has its name."""
         return os.fstat(self._open())
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -128,7 +128,7 @@ class PositionalFile:
         return b"".join(pieces)
 
     def read_into_at(self, buffer: memoryview, offset: int) -> int:
-        """Fill `buffer` from `offset` and return the number of bytes; fewer only at the end of the file."""
+        """Read bytes from `offset` into `buffer`, and return their number; fewer only at the end of the file."""
         if hasattr(os, "preadv") and offset <= _FURTHEST:
             try:
                 return read_into_at(self._open(), buffer, offset)

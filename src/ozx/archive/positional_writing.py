@@ -1,4 +1,4 @@
-"""Writing at a position: `os.pwrite`, `os.pwritev` and `os.copy_file_range`, each with a portable fallback."""
+"""Writing at a given offset with `os.pwrite`, `os.pwritev` and `os.copy_file_range`, or portable fallbacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP,
 
 
 def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: int) -> None:
-    """Write all of `data` at `offset`. Threads need a lock: without `os.pwrite` the descriptor's position moves."""
+    """Write all of `data` at `offset`; not thread-safe on systems without `os.pwrite`."""
     pwrite = getattr(os, "pwrite", None)
     view = memoryview(data).cast("B")
     if pwrite is None:
@@ -33,7 +33,7 @@ def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: 
 
 
 def write_parts_at(descriptor: int, parts: Sequence[bytes | memoryview], offset: int) -> None:
-    """Write `parts` consecutively from `offset` on, by few system calls if `os.pwritev` exists."""
+    """Write `parts` one after the other from `offset` on, with few system calls if `os.pwritev` exists."""
     pwritev = getattr(os, "pwritev", None)
     for first in range(0, len(parts), _MOST_PARTS):
         group = parts[first : first + _MOST_PARTS]
@@ -46,7 +46,7 @@ def write_parts_at(descriptor: int, parts: Sequence[bytes | memoryview], offset:
 
 
 def copy_range(source: int, source_offset: int, descriptor: int, offset: int, length: int) -> None:
-    """Copy `length` bytes from one open file to another, within the system if possible.
+    """Copy `length` bytes from one open file to another, inside the operating system if possible.
 
     `os.copy_file_range` shares blocks on file systems that can (Btrfs, XFS) and copies inside the system on others.
 

@@ -1,4 +1,4 @@
-"""Entries of an archive, by index or by name, at any offset, from any thread or process."""
+"""Reader of an archive's entries by index or name, from any thread or process."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ BOMB_TOTAL = 1 << 40
 
 
 class ArchiveReader:
-    """A ZIP archive, given as its bytes or the path of a local file; nothing is read before it is needed.
+    """Reader of a ZIP archive, given as a source of bytes or as a path; reads only the parts that are needed.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class ArchiveReader:
 
     @cached_property
     def end(self) -> EndOfDirectory:
-        """The end records."""
+        """The end records of the archive."""
         return read_end(self.source)
 
     @cached_property
@@ -105,7 +105,7 @@ class ArchiveReader:
 
     @cached_property
     def name_index(self) -> NameIndex:
-        """The entries by name."""
+        """An index of the entries by name."""
         return NameIndex(self.columns)
 
     @cached_property
@@ -114,11 +114,11 @@ class ArchiveReader:
 
     @cached_property
     def sorted_offsets(self) -> NDArray[np.uint64]:
-        """The offsets of the local headers, ascending."""
+        """The sorted offsets of all local headers."""
         return np.sort(self.columns.header_offsets)
 
     def find(self, name: str) -> int | None:
-        """Return the index of the entry with this name, the last one of several, or None."""
+        """Return the index of the entry with this name, or None; the last entry if the name is repeated."""
         if name.isascii():
             return self.name_index.find(name.encode("ascii"))
         index = self.name_index.find(name.encode("utf-8", "surrogateescape"))
@@ -129,7 +129,7 @@ class ArchiveReader:
 
     @cached_property
     def _in_other_encodings(self) -> dict[str, int]:
-        """The last entry of each name that is not encoded as UTF-8."""
+        """The last entry of each name that is not stored as UTF-8."""
         columns = self.columns
         found: dict[str, int] = {}
         for rows, names in columns.iter_name_matrices():
@@ -140,7 +140,7 @@ class ArchiveReader:
         return found
 
     def data_offset(self, index: int) -> int:
-        """Return the offset of the bytes of entry `index`, with the checks and errors of `entry_reading.find_data`."""
+        """Check entry `index`, and return the offset of its data."""
         offset = int(self._data_offsets[index])
         if offset < 0:
             offset = find_data(self.source, self.columns.header(index), self.end_of_room(index))
@@ -148,11 +148,11 @@ class ArchiveReader:
         return offset
 
     def checked_data_offset(self, index: int, local: LocalHeader) -> int:
-        """Return the offset of the bytes of entry `index`, given its local header; errors as in `data_offset`."""
+        """Check entry `index` with its given local header, and return the offset of its data."""
         return data_offset_behind(self.source, self.columns.header(index), local, self.end_of_room(index))
 
     def read(self, index: int, offset: int = 0, length: int | None = None) -> bytes:
-        """Return the value of entry `index`, or `length` bytes of it from `offset`, clamped to its end.
+        """Return the value of entry `index`, or at most `length` bytes of it from `offset`.
 
         A whole value is checked against its CRC-32; a part of a stored one is one read and cannot be.
 
@@ -177,7 +177,7 @@ class ArchiveReader:
         return data
 
     async def read_async(self, index: int, offset: int = 0, length: int | None = None) -> bytes:
-        """Return what `read` returns, without blocking the event loop if the source is a `SlowSource`."""
+        """Return the same result as `read`, without blocking the event loop if the source is a `SlowSource`."""
         source = self._slow_source
         if source is None:
             return self.read(index, offset, length)
@@ -185,7 +185,7 @@ class ArchiveReader:
         return self._take(index, await follow_async(source, self._steps(index, offset, stop)))
 
     def prefetch_head(self) -> None:
-        """Read the leading ``zarr.json`` entries by one request and keep them; does nothing for a local source."""
+        """Read the ``zarr.json`` entries at the start of a remote file with one request, and keep them in memory."""
         if self._slow_source is not None:
             offset, length = leading_span(self.columns, self.end.directory_offset)
             if length:
@@ -196,7 +196,7 @@ class ArchiveReader:
         return self.source if isinstance(self.source, SlowSource) else None
 
     def _stop(self, index: int, offset: int, length: int | None) -> int:
-        """Return the end of a read of `length` bytes from `offset`, clamped to the size of the value."""
+        """Return the end of a read of `length` bytes from `offset`, limited to the size of the value."""
         if offset < 0 or (length is not None and length < 0):
             raise UsageError(f"expected an offset and a length of at least 0; got {offset} and {length}")
         size = int(self.columns.uncompressed_sizes[index])
@@ -220,7 +220,7 @@ class ArchiveReader:
         return part.data
 
     def iter_blocks(self, index: int) -> Iterator[bytes]:
-        """Yield the value of entry `index` in blocks of 1 MiB; errors as in `read`, a wrong CRC-32 only at the end."""
+        """Yield the value of entry `index` in blocks of 1 MiB; check its CRC-32 after the last block."""
         offset = self.data_offset(index)
         yield from iter_value(self.source, self.columns.header(index), self.end_of_room(index), offset)
 
@@ -230,7 +230,7 @@ class ArchiveReader:
             check_crc32(self.source, self.columns.header(index), checksum)
 
     def check(self, *, allow_bombs: bool = False, allow_duplicates: bool = False) -> None:
-        """Raise for the first fault that forbids reading this archive; looks at the directory only.
+        """Raise an error for the first fault in the central directory that makes the archive unreadable.
 
         `allow_bombs` permits entries that inflate to enormous sizes. `allow_duplicates` permits several entries of one
         name: `find` returns the last one in the directory, which has to be the last one in the file, too.
@@ -250,7 +250,7 @@ class ArchiveReader:
         self._check_sizes(allow_bombs=allow_bombs)
 
     def check_values(self, *, allow_bombs: bool = False) -> None:
-        """Run `check` without its tests of names, for callers that rename the entries."""
+        """Do the same checks as `check`, except those of names, for callers that rename the entries."""
         self._check_methods()
         self._check_paths()
         self._check_sizes(allow_bombs=allow_bombs)
@@ -312,7 +312,7 @@ class ArchiveReader:
             )
 
     def _check_paths(self) -> None:
-        """Refuse entries that unzip, 7-Zip and bsdtar read under another name than zipfile and Java (APPNOTE 4.6.9)."""
+        """Raise an error for entries to which programs give different names (APPNOTE 4.6.9)."""
         for other in iter_other_paths(self.columns, find_unicode_paths(self.columns)):
             name, path = self.columns.name(other.entry), other.path.decode("utf-8", "replace")
             raise FormatError(
@@ -322,7 +322,7 @@ class ArchiveReader:
             )
 
     def end_of_room(self, index: int) -> int:
-        """Return the offset of the next local header, or of the central directory."""
+        """Return the offset at which the next local header or the central directory begins."""
         starts = self.sorted_offsets
         following = int(np.searchsorted(starts, self.columns.header_offsets[index], "right"))
         return int(starts[following]) if following < len(starts) else self.end.directory_offset
@@ -357,7 +357,7 @@ def _refused_name(name: str, fault: str, path: str) -> FormatError:
 
 
 def overlapping_pairs(columns: Columns) -> list[tuple[int, int]]:
-    """Return at most 100 pairs of entries that overlap, the earlier entry first; extra fields are ignored."""
+    """Return at most 100 pairs of overlapping entries, the earlier entry of each pair first."""
     order = np.argsort(columns.header_offsets, kind="stable")
     starts = columns.header_offsets[order]
     ends = starts + columns.compressed_sizes[order] + columns.name_lengths[order] + np.uint64(LOCAL_HEADER.size)
@@ -365,14 +365,14 @@ def overlapping_pairs(columns: Columns) -> list[tuple[int, int]]:
 
 
 def iter_overlaps(entries: NDArray[np.int64], starts: NDArray[Any], ends: NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Yield at most 100 pairs of `entries` that overlap, the earlier entry first; `starts` are ascending."""
+    """Yield at most 100 pairs of overlapping `entries`, the earlier entry of each pair first."""
     furthest = np.maximum.accumulate(ends)
     for position in np.flatnonzero(starts[1:] < furthest[:-1])[:_MOST_OVERLAPS].tolist():
         yield int(entries[np.argmax(ends[: position + 1])]), int(entries[position + 1])
 
 
 def find_bombs(columns: Columns) -> NDArray[np.int64]:
-    """Return the entries that would inflate like a decompression bomb."""
+    """Return the entries with the compression ratio of a decompression bomb."""
     sizes = columns.uncompressed_sizes
     # Multiplying could wrap around: a size beyond 2**55 is a bomb whatever its ratio.
     is_bomb = (columns.methods != STORED) & (sizes > BOMB_SIZE) & (sizes // BOMB_RATIO > columns.compressed_sizes)
@@ -380,7 +380,7 @@ def find_bombs(columns: Columns) -> NDArray[np.int64]:
 
 
 def find_out_of_bounds(columns: Columns, end: EndOfDirectory) -> NDArray[np.int64]:
-    """Return the entries that do not end before the central directory."""
+    """Return the entries that extend beyond the start of the central directory."""
     limit = np.uint64(end.directory_offset)
     # Not the sum alone, which could wrap around.
     beyond = (columns.header_offsets > limit) | (columns.compressed_sizes > limit)
@@ -388,7 +388,7 @@ def find_out_of_bounds(columns: Columns, end: EndOfDirectory) -> NDArray[np.int6
 
 
 def _check_bounds(source: ByteSource, columns: Columns, end: EndOfDirectory) -> None:
-    """Check that entries lie before the directory, before anything is read or allocated."""
+    """Check that all entries lie before the central directory."""
     for index in find_out_of_bounds(columns, end)[:1].tolist():
         raise FormatError(
             f"entry {columns.name(index)!r} declares {int(columns.compressed_sizes[index]):,} bytes at "

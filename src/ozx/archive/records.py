@@ -1,4 +1,4 @@
-"""One layout per record of a ZIP file (APPNOTE 4.3 to 4.5): conversions between bytes and fields."""
+"""The records of a ZIP file (APPNOTE 4.3 to 4.5): conversion between bytes and fields."""
 
 from __future__ import annotations
 
@@ -107,19 +107,19 @@ EXTRA_UNIX = 0x7875  # Info-ZIP: owner and group
 
 
 def method_name(method: int) -> str:
-    """Return the usual name of a compression method, e.g. ``"deflated"``, or ``"method 42"``."""
+    """Return the usual name of a compression method, for example ``"deflated"``, or ``"method 42"``."""
     return METHOD_NAMES.get(method, f"method {method}")
 
 
 class ExtraField(NamedTuple):
-    """One field of an extra-field block: its id and its data (APPNOTE 4.5)."""
+    """One extra field: its id and its data (APPNOTE 4.5)."""
 
     identifier: int
     data: bytes
 
 
 def iter_extra_fields(extra: bytes) -> Iterator[ExtraField]:
-    r"""Yield the fields of an extra-field block; a tail that is too short for a field is ignored, as by other readers.
+    r"""Yield the extra fields in a block of bytes; trailing bytes that are too short for a field are ignored.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def iter_extra_fields(extra: bytes) -> Iterator[ExtraField]:
 
 
 def resolve_zip64(values: tuple[int, ...], extra: bytes) -> tuple[int, ...]:
-    """Replace each 0xFFFFFFFF among `values` by its 64-bit value from the ZIP64 extra field (APPNOTE 4.5.3).
+    """Replace each 0xFFFFFFFF in `values` by the 64-bit value from the ZIP64 extra field (APPNOTE 4.5.3).
 
     The values are in the order of that field: uncompressed size, compressed size, header offset.
 
@@ -166,7 +166,7 @@ def resolve_zip64(values: tuple[int, ...], extra: bytes) -> tuple[int, ...]:
 
 
 class LocalHeader(NamedTuple):
-    """A local file header (APPNOTE 4.3.7), with its 32-bit fields unresolved."""
+    """A local file header (APPNOTE 4.3.7), without resolution of its ZIP64 values."""
 
     version_needed: int
     flags: int
@@ -179,12 +179,12 @@ class LocalHeader(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The header's length in bytes, name and extra field included."""
+        """The length of the header in bytes, including name and extra field."""
         return LOCAL_HEADER.size + len(self.name) + len(self.extra)
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> LocalHeader:
-        """Parse the header at `position`.
+        """Parse the header at offset `position` of `data`.
 
         Raises
         ------
@@ -211,7 +211,7 @@ class LocalHeader(NamedTuple):
 
 
 class CentralHeader(NamedTuple):
-    """A central directory header (APPNOTE 4.3.12) with ZIP64 values resolved."""
+    """A central directory header (APPNOTE 4.3.12), with ZIP64 values resolved."""
 
     version_made_by: int
     flags: int
@@ -227,7 +227,7 @@ class CentralHeader(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> CentralHeader:
-        """Parse the header at `position`.
+        """Parse the header at offset `position` of `data`.
 
         Raises
         ------
@@ -256,7 +256,7 @@ class CentralHeader(NamedTuple):
 
 
 class EndRecord(NamedTuple):
-    """The classic end of central directory record (APPNOTE 4.3.16), sentinels unresolved."""
+    """The classic end of central directory record (APPNOTE 4.3.16), without resolution of ZIP64 values."""
 
     disk: int
     directory_disk: int
@@ -268,7 +268,7 @@ class EndRecord(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> EndRecord:
-        """Parse the 22 bytes at `position`, which begin with the signature."""
+        """Parse the record at offset `position` of `data`: 22 bytes with the signature."""
         return cls(*END_RECORD.unpack_from(data, position)[1:])
 
 
@@ -287,5 +287,5 @@ class Zip64EndRecord(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> Zip64EndRecord:
-        """Parse the 56 bytes at `position`, which begin with the signature."""
+        """Parse the record at offset `position` of `data`: 56 bytes with the signature."""
         return cls(*ZIP64_END_RECORD.unpack_from(data, position)[1:])

@@ -1,4 +1,4 @@
-"""The extra fields of the central directory, and names in them that differ from the headers' names."""
+"""Search for Unicode Path extra fields whose names differ from the names in the headers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["OtherPath", "count_central_extras", "find_unicode_paths", "iter_othe
 
 
 class OtherPath(NamedTuple):
-    """A Unicode Path field that gives entry `entry` another name, `path`."""
+    """A Unicode Path field that contradicts the name of entry `entry`; `path` is the name in the field."""
 
     entry: int
     path: bytes
 
 
 def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
-    """Count the extra fields in a central directory."""
+    """Return the number of extra fields of each kind in a central directory."""
     census = ExtraCensus.of(len(columns))
     lengths = central_field(columns, "<u2", 30)
     entries = np.flatnonzero(lengths)
@@ -38,7 +38,7 @@ def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
 
 
 def iter_other_paths(columns: Columns, paths: Iterable[tuple[int, bytes]]) -> Iterator[OtherPath]:
-    """Yield the fields among `paths`, pairs of entry and field data, that contradict the name of their entry."""
+    """Yield the Unicode Path fields that contradict the name of their entry, from pairs of entry and field data."""
     for entry, data in paths:
         path = contradicting_path(columns.raw_name(entry), int(columns.flags[entry]), data)
         if path is not None:
@@ -46,7 +46,7 @@ def iter_other_paths(columns: Columns, paths: Iterable[tuple[int, bytes]]) -> It
 
 
 def find_unicode_paths(columns: Columns) -> list[tuple[int, bytes]]:
-    """Return each entry with a Unicode Path field in the central directory, and the data of that field."""
+    """Return each entry with a Unicode Path field in the central directory, and the data of the field."""
     identifier = EXTRA_UNICODE_PATH.to_bytes(2, "little")
     if not central_field(columns, "<u2", 30).any() or identifier not in columns.buffer:
         return []

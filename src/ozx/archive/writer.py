@@ -1,4 +1,4 @@
-"""Writing an archive: stored entries, ZIP64, sizes and CRC-32 before the data, the same bytes for the same input.
+"""Writing of archives: uncompressed entries with ZIP64; equal input results in equal bytes.
 
 docs/decisions/0004-zip64-form.md explains the form, and names the readers it was chosen for:
 
@@ -56,18 +56,18 @@ _BUFFER = 1 << 20
 
 @functools.cache
 def _local_layout(name_length: int) -> struct.Struct:
-    """Return the layout of a local header with its name and ZIP64 field, so that one fast call packs all of them."""
+    """Return a `struct` layout for a complete local header, including its name and ZIP64 field."""
     return struct.Struct(f"{LOCAL_HEADER.format}{name_length}s{_ZIP64_EXTRA.format[1:]}")
 
 
 @functools.cache
 def _central_layout(name_length: int, extra_length: int) -> struct.Struct:
-    """Return the layout of a whole central directory header, name and extra field included."""
+    """Return a `struct` layout for a complete central directory header, including its name and extra field."""
     return struct.Struct(f"{CENTRAL_HEADER.format}{name_length}s{extra_length}s")
 
 
 def local_header(raw_name: bytes, flags: int, checksum: int, size: int) -> bytes:
-    """Return a local header.
+    """Return the bytes of a local header.
 
     Name and flags are those of `encode_name`; `checksum` and `size` are the value's CRC-32 and its length in bytes.
     """
@@ -92,14 +92,14 @@ def local_header(raw_name: bytes, flags: int, checksum: int, size: int) -> bytes
 
 
 class DirectoryBuilder:
-    """A central directory under construction: about 50 bytes and the name for every entry."""
+    """Builder of a central directory, with about 50 bytes and the name in memory for each entry."""
 
     def __init__(self) -> None:
         self._headers = bytearray()
         self.entries = 0
 
     def add(self, raw_name: bytes, flags: int, checksum: int, size: int, header_offset: int) -> None:
-        """Append the header of one stored entry."""
+        """Append the header of one uncompressed entry."""
         extra = b""
         short_size, short_offset = size, header_offset
         if size >= MASK_32 or header_offset >= MASK_32:
@@ -144,11 +144,11 @@ class DirectoryBuilder:
         return self._headers
 
     def extend(self, other: DirectoryBuilder) -> None:
-        """Append the headers of another directory of the same archive."""
+        """Append all headers of another builder for the same archive."""
         self.add_raw(other.headers, other.entries)
 
     def finish(self, offset: int, comment: bytes) -> bytearray:
-        """Return the directory and the end records, to be written at `offset`; do not use the builder afterwards.
+        """Return the central directory and the end records as bytes, to be written at `offset`.
 
         Raises
         ------
@@ -172,7 +172,7 @@ class DirectoryBuilder:
 
 
 class ArchiveWriter:
-    """Writer of one archive into an empty open file, which the caller owns, names and syncs.
+    """Writer of one archive into an empty open file; the caller must sync, rename and close the file.
 
     Examples
     --------
@@ -193,11 +193,11 @@ class ArchiveWriter:
 
     @property
     def offset(self) -> int:
-        """Offset of the next byte."""
+        """Offset of the next byte to write."""
         return self._flushed + len(self._buffer)
 
     def add(self, name: str, data: bytes) -> None:
-        """Write one entry with its whole value.
+        """Write one entry, given its whole value.
 
         Raises
         ------
@@ -212,7 +212,7 @@ class ArchiveWriter:
         self._append(data)
 
     def add_blocks(self, name: str, size: int, blocks: Iterable[bytes | memoryview]) -> None:
-        """Write one entry, its value in blocks; the header is patched once the CRC-32 is known.
+        """Write one entry from blocks of its value; the CRC-32 is written into the header afterwards.
 
         Raises
         ------
@@ -235,7 +235,7 @@ class ArchiveWriter:
     def add_copied(
         self, raw_name: bytes, flags: int, checksum: int, size: int, source: int, source_offset: int
     ) -> None:
-        """Write one entry whose value, with known CRC-32, is `size` bytes of another file.
+        """Write one entry by copying `size` bytes of another file as its value; its CRC-32 must be known.
 
         Raises
         ------
@@ -247,17 +247,17 @@ class ArchiveWriter:
         self.copy(source, source_offset, size)
 
     def add_unused(self, length: int) -> None:
-        """Append zeros that belong to no entry."""
+        """Append zeros outside of any entry."""
         self._append(bytes(length))
 
     def copy(self, source: int, source_offset: int, length: int) -> None:
-        """Append bytes of another file; the caller adds their entries to `directory`."""
+        """Copy bytes with whole entries from another file; the caller must add their headers to `directory`."""
         self.flush()
         copy_range(source, source_offset, self.descriptor, self._flushed, length)
         self._flushed += length
 
     def finish(self, comment: bytes = b"") -> int:
-        """Write central directory and end records; return the archive's length in bytes."""
+        """Write the central directory and the end records; return the archive's length in bytes."""
         self.flush()
         ending = self.directory.finish(self._flushed, comment)
         self._write(ending, self._flushed)
@@ -282,7 +282,7 @@ class ArchiveWriter:
             self._write(data, offset)
 
     def flush(self) -> int:
-        """Write the buffer to the file; return the offset of the next byte."""
+        """Write all buffered bytes to the file; return the offset of the next byte."""
         self._write(self._buffer, self._flushed)
         self._flushed += len(self._buffer)
         self._buffer = bytearray()
@@ -292,5 +292,5 @@ class ArchiveWriter:
         write_all_at(self.descriptor, data, offset)
 
     def skip_to(self, offset: int) -> None:
-        """Continue at `offset`; the caller has written the bytes before it and added their entries to `directory`."""
+        """Continue writing at `offset`, after entries that the caller has written and added to `directory`."""
         self._flushed = offset

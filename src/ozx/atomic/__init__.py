@@ -1,4 +1,4 @@
-"""The one write protocol: a complete file or directory appears under its final name, or nothing does.
+"""Atomic writing: a file or directory appears under its final name only when it is complete.
 
 Everything is written to a temporary ``.NAME.PID.HOST.ozx-tmp`` beside the target, which is locked while its
 process lives; then it is synced and renamed, and the folder synced. The next process of the same computer that writes

@@ -1,4 +1,4 @@
-"""Messages about a full disk, with the bytes needed and the bytes free."""
+"""Error messages about a full disk, with the number of bytes needed and free."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def full_disk_error(error: OSError, path: str, temporary: str, needed: int | Non
 
 
 def _size(path: str) -> int:
-    """Return the disk space of a file, or of the files below a folder, in bytes; 0 if it is unknown."""
+    """Return the disk space in bytes of a file or of all files in a folder; 0 if it is unknown."""
     with contextlib.suppress(OSError):
         if not os.path.isdir(path):
             status = os.stat(path)
@@ -45,7 +45,7 @@ def _size(path: str) -> int:
 
 
 def _free_bytes(path: str) -> int | None:
-    """Return the free bytes for files in the folder of `path`, None if the system does not say."""
+    """Return the free disk space in bytes for the folder of `path`; None if it is unknown."""
     with contextlib.suppress(AttributeError, OSError):
         status = os.statvfs(os.path.dirname(os.path.abspath(path)))
         return status.f_bavail * status.f_frsize

@@ -1,4 +1,4 @@
-"""The computer since its last start: it decides whose leftovers a process may remove.
+"""Identification of this computer and its last start, to decide which temporary files may be removed.
 
 Locks may hold on one computer only (NFS with ``local_lock``, Lustre with ``localflock``). So a lock that is free says
 that a writer is dead only if the writer was on this computer.
@@ -21,7 +21,7 @@ _NO_BOOT = "0" * 8
 
 @functools.cache
 def this_host() -> str:
-    """Return the name of this computer, as far as a name of a file can carry it, and the start of its boot identifier.
+    """Return the name of this computer and its boot identifier, shortened for use in file names.
 
     The boot identifier is 8 zeros on systems that show none.
 
@@ -45,7 +45,7 @@ def _boot_id() -> str:
 
 @functools.cache
 def _boot_time() -> float:
-    """Return when this computer started, in seconds since 1970; 0 on systems that do not show it."""
+    """Return the time when this computer started, in seconds since 1970; 0 if it is unknown."""
     try:
         with open("/proc/stat", encoding="ascii") as file:
             return next((float(line.split()[1]) for line in file if line.startswith("btime ")), 0.0)
@@ -54,7 +54,7 @@ def _boot_time() -> float:
 
 
 def is_of_this_host(host: str, boot: str, path: str) -> bool:
-    """Tell whether the writer of a file was on this computer, so that its lock says whether it lives.
+    """Return whether a file was written on this computer since its last start, so that its lock is reliable.
 
     Containers of one computer have different names and the same boot identifier. After a restart the name is the same,
     and the file is older than the start; a younger one is of another computer of the same name.

@@ -1,4 +1,4 @@
-"""Locks that show whether a file's writer is alive: advisory ones, released when a process ends."""
+"""File locks that show whether the process writing a file is alive."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["has_locks", "is_locked", "lock_file", "lock_leftover", "still_has_na
 
 
 def has_locks() -> bool:
-    """Tell whether this system has locks that show whether a file's writer is alive (Windows has none)."""
+    """Return whether this system supports locks that show whether a file's writer is alive (not Windows)."""
     return fcntl is not None
 
 
 def lock_file(descriptor: int) -> bool:
-    """Take the lock that shows a live writer; False if another writer has it, True on systems without locks."""
+    """Lock a file as its writer; return False if another process holds the lock. Without locks return True."""
     if fcntl is None:
         return True
     try:
@@ -32,7 +32,7 @@ def lock_file(descriptor: int) -> bool:
 
 
 def lock_leftover(descriptor: int) -> bool:
-    """Take the lock of a possible leftover; return False if its writer is alive or may be alive."""
+    """Lock a possible leftover; return False if its writer is alive or may be alive."""
     if fcntl is None:
         return False
     try:
@@ -43,7 +43,7 @@ def lock_leftover(descriptor: int) -> bool:
 
 
 def is_locked(descriptor: int) -> bool:
-    """Tell whether another process has the lock, as far as this computer can see; False without locks."""
+    """Return whether another process on this computer holds the lock; False on systems without locks."""
     if fcntl is None:
         return False
     try:
@@ -56,14 +56,14 @@ def is_locked(descriptor: int) -> bool:
 
 
 def unlock_file(descriptor: int) -> None:
-    """Release the lock, also if a forked child has inherited the descriptor."""
+    """Release the lock, even if a forked child process has inherited the descriptor."""
     if fcntl is not None:
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def still_has_name(descriptor: int, path: str) -> bool:
-    """Tell whether `path` still names the open file itself; a link to it does not count."""
+    """Return whether `path` is still the name of the open file, and not of a link to it."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A new directory that appears complete, or not at all."""
+"""Creation of a new directory that appears under its final name only when it is complete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["NewDirectory", "replacing_directory"]
 
 @dataclass(slots=True)
 class NewDirectory:
-    """A directory under construction: its temporary path, and leftovers that were removed."""
+    """A directory that is being written: its temporary path, and leftovers that were removed."""
 
     path: str
     swept: list[str] = field(default_factory=list)
@@ -39,7 +39,7 @@ def replacing_directory(
     sync: bool = True,
     recorded: TreeRecord | None = None,
 ) -> Iterator[NewDirectory]:
-    """Create an empty directory that takes the name `path` if the block succeeds, and is removed if it fails.
+    """Create an empty temporary directory; rename it to `path` if the block succeeds, else remove it.
 
     Linux exchanges an existing directory in one step. Elsewhere it becomes ``path.old`` first; after a kill in
     between, the next call restores it, and names it in `swept`. The old directory is removed if nothing in it changed
@@ -90,7 +90,7 @@ def replacing_directory(
 
 
 def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
-    """Replace the directory at `path` by a new one, and remove the old one if it is unchanged since `recorded`."""
+    """Replace the directory at `path` by the new directory, then remove the old one if it is unchanged."""
     held = f"{temporary.removesuffix('.ozx-tmp')}.ozx-old"  # never swept
     identity = identity_of(os.stat(temporary))
     lock = _lock(path)
@@ -111,7 +111,7 @@ def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
 
 
 def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord) -> None:
-    """Rename the replaced directory from `held` to `temporary`, so that a kill leaves a leftover, then remove it."""
+    """Rename the replaced directory from `held` to `temporary`, then remove it."""
     now = TreeRecord.of(held)
     found = recorded.differences(now)
     if not found:
@@ -138,7 +138,7 @@ def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord)
 
 
 def _lock(path: str) -> int | None:
-    """Lock the old directory, so that no other process takes it for a leftover while its name is hidden."""
+    """Lock the old directory while it has a hidden name, so that no other process removes it."""
     if not has_locks():
         return None
     descriptor = os.open(path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""A new file that appears complete, or not at all."""
+"""Creation of a new file that appears under its final name only when it is complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["NewFile", "replacing_file"]
 
 @dataclass(slots=True)
 class NewFile:
-    """A file under construction."""
+    """A file that is being written under a temporary name."""
 
     descriptor: int  # open for reading and writing; closed by `replacing_file`
     path: str  # its temporary name
@@ -39,7 +39,7 @@ def replacing_file(
     check_old: Callable[[str], None] | None = None,
     sync_name: bool = True,
 ) -> Iterator[NewFile]:
-    """Create a file that takes the name `path` if the block succeeds, and is removed if it fails.
+    """Create a temporary file; rename it to `path` if the block succeeds, else remove it.
 
     It gets `mode`, or the permissions of the file that it replaces; until then only its owner may read it. `force`
     allows replacing a file. With `sync`, wait until file and folder are on the disk. `check_old` is called with the

@@ -1,4 +1,4 @@
-"""Copy the permissions of a file or folder to its replacement, before the replacement takes its name.
+"""Copying of permissions from a file or folder to its replacement.
 
 The mode is always kept, owner and group if the system allows it, and on Linux the access control list. Other extended
 attributes describe the old content, or come from the folder: they are not copied.
@@ -21,12 +21,12 @@ _NOT_POSSIBLE = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, err
 
 
 def can_set_permissions() -> bool:
-    """Tell whether this system has owners and modes (Windows has none)."""
+    """Return whether this system has file owners and modes (not Windows)."""
     return hasattr(os, "fchown")
 
 
 def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
-    """Give an open file or folder the permissions of its predecessor at `path`, whose status is `old`.
+    """Copy the permissions of the file or folder at `path`, with status `old`, to its open replacement.
 
     If `path` no longer exists, its access control list is lost.
 
@@ -53,7 +53,7 @@ def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
 
 
 def _without_group(mode: int) -> int:
-    """Return `mode` with the rights of "others" for the group too, since it is not the old group."""
+    """Return `mode` with the group's rights replaced by those of others, because the group is a different group."""
     return mode & 0o707 | (mode & 0o007) << 3
 
 
@@ -68,7 +68,7 @@ def _change_owner(descriptor: int, user: int, group: int) -> bool:
 
 
 def _copy_lists(descriptor: int, path: str, *, is_folder: bool) -> bool:
-    """Copy the access control lists of `path`, or remove inherited lists; return False if a list cannot be copied.
+    """Copy the access control lists of `path`, or remove inherited lists; return False if copying fails.
 
     The group's bits of its mode are then the mask of that list, and allow more than the group has.
     """

@@ -1,4 +1,4 @@
-"""The last step of writing: a finished file or directory gets its name, in one step if the system can.
+"""The last step of writing: renaming the finished file or directory, atomically if the system supports it.
 
 Without a system call that exchanges two directories, this takes two steps and a marker: after a kill in between, the
 next write to the same name repairs it.
@@ -37,7 +37,7 @@ _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
 def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[str], None] | None = None) -> list[str]:
-    """Give a finished file its name, in one step. A link is replaced, its target stays.
+    """Rename a finished file to its final name, atomically; replace a link there, not the target of the link.
 
     `check_old` is called with the present path of the replaced file, and raises if it may not be replaced. Linux
     exchanges the names first, so that no other change fits between check and replacement, and exchanges them back after
@@ -68,7 +68,7 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
 
 
 def _discard(path: str) -> bool:
-    """Remove a name; return False for an error, which is ignored since the new file already has its final name."""
+    """Remove the temporary name of a file; return False if this fails."""
     try:
         os.unlink(path)
     except OSError:
@@ -77,11 +77,11 @@ def _discard(path: str) -> bool:
 
 
 def _accept(path: str) -> None:
-    """Accept any file."""
+    """Accept any file for replacement."""
 
 
 def _replace(temporary: str, path: str, check_old: Callable[[str], None]) -> None:
-    """Replace a file in one step, without the flush that ext4 does for a rename over another file."""
+    """Replace a file atomically, without the flush that ext4 does for a rename over another file."""
     # After a sync the flush is superfluous; without one it would take most of the time.
     with contextlib.suppress(FileNotFoundError):
         new = os.stat(temporary)
@@ -100,14 +100,14 @@ def _replace(temporary: str, path: str, check_old: Callable[[str], None]) -> Non
 
 
 def _exchange_back(temporary: str, path: str, new: os.stat_result) -> None:
-    """Restore the name of a file that may not be replaced, unless another program has replaced the new file."""
+    """Restore a file that must not be replaced, unless another program has replaced the new file."""
     renameat2(temporary, path, _EXCHANGE)
     if not os.path.samestat(os.lstat(temporary), new):
         renameat2(temporary, path, _EXCHANGE)
 
 
 def rename_directory(temporary: str, path: str, *, force: bool) -> None:
-    """Give a finished directory its name; a replaced directory then has the name `temporary`.
+    """Rename a finished directory to its final name; a replaced directory gets the name `temporary`.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def rename_directory(temporary: str, path: str, *, force: bool) -> None:
 
 
 def renameat2(old: str, new: str, flag: int) -> bool:
-    """Rename by Linux's renameat2(2); False if the system or the file system has no such call.
+    """Rename with the Linux call renameat2(2); return False if the system or file system does not support it.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def _marker(path: str) -> str:
 
 
 def _swap(temporary: str, path: str) -> None:
-    """Exchange two directories by several renames, with a marker that lets the next call finish after a kill."""
+    """Exchange two directories by several renames; a marker lets the next call finish an interrupted exchange."""
     old = name_beside(path, ".old")
     if os.path.lexists(old):
         raise UsageError(f"{old} exists, but {path} needs that name for a moment", hint=f"Move {old} away.")
@@ -169,7 +169,7 @@ def _swap(temporary: str, path: str) -> None:
 
 
 def finish_swap(path: str) -> list[str]:
-    """Finish an exchange: restore the old directory if there is no new one; return its intermediate name, if any."""
+    """Finish an interrupted exchange of directories; return the intermediate name of the old directory, if any."""
     marker, old = _marker(path), name_beside(path, ".old")
     if not os.path.lexists(marker):
         return []
@@ -186,7 +186,7 @@ def finish_swap(path: str) -> list[str]:
 
 
 def _write_marker(marker: str, path: str) -> None:
-    """Record the inode of the directory to be renamed, to distinguish it from others of the same name."""
+    """Write a marker with the inode of the directory that will be renamed."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)  # O_EXCL follows no link
     inode = os.lstat(path).st_ino
     descriptor = os.open(marker, flags, 0o666)
@@ -198,7 +198,7 @@ def _write_marker(marker: str, path: str) -> None:
 
 
 def _is_marked(marker: str, path: str) -> bool:
-    """Tell whether a marker belongs to the directory that is now at `path`."""
+    """Return whether a marker belongs to the directory that now exists at `path`."""
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         inode = os.lstat(path).st_ino

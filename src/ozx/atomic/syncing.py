@@ -1,4 +1,4 @@
-"""Waiting for the disk: files, names in a folder, whole trees; and delayed write errors."""
+"""Syncing of files, folders and whole trees to the disk, and detection of delayed write errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["check_written", "close_written", "sync_file", "sync_folder", "sync_t
 
 
 def check_written(descriptor: int) -> None:
-    """Raise errors that the system reports only when a file is closed: failed writes to a network file system.
+    """Raise write errors that the system reports only when a file is closed, as network file systems do.
 
     Syncing reports them, too. The file stays open and locked: a second descriptor is closed, which works on Linux only.
     """
@@ -22,7 +22,7 @@ def check_written(descriptor: int) -> None:
 
 
 def close_written(descriptor: int) -> None:
-    """Close a file that was synced or checked by `check_written`: Linux has no new errors to report then.
+    """Close a file after a sync or `check_written`; errors are ignored, because none can be new.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def close_written(descriptor: int) -> None:
 
 
 def sync_file(path: str) -> None:
-    """Wait until an existing file and its name are on the disk."""
+    """Sync an existing file and its name to the disk."""
     # Windows syncs writable files only.
     descriptor = os.open(path, os.O_RDONLY if has_locks() else os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
@@ -48,7 +48,7 @@ def sync_file(path: str) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Wait until the names in `folder` are on the disk."""
+    """Sync the names in `folder` to the disk."""
     if not has_locks():  # Windows cannot sync folders, and does not need to
         return
     with contextlib.suppress(OSError):  # some file systems refuse it, and some folders cannot be listed
@@ -60,7 +60,7 @@ def sync_folder(folder: str) -> None:
 
 
 def sync_tree(path: str) -> None:
-    """Wait until a new tree is on the disk: one call for its file system if possible, else file by file.
+    """Sync a new directory tree to the disk: the whole file system by one call if possible, else each file.
 
     Raises
     ------

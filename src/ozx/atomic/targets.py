@@ -1,4 +1,4 @@
-"""Checks of final names, and system errors with the final name.
+"""Checks of the output path before writing, and system errors with the output path.
 
 A new file replaces a regular file or nothing; a new folder replaces an empty one, a Zarr hierarchy, or nothing.
 """
@@ -31,7 +31,7 @@ _NAMED = 3
 
 
 def check_target(path: str, *, force: bool) -> os.stat_result | None:
-    """Refuse a name at which no file may be written; return the status of the regular file to be replaced, if any.
+    """Raise an error if no file may be written at this path; return the status of the file to be replaced, or None.
 
     A link is judged by its target; `ozx.atomic.renaming.rename_file` replaces the link itself.
 
@@ -52,7 +52,7 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
 
 
 def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
-    """Return the status of the regular file at `path`, following links, or None; errors call it `name`.
+    """Return the status of the regular file at `path`, following links, or None; `name` is its name in errors.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
 
 
 def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.stat_result | None:
-    """Refuse a name at which no folder may be written; return the status of the folder to be replaced, if any.
+    """Raise an error if no folder may be written at this path; return the status of the folder to be replaced.
 
     `force` allows replacing a folder that is empty or has Zarr metadata at its root, `replace_folder` any folder.
 
@@ -110,7 +110,7 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
 
 
 def check_removable(*folders: str) -> None:
-    """Refuse to replace a tree with folders that are not writable.
+    """Raise an error if a directory tree contains folders that are not writable.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def check_removable(*folders: str) -> None:
 
 
 def _check_contents(path: str) -> None:
-    """Refuse to replace a folder that is neither empty nor a Zarr hierarchy."""
+    """Raise an error if a folder to be replaced is neither empty nor a Zarr hierarchy."""
     if any(os.path.isfile(os.path.join(path, name)) for name in _ZARR_METADATA):
         return
     names = sorted(os.listdir(path))
@@ -144,7 +144,7 @@ def _kind(status: os.stat_result) -> str:
 
 
 def _refused_name(path: str, error: OSError) -> OSError | UsageError:
-    """Return the error for a name that the system refuses."""
+    """Return the error for a file name that the system does not accept."""
     if error.errno == errno.ENAMETOOLONG:
         length = len(os.fsencode(os.path.basename(path)))
         return UsageError(
@@ -157,13 +157,13 @@ def _refused_name(path: str, error: OSError) -> OSError | UsageError:
 
 
 def already_there(path: str) -> UsageError:
-    """Return the error for an output `path` that exists already."""
+    """Return the error for an output `path` that already exists."""
     return UsageError(f"{path} exists already", hint="Give --force (force=True) to replace it, or another name.")
 
 
 @contextmanager
 def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = lambda: None) -> Iterator[None]:
-    """Replace the temporary name in system errors by the final one; `needed` returns the approximate final size.
+    """Replace the temporary name in system errors by the final name; explain a full disk.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Temporary files and directories beside their target: created, locked, and removed if their process is dead.
+"""Temporary files and directories next to their target: creation, locks, and removal of leftovers.
 
 Their names carry the process and the computer: ``.cells.ozx.4711.node7-1a2b3c4d.ozx-tmp``.
 """
@@ -48,7 +48,7 @@ _swept: set[str] = set()
 
 
 def hidden_name(path: str, ending: str) -> str:
-    """Return a name beside `path` that file managers hide.
+    """Return a name for a hidden file in the folder of `path`.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def hidden_name(path: str, ending: str) -> str:
 
 
 def name_beside(path: str, ending: str) -> str:
-    """Return `path` with `ending`; a name that is too long for the file system is shortened.
+    """Return `path` with `ending`, shortened if the name would be too long for the file system.
 
     Examples
     --------
@@ -82,12 +82,12 @@ def _longest_name(folder: str) -> int:
 
 
 def _length(name: str) -> int:
-    """Return the length of a name as file systems count it: in bytes, on Windows in units of UTF-16."""
+    """Return the length of a name as file systems count it: in bytes, on Windows in UTF-16 units."""
     return len(name.encode("utf-16-le", "surrogatepass")) // 2 if os.name == "nt" else len(os.fsencode(name))
 
 
 def _shortened(name: str, longest: int) -> str:
-    """Return `name`; if it is longer than `longest`, a hash that keeps it unique replaces its end."""
+    """Return `name`; if it is longer than `longest`, replace its end by a hash that keeps it unique."""
     if _length(name) <= longest:
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -103,7 +103,7 @@ def _names(path: str) -> Iterator[str]:
 
 
 def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
-    """Create and lock the temporary file of `path`; return its descriptor (readable and writable) and its name.
+    """Create and lock a temporary file for `path`; return its descriptor (readable and writable) and its name.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
 
 
 def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
-    """Create the temporary directory of `path`; return its name and the descriptor of its lock, None on Windows.
+    """Create a temporary directory for `path`; return its name and the descriptor of its lock (None on Windows).
 
     Raises
     ------
@@ -145,7 +145,7 @@ def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
 
 
 def _is_locked(descriptor: int, temporary: str) -> bool:
-    """Lock a new file or directory; close it and return False if another process removed it before the lock."""
+    """Lock a new file or directory; return False if another process removed it before."""
     try:
         if lock_file(descriptor) and still_has_name(descriptor, temporary):
             return True
@@ -163,7 +163,7 @@ def _remove(path: str) -> None:
 
 
 def sweep(folder: str) -> list[str]:
-    """Remove the leftovers of this computer's dead processes in `folder`, once per process; return their paths.
+    """Remove the leftovers of dead processes of this computer in `folder`, and return their paths.
 
     A directory that was being replaced gets a visible name, also returned, since it may hold the latest changes. Also
     returned are the leftovers of other computers that are a day old: their locks may hold over there only.
@@ -185,7 +185,7 @@ def sweep(folder: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A temporary file or directory, of a running or a dead process.
+    """A temporary file or directory of a running or dead process.
 
     Attributes
     ----------
@@ -202,12 +202,12 @@ class Leftover:
     is_of_this_host: bool
 
     def age(self) -> float:
-        """Return the seconds since it, or anything in it, was changed."""
+        """Return the time since the last change of the file, or of anything in the directory, in seconds."""
         return time.time() - _last_change(self.path)
 
 
 def leftover_at(path: str) -> Leftover | None:
-    """Return the temporary file or directory at `path`; None if it is gone or something else."""
+    """Return the temporary file or directory at `path`; None if `path` is missing or not temporary."""
     match = _LEFTOVER.fullmatch(os.path.basename(path))
     if match is None:
         return None
@@ -219,7 +219,7 @@ def leftover_at(path: str) -> Leftover | None:
 
 
 def _last_change(path: str) -> float:
-    """Return the modification time of a file, or the latest in a directory."""
+    """Return the modification time of a file, or the latest modification time in a directory."""
     try:
         latest = os.lstat(path).st_mtime
     except FileNotFoundError:  # its writer is done
@@ -232,7 +232,7 @@ def _last_change(path: str) -> float:
 
 
 def remove_leftover(leftover: Leftover) -> bool:
-    """Remove a leftover unless its process may be alive; return whether it is gone.
+    """Remove a leftover unless its process may be alive; return whether it no longer exists.
 
     A lock that is held says so on any computer. One that is free, or that the file system lacks, says that the process
     is dead only on this one; whether another computer's process is dead, the caller knows.
@@ -243,7 +243,7 @@ def remove_leftover(leftover: Leftover) -> bool:
 
 
 def show_replaced(hidden: str, path: str) -> str:
-    """Give a directory that was replaced at `path` a visible name, and return that name."""
+    """Rename the hidden directory that was replaced at `path` to a visible name, and return the name."""
     name = name_beside(path, ".old")
     names = chain((name,), (f"{name}-{number}" for number in count(2)))
     shown = next(name for name in names if not os.path.lexists(name))
@@ -289,7 +289,7 @@ def _remove_if_dead(path: str, *, needs_lock: bool) -> bool:
 
 
 def _remove_if_not_open(path: str) -> bool:
-    """Remove a leftover on Windows, unless it is an open file or a directory that is not old enough."""
+    """Remove a leftover on Windows, except an open file or a recently changed directory."""
     if os.path.isdir(path) and time.time() - os.path.getmtime(path) < _OLD:
         return False
     with contextlib.suppress(OSError):

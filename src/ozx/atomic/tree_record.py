@@ -1,4 +1,4 @@
-"""Records of a directory tree at one moment, for later comparison."""
+"""Records of a directory tree at one time, to detect later changes."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _SHOWN = 5
 
 @dataclass(slots=True)
 class FolderRecord:
-    """One folder: its device and inode, the sorted names of all files and links in it, and their facts in one array."""
+    """Record of one folder: its device and inode, and the sorted names of its files with their status."""
 
     identity: tuple[int, int]
     names: list[str] = field(default_factory=list)
     facts: array[int] = field(default_factory=lambda: array("Q"))
 
     def facts_at(self, place: int) -> tuple[int, ...]:
-        """Return the facts of the file at `place` in `names`."""
+        """Return the recorded status values of the file at index `place` in `names`."""
         return tuple(self.facts[FACTS * place : FACTS * (place + 1)])
 
 
 @dataclass(slots=True)
 class TreeRecord:
-    """Record of the files and folders of a tree, some 50 bytes per file; links are not followed."""
+    """Record of all files and folders of a directory tree; links are not followed."""
 
     root: str  # the directory
     # every folder by its prefix (``""``, ``"0/"``, ``"0/c/"``), parents before their children
@@ -44,7 +44,7 @@ class TreeRecord:
 
     @classmethod
     def of(cls, root: str) -> TreeRecord:
-        """Record every file and folder below `root`, except those that vanish meanwhile.
+        """Record every file and folder below `root`, except those that are removed during the scan.
 
         Raises
         ------
@@ -67,19 +67,19 @@ class TreeRecord:
 
     @property
     def newest(self) -> int:
-        """The latest change time in the tree, in nanoseconds; 0 without files."""
+        """The latest change time in the tree in nanoseconds; 0 if it has no files."""
         times = (folder.facts[FACTS - 1 :: FACTS] for folder in self.folders.values() if folder.names)
         return max(map(max, times), default=0)
 
     def settle(self) -> None:
-        """Wait until the file system's clock has advanced, so that later changes get a new change time."""
+        """Wait until the clock of the file system has advanced, so that later changes get a later change time."""
         newest = self.newest
         tick = _TICK if newest % _SECOND else _COARSE_TICK
         if time.time() - newest / _SECOND < tick:
             time.sleep(tick)
 
     def iter_names(self) -> Iterator[str]:
-        """Yield everything below the root: files, and folders with a slash at the end."""
+        """Yield the paths of all files and folders below the root; paths of folders end in a slash."""
         for prefix, folder in self.folders.items():
             if prefix:
                 yield prefix
@@ -87,14 +87,14 @@ class TreeRecord:
                 yield prefix + name
 
     def iter_filled(self) -> Iterator[str]:
-        """Yield the paths of all folders that are not empty; empty ones can be removed with any permissions."""
+        """Yield the paths of all non-empty folders."""
         parents = {prefix[: prefix.rstrip("/").rfind("/") + 1] for prefix in self.folders if prefix}
         for prefix, folder in self.folders.items():
             if folder.names or prefix in parents:
                 yield os.path.join(self.root, prefix).rstrip(os.sep) or os.sep
 
     def differences(self, now: TreeRecord) -> list[str]:
-        """Describe the differences to `now`: ``"0/c/1 changed"``, ``"0/c/2 is new"``, ``"0/c/3 is gone"``."""
+        """Yield descriptions of the differences to the tree `now`, such as ``"0/c/1 changed"``, ``"0/c/2 is new"``."""
         found = []
         for prefix, folder in self.folders.items():
             other = now.folders.get(prefix)
@@ -109,17 +109,17 @@ class TreeRecord:
 
 
 def identity_of(status: os.stat_result) -> tuple[int, int]:
-    """Return device and inode, which identify a folder under any name."""
+    """Return device and inode, which identify a folder after a rename."""
     return status.st_dev, status.st_ino
 
 
 def facts_of(status: os.stat_result) -> tuple[int, int, int, int]:
-    """Return the facts of a file for `FolderRecord`."""
+    """Return the status values of a file that a `FolderRecord` stores."""
     return status.st_ino & _MASK, status.st_size, status.st_mtime_ns & _MASK, status.st_ctime_ns & _MASK
 
 
 def name_some(names: Sequence[str]) -> str:
-    """Return the number of `names` and the first few as one text.
+    """Return the number of `names` and the first few names as text.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def name_some(names: Sequence[str]) -> str:
 
 
 def _look(path: str) -> tuple[FolderRecord, list[str]]:
-    """Return the record of one folder, and the sorted names of the folders in it."""
+    """Record one folder; return the record, and the sorted names of its sub-folders."""
     folder, below = FolderRecord(identity_of(os.stat(path))), []
     with os.scandir(path) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):

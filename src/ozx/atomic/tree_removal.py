@@ -1,4 +1,4 @@
-"""Removal of a recorded tree, file by file: files that have changed since the record stay.
+"""Removal of a recorded directory tree; files that changed after the record are kept.
 
 Each file is checked, renamed aside within its folder, checked again and only then removed: so a file that another
 program puts under its name in between is not removed instead. See docs/decisions/0018-removing-sources.md.
@@ -32,14 +32,14 @@ _BUSY = (errno.ENOTEMPTY, errno.EEXIST)
 
 @dataclass(frozen=True, slots=True)
 class RemovalMarker:
-    """A note that a run makes before it removes a tree."""
+    """A marker file that a process writes before it removes a tree."""
 
     newest: int  # the latest change time of a file that may be removed, in nanoseconds
     copy_size: int  # size of the file that holds the tree's contents
     copy_mtime_ns: int  # modification time of that file
 
     def is_of(self, copy: str) -> bool:
-        """Tell whether `copy` is still the file that holds the tree's contents."""
+        """Return whether `copy` is still the file that contains the tree's data."""
         try:
             status = os.stat(copy)
         except FileNotFoundError:
@@ -48,7 +48,7 @@ class RemovalMarker:
 
 
 def write_marker(root: str, newest: int, copy: str) -> None:
-    """Note in `root` that it is being removed, since `copy` holds its contents."""
+    """Write a marker into `root`, which says that `root` is being removed because `copy` contains its data."""
     status = os.stat(copy)
     marker = RemovalMarker(newest, status.st_size, status.st_mtime_ns)
     with open(os.path.join(root, MARKER), "x", encoding="utf-8") as file:
@@ -59,7 +59,7 @@ def write_marker(root: str, newest: int, copy: str) -> None:
 
 
 def read_marker(root: str) -> RemovalMarker | None:
-    """Return the note of a killed run in `root`, or None; an incomplete note is removed, as no removal had begun."""
+    """Return the marker of a killed process in `root`, or None; an incomplete marker is deleted."""
     path = os.path.join(root, MARKER)
     try:
         with open(path, encoding="utf-8") as file:
@@ -72,7 +72,7 @@ def read_marker(root: str) -> RemovalMarker | None:
 
 
 def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()) -> list[str]:
-    """Remove the rest of a tree after a killed run; return the names of changed files, which stay."""
+    """Finish the removal of a tree after a killed process; return the names of changed files, which are kept."""
     put_back = _put_all_back(root)
     record = TreeRecord.of(root)
     for prefix, folder in record.folders.items():
@@ -89,7 +89,7 @@ def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()
 
 
 def remove_recorded(record: TreeRecord, first: Collection[str] = ()) -> list[str]:
-    """Remove the unchanged files of a recorded tree, then all folders that became empty, including the root.
+    """Remove the unchanged files of a recorded tree, then all folders that are empty.
 
     Files named in `first` are removed first, from parents to children: without its metadata, a partly removed hierarchy
     is not taken for a whole one. Returns the remaining names, which were not recorded, or changed since.
@@ -113,7 +113,7 @@ def remove_recorded(record: TreeRecord, first: Collection[str] = ()) -> list[str
 
 
 def _remove_folder(path: str) -> None:
-    """Remove a folder if it is empty; anything else of that name stays."""
+    """Remove a folder if it is empty; keep anything else with this name."""
     try:
         os.rmdir(path.rstrip("/"))
     except (FileNotFoundError, NotADirectoryError):
@@ -124,7 +124,7 @@ def _remove_folder(path: str) -> None:
 
 
 def _remove_files(record: TreeRecord, prefix: str, places: list[int], linked: set[int]) -> None:
-    """Remove the files at `places` of a folder's record; `linked` holds inodes of which a name was removed."""
+    """Remove the files at indexes `places` in the record of a folder."""
     folder = record.folders[prefix]
     with _opened(f"{record.root}/{prefix}", folder.identity) as opened:
         if opened is None:
@@ -135,7 +135,7 @@ def _remove_files(record: TreeRecord, prefix: str, places: list[int], linked: se
 
 @contextmanager
 def _opened(path: str, identity: tuple[int, int]) -> Iterator[_Folder | None]:
-    """Yield the folder at `path`; None if it is missing or replaced by another folder or a link."""
+    """Open the folder at `path`; yield None if it is missing or was replaced."""
     descriptor = None
     try:
         if _HAS_DIR_FD:
@@ -155,13 +155,13 @@ def _opened(path: str, identity: tuple[int, int]) -> Iterator[_Folder | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder whose files are removed, if possible by its descriptor, which stays valid if folders are renamed."""
+    """An open folder from which files are removed, also after a rename of the folder."""
 
     path: str
     descriptor: int | None
 
     def remove(self, name: str, facts: tuple[int, ...], linked: set[int]) -> None:
-        """Remove a file if it is unchanged since its record."""
+        """Remove a file if it has not changed since it was recorded."""
         status = self._look(name)
         if status is None:
             return
@@ -188,7 +188,7 @@ class _Folder:
             linked.add(found[0])
 
     def put_back(self, aside: str, name: str) -> bool:
-        """Restore a file's name unless another file has it now."""
+        """Restore a file's name unless another file now has this name."""
         try:
             os.link(
                 self.path + aside,
@@ -218,7 +218,7 @@ class _Folder:
 
 
 def _put_all_back(root: str) -> set[str]:
-    """Restore the names of files that a killed run had temporarily renamed; return these names."""
+    """Restore the names of files that a killed process had temporarily renamed; return the names."""
     names: set[str] = set()
     for prefix, folder in TreeRecord.of(root).folders.items():
         found = [(match[0], match[1]) for name in folder.names if (match := _ASIDE.fullmatch(name))]

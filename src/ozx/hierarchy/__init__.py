@@ -1,4 +1,4 @@
-"""Zarr and OME-Zarr documents: keys and metadata, without I/O and without ZIP.
+"""Zarr and OME-Zarr metadata: store keys and JSON documents, without file access and without ZIP.
 
 ``keys``, ``entry_order``
     Store keys, nodes above each other; the order of an archive's entries.

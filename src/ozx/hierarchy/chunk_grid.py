@@ -1,4 +1,4 @@
-"""The regular chunk grid of an array: the keys of its chunks and the pixels of each (Zarr core 3.1)."""
+"""The regular chunk grid of an array: the keys of its chunks, and the pixels of each chunk (Zarr core 3.1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHUNK_KEY = re.compile(r"(?:(?P<array>.*)/)?(?:c(?:[/.][0-9]+)*|[0-9]+(?:\.[0-9
 
 @dataclass(frozen=True, slots=True)
 class ChunkGrid:
-    """The grid of an array's stored objects, chunks or shards, and their keys below the array."""
+    """The grid of an array's stored values (chunks or shards), and their keys relative to the array."""
 
     # Lengths of the array's dimensions.
     shape: tuple[int, ...]
@@ -36,11 +36,11 @@ class ChunkGrid:
 
     @property
     def total(self) -> int:
-        """Number of chunks; a 0-dimensional array has one."""
+        """Total number of chunks; 1 for a 0-dimensional array."""
         return math.prod(self.counts)
 
     def coordinates(self, key: str) -> tuple[int, ...] | None:
-        """Return the grid coordinates of a chunk from its key below the array; None for any other key."""
+        """Return the grid coordinates of a chunk, from its key relative to the array; None for any other key."""
         place = self.keys.decode(key, len(self.shape))
         if place is None or any(n >= count for n, count in zip(place, self.counts, strict=True)):
             return None
@@ -48,7 +48,7 @@ class ChunkGrid:
 
 
 class ChunkTally:
-    """Number of an array's stored chunks, and the region of its missing chunks.
+    """Count of an array's stored chunks, and the region of its missing chunks.
 
     Memory grows with the lengths of the grid's sides that hold chunks, not with their number.
     """
@@ -59,20 +59,20 @@ class ChunkTally:
         self._per_slab: list[dict[int, int]] = [{} for _ in grid.shape]
 
     def add(self, place: tuple[int, ...]) -> None:
-        """Count the chunk at `place`; add each chunk only once."""
+        """Count the chunk at grid position `place`; call this only once for each chunk."""
         self.found += 1
         for slabs, index in zip(self._per_slab, place, strict=True):
             slabs[index] = slabs.get(index, 0) + 1
 
     def region(self) -> tuple[tuple[int, int], ...] | None:
-        """Return the box around all counted chunks, or None: start and stop in pixels along each dimension."""
+        """Return the bounding box of all counted chunks in pixels, as (start, stop) by dimension, or None."""
         if not self.found:
             return None
         spans = zip(self._per_slab, self.grid.shape, self.grid.chunks, strict=True)
         return tuple((min(slabs) * chunk, min(length, (max(slabs) + 1) * chunk)) for slabs, length, chunk in spans)
 
     def missing_region(self) -> tuple[tuple[int, int], ...] | None:
-        """Return the box around all missing chunks, in the form of `region`, or None."""
+        """Return the bounding box of all missing chunks in pixels, as (start, stop) by dimension, or None."""
         grid = self.grid
         if self.found >= grid.total:
             return None
@@ -86,7 +86,7 @@ class ChunkTally:
 
 
 def parse_chunk_grid(document: dict[str, Any]) -> ChunkGrid | None:
-    """Return the grid of an array's ``zarr.json`` or ``.zarray`` (Zarr v2); None for a grid that ozx does not know."""
+    """Return the grid of an array from its ``zarr.json`` or ``.zarray`` (Zarr v2); None for a grid unknown to ozx."""
     if document.get("zarr_format") == 2:
         separator = document.get("dimension_separator", ".")
         return _grid(parse_v2_array(document), ChunkKeys("v2", separator)) if separator in ("/", ".") else None

@@ -35,7 +35,7 @@ class Comment:
 
 
 def make_comment(version: str, *, json_first: bool, old: bytes = b"") -> bytes:
-    """Return the comment that ozx writes, with the keys of other programs beside ``ome`` in an `old` one.
+    """Return a new archive comment; keys of other programs beside ``ome`` are copied from the `old` comment.
 
     RFC-9, the authors' revision: other keys at the top are allowed. Keys that a comment has no room for are left out.
 
@@ -57,7 +57,7 @@ def _dump(document: dict[str, Any]) -> bytes:
 
 
 def parse_comment(data: bytes) -> Comment:
-    """Parse a comment; never raises an error: `problem` describes faults.
+    """Parse an archive comment; never raises an error: `problem` describes faults.
 
     Examples
     --------

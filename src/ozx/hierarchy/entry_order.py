@@ -18,7 +18,7 @@ ArchiveRank = tuple[Any, ...]
 
 
 def breadth_first(key: str) -> tuple[int, tuple[str, ...]]:
-    """Return the sort key of metadata entries: by depth, then component by component.
+    """Return the sort key of a metadata key: by depth, then component by component.
 
     RFC-9 (R2): the other ``zarr.json`` follow the root's "in breadth-first order". As whole strings, ``a-b/x`` would
     sort before ``a/x`` though ``a`` sorts before ``a-b``.
@@ -28,7 +28,7 @@ def breadth_first(key: str) -> tuple[int, tuple[str, ...]]:
 
 
 def component_order(component: str) -> tuple[int, str]:
-    """Return the sort key of one key component: numbers come before names, ordered by value like chunk numbers.
+    """Return the sort key of one component of a store key: numbers by value, before names.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def component_order(component: str) -> tuple[int, str]:
 
 
 def hierarchy_order(key: str) -> tuple[tuple[int, int, str], ...]:
-    """Return the sort key of data entries: node by node, the values of a folder before its sub-folders."""
+    """Return the sort key of a data key: node by node, the values of a folder before its sub-folders."""
     *folders, last = key.split("/")
     return (*((1, *component_order(folder)) for folder in folders), (0, *component_order(last)))
 
@@ -57,7 +57,7 @@ def archive_rank(name: str) -> ArchiveRank:
 
 
 def order_fault(keys: Sequence[str], positions: NDArray[np.int64]) -> tuple[str, str] | None:
-    """Return the first misplaced ``zarr.json`` and a phrase with the reason, or None.
+    """Return the key of the first misplaced ``zarr.json`` and the reason, or None if the order is right.
 
     The root's is checked elsewhere: RFC-9 has a sentence of its own for it. Siblings may have any order: RFC-9 (R2,
     2026-04-20) asks for breadth-first only.

@@ -1,4 +1,4 @@
-"""The images of a hierarchy: OME-Zarr metadata joined with the arrays it names."""
+"""The images of a hierarchy: OME-Zarr metadata combined with the metadata of the arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_LEVELS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One resolution level: its array, and the placement of its pixels.
+    """One resolution level: its array, and the physical position of its pixels.
 
     All but the path are None where the array is missing or does not say.
 
@@ -95,7 +95,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Well:
-    """A well that a plate lists.
+    """A well in the list of a plate.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Well:
 
 
 def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
-    """Yield the paths of the images that the root refers to, in the root's order, including missing images.
+    """Yield the paths of all images that the root's metadata lists, also of missing images.
 
     A plate leads to the fields of all wells, a series to its list, a labels group to its labels, a scene to the images
     that it places. Any other root leads to all groups with multiscales, and to label images only if there are no other
@@ -146,7 +146,7 @@ def label_paths(nodes: Mapping[str, Node], image: str) -> list[str]:
 
 
 def plate_wells(nodes: Mapping[str, Node]) -> tuple[Well, ...]:
-    """Return the wells of the plate at the root, if it is one."""
+    """Return the wells if the root is a plate, else an empty result."""
     root = nodes.get("")
     plate = None if root is None or root.ome is None else root.ome.plate
     wells = []
@@ -158,13 +158,13 @@ def plate_wells(nodes: Mapping[str, Node]) -> tuple[Well, ...]:
 
 
 def count_multiscales(nodes: Mapping[str, Node], path: str) -> int:
-    """Count the images of the group at `path`."""
+    """Return the number of images in the group at `path`."""
     node = nodes.get(path)
     return 0 if node is None or node.ome is None else len(node.ome.multiscales)
 
 
 def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> list[Image]:
-    """Return the images of the group at `path`, nearly always one; add a note for everything that is missing."""
+    """Return the images of the group at `path` (nearly always one); add a note about each missing array or value."""
     node = nodes.get(path)
     if node is None or node.ome is None or not node.ome.multiscales:
         what = "there is no node" if node is None else "the node has no multiscales"
@@ -174,7 +174,7 @@ def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> l
 
 
 def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | None = None) -> Level:
-    """Describe one array as a level."""
+    """Return the description of one array as a resolution level."""
     scale, translation = (None, None) if dataset is None else (dataset.scale, dataset.translation)
     if array is None:
         return Level(path, None, None, None, None, None, scale, translation)
@@ -182,7 +182,7 @@ def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | No
 
 
 def level_factor(full: int, length: int) -> float:
-    """Return the downsampling factor of a dimension: a whole number if that fits both lengths.
+    """Return the downsampling factor of a dimension: a whole number if it is consistent with both lengths.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def _fields(nodes: Mapping[str, Node], well: str) -> Iterator[str]:
 
 
 def _series(nodes: Mapping[str, Node]) -> Iterator[str]:
-    """Yield the images in the order of the list in ``OME`` or, without one, the groups ``0``, ``1``, ….
+    """Yield the images of a series: those listed in the group ``OME``, or else the groups ``0``, ``1``, ….
 
     OME-Zarr 0.5, "bioformats2raw.layout": without the ``series`` attribute, images are at consecutively numbered
     groups starting with 0.

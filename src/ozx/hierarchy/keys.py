@@ -25,17 +25,17 @@ LEGACY_METADATA = (".zgroup", ".zarray", ".zattrs", ".zmetadata")
 
 
 def is_metadata_key(key: str) -> bool:
-    """Tell whether `key` is a node's metadata: its last component is ``zarr.json``."""
+    """Return whether `key` is a metadata key of Zarr v3: its last component is ``zarr.json``."""
     return key == METADATA or key.endswith("/" + METADATA)
 
 
 def is_legacy_metadata_key(key: str) -> bool:
-    """Tell whether `key` is metadata of Zarr v2."""
+    """Return whether `key` is a metadata key of Zarr v2."""
     return key.rpartition("/")[2] in LEGACY_METADATA
 
 
 def node_of(key: str) -> str:
-    """Return the path of the node that a metadata key describes; the root's is empty.
+    """Return the path of the node to which a metadata key belongs; the root's path is empty.
 
     Examples
     --------
@@ -46,13 +46,13 @@ def node_of(key: str) -> str:
 
 
 def top_nodes(paths: Iterable[str]) -> list[str]:
-    """Return the nodes that lie below no other node, breadth-first: the root, if there is one."""
+    """Return the nodes that have no other node above them, breadth-first; only the root if it exists."""
     nodes = set(paths)
     return sorted((path for path in nodes if nodes.isdisjoint(paths_above(path))), key=path_order)
 
 
 def missing_groups(paths: Iterable[str]) -> list[str]:
-    """Return the folders above nodes that lack metadata of their own, breadth-first.
+    """Return the folders above nodes that have no metadata, breadth-first.
 
     Zarr core 3.1 has no implicit groups: nodes below such a folder cannot be reached from the root.
     """
@@ -61,7 +61,7 @@ def missing_groups(paths: Iterable[str]) -> list[str]:
 
 
 def paths_above(path: str) -> Iterator[str]:
-    """Yield the paths above `path`, the nearest first, the root's (empty) last."""
+    """Yield the paths of all parents of `path`, nearest first; the root's empty path comes last."""
     while path:
         path = path.rpartition("/")[0]
         yield path

@@ -36,7 +36,7 @@ class Node:
 
 
 class NodeCollector:
-    """Collector of nodes from metadata documents in any order."""
+    """Collector that builds nodes from metadata documents, in any order."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
@@ -45,7 +45,7 @@ class NodeCollector:
         self._problems: dict[str, list[str]] = {}
 
     def add(self, key: str, value: bytes) -> None:
-        """Take the value of a metadata key; a later value of the same key replaces it."""
+        """Add the value of a metadata key; a later value of the same key replaces the earlier value."""
         try:
             document = parse_document(value, key)
         except FormatError as error:
@@ -58,11 +58,11 @@ class NodeCollector:
             self._legacy.setdefault(path, {})[name] = document
 
     def add_problem(self, key: str, problem: str) -> None:
-        """Record that the value of a metadata key is unreadable; its node then has no type."""
+        """Record that the value of a metadata key is unreadable; the type of its node is then None."""
         self._problems.setdefault(node_of(key), []).append(f"{key.rpartition('/')[2]}: {problem}")
 
     def nodes(self) -> dict[str, Node]:
-        """Return the nodes by path, breadth-first; v3 metadata wins over v2."""
+        """Return the nodes by path, breadth-first; Zarr v3 metadata takes precedence over v2."""
         found = {path: _parse_legacy_node(path, documents) for path, documents in self._legacy.items()}
         for path, node in self._nodes.items():
             both = [f"it has Zarr v2 metadata beside zarr.json: {name}" for name in sorted(self._legacy.get(path, ()))]
@@ -74,7 +74,7 @@ class NodeCollector:
 
 
 def join_path(parent: str, path: str) -> str:
-    """Join a parent's path and the relative path of a node."""
+    """Join the path of a parent and the relative path of a node below it."""
     parts = [part for part in f"{parent}/{path}".split("/") if part not in ("", ".")]
     return "/".join(parts)
 

@@ -1,4 +1,4 @@
-"""Notes about many nodes, one sentence for each kind."""
+"""Notes about the nodes of a hierarchy; equal notes become one sentence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["NoteCollector", "tell"]
 
 
 class NoteCollector:
-    """Notes on nodes; equal notes on many nodes become one sentence.
+    """Collector of notes about nodes; the same note about many nodes becomes one sentence.
 
     Examples
     --------
@@ -22,15 +22,15 @@ class NoteCollector:
         self._found: dict[str, tuple[str, int]] = {}
 
     def add(self, path: str, note: str) -> None:
-        """Add a note on the node at `path`, which is empty for the root."""
+        """Add a note about the node at `path`; the root's path is empty."""
         first, count = self._found.get(note, (path, 0))
         self._found[note] = first, count + 1
 
     def sentences(self) -> tuple[str, ...]:
-        """Return one sentence for each note, in the order of arrival."""
+        """Return one sentence for each distinct note, in the order of addition."""
         return tuple(tell(first, count, note) for note, (first, count) in self._found.items())
 
 
 def tell(first: str, count: int, note: str) -> str:
-    """Return a note on `count` nodes as a sentence that names the first of them."""
+    """Return a note about `count` nodes as one sentence that names the first node."""
     return f"{first or 'the root'}{f' and {count - 1:,} more' if count > 1 else ''}: {note}"

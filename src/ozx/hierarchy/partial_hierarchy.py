@@ -1,4 +1,4 @@
-"""A hierarchy with missing nodes: the keys that fit it, and the nodes that it lacks.
+"""A hierarchy with missing nodes: the roles of its keys, and the paths of missing nodes.
 
 Takes one document at a time and keeps only what decides whether a key fits.
 """
@@ -33,7 +33,7 @@ _EMPTY_GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Role of a key: a node's metadata, a chunk, another file, or a misfit (a key inside an array, but no chunk).
+    """Role of a key: node metadata, chunk, other file, or misfit (a key below an array that is not a chunk key).
 
     `array` and `place` identify the chunk; `array` is also the array of a misfit.
     """
@@ -44,7 +44,7 @@ class Role:
 
 
 class PartialHierarchy:
-    """The nodes of a hierarchy by path, parsed from the documents that exist."""
+    """The nodes of an incomplete hierarchy by path, parsed from the documents that exist."""
 
     def __init__(self) -> None:
         # The OME-Zarr version of the root.
@@ -83,7 +83,7 @@ class PartialHierarchy:
                 self._copies[join_path(path, name)] = copy
 
     def role(self, key: str) -> Role:
-        """Return the role of `key`."""
+        """Return the role of `key` in the hierarchy."""
         if is_metadata_key(key) or is_legacy_metadata_key(key):
             return Role("metadata")
         array = self._array_above(key)
@@ -96,15 +96,15 @@ class PartialHierarchy:
         return Role("misfit", array) if place is None else Role("chunk", array, place)
 
     def missing_groups(self) -> list[str]:
-        """Return the paths of missing groups above nodes, breadth-first."""
+        """Return the paths of missing groups that have nodes below them, breadth-first."""
         return missing_groups(self.nodes)
 
     def listed(self) -> set[str]:
-        """Return the paths of nodes that OME-Zarr metadata or consolidated metadata list."""
+        """Return the paths of all nodes listed in OME-Zarr metadata or consolidated metadata."""
         return self.mentioned | self._copies.keys()
 
     def replacement(self, path: str) -> bytes | None:
-        """Return the copy of a node's ``zarr.json`` in the consolidated metadata of a group above it."""
+        """Return the copy of a node's ``zarr.json`` from the consolidated metadata of a parent group."""
         copy = self._copies.get(path)
         return None if copy is None else _to_bytes(copy)
 
@@ -130,23 +130,23 @@ def document_key(path: str) -> str:
 
 
 def parent_of(path: str) -> str:
-    """Return the parent's path; the root's is empty."""
+    """Return the path of the parent node; the root's path is empty."""
     return path.rpartition("/")[0]
 
 
 def parents_of(path: str) -> Iterator[str]:
-    """Yield the paths above `path`, nearest first, without the root's."""
+    """Yield the paths of all parents of `path` except the root, nearest first."""
     yield from filter(None, paths_above(path))
 
 
 def is_node_document(value: Any) -> bool:
-    """Tell whether `value` is the content of a ``zarr.json``."""
+    """Return whether `value` is a valid ``zarr.json`` document."""
     document = as_object(value)
     return document.get("zarr_format") == 3 and document.get("node_type") in ("array", "group")
 
 
 def parse_metadata(key: str, data: bytes) -> dict[str, Any] | None:
-    """Return the document of a metadata key, or None if `data` is not a valid one."""
+    """Return the document parsed from the value of a metadata key, or None if it is invalid."""
     try:
         document = parse_document(data, key)
     except FormatError:

@@ -1,4 +1,4 @@
-"""Relative paths by which the metadata of nodes refer to other nodes.
+"""References: relative paths in the metadata of nodes that refer to other nodes.
 
 ZEP 10 (draft of 2025-05-12), "Application to sub-nodes": an extension on a node below may be a copy of that of the
 group above, or refer to it as in ``{"reference": "../.."}``, by the extension itself or by another one. A label image
@@ -19,7 +19,7 @@ __all__ = ["Surroundings", "check_references", "drop_source_image", "iter_refere
 
 
 class Surroundings:
-    """The nodes before and after the extraction of the subtree at `node`; paths in `after` begin at the new root."""
+    """The nodes before and after the extraction of a subtree, for checks of references between nodes."""
 
     def __init__(self, node: str, before: Container[str], after: Container[str]) -> None:
         self._node = node
@@ -27,18 +27,18 @@ class Surroundings:
         self._after = after
 
     def had(self, path: str, reference: str) -> bool:
-        """Tell whether `reference`, in the node at `path` below the new root, refers to a node of the old hierarchy."""
+        """Return whether `reference` in the node at `path` refers to a node of the hierarchy before the extraction."""
         target = resolve_reference(join_path(self._node, path), reference)
         return target is not None and target in self._before
 
     def has(self, path: str, reference: str) -> bool:
-        """Tell whether `reference` refers to a node of the new hierarchy."""
+        """Return whether `reference` in the node at `path` refers to a node of the extracted hierarchy."""
         target = None if self._node and reference.startswith("/") else resolve_reference(path, reference)
         return target is not None and target in self._after
 
 
 def resolve_reference(node: str, reference: str) -> str | None:
-    """Return the path that `reference` means in the metadata of the node at `node`; None if it leaves the hierarchy.
+    """Return the path to which `reference`, in the metadata of the node at `node`, refers; None if outside the root.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def resolve_reference(node: str, reference: str) -> str | None:
 
 
 def iter_references(document: Document) -> Iterator[tuple[str, str]]:
-    """Yield name and reference of each extension that refers to a node of the same hierarchy.
+    """Yield the extension name and the reference of each extension that refers to a node of the same hierarchy.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def iter_references(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def check_references(documents: Iterable[tuple[str, Document]], surroundings: Surroundings) -> list[str]:
-    """Raise an error for a reference that the extraction would break; return notes about references already broken.
+    """Raise an error for a reference that the extraction would break; return notes about earlier broken references.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def check_references(documents: Iterable[tuple[str, Document]], surroundings: Su
 
 
 def drop_source_image(document: Document, path: str, surroundings: Surroundings) -> tuple[Document, str] | None:
-    """Return a label image's ``zarr.json`` without the name of an image that is not extracted; None if unchanged."""
+    """Return a label image's ``zarr.json`` without a reference to an image outside the subset; None if unchanged."""
     label = _label_of(document)
     image = as_text(as_object(label.get("source")).get("image"))
     if image is None or surroundings.has(path, image) or not surroundings.had(path, image):

@@ -1,4 +1,4 @@
-"""Upgrade of all documents of a hierarchy from OME-Zarr 0.4 (Zarr v2) to 0.5 (Zarr v3)."""
+"""Upgrade of all metadata of a hierarchy from OME-Zarr 0.4 (Zarr v2) to 0.5 (Zarr v3)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ONE_HIERARCHY = "rfc9/one-hierarchy"
 
 @dataclass(frozen=True, slots=True)
 class UpgradedHierarchy:
-    """An upgraded Zarr v2 hierarchy."""
+    """A hierarchy upgraded from Zarr v2 to v3."""
 
     # The ``zarr.json`` of every node by its path, breadth-first; also of folders that hold nodes and had none. Equal
     # arrays share theirs: copy a document before you change it.
@@ -36,7 +36,7 @@ class UpgradedHierarchy:
     refusals: tuple[OzxError, ...] = ()
 
     def iter_values(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the key and the value of every ``zarr.json``, breadth-first."""
+        """Yield the key and the value of every new ``zarr.json``, breadth-first."""
         known: dict[int, bytes] = {}  # many arrays share one document
         for path, document in self.documents.items():
             if path not in self.arrays:
@@ -48,7 +48,7 @@ class UpgradedHierarchy:
 
 
 def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = False) -> UpgradedHierarchy:
-    """Upgrade the metadata of an OME-Zarr 0.4 hierarchy, given the values of all its metadata keys, to 0.5.
+    """Upgrade the metadata of a hierarchy from OME-Zarr 0.4 to 0.5, given the values of all its metadata keys.
 
     Each value is read at most once, those of ``.zmetadata`` never: they are copies. `keep_numcodecs` keeps chunks whose
     codecs only zarr-python reads, instead of transcoding them.
@@ -67,7 +67,7 @@ def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = 
 
 
 class _Nodes:
-    """The paths of a hierarchy's v2 metadata, by kind, in the order of the keys."""
+    """The paths of a hierarchy's Zarr v2 nodes, grouped by kind, in the order of the keys."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         self.arrays: dict[str, None] = {}
@@ -94,13 +94,13 @@ class _Nodes:
             )
 
     def iter_groups(self) -> Iterator[str]:
-        """Yield the paths of all groups, also of nodes that have attributes only."""
+        """Yield the paths of all groups, including nodes that have only attributes."""
         yield from self.groups
         yield from (path for path in self.attributes if path not in self.groups and path not in self.arrays)
 
 
 class _HierarchyUpgrade:
-    """An upgrade in progress: the stored nodes and the new documents."""
+    """An upgrade in progress: the Zarr v2 nodes and the new Zarr v3 documents."""
 
     def __init__(self, stored: Mapping[str, bytes], *, keep_numcodecs: bool) -> None:
         self._stored = stored
@@ -118,7 +118,7 @@ class _HierarchyUpgrade:
         self._refusals: dict[tuple[type[OzxError], str, str | None, str | None], list[str]] = {}
 
     def upgrade_groups(self) -> None:
-        """Upgrade every group, and collect the dimension names of levels."""
+        """Upgrade every group, and collect the dimension names of all levels."""
         images, root_is_ome = [], True
         for path in self._nodes.iter_groups():
             try:
@@ -160,7 +160,7 @@ class _HierarchyUpgrade:
         return self._stored[join_path(path, _ATTRIBUTES)] if path in self._nodes.attributes else None
 
     def _name(self, array: str, names: tuple[str, ...], group: str) -> None:
-        """Record the names that an image at `group` gives to the dimensions of one of its levels."""
+        """Record the dimension names of one level of the image at `group`."""
         known, other = self._names.setdefault(array, (names, group))
         if array not in self._nodes.arrays:
             self._notes.add(array, "a level is listed here, but there is no array")
@@ -175,7 +175,7 @@ class _HierarchyUpgrade:
             )
 
     def add_folders(self) -> None:
-        """Add a group for every folder above a node: Zarr core 3.1 has no implicit groups."""
+        """Add a group for every folder above a node, because Zarr core 3.1 has no implicit groups."""
         groups = dict.fromkeys(self._nodes.iter_groups())
         for path in [*groups, *self._nodes.arrays]:
             above = path
@@ -205,7 +205,7 @@ class _HierarchyUpgrade:
             )
 
     def upgrade_arrays(self) -> None:
-        """Upgrade every array; arrays with equal metadata share the result."""
+        """Upgrade every array; arrays with equal metadata share one result."""
         for path in self._nodes.arrays:
             stored, attributes = self._stored[join_path(path, _ARRAY)], self._read_attributes(path)
             names = self._names[path][0] if path in self._names else None
@@ -237,7 +237,7 @@ class _HierarchyUpgrade:
         self._refusals.setdefault((type(error), error.message, error.rule, error.hint), []).append(path)
 
     def finish(self) -> UpgradedHierarchy:
-        """Return everything in breadth-first order."""
+        """Return the upgraded hierarchy, in breadth-first order."""
         refusals = [
             kind(tell(paths[0], len(paths), message), rule=rule, hint=hint)
             for (kind, message, rule, hint), paths in self._refusals.items()

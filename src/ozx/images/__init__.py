@@ -1,4 +1,4 @@
-"""Pixels: pictures of images, new hierarchies from TIFF files and arrays, and export to OME-TIFF.
+"""Pixel data: pictures of images, new hierarchies from TIFF files and arrays, and export to OME-TIFF.
 
 ``pictures/``
     Rendering of images: the pixels to read, and their colours.

@@ -1,4 +1,4 @@
-"""The metadata of an image in a file of another format, in OME-Zarr's terms."""
+"""Image metadata read from a file of another format, in the terms of OME-Zarr."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PixelSize:
-    """The distance of two pixels along an axis, with a unit if the file has one that OME-Zarr allows."""
+    """The distance of neighbouring pixels along an axis; the unit is None if OME-Zarr does not allow it."""
 
     value: float
     unit: str | None = None
@@ -27,7 +27,7 @@ class PixelSize:
 
 @dataclass(frozen=True, slots=True)
 class ChannelDescription:
-    """Name and display of a channel.
+    """Name and display settings of a channel.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ChannelDescription:
 
 @dataclass(frozen=True, slots=True)
 class ImageDescription:
-    """The metadata of an image.
+    """Metadata of an image from a file of another format.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class ImageDescription:
 
 @dataclass(frozen=True, slots=True)
 class WellDescription:
-    """A well: its row and column, counted from 0, and the numbers of the images that are its fields.
+    """A well: its row and column, counted from 0, and the numbers of the images that are its fields of view.
 
     `acquisitions` has one number per field: the recording of the plate, or None if unknown.
     """
@@ -99,7 +99,7 @@ class PlateDescription:
     acquisitions: tuple[tuple[str | None, int | None, int | None], ...] = ()
 
     def renumbered(self, numbers: Mapping[int, int]) -> PlateDescription | None:
-        """Return the plate with new image numbers, without images that get no number; None if no image remains."""
+        """Return the plate with new image numbers, without images that have no new number; None if no image remains."""
         wells = []
         for well in self.wells:
             pairs = [pair for pair in zip(well.fields, well.acquisitions, strict=True) if pair[0] in numbers]
@@ -110,7 +110,7 @@ class PlateDescription:
 
 
 def describe_samples(count: int, most: float | None) -> tuple[ChannelDescription, ...]:
-    """Return the channels of colour pixels: red, green, blue, and transparency, which is not shown.
+    """Return the channels of a colour image: red, green, blue, and transparency, which is not displayed.
 
     Parameters
     ----------

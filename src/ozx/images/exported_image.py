@@ -1,4 +1,4 @@
-"""An image of a hierarchy for OME-TIFF: five axes, levels that are smaller in y and x only, a supported pixel type."""
+"""An image in the form that OME-TIFF requires: five axes, levels smaller only in y and x, a supported pixel type."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _LARGEST_READ_ALIGNMENT = 32 << 20
 
 @dataclass(frozen=True)
 class ExportedLevel:
-    """One level: its array, seen with all five axes.
+    """One resolution level of an exported image: its array, extended to five axes.
 
     Attributes
     ----------
@@ -66,24 +66,24 @@ class ExportedLevel:
 
     @property
     def shape(self) -> Lengths:
-        """Lengths of t, c, z, y, x."""
+        """Lengths along t, c, z, y, x."""
         return self._five(self.pixels.shape)
 
     @property
     def size(self) -> int:
-        """Size of its pixels in bytes."""
+        """Size of all decoded pixels in bytes."""
         return prod(self.shape) * self.dtype.itemsize
 
     @property
     def read_alignment(self) -> Lengths:
-        """Lengths of the best unit to read: a shard or a chunk."""
+        """Shape of the shards or chunks; reads of whole shards or chunks are fastest."""
         shards = self.pixels.array.shards
         if shards is not None and prod(shards) * self.pixels.dtype.itemsize <= _LARGEST_READ_ALIGNMENT:
             return self._five(shards)
         return self._five(self.pixels.chunks)
 
     def read(self, region: Region) -> NDArray[Any]:
-        """Return a block (t, c, z, y, x); safe in several threads at once.
+        """Return a block of pixels with the axes t, c, z, y, x; safe to call from several threads.
 
         Raises
         ------
@@ -132,12 +132,12 @@ class ExportedImage:
 
     @property
     def shape(self) -> Lengths:
-        """Lengths of t, c, z, y, x at full resolution."""
+        """Lengths along t, c, z, y, x at full resolution."""
         return self.levels[0].shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type to write."""
+        """The pixel type in the OME-TIFF file."""
         return self.levels[0].dtype
 
     @property
@@ -149,7 +149,7 @@ class ExportedImage:
 def take_image(
     view: ImageView, path: str, choice: LevelChoice, emissions: Mapping[int, float] | None = None
 ) -> ExportedImage:
-    """Return an image or label image for OME-TIFF; no pixel is read.
+    """Return an image or label image for the export to OME-TIFF; no pixels are read.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def take_image(
 
 
 def _find_axes(view: ImageView, where: str) -> tuple[int | None, ...]:
-    """Return the dimension of each of t, c, z, y, x: by name, else by type; the last space axis is x."""
+    """Return the dimensions of the axes t, c, z, y, x: found by name, else by type; the last space axis is x."""
     found: dict[str, int] = {}
     names = [(axis.name or "").lower() for axis in view.axes]
     free = ["x", "y", "z"]
@@ -230,7 +230,7 @@ def _written_type(dtype: np.dtype[Any], where: str, notes: list[str]) -> np.dtyp
 def _levels(
     chosen: Sequence[ImageLevel], dimensions: tuple[int | None, ...], dtype: np.dtype[Any], notes: list[str]
 ) -> list[ExportedLevel]:
-    """Return the levels that can be SubIFDs: each smaller in y and x than the level before, with equal t and c."""
+    """Return the levels that OME-TIFF can store: each smaller in y and x than the level before, with equal t and c."""
     levels: list[ExportedLevel] = []
     repeated = []
     for level in chosen:
@@ -255,7 +255,7 @@ def _levels(
 
 
 def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: ImageLevel) -> dict[str, PixelSize]:
-    """Return the pixel sizes by axis; a size of 1 without a unit counts as unknown."""
+    """Return the pixel sizes by axis; a size of 1 without a unit is treated as unknown."""
     sizes = {}
     for axis, dimension in zip(AXES, dimensions, strict=True):
         if axis != "c" and dimension is not None and level.scale is not None:
@@ -266,7 +266,7 @@ def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: Imag
 
 
 def _channels(view: ImageView, count: int, emissions: Mapping[int, float]) -> tuple[ChannelDescription, ...]:
-    """Return the metadata of all channels, or an empty tuple without any metadata."""
+    """Return the metadata of all channels, or an empty tuple if there is none."""
     if not view.channels and not emissions:
         return ()
     known = [

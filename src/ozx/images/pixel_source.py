@@ -1,4 +1,4 @@
-"""Sources of pixels: the interface that a pyramid reads from, and its implementation for arrays."""
+"""Sources of pixels: the interface from which pyramids are made, and its implementation for arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Region = tuple[slice, ...]
 
 @runtime_checkable
 class PixelSource(Protocol):
-    """Pixels of one image, level 0, read in blocks from several threads.
+    """The full-resolution pixels of one image, read in blocks by several threads.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class PixelSource(Protocol):
     read_alignment: tuple[int, ...]
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Return a block, C-contiguous, or fill `out` with it; safe in several threads at once.
+        """Read a C-contiguous block, into `out` if it is given; safe to call from several threads.
 
         Each segment that the block touches is decoded once per call.
         """
@@ -45,29 +45,29 @@ class PixelSource(Protocol):
 
 @runtime_checkable
 class FillingSource(PixelSource, Protocol):
-    """A source that replaces unreadable pixels by zeros, and reports them."""
+    """A source that replaces unreadable pixels by zeros, and reports where they are."""
 
     def damage_in(self, region: Region) -> tuple[str, ...]:
-        """Return the unreadable parts of a block that was read, one sentence each."""
+        """Return descriptions of the unreadable parts of a block that was read."""
 
 
 class ArrayLike(Protocol):
-    """A sliceable array: of NumPy, dask, zarr or others."""
+    """An array that can be sliced, such as an array of NumPy, dask or zarr."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Lengths of the dimensions."""
+        """Lengths of the array's dimensions."""
 
     @property
     def dtype(self) -> Any:
         """The type of the pixels."""
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a part that NumPy can convert to an array."""
+        """Return a part of the array, which NumPy can convert to an array."""
 
 
 class ArraySource:
-    """The pixels of any sliceable array.
+    """A source for the pixels of any array that can be sliced.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class ArraySource:
         self._is_reduced = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling, with only the part of a dask graph that this array needs."""
+        """Return the state for pickling; a dask graph is reduced to the part that this array needs."""
         if not self._is_reduced and hasattr(self._array, "__dask_graph__"):
             dask: Any = importlib.import_module("dask")  # not a dependency: the owner of such an array has dask
             # Once, in the thread that submits the block and pickles it for its hash: a client's own thread pickles it
@@ -102,7 +102,7 @@ class ArraySource:
         return self.__dict__
 
     def part(self, region: Region) -> Part:
-        """Return a block; see `part_of`."""
+        """Return a block for later reading; see `part_of`."""
         if not (isinstance(self._array, np.ndarray) or hasattr(self._array, "compute")):
             return Part(self, region)
         lengths = [part.indices(length)[:2] for part, length in zip(region, self.shape, strict=True)]
@@ -111,7 +111,7 @@ class ArraySource:
         )
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Return a block of the array, or fill `out` with it."""
+        """Read a block of the array, into `out` if it is given."""
         part = self._array[region]
         compute = getattr(part, "compute", None)
         if compute is not None:
@@ -126,22 +126,22 @@ class ArraySource:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A block to be read; can be pickled if its source can."""
+    """A block of a source that is read later; it can be pickled if its source can."""
 
     source: PixelSource
     region: Region
 
     def read(self) -> NDArray[Any]:
-        """Return the block's pixels."""
+        """Read and return the block's pixels."""
         return self.source.read(self.region)
 
     def damage(self) -> tuple[str, ...]:
-        """Return the unreadable parts of the block, which are zeros; call `read` first."""
+        """Return descriptions of the block's unreadable parts, which `read` replaced by zeros."""
         return self.source.damage_in(self.region) if isinstance(self.source, FillingSource) else ()
 
 
 def part_of(source: PixelSource, region: Region) -> Part:
-    """Return a block of a source; it refers only to the needed part of an array or a dask graph.
+    """Return a block of a source for later reading; it holds only the needed part of an array or dask graph.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def part_of(source: PixelSource, region: Region) -> Part:
 
 
 def _read_alignment(array: ArrayLike) -> tuple[int, ...]:
-    """Return the shape of a stored or computed chunk; 1 along each axis if the array has no chunks."""
+    """Return the shape of an array's stored or computed chunks; 1 along each axis if it has no chunks."""
     # zarr: whole shards if reading a part costs nearly as much; dask: `chunksize` is the largest chunk.
     for name in ("shards", "chunksize", "chunks"):
         lengths = getattr(array, name, None)

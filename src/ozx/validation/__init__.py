@@ -1,4 +1,4 @@
-"""Checks of a file against the specifications, and reports on it.
+"""Validation of files against the specifications, and reports of the findings.
 
 Facts come first, from ``ozx.archive.audit.facts`` and from the metadata documents; a check only compares them with a
 clause.

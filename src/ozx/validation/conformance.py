@@ -1,4 +1,4 @@
-"""Verdicts for the conformance runner of ngff-spec, about one document of attributes or one hierarchy."""
+"""Validation results for the conformance runner of ngff-spec, for a document of attributes or a hierarchy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ARCHIVES = (".ozx", ".zip")
 
 @resource_errors()
 def conformance(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[bool, str]:
-    """Return whether metadata are valid, and the findings in words, as the runner of ngff-spec asks for them.
+    """Return whether metadata is valid, with messages, in the form that the runner of ngff-spec requires.
 
     Findings that only the published schemas justify count, since the cases come from the schemas.
 
@@ -66,12 +66,12 @@ def conformance(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[
 
 
 def _is_warning(finding: Finding) -> bool:
-    """Tell whether a finding is a warning about OME-Zarr; those about the file and the arrays are not asked for."""
+    """Return whether a finding is a warning about OME-Zarr metadata, not about the file or the arrays."""
     return finding.severity == "warning" and finding.id.startswith("ome/")
 
 
 def check_attributes(data: bytes, *, strict: bool = False) -> Iterator[Finding]:
-    """Yield findings about the attributes of one group, without those about other nodes.
+    """Yield findings about the attributes of one group, without findings about other nodes.
 
     With `strict`, each image has all descriptions that the text recommends, also an image of one level.
     """

@@ -1,4 +1,4 @@
-"""Checks of a hierarchy in a directory: its nodes, and archives among its files."""
+"""Validation of a directory: the hierarchy in it, and archives among its files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check_remote_directory(
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Finding]:
-    """Yield findings about the hierarchy in a directory behind a URL; chunks are requested at level ``data`` only."""
+    """Yield findings about a hierarchy in a directory at a URL; chunks are requested only at level ``data``."""
     from ozx.flow.sources.key_listing import list_keys  # noqa: PLC0415 (few directories are remote)
     from ozx.flow.sources.remote_directory import RemoteDirectorySource  # noqa: PLC0415
     from ozx.flow.sources.remote_objects import find_objects  # noqa: PLC0415
@@ -113,7 +113,7 @@ def _check_nodes(
 
 
 def _list_everything(path: str) -> Listing:
-    """Return the plain files of a directory and ignore everything else; links are not followed."""
+    """Return the regular files of a directory; links are not followed, and other items are ignored."""
     listing = Listing(path)
     for folder, folders, names in os.walk(path, onerror=raise_error):
         below = os.path.relpath(folder, path).replace(os.sep, "/")
@@ -135,7 +135,7 @@ def _list_everything(path: str) -> Listing:
 
 
 def _check_contents(listing: Listing, known: set[str]) -> Iterator[Finding]:
-    """Yield a finding for each file that is an archive by its content."""
+    """Yield a finding for each file of the directory whose content is an archive."""
     for key in listing.iter_keys():
         if key in known:
             continue

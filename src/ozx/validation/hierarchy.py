@@ -1,4 +1,4 @@
-"""All checks of metadata documents: of each node, and of all nodes together.
+"""All checks of metadata documents: of single nodes, and of the whole hierarchy.
 
 No function here reads a file. A check of a node is a function from a `NodeDocument` to findings, a check of the
 hierarchy one from all `NodeFacts`; the tables below list them.
@@ -66,14 +66,14 @@ HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_references, check_ome_hier
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Optional checks."""
+    """Options that select the optional checks."""
 
     second_opinion: bool = True
     # The given schemas of conventions.
     schemas: Schemas = field(default_factory=Schemas)
 
     def node_checks(self) -> Iterator[NodeCheck]:
-        """Yield the checks of a node."""
+        """Yield the selected checks of a single node."""
         yield from NODE_CHECKS
         yield check_ome_twice if self.second_opinion else check_ome
         if self.schemas:
@@ -81,7 +81,7 @@ class Options:
 
 
 class NodeRules:
-    """Findings about nodes, collected one node after the other while they are read.
+    """Collector of findings about nodes, which are checked one by one while they are read.
 
     Only the first findings of each rule are kept, the others counted, since documents can be hostile.
     """
@@ -95,7 +95,7 @@ class NodeRules:
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
-        """Check one node; for an equal document checked before, only count the findings if none would be kept."""
+        """Check one node, and collect its findings; a document equal to an earlier one is not checked again."""
         self._copies.look(node)
         for check in PLACE_CHECKS:
             self._found.add(check(node))
@@ -115,7 +115,7 @@ class NodeRules:
             self._met[node.source] = self._found.counts() - before
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
-        """Yield the findings about the nodes and about the hierarchy."""
+        """Yield all findings about the nodes and about the whole hierarchy."""
         for check in HIERARCHY_CHECKS:
             self._found.add(check(hierarchy))
         self._found.add(self._copies.findings(hierarchy))
@@ -123,7 +123,7 @@ class NodeRules:
 
 
 def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:
-    """Yield findings about the metadata documents of a hierarchy: every ``zarr.json``, else those of Zarr v2.
+    """Yield findings about the metadata documents of a hierarchy: every ``zarr.json``, else documents of Zarr v2.
 
     `ozx.validation.container.one_hierarchy` checks that RFC-9 allows the hierarchy in a file. A mapping may read the
     documents lazily: each key is looked up once, the root's first; a `FormatError` or `UnsupportedError` that it raises

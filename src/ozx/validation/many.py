@@ -1,4 +1,4 @@
-"""All findings about many files or directories, several at a time."""
+"""Validation of many files or directories, several at the same time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def validate_many(
     progress: Progress = NO_PROGRESS,
     executor: Executor | None = None,
 ) -> Iterator[tuple[int, Outcome]]:
-    """Yield a file's number and its report or error, once ready.
+    """Yield the number of each file and its report or error, in the order of completion.
 
     `executor` checks each file by a task. Without one, `jobs` files are checked at a time, each by its own process,
     since Python holds its lock while it parses documents. With 1, as many threads as there are processors decode the

@@ -1,4 +1,4 @@
-"""One finding, and the report on one file or directory."""
+"""Findings, and the report about one file or directory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The place of a finding.
+    """The position of a finding in a file.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Where:
     offset: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return ``{"entry", "pointer"?, "offset"?}``."""
+        """Return the position as an object for JSON: ``{"entry", "pointer"?, "offset"?}``."""
         place: dict[str, Any] = {"entry": self.entry}
         if self.pointer is not None:
             place["pointer"] = self.pointer
@@ -72,7 +72,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One result of a rule about a file.
+    """One finding of validation: the rule, its severity, and a message.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Finding:
     hint: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return one element of ``findings`` in ``ozx validate --json``."""
+        """Return the finding as an object for ``findings`` in ``ozx validate --json``."""
         return {
             "id": self.id,
             "severity": self.severity,
@@ -107,7 +107,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All findings about one file or directory, the worst first.
+    """All findings about one file or directory, the most severe first.
 
     Attributes
     ----------
@@ -143,12 +143,12 @@ class Report:
 
     @property
     def valid(self) -> bool:
-        """Whether there is no error among the findings."""
+        """Whether no finding is an error."""
         return self.count("error") == 0
 
     @property
     def looked_at(self) -> dict[str, Extent]:
-        """The extent to which the structure (ZIP file, RFC-9), the metadata and the pixels were checked.
+        """Extent of the checks of the structure (ZIP file, RFC-9), the metadata and the pixels.
 
         A chunk that cannot be decoded here has a finding ``zarr/not-decoded``.
 
@@ -173,7 +173,7 @@ class Report:
         return sum(finding.severity == severity for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return one element of ``files`` in ``ozx validate --json``."""
+        """Return the report as an object for ``files`` in ``ozx validate --json``."""
         return {
             "path": self.path,
             "level": self.level,

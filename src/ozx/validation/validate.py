@@ -1,4 +1,4 @@
-"""All findings about one file or directory."""
+"""Validation of one file or directory."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def check_archive(
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Finding]:
-    """Yield all findings about an archive, except about its name and place; `strict` selects the strict profile."""
+    """Yield all findings about an archive, except about its file name and its folder."""
     try:
         facts = audit(reader)
     except (FormatError, UnsupportedError) as error:
@@ -197,7 +197,7 @@ def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> 
 
 
 def _finder(facts: ArchiveFacts) -> Callable[[str], bool]:
-    """Return a function that tells whether an entry exists, even in a damaged archive."""
+    """Return a function that tells whether an entry exists, which works for damaged archives too."""
 
     @cache
     def names() -> frozenset[str]:
@@ -211,7 +211,7 @@ def _iter_data_keys(facts: ArchiveFacts) -> Iterator[str]:
 
 
 class _MetadataEntries(Mapping[str, bytes]):
-    """Metadata documents of an archive by key, read lazily; the last entry of a name counts."""
+    """Metadata documents of an archive by key, read on demand; the last entry of a repeated name is used."""
 
     def __init__(self, reader: ArchiveReader, facts: ArchiveFacts, keys: list[str], indices: list[int]) -> None:
         self._facts = facts
@@ -234,7 +234,7 @@ class _MetadataEntries(Mapping[str, bytes]):
         return len(self._indices)
 
     def damaged(self) -> set[str]:
-        """Return the keys whose entries have findings already and which are therefore not read."""
+        """Return the keys of entries that already have findings; these entries are not read."""
         facts = self._facts
         groups = (
             facts.out_of_bounds,

@@ -1,4 +1,4 @@
-"""Values from documents in messages: short and on one line."""
+"""Short, one-line texts of document values, for messages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def brief(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a JSON value for a message, shortened.
+    """Return a JSON value as short text for a message.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def shown(value: Any) -> str:
 
 
 def cut_short(text: str) -> str:
-    """Return the text, cut to 80 characters and an ellipsis if it is longer.
+    """Return the text, shortened to 80 characters with an ellipsis if it is longer.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def cut_short(text: str) -> str:
 
 
 def listed(values: Sequence[Any]) -> str:
-    """Return the first three different values, then an ellipsis if there are more."""
+    """Return the first three distinct values as text, with an ellipsis if there are more."""
     # Compared by their text, since values may be unhashable.
     unique: dict[str, None] = {}
     for value in values:
@@ -65,12 +65,12 @@ def listed(values: Sequence[Any]) -> str:
 
 
 def pointer(*parts: str | int) -> str:
-    """Return the JSON pointer (RFC 6901) of these parts."""
+    """Return the JSON pointer (RFC 6901) with these components."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
 def _cut(value: Any, depth: int) -> Any:
-    """Return the part of a value that a message may show."""
+    """Return the shortened form of a value that a message contains."""
     if isinstance(value, str):
         return value[:_LONGEST]
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 512:

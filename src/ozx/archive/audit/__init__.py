@@ -1,4 +1,4 @@
-"""Facts about an archive, without verdicts.
+"""Collection of facts about an archive; `ozx.validation` judges them.
 
 ``facts``
     All facts about one archive.

@@ -1,4 +1,4 @@
-"""Facts that readers of ZIP files interpret in different ways, though no two records contradict each other.
+"""Detection of ZIP structures that programs interpret differently, although no two records contradict each other.
 
 Tested with zipfile (CPython 3.11), unzip 6.00, 7-Zip 26.02, bsdtar 3.6.2 and java.util.zip 17; the table is in
 ``docs/explanation/ambiguities.md``.
@@ -49,7 +49,7 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Ambiguities:
-    """Facts that readers interpret in different ways; entries are given by their index in the central directory."""
+    """Structures that programs interpret differently; entries are given by index in the central directory."""
 
     other_paths: list[OtherPath]  # Unicode Path fields that contradict the name
     broken_local_extras: _Indices  # entries whose local header has extra fields that cannot be parsed
@@ -76,7 +76,7 @@ def find_ambiguities(
     central_extras: ExtraCensus,
     layout: Layout,
 ) -> Ambiguities:
-    """Return the facts that readers of an archive interpret in different ways."""
+    """Return the structures of an archive that programs interpret differently."""
     first = int(columns.header_offsets.min()) if len(columns) else 0
     leading = first if layout.begins_as_entry and not end.prepended else 0
     # 4.3.16: zipfile, unzip and bsdtar look for the last signature in the file, comment included.
@@ -105,5 +105,5 @@ def find_ambiguities(
 
 
 def _is_signature(data: bytes, length: int) -> bool:
-    """Tell whether `length` bytes after the directory, beginning with `data`, are one digital signature (4.3.13)."""
+    """Return whether the `length` bytes after the central directory are one digital signature (4.3.13)."""
     return data.startswith(DIGITAL_SIGNATURE) and length == 6 + int.from_bytes(data[4:6], "little")

@@ -1,4 +1,4 @@
-"""All data descriptors of an archive, read once and block-wise: their lengths, and whether they are right."""
+"""Reading of all data descriptors of an archive: their lengths, and whether they are correct."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Numbers = NDArray[np.int64]
 
 
 class Descriptors(NamedTuple):
-    """The data descriptors of some entries."""
+    """The data descriptors of some entries: lengths and correctness."""
 
     lengths: _Numbers  # bytes of each; 0 if there is no room for one
     agree: NDArray[np.bool_]  # whether each agrees with the central directory
@@ -31,7 +31,7 @@ class Descriptors(NamedTuple):
 def read_descriptors(
     source: ByteSource, columns: Columns, entries: _Numbers, offsets: _Numbers, rooms: _Numbers
 ) -> Descriptors:
-    """Return the data descriptors of `entries`.
+    """Read the data descriptors of `entries`.
 
     No field says which of its four forms a descriptor has. A form that fits the central directory is the right one;
     otherwise room and signature decide. `offsets` are the ends of the values, ascending, and `rooms` the bytes from
@@ -56,7 +56,7 @@ def read_descriptors(
 
 
 def _agree(data: bytes, positions: _Numbers, columns: Columns, entries: _Numbers, *, wide: bool) -> NDArray[np.bool_]:
-    """Tell whether the CRC-32 and sizes at `positions` match `entries`; sizes of 4 bytes are compared modulo 2**32."""
+    """Return whether the CRC-32 and sizes at `positions` match `entries`; 4-byte sizes are compared modulo 2**32."""
     item, mask = (8, np.uint64(0xFFFFFFFFFFFFFFFF)) if wide else (4, np.uint64(MASK_32))
     agrees: NDArray[np.bool_] = gather(data, "<u4", positions) == columns.crc32s[entries]
     for place, column in enumerate((columns.compressed_sizes, columns.uncompressed_sizes)):

@@ -1,4 +1,4 @@
-"""Facts about an archive, without verdicts: its records, and their contradictions. `ozx.validation` judges them.
+"""Facts about an archive: its records, and contradictions between them. `ozx.validation` judges the facts.
 
 The audit reads the central directory, all local headers, and of the values only those that begin like an archive.
 """
@@ -48,7 +48,7 @@ class Zip64Use:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFacts:
-    """The result of `audit`; entries are given by their index in the central directory."""
+    """The facts that `audit` collects; entries are given by index in the central directory."""
 
     file_size: int  # length of the file in bytes
     end: EndOfDirectory  # the end records
@@ -78,7 +78,7 @@ class ArchiveFacts:
 
 
 def audit(reader: ArchiveReader) -> ArchiveFacts:
-    """Return the facts about an archive, even if `ArchiveReader` refuses to read the archive.
+    """Return the facts about an archive, including archives that `ArchiveReader` refuses.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
 
 
 def _embedded(source: ByteSource, columns: Columns, local: LocalHeaders) -> _Indices:
-    """Return the stored entries whose value begins with a local header and ends with an end record."""
+    """Return the entries whose uncompressed value begins with a local header and ends with an end record."""
     sizes = columns.compressed_sizes
     candidates = np.flatnonzero(local.begins_as_archive & (columns.methods == STORED) & (sizes > LOCAL_HEADER.size))
     found = []

@@ -1,4 +1,4 @@
-"""Layout of an archive: order of entries, gaps, overlaps, data descriptors."""
+"""Layout of an archive: order of entries, gaps, overlaps and data descriptors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def find_layout(
     inside: _Indices,
     order: _Indices,
 ) -> Layout:
-    """Return the layout of an archive; `order` has all entries by header offset, `inside` those inside the file."""
+    """Return the layout of an archive: order of entries, gaps and overlaps."""
     starts = columns.header_offsets[inside].astype(np.int64)
     # An unreadable header is at least as long as its fixed part and the name.
     shortest = LOCAL_HEADER.size + columns.name_lengths[inside].astype(np.int64)
@@ -80,7 +80,7 @@ def _skip_descriptors(
     begins: _Indices,
     rooms: _Indices,
 ) -> _Indices:
-    """Subtract the data descriptors (4.3.9) from the gaps behind values; return the entries with a wrong descriptor."""
+    """Subtract the data descriptors (4.3.9) from the gaps after values; return entries with an invalid descriptor."""
     is_announced = local.has_descriptor[inside] | ((columns.flags[inside] & FLAG_DATA_DESCRIPTOR) != 0)
     # Bytes behind an entry that overlaps another are not its descriptor.
     is_plain = (local.lengths[inside] >= 0) & (ends == begins[1:-1]) & (rooms[1:-1] >= 0)
@@ -101,7 +101,7 @@ def _find_hidden(
     ends: _Indices,
     rooms: _Indices,
 ) -> _Indices:
-    """Return the entries whose headers declare an empty value although bytes of a value follow."""
+    """Return the entries that declare an empty value although bytes of a value follow."""
     is_empty = (columns.compressed_sizes[inside] == 0) & (local.lengths[inside] >= 0) & (rooms[1:-1] > 0)
     found = []
     for row in np.flatnonzero(is_empty).tolist():

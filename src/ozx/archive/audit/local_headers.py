@@ -1,4 +1,4 @@
-"""All local file headers of an archive, read in blocks, as columns; only suspicious headers are parsed one by one."""
+"""Reading of all local file headers of an archive as columns, and their comparison with the central directory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PEEK = len(LOCAL_SIGNATURE)
 
 
 class HeaderFault(NamedTuple):
-    """A fault of the local header of entry `entry`, and the rule that it breaks."""
+    """A fault in the local header of entry `entry`, and the rule that it violates."""
 
     entry: int
     message: str
@@ -51,7 +51,7 @@ class HeaderFault(NamedTuple):
 
 @dataclass(slots=True)
 class LocalHeaders:
-    """The local file headers; row i belongs to entry i of the central directory."""
+    """The local file headers of an archive; row i is the header of entry i in the central directory."""
 
     lengths: NDArray[np.int32]  # bytes of each header, name and extra field included; -1 for an unreadable one
     # whether the bytes of the entry begin with the signature of a local file header
@@ -64,7 +64,7 @@ class LocalHeaders:
 
 
 def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np.int64]) -> LocalHeaders:
-    """Return the local headers of `entries`, which lie inside the file and are sorted by header offset."""
+    """Read the local headers of `entries`, sorted by header offset; all lie inside the file."""
     count = len(columns)
     headers = LocalHeaders(
         lengths=np.full(count, -1, np.int32),
@@ -84,7 +84,7 @@ def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np
 def _add_matching(
     pieces: Pieces, entries: NDArray[np.int64], columns: Columns, headers: LocalHeaders
 ) -> NDArray[np.int64]:
-    """Add complete headers that match the central directory; return the entries of the remaining headers."""
+    """Add all headers that match the central directory; return the entries of the other headers."""
     data, everything = pieces.data, entries
     rows = np.flatnonzero(pieces.positions + LOCAL_HEADER.size <= pieces.ends)
     local = gather(data, _HEADER, pieces.positions[rows])
@@ -113,7 +113,7 @@ def _sizes(columns: Columns, entries: NDArray[np.int64]) -> NDArray[np.uint64]:
 def _agrees(
     data: bytes, positions: NDArray[np.int64], local: NDArray[Any], columns: Columns, entries: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return a mask of the headers that surely agree with the central directory; the others need a full comparison."""
+    """Return a mask of headers that certainly agree with the central directory; others need a full comparison."""
     flags = columns.flags[entries]
     agrees: NDArray[np.bool_] = local["name_length"] == columns.name_lengths[entries]
     agrees &= local["method"] == columns.methods[entries]
@@ -153,7 +153,7 @@ def _same_names(
 
 
 def _add_one(source: ByteSource, columns: Columns, index: int, headers: LocalHeaders) -> None:
-    """Add one header after a full comparison."""
+    """Add one header after a full comparison with the central directory."""
     offset = int(columns.header_offsets[index])
     try:
         data = source.read_at(offset, LOCAL_HEADER.size)

@@ -1,4 +1,4 @@
-"""Noteworthy names of an archive's entries."""
+"""Detection of problematic entry names: duplicates, unsafe names, names in other encodings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PLAIN = re.compile(rb"\w[\w.\-]*(?:/\w[\w.\-]*)*")
 
 @dataclass(frozen=True, slots=True)
 class NameFacts:
-    """Indices of entries whose names are noteworthy."""
+    """Indices of entries with problematic names, by problem."""
 
     faulty: NDArray[np.int64]  # names that no store key may have, by `ozx.archive.names.decoding.name_fault`
     # names that are not ASCII and not declared to be UTF-8 (bit 11): readers differ in how they decode them
@@ -38,7 +38,7 @@ class NameFacts:
 
 
 def audit_names(columns: Columns) -> NameFacts:
-    """Return the noteworthy names of a central directory; keeps no ASCII names in memory."""
+    """Return the problematic names in a central directory."""
     faulty, unmarked, directories, archives = [], [], [], []
     others: dict[str, list[int]] = {}
     for index, raw in enumerate(columns.iter_raw_names()):
@@ -67,13 +67,13 @@ def audit_names(columns: Columns) -> NameFacts:
 
 
 def iter_names(columns: Columns) -> Iterator[str]:
-    """Yield the names as text in the directory's order; unlike `Columns.names`, keep no names in memory."""
+    """Yield the names as text in directory order, without keeping them in memory."""
     for index, raw in enumerate(columns.iter_raw_names()):
         yield raw.decode("ascii") if raw.isascii() else columns.name(index)
 
 
 def _duplicates(by_bytes: NameIndex, others: dict[str, list[int]]) -> list[list[int]]:
-    """Return the entries of each repeated name; names that differ in bytes are equal if their text is equal."""
+    """Return the entries of each repeated name; names are compared as text, not as bytes."""
     groups = [indices for raw, indices in by_bytes.duplicates() if raw.isascii()]
     for name, indices in others.items():
         plain = by_bytes.find(name.encode("ascii")) if name.isascii() else None

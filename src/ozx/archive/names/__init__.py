@@ -1,4 +1,4 @@
-"""Names of entries.
+"""Entry names: decoding, tables and look-up.
 
 ``decoding``
     Bytes to text, by UTF-8, code page 437 or a Unicode Path field; names that are refused.

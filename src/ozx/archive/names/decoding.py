@@ -1,4 +1,4 @@
-"""Entry names: decoding of their bytes, and names that are refused (APPNOTE 4.4.17, appendix D)."""
+"""Decoding of entry names, and checks for names that ozx refuses (APPNOTE 4.4.17, appendix D)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _PATH_BEGINS = 5
 
 
 def entry_name(header: CentralHeader) -> str:
-    """Return the name of an entry as text."""
+    """Return the name of an entry as text, from its header."""
     return decode_name(header.name, header.flags, header.extra)
 
 
 def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
-    r"""Return an entry's name as text.
+    r"""Decode the bytes of an entry's name.
 
     UTF-8 if bit 11 says so or the bytes are ASCII; else the Info-ZIP Unicode path, if its CRC proves that it belongs
     to this name (APPNOTE 4.6.9); else UTF-8 if the bytes happen to be valid, as many writers leave bit 11 out; else
@@ -54,7 +54,7 @@ def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
 
 
 def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
-    r"""Return the path in a Unicode Path field if it contradicts the entry's name, else None.
+    r"""Return the path from a Unicode Path field if it contradicts the entry's name, else None.
 
     A name in ASCII or declared to be UTF-8 needs no such field. unzip, 7-Zip and bsdtar prefer the field's path;
     zipfile and Java prefer the name. `data` is that of the field (4.6.9): version, CRC-32 of its name, path.
@@ -73,13 +73,13 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
 
 
 def _is_path_of(path: bytes, raw: bytes) -> bool:
-    """Tell whether a Unicode path can stand for a name that is not ASCII; a path in ASCII cannot."""
+    """Return whether a Unicode path may replace a non-ASCII name; an ASCII path may not."""
     # Entries with ASCII names are found by their bytes, and folders by the last byte.
     return not path.isascii() and path.endswith(b"/") == raw.endswith(b"/")
 
 
 def encode_name(name: str) -> tuple[bytes, int]:
-    r"""Return a name's bytes and its flags: bit 11 if the name is not ASCII.
+    r"""Return the bytes of a name and its general purpose flags: bit 11 if the name is not ASCII.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def encode_name(name: str) -> tuple[bytes, int]:
 
 
 def are_plain_names(framed: bytes, count: int) -> bool:
-    r"""Tell whether `count` names are ASCII and certainly without fault; if not, `name_fault` has to check each.
+    r"""Return whether `count` names are ASCII and certainly valid; if not, check each name with `name_fault`.
 
     `framed` has a NUL before each of the names, none of which is empty.
 
@@ -116,7 +116,7 @@ def are_plain_names(framed: bytes, count: int) -> bool:
 
 
 def name_fault(name: str) -> str | None:
-    """Return a phrase that says why `name` is refused as a store key, or None.
+    """Return the reason why `name` is not allowed as a store key, or None.
 
     Names that point out of the folder they are unpacked into, or that readers take for different files, are refused.
 

@@ -1,4 +1,4 @@
-"""Look-up of an entry by its name among a million, without a dictionary of a million strings.
+"""Look-up of entries by name with little memory, for archives with a million entries.
 
 Names are hashed as bytes: a polynomial modulo 2**64 with a fixed odd base, computed for all names of one length at
 once. A hash only proposes; the name's bytes decide. Forged collisions make look-ups slow, not wrong.
@@ -30,7 +30,7 @@ class NameIndex:
         self._sorted = hashes[self._order]
 
     def find(self, name: bytes) -> int | None:
-        """Return the index of the entry with this name, the last one of several, or None."""
+        """Return the index of the entry with this name, or None; the last entry if the name is repeated."""
         hashed = np.uint64(_hash_name(name))
         first, last = np.searchsorted(self._sorted, hashed, "left"), np.searchsorted(self._sorted, hashed, "right")
         for index in self._order[first:last][::-1].tolist():
@@ -39,7 +39,7 @@ class NameIndex:
         return None
 
     def find_all(self, names: Sequence[bytes]) -> NDArray[np.int64]:
-        """Return for each name the index that `find` returns, or -1; hundreds of names take the time of a few."""
+        """Return the result of `find` for each of many names, with -1 for missing names."""
         rows = np.full(len(names), -1, np.int64)
         if len(self._sorted) == 0:
             return rows
@@ -58,7 +58,7 @@ class NameIndex:
         return rows
 
     def duplicates(self) -> list[tuple[bytes, list[int]]]:
-        """Return each repeated name with the indices of its entries, in the directory's order."""
+        """Return each repeated name with the indices of its entries, in directory order."""
         repeated = np.flatnonzero(self._sorted[1:] == self._sorted[:-1])
         if len(repeated) == 0:
             return []
@@ -69,7 +69,7 @@ class NameIndex:
         return [(name, indices) for name, indices in groups.items() if len(indices) > 1]
 
     def values_and_folders(self) -> list[tuple[int, int]]:
-        """Return each entry whose name is also a folder, paired with an entry in that folder: ``a`` with ``a/b``."""
+        """Return pairs of an entry and an entry below it in a folder of the same name: ``a`` and ``a/b``."""
         below = np.full(len(self._names), -1, np.int64)
         for rows, lengths, hashes in _iter_folders(self._names):
             positions = np.searchsorted(self._sorted, hashes, "right") - 1
@@ -85,7 +85,7 @@ class NameIndex:
 
 
 def _iter_folders(table: NameTable) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]]:
-    """Yield indices of names, and the lengths and hashes of the folders above these names."""
+    """Yield indices of names, with the lengths and hashes of the folders in these names."""
     for rows, names in table.iter_name_matrices():
         slashes = names == ord("/")
         slashes[:, 0] = False  # an empty name is no folder
@@ -102,7 +102,7 @@ def _iter_folders(table: NameTable) -> Iterator[tuple[NDArray[np.int64], NDArray
 
 
 def _powers(base: int, count: int) -> NDArray[np.uint64]:
-    """Return the first `count` powers of `base`, from the 0th on, modulo 2**64."""
+    """Return the powers of `base` with exponents from 0 to `count` - 1, modulo 2**64."""
     factors = np.full(count, base, np.uint64)
     factors[0] = 1
     return np.multiply.accumulate(factors)

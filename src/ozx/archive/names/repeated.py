@@ -1,4 +1,4 @@
-"""Several entries of one name: the last one in the directory counts, if it was also written last."""
+"""Check of repeated entry names: the last entry in the directory must also be the last in the file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["check_order"]
 
 
 def check_order(name: str, header_offsets: list[int], path: str) -> None:
-    """Refuse entries of the same name if the last entry in the directory is not the last entry in the file.
+    """Raise an error if, of entries with the same name, the last in the directory is not the last in the file.
 
     Writers append both the entry and its header in the directory: if the orders differ, one of them is damaged.
     `header_offsets` are in the order of the directory.

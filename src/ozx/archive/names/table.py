@@ -1,4 +1,4 @@
-"""Names of entries as spans of one buffer: a million of them without a million objects."""
+"""Entry names as spans of one buffer, which needs little memory for a million names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MATRIX = 1 << 19  # bytes of names at a time
 
 @dataclass(frozen=True, slots=True)
 class NameTable:
-    """Names in order; row i is name i."""
+    """A table of names in order; row i is name i."""
 
     name_offset: ClassVar[int] = 0
 
@@ -30,7 +30,7 @@ class NameTable:
         return len(self.starts)
 
     def raw_name(self, index: int) -> bytes:
-        """Return the bytes of name `index`."""
+        """Return the bytes of the name with this index."""
         start = int(self.starts[index]) + self.name_offset
         return self.buffer[start : start + int(self.name_lengths[index])]
 
@@ -41,12 +41,12 @@ class NameTable:
         return [buffer[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
 
     def iter_name_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield blocks of some thousands of names as bytes, each block with the index of its first name."""
+        """Yield the names as bytes in blocks of some thousands, each block with the index of its first name."""
         for first in range(0, len(self), _NAMES):
             yield first, self.raw_names(np.arange(first, min(first + _NAMES, len(self))))
 
     def iter_name_matrices(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
-        """Yield the non-empty names, grouped by length: their indices, and a matrix with one name per row."""
+        """Yield all non-empty names grouped by length: their indices, and a matrix with one name per row."""
         for length in np.flatnonzero(np.bincount(self.name_lengths[self.name_lengths > 0])).tolist():
             rows = np.flatnonzero(self.name_lengths == length)
             everywhere: NDArray[np.uint8] = np.ndarray(
@@ -58,12 +58,12 @@ class NameTable:
                 yield part, everywhere[self.starts[part] + self.name_offset]
 
     def iter_raw_names(self) -> Iterator[bytes]:
-        """Yield the names' bytes in order, with few names in memory."""
+        """Yield the bytes of all names in order, with few names in memory at a time."""
         for _, raw_names in self.iter_name_blocks():
             yield from raw_names
 
     def take(self, rows: NDArray[np.int64], renamed: Mapping[int, bytes] | None = None) -> NameTable:
-        """Return the names with the indices `rows` (ascending); `renamed` maps an index to a replacement name.
+        """Return the names at the sorted indices `rows`; `renamed` maps an index to a replacement name.
 
         Examples
         --------
@@ -81,7 +81,7 @@ class NameTable:
         return NameTable(buffer, starts, lengths)
 
     def below(self, prefix: bytes) -> NDArray[np.bool_]:
-        """Tell for each name whether it begins with `prefix`.
+        """Return for each name whether it begins with `prefix`.
 
         Examples
         --------
@@ -96,5 +96,5 @@ class NameTable:
         return found
 
     def without_prefix(self, length: int) -> NameTable:
-        """Return the names without their first `length` bytes, which must be common to all; nothing is copied."""
+        """Return the names without their common prefix of `length` bytes; no bytes are copied."""
         return NameTable(self.buffer, self.starts + (self.name_offset + length), self.name_lengths - np.uint16(length))

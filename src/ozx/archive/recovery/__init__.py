@@ -1,4 +1,4 @@
-"""Entries of a damaged archive.
+"""Recovery of the entries of a damaged archive.
 
 ``scan``
     Entries found by their local headers, without the central directory.

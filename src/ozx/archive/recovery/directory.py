@@ -1,4 +1,4 @@
-"""Cross-check scanned entries with the surviving central directory.
+"""Comparison of scanned entries with the remaining central directory of a damaged archive.
 
 No checksum covers a name, but it is written twice: behind the local header and in the directory. If both agree it is
 right; if they differ, the hierarchy has to decide. CRC-32 and length, which prove a value, are also in both headers.
@@ -28,7 +28,7 @@ _NO_HEADER = "its local header is damaged or missing"
 
 
 def merge_directory(source: ByteSource, scan: Scan) -> Evidence:
-    """Return the entries of `scan`, checked against the surviving directory.
+    """Return the entries of `scan`, compared with the remaining central directory.
 
     A value whose local header is damaged, or another entry's, is searched for at the place that the directory gives.
     """
@@ -84,7 +84,7 @@ class _DirectoryMerge:
         return result
 
     def _shift(self, prepended: int) -> int:
-        """Return the shift of the directory's offsets with which most offsets match a found entry."""
+        """Return the shift of the directory's offsets for which most offsets match a scanned entry."""
         found = self._found_starts
         if not len(found) or not len(self._starts):
             return 0
@@ -95,7 +95,7 @@ class _DirectoryMerge:
     # --- headers and entries that fit each other ----------------------------------------------------------------------
 
     def _match_exactly(self) -> list[tuple[int, int]]:
-        """Match entries and directory rows of equal place, value and name; return all pairs of equal place."""
+        """Match entries with directory rows of the same offset, value and name; return all pairs of the same offset."""
         found, listed = self._scan.found, self._listed
         if not len(listed) or not len(found):
             return []
@@ -109,13 +109,13 @@ class _DirectoryMerge:
         return pairs
 
     def _is_second_archive(self) -> bool:
-        """Tell whether unlisted entries precede the archive that the directory describes."""
+        """Return whether there are unlisted entries before the archive that the central directory describes."""
         prepended = self._scan.end.prepended if self._scan.end is not None else 0
         before = int(np.searchsorted(self._found_starts, np.uint64(prepended)))
         return any(self._row_of[index] < 0 and index not in self._dropped for index in range(before))
 
     def _match_by_name(self) -> None:
-        """Match entries by name and value if their place differs, due to inserted bytes or a damaged offset."""
+        """Match entries with directory rows of the same name and value but another offset."""
         found, listed = self._scan.found, self._listed
         rows = {
             (listed.names[row], listed.checksums[row], listed.sizes[row]): row
@@ -127,7 +127,7 @@ class _DirectoryMerge:
                 self._join(index, row, Witnesses.TWO)
 
     def _dispute(self, pairs: list[tuple[int, int]]) -> None:
-        """Match entries whose place and value agree with the directory, but whose name differs."""
+        """Match entries with directory rows of the same offset and value but another name."""
         for row, index in pairs:
             if not self._is_matched[row] and self._row_of[index] < 0 and self._has_same_value(index, row):
                 self._result.disputed[index] = self._listed.names[row]
@@ -145,7 +145,7 @@ class _DirectoryMerge:
     # --- headers that fit no entry which was found --------------------------------------------------------------------
 
     def _look_again(self, found_at: dict[int, int]) -> None:
-        """Search for values that only the central directory describes; record the missing ones as lost."""
+        """Search for values that only the central directory lists; record missing values as lost."""
         broken = {entry.start: entry for entry in self._scan.broken}
         by_name = defaultdict[str, list[BrokenEntry]](list)
         for each in self._scan.broken:
@@ -171,7 +171,7 @@ class _DirectoryMerge:
                     self._drop_inside(other.start + 1, other.data_offset + entry.stored_size)
 
     def _prove(self, row: int, entry: FoundEntry, start: int) -> bool:
-        """Keep a value if it is at the place that the directory gives; tell whether it is."""
+        """Keep a value if it is stored at the offset in the central directory; return whether it is."""
         local = local_header_at(self._source, start)
         name = None if local is None else decode_name(local.name, local.flags, local.extra)
         if not entry.stored_size:
@@ -189,7 +189,7 @@ class _DirectoryMerge:
     def _keep(
         self, row: int, entry: FoundEntry, start: int, value: VerifiedValue, local: LocalHeader | None, name: str | None
     ) -> None:
-        """Add a value found with the help of the directory; drop false entries inside the value."""
+        """Add a value found by its row in the directory; drop false entries inside the value."""
         result, index = self._result, len(self._result.entries)
         stop = max(value.end, self._finder.stop_of(value))
         self._drop_inside(start, stop)
@@ -207,14 +207,14 @@ class _DirectoryMerge:
             result.disputed[index] = entry.name
 
     def _has_name_at(self, start: int, raw: bytes) -> bool:
-        """Tell whether an otherwise damaged local header has this name."""
+        """Return whether the damaged local header at an offset contains this name."""
         data = self._source.read_at(start, LOCAL_HEADER.size + len(raw))
         return data[LOCAL_HEADER.size :] == raw and header_lengths(data)[0] == len(raw)
 
     def _prove_empty(
         self, row: int, entry: FoundEntry, start: int, local: LocalHeader | None, name: str | None
     ) -> bool:
-        """Keep an entry that is empty by the directory if no unexplained bytes follow it; tell whether it is empty."""
+        """Keep an entry that the directory declares empty if no other bytes follow it; return whether it is kept."""
         fixed = self._source.read_at(start, LOCAL_HEADER.size)
         if entry.size or entry.crc32 or len(fixed) < LOCAL_HEADER.size:
             return False
@@ -232,7 +232,7 @@ class _DirectoryMerge:
         return True
 
     def _believe_local(self, row: int, index: int | None) -> bool:
-        """Keep a value that fits its local header although the directory differs; tell whether it fits.
+        """Keep a value that agrees with its local header but not with the directory; return whether it is kept.
 
         A searched length may be that of a part of the value, unless another entry begins at its end.
         """
@@ -250,7 +250,7 @@ class _DirectoryMerge:
         return True
 
     def _data_offsets(self, entry: FoundEntry, start: int) -> Iterator[int]:
-        """Yield possible offsets of a value whose local header is damaged."""
+        """Yield possible offsets of a value after its damaged local header."""
         fixed = self._source.read_at(start, LOCAL_HEADER.size)
         if len(fixed) == LOCAL_HEADER.size:
             yield start + LOCAL_HEADER.size + sum(header_lengths(fixed))
@@ -263,7 +263,7 @@ class _DirectoryMerge:
             yield stop - entry.stored_size
 
     def _stored_value(self, entry: FoundEntry, broken: BrokenEntry | None) -> StoredValue | None:
-        """Return the place of a lost value's bytes; None if its length is doubtful."""
+        """Return the position of a damaged value's stored bytes; None if its length is uncertain."""
         if broken is None or broken.data_offset is None or not entry.stored_size or entry.method != STORED:
             return None
         if broken.stored_size not in (None, 0, entry.stored_size):
@@ -288,7 +288,7 @@ class _DirectoryMerge:
     # --- entries that the directory does not describe -----------------------------------------------------------------
 
     def _drop_inside(self, start: int, stop: int) -> None:
-        """Drop false entries: bytes of a value that look like an entry, or an entry that was read wrongly."""
+        """Drop false entries inside a value, whose bytes only look like an entry."""
         edges = [min(place, self._source.size()) for place in (start, stop)]
         first, last = np.searchsorted(self._found_starts, np.array(edges, np.uint64)).tolist()
         inside = [index for index in range(first, last) if index not in self._dropped and index not in self._in_place]
@@ -298,7 +298,7 @@ class _DirectoryMerge:
         self._dropped.update(inside)
 
     def _lose_broken(self) -> None:
-        """Record as lost each broken entry that the surviving directory does not list."""
+        """Record as lost each damaged entry that the remaining directory does not list."""
         result = self._result
         if result.is_whole:
             return
@@ -316,7 +316,7 @@ class _DirectoryMerge:
                 result.cut_off.add(entry.name)
 
     def _drop_unlisted(self) -> None:
-        """Drop unlisted entries: all if the directory is complete, otherwise only entries inside a broken value."""
+        """Drop entries that the directory does not list; if it is incomplete, only those inside a damaged value."""
         result, unlisted = self._result, np.flatnonzero(self._row_of < 0).tolist()
         if result.lost and result.is_whole:
             latest = {result.entries.names[index]: result.entries.starts[index] for index in unlisted}
@@ -328,7 +328,7 @@ class _DirectoryMerge:
         self._dropped.update(doubtful)
 
     def _is_tiled(self) -> bool:
-        """Tell whether entries that the directory lists or the end record counts fill the file up to the directory."""
+        """Return whether the listed or counted entries fill the file up to the central directory without gaps."""
         result, scan = self._result, self._scan
         if not scan.directory_follows or scan.directory_start is None or len(scan.others):
             return False
@@ -356,7 +356,7 @@ class _DirectoryMerge:
             self._dropped.add(index)
 
     def _drop_replaced(self) -> None:
-        """Drop all but the last value of each repeated name in the directory, as readers do."""
+        """Drop all but the last value of each name that the directory repeats, as readers do."""
         disputed = {int(self._row_of[index]) for index in self._result.disputed}
         replaced = {
             row
@@ -381,7 +381,7 @@ class _DirectoryMerge:
         self._result.replaced = {name for name in still if len(values[name]) > 1}
 
     def _doubt_order(self) -> None:
-        """Doubt an entry that is last in the directory but not in the file: writers append, so one order is damaged."""
+        """Mark the order as uncertain if the last entry of a name in the directory is not the last in the file."""
         for places in repeated_names(self._listed.names).values():
             starts = [int(self._starts[row]) for row in places]
             if starts[-1] < max(starts):

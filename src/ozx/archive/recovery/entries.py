@@ -1,4 +1,4 @@
-"""Results of a scan of a damaged archive: entries in columns, broken headers, and the surviving directory."""
+"""Results of the scan of a damaged archive: entries, damaged headers, and the remaining central directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["BrokenEntry", "EntryTable", "FoundEntry", "Scan", "listed_claims"]
 
 
 class FoundEntry(NamedTuple):
-    """An entry whose value was verified; its name, which no checksum covers, may be wrong.
+    """A scanned entry with a verified value; its name may be wrong, because no checksum covers it.
 
     `start` is the offset of its header; `stop` is the end of its data descriptor, or of its value without one.
     `is_searched` means that its length was found only by a search for a fitting descriptor. For a header of the
@@ -34,12 +34,12 @@ class FoundEntry(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The offset of the end of its bytes."""
+        """The offset of the end of the entry's bytes."""
         return self.data_offset + self.stored_size
 
 
 class EntryTable:
-    """Entries in columns: about a hundred bytes each, the name included.
+    """A compact table of scanned entries.
 
     Examples
     --------
@@ -69,14 +69,14 @@ class EntryTable:
         return FoundEntry._make([*(column[index] for column in self._columns), index in self.searched])
 
     def values_by_name(self) -> dict[str, set[tuple[int, int]]]:
-        """Return size and CRC-32 of each value by name."""
+        """Return the size and CRC-32 of each value, by entry name."""
         values: dict[str, set[tuple[int, int]]] = {}
         for row, name in enumerate(self.names):
             values.setdefault(name, set()).add((self.sizes[row], self.checksums[row]))
         return values
 
     def append(self, entry: FoundEntry) -> None:
-        """Add an entry."""
+        """Append an entry to the table."""
         if entry.is_searched:
             self.searched.add(len(self.names))
         for column, value in zip(self._columns, entry, strict=False):
@@ -84,7 +84,7 @@ class EntryTable:
 
 
 class BrokenEntry(NamedTuple):
-    """A local header whose value is damaged or missing.
+    """A scanned local header whose value is damaged or missing.
 
     `end` is the end of the entry by its sizes, if there is evidence for them, else None. `data_offset` and
     `stored_size` locate a stored value; None if the header does not.
@@ -102,7 +102,7 @@ class BrokenEntry(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """The result of a scan."""
+    """The result of scanning a damaged archive."""
 
     found: EntryTable = field(default_factory=EntryTable)  # entries with right values, in the file's order
     broken: list[BrokenEntry] = field(default_factory=list)  # headers without such a value
@@ -122,13 +122,13 @@ class Scan:
     directory_start: int | None = None  # start of that directory, or None
 
     def differing_others(self) -> set[str]:
-        """Return the names that another directory, such as a second archive's, lists with different values."""
+        """Return the names for which another central directory in the file lists different values."""
         here = self.listed.values_by_name() if len(self.others) else {}
         return {name for name, values in self.others.values_by_name().items() if not values <= here.get(name, set())}
 
 
 def listed_claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:
-    """Yield the claims of the directory's header `entry` about a value that may start at `data_offset`.
+    """Yield descriptions of a value at `data_offset` from its directory header and local header.
 
     A local header with the same name adds its CRC-32, or that of the data descriptor, which may be right if the
     directory's is not.

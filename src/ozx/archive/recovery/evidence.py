@@ -1,4 +1,4 @@
-"""Facts about the entries of a damaged archive, and the evidence for each."""
+"""Recovered entries of a damaged archive, and how certain their names and values are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Evidence", "LostEntry", "StoredValue", "Witnesses", "repeated_names"
 
 
 class Witnesses(IntEnum):
-    """The certainty of an entry's name, which no checksum covers.
+    """The certainty of an entry's name, by the number of headers that contain it.
 
     `LOCAL`: only the local header is known. `ONE`: one of two headers gives it, the other one is damaged or differs.
     `TWO`: both headers agree.
@@ -28,7 +28,7 @@ class Witnesses(IntEnum):
 
 
 class StoredValue(NamedTuple):
-    """The place of a stored value that no CRC-32 confirms.
+    """The position of an uncompressed value whose CRC-32 is wrong or unknown.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class StoredValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LostEntry:
-    """A damaged or missing entry.
+    """An entry of a damaged archive whose value is damaged or missing.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class LostEntry:
 
 @dataclass(slots=True)
 class Evidence:
-    """The entries of a damaged archive."""
+    """The recovered and the lost entries of a damaged archive."""
 
     entries: EntryTable  # all entries with right values
     # indices of those that count, in the file's order
@@ -91,7 +91,7 @@ class Evidence:
     is_accounted: bool = False
 
     def choose(self, indices: Sequence[int]) -> int:
-        """Return the entry of one name that counts: the last in `indices` that both headers name, else the last of all.
+        """Return the valid entry of a repeated name: the last one with two agreeing headers, else the last one.
 
         A later one that is not listed may be part of a lost value, or a replacement: the chosen one's name is doubtful.
         """
@@ -105,7 +105,7 @@ class Evidence:
 
 
 def repeated_names(names: Sequence[str]) -> dict[str, list[int]]:
-    """Return the repeated names, with their positions."""
+    """Return each repeated name with the indices of its entries."""
     hashes = np.fromiter(map(hash, names), np.int64, len(names))
     order = np.argsort(hashes, kind="stable")
     same = hashes[order][1:] == hashes[order][:-1]

@@ -1,4 +1,4 @@
-"""Entries of a damaged archive, found by their local file headers without trust in any directory.
+"""Scan of a damaged archive for local file headers, without the central directory.
 
 One pass reads the file. It skips a right value as a whole; inside a wrong one it searches for the next header.
 """
@@ -44,7 +44,7 @@ _MOST_BROKEN = 1 << 20
 
 
 def scan_archive(source: ByteSource, progress: Progress = NO_PROGRESS) -> Scan:
-    """Search `source` for entries by their local file headers, and verify each value by its CRC-32.
+    """Scan `source` for entries by their local file headers, and verify each value by its CRC-32.
 
     Memory is that of some blocks, and of a few hundred bytes for every entry.
 
@@ -98,7 +98,7 @@ class _Scanner:
         result.has_holes = result.has_holes or (is_followed and start == self._value_end)
 
     def _read_record(self, place: int) -> int:
-        """Read the record at `place`; return the offset to continue at."""
+        """Read the record at `place`, and return the offset at which to continue."""
         if self._directory is not None and self._directory[0] <= place < self._directory[1]:
             self._follow(place)
             return self._directory[1]
@@ -117,7 +117,7 @@ class _Scanner:
         self._result.directory_follows = True
 
     def _is_directory(self, place: int) -> bool:
-        """Tell whether the end records, unless of an inner archive, put the directory at or before `place`."""
+        """Return whether, according to the end records, the central directory begins at or before `place`."""
         end = self._result.end
         return end is not None and not (end.prepended or end.trailing) and end.directory_offset <= place
 
@@ -147,7 +147,7 @@ class _Scanner:
         return place + 4
 
     def _is_evidently_empty(self, value: VerifiedValue, claim: Claim) -> bool:
-        """Tell whether the header and the following bytes show that a value is empty; a CRC-32 of 0 proves nothing."""
+        """Return whether the header and the following bytes prove that a value is empty; a CRC-32 of 0 is no proof."""
         if claim.size or claim.stored_size not in (None, value.stored_size):
             return False
         # A deflated value without bytes still has a stream with an end.
@@ -178,7 +178,7 @@ class _Scanner:
         self._result.listed, self._result.is_listed_whole = EntryTable(), False
 
     def _evident_end(self, header: LocalHeader, claim: Claim | None) -> int | None:
-        """Return the end of a broken entry if both of its sizes, or the bytes that follow, confirm that end."""
+        """Return the end of a damaged entry if its two sizes agree or the following bytes confirm it."""
         fields = sum(4 + len(extra.data) for extra in iter_extra_fields(header.extra))
         if claim is None or not claim.stored_size or fields != len(header.extra):
             return None
@@ -189,7 +189,7 @@ class _Scanner:
         return end if is_followed else None
 
     def _read_central(self, place: int) -> int:
-        """Read a central directory header if it adjoins another header or the end of the last value."""
+        """Read a central directory header if it directly follows another header or the last value."""
         fixed = self._ahead.read_at(place, CENTRAL_HEADER.size)
         if len(fixed) < CENTRAL_HEADER.size:
             return place + 4
@@ -213,7 +213,7 @@ class _Scanner:
 
 
 def _read_listed(source: ByteSource, end: EndOfDirectory) -> EntryTable | None:
-    """Return the directory that the end records locate; None if its size or number of entries differs."""
+    """Return the central directory that the end records locate; None if its size or entry count is wrong."""
     table = EntryTable()
     try:
         for header in iter_headers(source, end):
@@ -230,7 +230,7 @@ def _append_listed(table: EntryTable, header: CentralHeader) -> None:
 
 
 def iter_found_value(source: ByteSource, entry: FoundEntry) -> Iterator[bytes]:
-    """Yield a found value, inflated if it is deflated; its CRC-32 is checked once more.
+    """Yield a found value in decompressed blocks, and check its CRC-32 again.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def _read_end(source: ByteSource) -> EndOfDirectory | None:
 
 
 def _name_at(source: ByteSource, place: int) -> str:
-    """Return the name in a truncated header, as far as the file holds it."""
+    """Return the name from a truncated header, as far as the file contains it."""
     fixed = source.read_at(place, 30)
     length = int.from_bytes(fixed[26:28], "little") if len(fixed) == 30 else 0
     return source.read_at(place + 30, length).decode("utf-8", "replace")

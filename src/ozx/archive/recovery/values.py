@@ -1,4 +1,4 @@
-"""Values without a directory: a value is found if a header or a data descriptor declares the CRC-32 of its bytes."""
+"""Search for values in a damaged archive: a value is found if its bytes match a declared CRC-32."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LONGEST_DESCRIPTOR = 4 + _DESCRIPTORS[1].size
 
 
 class Claim(NamedTuple):
-    """A header's description of a value; unknown numbers are None."""
+    """A header's description of a value: offset, sizes and CRC-32; unknown numbers are None."""
 
     data_offset: int
     method: int
@@ -60,7 +60,7 @@ class Claim(NamedTuple):
 
 
 class VerifiedValue(NamedTuple):
-    """A value whose bytes have the declared CRC-32; `end` is behind its data descriptor, if any.
+    """A value whose bytes match the declared CRC-32; `end` includes its data descriptor.
 
     `is_searched` means that its length comes from a search for that descriptor: a stored value may contain a false one.
     """
@@ -82,7 +82,7 @@ class _Descriptor(NamedTuple):
 
 
 def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
-    """Return the possible meanings of a local header with one damaged field, the likeliest first.
+    """Return the possible descriptions of a value by a local header with one damaged field, the most likely first.
 
     The two sizes of a stored value are one number written twice, so that one of them may be wrong.
     """
@@ -107,7 +107,7 @@ def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
 
 
 def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Pattern[bytes] = SIGNATURE) -> int | None:
-    """Return the offset of the first signature from `start` on; None if there is none before `stop`."""
+    """Return the offset of the first record signature between `start` and `stop`; None if there is none."""
     length = len(LOCAL_SIGNATURE)  # it is mostly right at `start`
     while start < stop:
         data = source.read_at(start, min(length, stop - start))
@@ -122,7 +122,7 @@ def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Patter
 
 
 class ValueFinder:
-    """Finder of the values that headers describe, in a source that is mostly read forwards."""
+    """Finder of the values that headers describe, optimised for forward reads of the source."""
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source
@@ -131,7 +131,7 @@ class ValueFinder:
         self.patience = 8 * source.size() + (256 << 20)
 
     def verify(self, claim: Claim) -> VerifiedValue | None:
-        """Return the value that `claim` describes if the claim is true, else None."""
+        """Return the value that `claim` describes if its CRC-32 matches, else None."""
         if self.patience < 0:
             return None
         before = self.patience
@@ -142,12 +142,12 @@ class ValueFinder:
         return found
 
     def stop_of(self, value: VerifiedValue) -> int:
-        """Return the end of a value's data descriptor, or the end of a value without a descriptor."""
+        """Return the end of a value, including its data descriptor if it has one."""
         tail = self.source.read_at(value.end, _LONGEST_DESCRIPTOR + len(LOCAL_SIGNATURE))
         return value.end + _descriptor_length(tail, (value.crc32, value.stored_size, value.size))
 
     def why_not(self, header: LocalHeader, claim: Claim | None) -> str:
-        """Return a phrase that says why the value behind `header` cannot be read."""
+        """Return the reason why the value after `header` cannot be read."""
         if claim is None:
             return "its sizes are damaged"
         if header.flags & FLAG_ENCRYPTED:
@@ -207,7 +207,7 @@ class ValueFinder:
         return self._confirm(claim, stored_size, size, checksum)
 
     def _confirm(self, claim: Claim, stored_size: int, size: int, checksum: int) -> VerifiedValue | None:
-        """Return the value if its claim, or the data descriptor behind it, declares `checksum`."""
+        """Return the value if the header or the following data descriptor declares `checksum`, else None."""
         end = claim.data_offset + stored_size
         if claim.crc32 is None:
             tail = self.source.read_at(end, _LONGEST_DESCRIPTOR + len(LOCAL_SIGNATURE))
@@ -220,7 +220,7 @@ class ValueFinder:
         return VerifiedValue(claim.data_offset, claim.method, stored_size, size, checksum, end)
 
     def _find_descriptor(self, claim: Claim) -> VerifiedValue | None:
-        """Search for the end of a stored value of unknown length: a data descriptor with that length and its CRC-32."""
+        """Search for the end of a stored value of unknown length, by its data descriptor with matching CRC-32."""
         # A descriptor without signature is right before the next header.
         start, stop, position = claim.data_offset, self.source.size(), claim.data_offset
         while self.patience >= 0:
@@ -255,14 +255,14 @@ class ValueFinder:
 
 
 def _descriptor_length(data: bytes, numbers: tuple[int, int, int]) -> int:
-    """Return the length of the data descriptor with `numbers` at the start of `data`; 0 if it is missing."""
+    """Return the length of the data descriptor with `numbers` at the start of `data`; 0 if there is none."""
     fitting = [found.length for found in _descriptors_at(data) if found[:3] == numbers]
     # The descriptor of an empty value is all zeros in both widths: the following bytes decide.
     return next((length for length in fitting if SIGNATURE.match(data, length)), fitting[0] if fitting else 0)
 
 
 def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:
-    """Yield the possible data descriptors at the start of `data`: with and without signature, of both widths."""
+    """Yield the possible interpretations of `data` as a data descriptor: with or without signature, 32 or 64 bits."""
     for skipped in (4, 0) if data.startswith(SPLIT_SIGNATURE) else (0,):
         for layout in _DESCRIPTORS:
             if skipped + layout.size <= len(data):
@@ -271,7 +271,7 @@ def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:
 
 
 def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterator[int]:
-    """Yield the possible lengths of a stored value that begins at `start`, by data descriptors near a signature.
+    """Yield the possible lengths of a stored value at `start`, from data descriptors next to a signature.
 
     The signature is at `found` in the file and at `position` in `data`.
     """
@@ -287,7 +287,7 @@ def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterato
 
 
 def local_header_at(source: ByteSource, offset: int) -> LocalHeader | None:
-    """Return the local header at `offset`, without checks of its fields; None if it is missing or truncated."""
+    """Return the local header at `offset` without checking its fields; None if it is missing or truncated."""
     fixed = source.read_at(offset, LOCAL_HEADER.size)
     if len(fixed) < LOCAL_HEADER.size or not fixed.startswith(LOCAL_SIGNATURE):
         return None
@@ -299,5 +299,5 @@ def local_header_at(source: ByteSource, offset: int) -> LocalHeader | None:
 
 
 def header_lengths(fixed: bytes) -> tuple[int, int]:
-    """Return the lengths of name and extra field in the fixed part of a local header."""
+    """Return the lengths of name and extra field from the fixed part of a local header."""
     return int.from_bytes(fixed[26:28], "little"), int.from_bytes(fixed[28:30], "little")

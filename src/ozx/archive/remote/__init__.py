@@ -1,4 +1,4 @@
-"""Archives and directories behind URLs.
+"""Reading and writing of archives and directories at URLs.
 
 ``urls``, ``access``, ``profiles``
     The URLs that ozx opens; options and credentials for them.

@@ -1,4 +1,4 @@
-"""Access to object stores: the options of the caller and those of the environment, in the words of obstore."""
+"""Access options for object stores, from the caller and from the environment, with the names of obstore."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _YES = ("1", "true", "yes", "on")
 
 @contextmanager
 def storage_options(*, anonymous: bool = False, **options: Any) -> Iterator[None]:
-    """Open URLs with these options as long as the block lasts, in this thread and in the threads that ozx starts.
+    """Set options for all URLs that are opened in the block, in this thread and in threads started by ozx.
 
     They are added to those of an outer block.
 
@@ -67,12 +67,12 @@ def storage_options(*, anonymous: bool = False, **options: Any) -> Iterator[None
 
 
 def current_options() -> dict[str, Any]:
-    """Return the options of the blocks around the caller; see `storage_options`."""
+    """Return the options that the enclosing `storage_options` blocks set."""
     return dict(_CURRENT.get())
 
 
 def parse_storage_options(texts: Iterable[str]) -> dict[str, Any]:
-    """Return the options in ``KEY=VALUE`` form; a message never shows a value, which may be a secret.
+    """Parse options of the form ``KEY=VALUE``; error messages never contain a value, which may be secret.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def parse_storage_options(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def allows_http(scheme: str, options: Mapping[str, Any]) -> bool:
-    """Tell whether requests may go without encryption: an endpoint says so, or ``AWS_ALLOW_HTTP`` and its likes.
+    """Return whether unencrypted requests are allowed, for example by an ``http://`` endpoint or ``AWS_ALLOW_HTTP``.
 
     obstore takes this option from the environment only if no client options are given, and ozx gives some.
 
@@ -119,7 +119,7 @@ def allows_http(scheme: str, options: Mapping[str, Any]) -> bool:
 
 
 def access_options(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `options` over those of `storage_options`; plain HTTP knows only those about requests.
+    """Return the options of `storage_options` that apply to `scheme`, updated with `options`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Errors of requests to a server, explained without secrets.
+"""Explanations of failed requests to a server, without secrets.
 
 obstore's messages quote the URL with its query, and the server's answer: both may hold keys. Only harmless parts are
 passed on.
@@ -53,7 +53,7 @@ def printable_url(url: str) -> str:
 
 
 def changed(name: str, expected: int, found: int) -> FormatError:
-    """Return the error for a remote file that changed between two answers of its server."""
+    """Return the error for a remote file that changed between two responses of its server."""
     sizes = f": {expected:,} bytes before, {found:,} now" if expected != found else ""
     return FormatError(
         f"the file changed while it was read{sizes}",
@@ -64,14 +64,14 @@ def changed(name: str, expected: int, found: int) -> FormatError:
 
 
 def missing_extra(name: str, error: ImportError) -> ResourceError:
-    """Return the error for an installation without the extra ``remote``."""
+    """Return the error for an installation without the optional dependencies of ``ozx[remote]``."""
     return ResourceError(
         f"reading from a URL needs the package obstore: {error}", path=name, hint='pip install "ozx-toolkit[remote]"'
     )
 
 
 def explain(error: Exception, name: str) -> ResourceError:
-    """Explain an obstore error about the file called `name`."""
+    """Convert an obstore error about the file `name` to an error of ozx with an explanation."""
     kind, text = type(error).__name__, str(error)
     status = _STATUS.search(text)
     answer = f"the server answered {' '.join(filter(None, status.groups())).strip()}" if status else ""
@@ -103,7 +103,7 @@ def explain(error: Exception, name: str) -> ResourceError:
 
 
 def explain_code(text: str, name: str) -> ResourceError | None:
-    """Explain the error code in an answer, or None if it has none that says more than the status."""
+    """Return an explanation of the error code in a response; None if it adds nothing to the status."""
     if "169.254.169.254" in text or "TokenRequest" in text:  # where a computer in a cloud asks for its role
         return ResourceError(
             "no credentials were found, in options, environment, profile or role of the computer",
@@ -120,7 +120,7 @@ def explain_code(text: str, name: str) -> ResourceError | None:
 
 
 def explain_options(error: Exception, name: str) -> UsageError:
-    """Return the error for options that obstore refuses; its message shows option keys, never values."""
+    """Return the error for options that obstore refuses; its message contains the keys of options, never values."""
     key = re.search(r"(?:Configuration key: |argument |Invalid key: )'?([A-Za-z_0-9]+)", str(error))
     if key:
         message = f"the option {key[1]!r} is not known for this kind of URL"
@@ -134,7 +134,7 @@ def explain_options(error: Exception, name: str) -> UsageError:
 
 
 def _cause(text: str, kind: str) -> str:
-    """Return the system's message if it is known to hold no secrets."""
+    """Return the system's error message if it is known to contain no secrets."""
     said = _SYSTEM.search(text)
     if said:
         return said[1]

@@ -1,4 +1,4 @@
-"""The objects below a URL: a directory in a bucket or on a web server.
+"""A directory at a URL, in a bucket or on a web server, as a folder of objects.
 
 Object stores list their keys; plain HTTP has no listing. Every answer is compared with the mark of the object at its
 first use, so that a change is an error and never wrong bytes.
@@ -28,19 +28,19 @@ _FOLDERS = 16
 
 
 class RemoteObject(NamedTuple):
-    """An object below a folder: its key, and the length and identity to compare answers with."""
+    """An object in a remote folder: its key, and its length and identity, which later responses must match."""
 
     key: str
     mark: Mark
 
     @property
     def size(self) -> int:
-        """The length in bytes."""
+        """The length of the object in bytes."""
         return self.mark.size
 
 
 class RemoteFolder:
-    """The objects below a URL; safe with threads.
+    """A folder of objects at a URL; thread-safe.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class RemoteFolder:
 
     @property
     def can_list(self) -> bool:
-        """Whether the server can list keys."""
+        """Whether the server can list the keys of the folder."""
         return not self._is_http
 
     def name_of(self, key: str) -> str:
@@ -83,7 +83,7 @@ class RemoteFolder:
         return f"{self.name}/{key}"
 
     def find(self, key: str) -> RemoteObject | None:
-        """Return an object by one request for its head, or None if it does not exist.
+        """Return an object, by one request for its headers, or None if it does not exist.
 
         Raises
         ------
@@ -101,13 +101,13 @@ class RemoteFolder:
         raise failure
 
     def find_all(self, keys: Iterable[str]) -> Iterator[RemoteObject]:
-        """Yield the objects of those keys that exist, 64 requests at a time, in the order of the keys."""
+        """Yield the existing objects with these keys in the order of the keys, with 64 requests at a time."""
         with ThreadPoolExecutor(REQUESTS, "ozx-head") as threads:
             for batch in _batched(keys, 16 * REQUESTS):
                 yield from filter(None, threads.map(self.find, batch))
 
     def read(self, key: str, offset: int = 0, length: int | None = None, expected: Mark | None = None) -> bytes:
-        """Return the bytes of an object, or a span of them; `length` None means to the end.
+        """Return the bytes of an object, or a part of them; `length` None means up to the end.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class RemoteFolder:
     def fetch(
         self, key: str, offset: int = 0, length: int | None = None, expected: Mark | None = None
     ) -> tuple[RemoteObject, bytes]:
-        """Return what `read` returns, and the object it comes from.
+        """Return the same bytes as `read`, and the object from which they come.
 
         Raises
         ------
@@ -157,12 +157,12 @@ class RemoteFolder:
         raise KeyError(key)
 
     def missing(self, offset: int, length: int) -> int:
-        """Return how many bytes a read would request: all of them."""
+        """Return the number of bytes that a read would request, which is the full length."""
         del offset
         return length
 
     def list_objects(self) -> list[RemoteObject]:
-        """Return all objects below the folder, in any order; folders are listed side by side.
+        """Return all objects in the folder and its sub-folders, in any order.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class RemoteFolder:
         return found
 
     def _list_level(self, prefix: str) -> tuple[list[RemoteObject], list[str]]:
-        """Return the objects of a folder, and its sub-folders, which remain to be listed."""
+        """Return the objects directly in a folder, and its sub-folders."""
         store, module = self._store()
         self._count()
         try:
@@ -200,7 +200,7 @@ class RemoteFolder:
         raise failure
 
     def _list_below(self, prefix: str) -> tuple[list[RemoteObject], list[str]]:
-        """Return all objects below a folder, and no sub-folders."""
+        """Return all objects in a folder and its sub-folders, and an empty list of sub-folders."""
         return [found for page in self._iter_pages(prefix) for found in page], []
 
     def _iter_pages(self, prefix: str) -> Iterator[list[RemoteObject]]:

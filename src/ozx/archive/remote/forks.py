@@ -1,4 +1,4 @@
-"""Forked processes, in which obstore cannot be used.
+"""Detection of forked processes, in which obstore does not work.
 
 obstore runs on threads that a forked child does not have: its first call would wait forever.
 """
@@ -26,7 +26,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_forked() -> bool:
-    """Tell whether this process was forked from one that had loaded obstore.
+    """Return whether this process was forked from a process that had loaded obstore.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def is_forked() -> bool:
 
 
 def check_not_forked(name: str) -> None:
-    """Check that requests can be made in this process; `name` is the URL in the message.
+    """Raise an error if requests are impossible in this process; `name` is the URL for the message.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Requests of a forked process, made by a separate process.
+"""A helper process that makes the requests of a forked process.
 
 obstore runs on threads, and a fork copies a process without its threads: the first request of the child would wait
 forever. The child starts a fresh Python instead, which makes its requests, and ends when the child does.
@@ -30,7 +30,7 @@ _SECONDS_TO_END = 5
 
 
 class HelperTransport:
-    """A `Transport` whose requests are made by another process.
+    """A transport whose requests are made by a helper process.
 
     Raises
     ------
@@ -69,15 +69,15 @@ class HelperTransport:
             self.close()
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Implement `Transport.fetch`."""
+        """Fetch bytes by a request of the helper process; see `Transport.fetch`."""
         return self._ask(offset, length, expected).result()
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
-        """Implement `Transport.fetch_async`."""
+        """Fetch bytes by a request of the helper process; see `Transport.fetch_async`."""
         return await asyncio.wrap_future(self._ask(offset, length, expected))
 
     def close(self) -> None:
-        """End the other process."""
+        """End the helper process."""
         if self._pid != os.getpid():  # in a fork of the child, which owns helper and connection
             self._process.returncode = 0
             self._socket.close()
@@ -112,7 +112,7 @@ def _ended(error: BaseException) -> ResourceError:
 
 
 def _receive(connection: Connection, waiting: dict[int, Future[Answer]]) -> None:
-    """Deliver answers until the connection ends."""
+    """Receive responses and pass them to the waiting threads, until the connection ends."""
     end: BaseException = EOFError()
     try:
         while True:
@@ -130,7 +130,7 @@ def _receive(connection: Connection, waiting: dict[int, Future[Answer]]) -> None
 
 
 def serve(descriptor: int) -> None:
-    """Make the requests that arrive at the socket `descriptor`, until its other end is closed."""
+    """Make the requests that arrive at the socket `descriptor`, until the client closes the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other end, which then closes the socket
     connection: Connection = Connection(descriptor)
     url, options = connection.recv()

@@ -1,4 +1,4 @@
-"""Open a URL as a source of bytes, without imports that only requests need."""
+"""Opening of a URL as a source of bytes, without imports that are needed only for requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["open_remote"]
 
 
 def open_remote(url: str, options: Mapping[str, Any] | None = None) -> RemoteSource:
-    """Return the `RemoteSource` of a URL, or raise its errors; no request is made yet.
+    """Return a `RemoteSource` for a URL; no request is made yet.
 
     Examples
     --------

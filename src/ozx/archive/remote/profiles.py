@@ -1,4 +1,4 @@
-"""Credentials of AWS profiles, which obstore itself does not read."""
+"""Credentials from AWS profiles, which obstore does not read itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEY_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE")
 
 
 def profile_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return obstore's options for the profile that ``AWS_PROFILE`` names, or for the default profile, if there is one.
+    """Return obstore's options for the AWS profile named in ``AWS_PROFILE``, or else for the default profile.
 
     Parameters
     ----------

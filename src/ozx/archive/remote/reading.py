@@ -1,4 +1,4 @@
-"""Reading one entry's value from a slow source: the bytes to request, and the value that they give.
+"""Reading of an entry's value from a slow source with few requests.
 
 The requests are steps of a generator, which yields spans and receives their bytes: it serves the blocking and the
 asynchronous way. docs/decisions/0009-remote-by-obstore.md explains how requests are saved.
@@ -56,17 +56,17 @@ _EXTRA_GUESS = 128
 
 @runtime_checkable
 class SlowSource(ByteSource, Protocol):
-    """A source whose requests are slow, and which can be read without blocking the event loop."""
+    """A source with slow requests, which can also be read without blocking the event loop."""
 
     async def read_at_async(self, offset: int, length: int) -> bytes:
-        """Return what `read_at` returns."""
+        """Return up to `length` bytes from `offset`, without blocking the event loop."""
 
     def remember(self, offset: int, length: int) -> None:
-        """Read a span of bytes once, and serve later reads within the span from memory."""
+        """Read a span of bytes and keep it in memory for later reads."""
 
 
 class Part(NamedTuple):
-    """A part of a value."""
+    """A part of an entry's value."""
 
     data: bytes  # its bytes
     data_offset: int  # offset of the value's bytes in the archive if the local header was read; else -1
@@ -76,7 +76,7 @@ Steps = Generator[tuple[int, int], bytes, Part]
 
 
 def predicted_data_offset(columns: Columns, index: int, limit: int) -> int:
-    """Return the offset of an entry's bytes if it is certain without reading the local header, else -1.
+    """Return the offset of an entry's data if it is known without reading the local header, else -1.
 
     An entry without data descriptor ends with its data (APPNOTE 4.3.6). If the room up to the next record, at `limit`,
     is just enough for the shortest form of the local header, the header has that form, and there is no gap. The
@@ -103,7 +103,7 @@ def iter_steps(
     data_offset: int = -1,
     predicted: int = -1,
 ) -> Steps:
-    """Yield each span (offset, length) to read, receive its bytes, and return bytes `start` to `stop` of the value.
+    """Yield the spans (offset, length) to read for a part of an entry's value; return the part.
 
     Whole values, and compressed ones of which a part is requested, come with their local header and are checked against
     it and their CRC-32. A part of a stored value is one span if the local header is known, predicted or near.
@@ -133,7 +133,7 @@ def iter_steps(
 
 
 def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: int, first: int, last: int) -> Steps:
-    """Yield the span of the local header, then that of bytes `first` to `last` of the value."""
+    """Yield the span of the local header, then the span of bytes `first` to `last` of the value."""
     begin = header.header_offset
     room = limit - header.compressed_size - begin
     least = LOCAL_HEADER.size + len(header.name)
@@ -159,7 +159,7 @@ def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: in
 
 
 def follow(source: ByteSource, steps: Steps) -> Part:
-    """Read the spans of `steps` and return the result."""
+    """Read the spans that `steps` yields, and return its result."""
     try:
         span = next(steps)
         while True:
@@ -170,7 +170,7 @@ def follow(source: ByteSource, steps: Steps) -> Part:
 
 
 async def follow_async(source: SlowSource, steps: Steps) -> Part:
-    """Read the spans of `steps` without blocking the event loop, and return the result."""
+    """Read the spans that `steps` yields without blocking the event loop, and return its result."""
     try:
         span = next(steps)
         while True:
@@ -182,7 +182,7 @@ async def follow_async(source: SlowSource, steps: Steps) -> Part:
 
 
 def leading_span(columns: Columns, directory_offset: int) -> tuple[int, int]:
-    """Return offset and length of the ``zarr.json`` entries at the beginning of the file.
+    """Return offset and length of the ``zarr.json`` entries at the start of the file.
 
     RFC-9 (R2, 2026-04-20) puts all ``zarr.json`` before anything else.
     """

@@ -1,4 +1,4 @@
-"""Clients of S3 for writing, by boto3, and its errors in plain words.
+"""S3 clients of boto3 for writing, and explanations of their errors.
 
 obstore reads; it cannot make an upload in parts that replaces nothing, nor list or end uploads
 (docs/decisions/0023-uploads.md).
@@ -33,7 +33,7 @@ _NAMES = {
 
 
 class ObjectUrl(NamedTuple):
-    """The bucket and the key of an object, or of a prefix."""
+    """The bucket and the key of an S3 object or prefix."""
 
     bucket: str
     key: str
@@ -59,7 +59,7 @@ def split_object_url(url: str) -> ObjectUrl:
 
 
 def open_client(options: Mapping[str, Any] | None = None) -> Any:
-    """Return boto3's client for S3, with the options of `ozx.storage_options` in obstore's words.
+    """Return a boto3 client for S3, configured by the options of `ozx.storage_options`.
 
     Raises
     ------
@@ -94,20 +94,20 @@ def open_client(options: Mapping[str, Any] | None = None) -> Any:
 
 
 def client_errors() -> tuple[type[Exception], ...]:
-    """Return the kinds of errors that boto3 raises."""
+    """Return the exception types that boto3 raises."""
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 (an extra)
 
     return BotoCoreError, ClientError
 
 
 def error_code_of(error: BaseException) -> str:
-    """Return the code of an answer, such as ``NoSuchUpload`` or ``404``; empty if there was no answer."""
+    """Return the error code of a response, such as ``NoSuchUpload`` or ``404``; empty if there was no response."""
     response = getattr(error, "response", None)
     return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
 
 
 def explain_client_error(error: BaseException, url: str, *, doing: str) -> OzxError:
-    """Explain an error of boto3 without secrets; `doing` is a verb such as ``"write"``."""
+    """Convert a boto3 error to an error of ozx without secrets; `doing` is a verb such as ``"write"``."""
     name, code, kind = printable_url(url), error_code_of(error), type(error).__name__
     known = explain_code(f"<Code>{code}</Code>", name)
     if known is not None:

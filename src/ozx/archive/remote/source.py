@@ -1,4 +1,4 @@
-"""An archive behind a URL, read by range requests.
+"""A source of bytes for an archive at a URL, read by range requests.
 
 The first request, for the last MiB, also brings the length and the mark by which a change of the file is noticed.
 docs/decisions/0009-remote-by-obstore.md says why obstore is used, and which requests are made.
@@ -27,7 +27,7 @@ _HEAD_LIMIT = 64 << 20
 
 
 class _OfProcess:
-    """State that a process may not share with its forks: a lock and a transport."""
+    """State that forked processes must not share: a lock and a transport."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -36,7 +36,7 @@ class _OfProcess:
 
 
 class _Known(NamedTuple):
-    """Facts from the first answer; `tail` holds the file's bytes from `tail_offset` to its end."""
+    """Facts from the first response; `tail` contains the bytes from `tail_offset` to the end of the file."""
 
     mark: Mark
     tail_offset: int
@@ -44,7 +44,7 @@ class _Known(NamedTuple):
 
 
 class RemoteSource:
-    """An object behind a URL as a source of bytes; safe with threads, event loops, fork and pickle.
+    """A source of bytes for an object at a URL; safe to use with threads, event loops, fork and pickle.
 
     Every answer is compared with the first one, so that a changed file is an error and never wrong bytes. `name` is the
     URL without its query, which may hold a signature. `requests` and `bytes_read` leave out repetitions after failures.
@@ -85,7 +85,7 @@ class RemoteSource:
         self._expected = state["expected"]
 
     def size(self) -> int:
-        """Return the length in bytes at the time of the first use."""
+        """Return the length in bytes, as it was at the first read."""
         return self._first().mark.size
 
     @property
@@ -94,7 +94,7 @@ class RemoteSource:
         return self._first().mark.identity
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`, by one request at most; fewer only at the end of the file.
+        """Return up to `length` bytes from `offset`, with at most one request; fewer only at the end of the file.
 
         Raises
         ------
@@ -110,11 +110,11 @@ class RemoteSource:
         return b"".join((self._transport().fetch(offset, missing, self._mark()).data, remembered))
 
     async def read_at_async(self, offset: int, length: int) -> bytes:
-        """Return what `read_at` returns, without blocking the event loop."""
+        """Return the same bytes as `read_at`, without blocking the event loop."""
         return bytes(await self.read_view_async(offset, length))
 
     async def read_view_async(self, offset: int, length: int) -> bytes | memoryview:
-        """Return what `read_at_async` returns, but without a copy if one request brings all bytes."""
+        """Return the same bytes as `read_at_async`, without a copy if one request returns all of them."""
         known = self._known
         if known is None:
             known = await asyncio.to_thread(self._first)
@@ -126,20 +126,20 @@ class RemoteSource:
         return b"".join((data, remembered)) if remembered else data
 
     def missing(self, offset: int, length: int) -> int:
-        """Return how many bytes `read_at` would request; the first answer and the head are remembered."""
+        """Return the number of bytes that `read_at` would request, without those already in memory."""
         return self._look(self._first(), offset, length)[1]
 
     def remember(self, offset: int, length: int) -> None:
-        """Read a span, but at most 64 MiB, by one request, and serve later reads within the span from memory."""
+        """Read a span of up to 64 MiB with one request, and keep it in memory for later reads."""
         length = min(length, _HEAD_LIMIT)
         if self._look(self._first(), offset, length)[1]:
             self._head = (offset, self.read_at(offset, length))
 
     def check_unchanged(self) -> None:
-        """Do nothing: every answer is compared with the first answer when it arrives."""
+        """Do nothing: every response is compared with the first response when it arrives."""
 
     def close(self) -> None:
-        """Close connections and drop remembered bytes; a later read reconnects, and expects the same file."""
+        """Close connections and delete cached bytes; a later read reconnects, and expects the same file."""
         self._expected, self._known, self._head = self._mark(), None, (0, b"")
         transport, self._of_process = self._of_process.transport, _OfProcess()
         if transport is not None:
@@ -149,7 +149,7 @@ class RemoteSource:
         return self._expected if self._known is None else self._known.mark
 
     def _first(self) -> _Known:
-        """Return the facts of the first request, made if needed."""
+        """Return the facts from the first response; make the request if there was none."""
         known = self._known
         if known is not None:
             return known
@@ -163,7 +163,7 @@ class RemoteSource:
             return self._known
 
     def _look(self, known: _Known, offset: int, length: int) -> tuple[bytes, int]:
-        """Return the remembered bytes of a read, and the number of bytes before them that have to be requested."""
+        """Return the cached bytes of a read, and the number of bytes before them that must be requested."""
         stop = min(offset + length, known.mark.size)
         if stop <= offset:
             return b"", 0
@@ -192,7 +192,7 @@ class RemoteSource:
 
 
 def _open_transport(url: str, options: Mapping[str, Any]) -> Transport:
-    """Return a transport for this process: obstore itself if it works here, else a helper process."""
+    """Return a transport for this process: obstore if it works here, else a helper process."""
     if is_forked():
         from ozx.archive.remote.helper import HelperTransport  # noqa: PLC0415 (few programs fork)
 

@@ -1,4 +1,4 @@
-"""Requests for parts of one remote file: the only module that imports obstore."""
+"""Requests for parts of a remote file; the only module that imports obstore."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _UNCLEAR = ("status code: 416", "ContentRange", "NotPartial")
 
 
 class Mark(NamedTuple):
-    """Identity of the file that an answer comes from."""
+    """Identity of the file from which a response comes."""
 
     size: int  # length of the whole file
     identity: str  # its ETag, else the time of its last modification, else nothing
 
 
 class Answer(NamedTuple):
-    """Bytes of a file from `offset` on, and the mark of the file."""
+    """A response: bytes of a file from `offset` on, and the identity of the file."""
 
     offset: int
     data: bytes | memoryview
@@ -43,10 +43,10 @@ class Answer(NamedTuple):
 
 
 class Transport(Protocol):
-    """Transport of requests to the server; belongs to one process."""
+    """Interface of the requests to a server; each process needs its own transport."""
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Return up to `length` bytes from `offset`, or the last `length` if `offset` is None.
+        """Return up to `length` bytes from `offset`, or the last `length` bytes if `offset` is None.
 
         Raises
         ------
@@ -57,14 +57,14 @@ class Transport(Protocol):
         """
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
-        """Return what `fetch` returns."""
+        """Return the same result as `fetch`, without blocking the event loop."""
 
     def close(self) -> None:
         """Release all resources of the transport."""
 
 
 class ObstoreTransport:
-    """Requests made by obstore in this process.
+    """A transport that makes requests with obstore in this process.
 
     obstore's errors quote the URL with its query. Ours are raised outside of the ``except`` blocks: inside, Python
     would attach obstore's as ``__context__``, which logs and pickled errors contain.
@@ -84,7 +84,7 @@ class ObstoreTransport:
         self._store = open_object_store(url, options)
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Implement `Transport.fetch`.
+        """Fetch bytes with obstore; see `Transport.fetch`.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class ObstoreTransport:
         raise failure
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
-        """Implement `Transport.fetch_async`.
+        """Fetch bytes with obstore; see `Transport.fetch_async`.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class ObstoreTransport:
         """Do nothing: obstore closes idle connections itself."""
 
     def _fetch_end(self, length: int, expected: Mark | None) -> Answer:
-        """Return the last bytes of a file that is empty, or whose server (such as Azure) has no suffix ranges."""
+        """Return the last bytes of a file that is empty, or whose server does not support suffix ranges."""
         try:
             mark = self._compare(self._module.head(self._store, ""), expected)
         except self._failures as error:
@@ -143,7 +143,7 @@ class ObstoreTransport:
 
 
 def open_object_store(url: str, options: Mapping[str, Any]) -> Any:
-    """Return obstore's store whose root is the object or folder itself, so that its URL is requested unchanged.
+    """Return an obstore store with the object or folder as its root, so that the URL is requested unchanged.
 
     Raises
     ------

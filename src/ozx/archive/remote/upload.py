@@ -1,4 +1,4 @@
-"""One object of S3, written in parts; it appears whole, or not at all.
+"""Upload of one S3 object in parts; the object becomes visible only when it is complete.
 
 Bytes arrive in order, but for local headers, which are written again once the CRC-32 of their value is known. A part
 that holds such a header waits for it; the others are sent meanwhile.
@@ -35,7 +35,7 @@ _EXISTS = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 
 
 def part_size_for(expected: int) -> int:
-    """Return the length of a part for an object of about `expected` bytes.
+    """Return the part size for an object of about `expected` bytes.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def part_size_for(expected: int) -> int:
 
 
 class Upload:
-    """The object at a URL under construction; `finish` gives it its name, `abort` leaves nothing.
+    """An upload of an object to a URL; `finish` makes the object visible, `abort` removes all its parts.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Upload:
         self._end_leftovers()
 
     def write_at(self, offset: int, data: bytes | bytearray | memoryview) -> None:
-        """Write bytes at the end, or again within what is held.
+        """Write bytes at the end of the object, or overwrite bytes in parts that `hold` keeps.
 
         Raises
         ------
@@ -127,16 +127,16 @@ class Upload:
             self._send_full()
 
     def hold(self, offset: int, length: int) -> None:
-        """Keep the parts with these bytes, which will be written again, until `release`."""
+        """Keep the parts with these bytes in memory until `release`, because the bytes will be overwritten."""
         self._held = (offset, offset + length)
 
     def release(self) -> None:
-        """Send the parts that were held."""
+        """Send the parts that `hold` kept in memory."""
         self._held = None
         self._send_full()
 
     def finish(self) -> int:
-        """Complete the object and return its length in bytes.
+        """Complete the upload and return the length of the object in bytes.
 
         Raises
         ------
@@ -172,7 +172,7 @@ class Upload:
         return size
 
     def abort(self) -> None:
-        """End the upload; nothing of it stays on the server."""
+        """Abort the upload; the server deletes all its parts."""
         self._threads.shutdown(cancel_futures=True)
         for buffer in self._buffers.values():
             buffer.close()
@@ -189,7 +189,7 @@ class Upload:
         self._close_record()
 
     def _send_full(self) -> None:
-        """Send the parts that are complete and not held."""
+        """Send all complete parts that `hold` does not keep in memory."""
         for number in list(self._buffers):
             begin, end = number * self._part_size, (number + 1) * self._part_size
             is_held = self._held is not None and begin < self._held[1] and self._held[0] < end
@@ -225,7 +225,7 @@ class Upload:
             self._tags[number] = str(answer["ETag"])
 
     def _wait(self, most: int) -> None:
-        """Wait until at most so many parts are on their way; raise the error of one that failed."""
+        """Wait until at most `most` parts are being sent; raise the error of a failed part."""
         while len(self._sending) > most:
             done, self._sending = wait(self._sending, return_when=FIRST_COMPLETED)
             for future in done:
@@ -238,7 +238,7 @@ class Upload:
         return getattr(self._client, method)(**self._target, **arguments)
 
     def _is_ours(self) -> bool:
-        """Tell whether the object is there, and made by this upload."""
+        """Return whether the object exists and was written by this upload."""
         try:
             found = self._client.head_object(**self._target)
         except client_errors():
@@ -251,7 +251,7 @@ class Upload:
             self._record = None
 
     def _end_leftovers(self) -> None:
-        """End the uploads to the same URL that killed runs of this user left."""
+        """Abort unfinished uploads to the same URL that this user's killed processes left on the server."""
         for found in recorded_uploads():
             if found.url == self.name and not found.is_live:
                 abort_upload(self._client, found.url, found.upload_id)
@@ -260,7 +260,7 @@ class Upload:
 
 
 def check_absent(client: Any, url: str) -> None:
-    """Refuse an object that exists.
+    """Raise an error if an object exists at this URL.
 
     Raises
     ------
@@ -298,7 +298,7 @@ def _check_bucket(client: Any, bucket: str, url: str) -> None:
 
 
 def abort_upload(client: Any, url: str, upload_id: str) -> bool:
-    """End an upload; return False if there is none of this name any more.
+    """Abort an upload; return False if the server has no upload with this id.
 
     Raises
     ------
@@ -316,7 +316,7 @@ def abort_upload(client: Any, url: str, upload_id: str) -> bool:
 
 
 def exists(url: str) -> UsageError:
-    """Return the error for an object that is there already."""
+    """Return the error for an object that already exists at a URL."""
     return UsageError(
         "the object exists already", path=printable_url(url), hint="Give --force (force=True) to replace it."
     )

@@ -1,4 +1,4 @@
-"""Records of uploads that this user began: they say which ones a killed run left on a server.
+"""Local records of started uploads, by which a later run finds unfinished uploads on a server.
 
 A record is a file in the user's state folder, locked as long as its process lives.
 """
@@ -25,7 +25,7 @@ _ENDING = ".json"
 
 
 def records_folder() -> str:
-    """Return the folder of the records: below ``$XDG_STATE_HOME``, or where the system keeps such data.
+    """Return the folder of the upload records, in ``$XDG_STATE_HOME`` or the system's usual folder.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def records_folder() -> str:
 
 @dataclass(frozen=True, slots=True)
 class RecordedUpload:
-    """One upload that was begun.
+    """The record of one started upload.
 
     Attributes
     ----------
@@ -76,13 +76,13 @@ class RecordedUpload:
     is_live: bool = True
 
     def remove(self) -> None:
-        """Remove the record."""
+        """Remove the record of the upload."""
         with contextlib.suppress(OSError):
             os.unlink(self.path)
 
 
 class UploadRecord:
-    """The record of an upload of this process, from its beginning to `close`.
+    """The record of a running upload of this process, which exists until `close`.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class UploadRecord:
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Remove the record: the upload is complete, or was ended."""
+        """Remove the record, because the upload is complete or aborted."""
         if not has_locks():  # Windows removes closed files only
             os.close(self._descriptor)
         with contextlib.suppress(OSError):
@@ -119,13 +119,13 @@ class UploadRecord:
             os.close(self._descriptor)
 
     def keep(self) -> None:
-        """Leave the record behind for a later run: the upload could not be ended."""
+        """Leave the record for a later run, because the upload could not be aborted."""
         unlock_file(self._descriptor)
         os.close(self._descriptor)
 
 
 def recorded_uploads() -> Iterator[RecordedUpload]:
-    """Yield the uploads on record; damaged records are left out."""
+    """Yield all recorded uploads; damaged records are skipped."""
     folder = records_folder()
     try:
         names = sorted(os.listdir(folder))

@@ -1,4 +1,4 @@
-"""The writer of an archive that is uploaded while it is written."""
+"""Writer of an archive that is uploaded while it is written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["UploadWriter"]
 
 
 class UploadWriter(ArchiveWriter):
-    """Writer of one archive into an upload, which the caller finishes or aborts.
+    """Writer of one archive to an upload; the caller must finish or abort the upload.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class UploadWriter(ArchiveWriter):
         self._upload = upload
 
     def add_blocks(self, name: str, size: int, blocks: Iterable[bytes | memoryview]) -> None:
-        """Write one entry, its value in blocks; the part with its header waits until the CRC-32 is known.
+        """Write one entry from blocks; the part with its header is sent when the CRC-32 is known.
 
         Raises
         ------

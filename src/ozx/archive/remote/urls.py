@@ -1,4 +1,4 @@
-"""The URLs that ozx opens."""
+"""Recognition and division of URLs that ozx can open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCHEMES = ("https", "http", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "ab
 
 
 def split_url(url: str) -> SplitResult:
-    """Return the parts of a URL, its scheme in lower case.
+    """Divide a URL into its components, with the scheme in lower case.
 
     Raises
     ------

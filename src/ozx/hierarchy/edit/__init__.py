@@ -1,4 +1,4 @@
-"""Edits of metadata.
+"""Edits of OME-Zarr metadata.
 
 ``request``
     The changes that a user asks for.

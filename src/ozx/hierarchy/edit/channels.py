@@ -58,7 +58,7 @@ def edit_channels(
 
 
 def count_channels(ome: dict[str, Any], node: str, axes: Sequence[Axis], array: ArrayMetadata | None) -> int:
-    """Return the number of an image's channels: the length of its channel axis, or 1 without such an axis.
+    """Return the number of channels of an image: the length of its channel axis, or 1 without a channel axis.
 
     The ``omero`` block decides if the array of the full resolution, or its shape, is missing.
 
@@ -87,7 +87,7 @@ def _new_block(axes: Sequence[Axis], array: ArrayMetadata | None) -> dict[str, A
 
 
 def _complete(channels: list[Any], count: int, data_type: str | None) -> tuple[list[Any], list[str]]:
-    """Return at least `count` channels, each an object, and a note about the added ones."""
+    """Fill the list of channels up to `count`; return it, with a note about the added channels."""
     window, assumed = _window(data_type)
     complete = list(channels)
     made = 0
@@ -119,7 +119,7 @@ def _window(data_type: str | None) -> tuple[dict[str, float], str]:
 
 
 def _index(axes: Sequence[Axis], kind: str, name: str) -> int | None:
-    """Return the index of the axis with this type and name; a channel axis may have any name."""
+    """Return the index of the axis with this type and name; for the channel axis the name is ignored."""
     for index, axis in enumerate(axes):
         is_named = (axis.name or "").lower() == name
         if (axis.type == kind and (is_named or kind == "channel")) or (axis.type is None and is_named):

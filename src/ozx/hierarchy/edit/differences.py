@@ -1,4 +1,4 @@
-"""The differences that an edit makes, in terms that users know."""
+"""The differences that an edit makes, in terms that users know: pixel sizes, units, names, colours."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A document after an edit."""
+    """An edited document, with its differences from the original."""
 
     # The new document, equal to the old one if nothing changed.
     document: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Edits of one group's OME-Zarr metadata: pixel sizes, units, channels, names. Documents in, documents out.
+"""Edits of one group's OME-Zarr metadata: pixel sizes, units, channels and names.
 
 Only the requested values change; everything else in a document stays, including the order of members.
 
@@ -32,7 +32,7 @@ _Document = dict[str, Any]
 
 
 def check_editable(document: _Document, node: str, version: str | None) -> OmeMetadata:
-    """Return a group's OME-Zarr metadata if they can be edited; a group without a version has the root's `version`.
+    """Return a group's OME-Zarr metadata if it can be edited; `version` is the default if the group has no version.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def edit_label(
     *,
     version: str | None = None,
 ) -> Edited:
-    """Return a label image's ``zarr.json``, rescaled by the same factors as its image, and with its image's new units.
+    """Return a label image's ``zarr.json`` with the units of its image, scaled by the same factors as its image.
 
     A label image may have another resolution than its image, and fewer axes: the same factors keep it in place.
     """
@@ -130,14 +130,14 @@ def edit_label(
 
 
 def edit_plate_name(document: _Document, name: str, node: str, *, version: str | None = None) -> Edited:
-    """Return a plate's ``zarr.json`` with another name."""
+    """Return a plate's ``zarr.json`` with the new name."""
     check_editable(document, node, version)
     new = copy_json(document)
     return Edited(new, tuple(_rename(new["attributes"]["ome"]["plate"], name, node)))
 
 
 def update_copy(document: _Document, below: str, new: _Document) -> bool:
-    """Update an edited group's copy in the consolidated metadata of a group above, in place; tell whether it exists.
+    """Update the copy of an edited group in a parent's consolidated metadata, in place; return whether it exists.
 
     zarr-python, which writes ``consolidated_metadata``, reads nodes from there and not from their own documents: an
     old copy would hide the edit. `below` is the edited group's path relative to the group above.
@@ -159,12 +159,12 @@ def _is_edited(version: str) -> bool:
 
 
 def _with_axes(item: _Document, node: str) -> _Document:
-    """Return an image in the form of 0.5."""
+    """Return an image's metadata in the form of OME-Zarr 0.5, with axes instead of coordinate systems."""
     return with_axes(item, node or "the root") if "coordinateSystems" in item else item
 
 
 def _with_systems(items: list[_Document], originals: list[_Document]) -> list[_Document]:
-    """Return images in the form of the originals."""
+    """Return images' metadata in the form of the originals: with axes (0.5) or with coordinate systems (0.6)."""
     return [
         with_systems(item, original) if "coordinateSystems" in original else item
         for item, original in zip(items, originals, strict=True)
@@ -180,7 +180,7 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def _size(item: dict[str, Any], multiscale: Multiscale, axis: str, node: str) -> Fraction:
-    """Return the present pixel size of the full resolution along `axis`, exact in its decimal digits."""
+    """Return the current pixel size of the full resolution along `axis`, exact in decimal digits."""
     index = [found.name for found in multiscale.axes].index(axis)
     datasets, common = _objects(item.get("datasets")), as_list(item.get("coordinateTransformations"))
     if not datasets:

@@ -1,4 +1,4 @@
-"""Plan of an edit: the images to edit, and the documents that change."""
+"""Plan of an edit: the images to edit, and the metadata documents that change."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class EditPlan:
 def edit_hierarchy(
     nodes: Mapping[str, Node], read: Callable[[str], bytes | None], edits: Edits, node: str = ""
 ) -> EditPlan:
-    """Plan `edits` of the images at or below `node`, and of their label images.
+    """Plan the requested `edits` of all images at or below `node`, and of their label images.
 
     `node` is the path of a plate, well, series, image or label image; `read` returns the value of a metadata key.
     """
@@ -78,7 +78,7 @@ def edit_hierarchy(
 
 
 def _find_images(nodes: Mapping[str, Node], node: str) -> list[str]:
-    """Return the paths of the images that `node` refers to, as if the node were the root."""
+    """Return the paths of the images that the metadata of `node` refers to; `node` is treated as the root."""
     here = nodes.get(node)
     if here is None:
         if node:
@@ -109,7 +109,7 @@ def _axes(nodes: Mapping[str, Node], path: str) -> list[Axis]:
 
 
 class _DocumentEditor:
-    """An edit in progress: the opened documents, the edited ones, and the changes."""
+    """Editor of a hierarchy's documents: holds the documents read so far, the edited documents and the changes."""
 
     def __init__(self, nodes: Mapping[str, Node], read: Callable[[str], bytes | None]) -> None:
         self._nodes = nodes
@@ -123,7 +123,7 @@ class _DocumentEditor:
         self._notes = NoteCollector()
 
     def open(self, path: str) -> _Document:
-        """Return the unedited document of a group."""
+        """Return the original document of a group."""
         if path not in self._old:
             key = join_path(path, METADATA)
             stored = self._read(key)
@@ -136,7 +136,7 @@ class _DocumentEditor:
         return self._old[path]
 
     def name_plate(self, node: str, edits: Edits, name: str, images: list[str]) -> Edits:
-        """Name the plate, if `node` is one; return the edits that remain for the images."""
+        """Set the name of the plate if `node` is a plate; return the other edits, which apply to its images."""
         ome = self._nodes[node].ome
         if ome is not None and ome.plate is not None:
             self._take(node, edit_plate_name(self.open(node), name, node, version=self._version))
@@ -150,7 +150,7 @@ class _DocumentEditor:
         return edits
 
     def edit_image(self, path: str, edits: Edits) -> None:
-        """Edit one image and its label images."""
+        """Edit the metadata of one image and its label images."""
         if not _is_image(self._nodes, path):
             self._notes.add(path, "an image is listed here, but does not exist")
             return
@@ -174,7 +174,7 @@ class _DocumentEditor:
                 self._notes.add(label, "a label image is listed here, but does not exist")
 
     def finish(self) -> EditPlan:
-        """Update consolidated metadata, and return all changes."""
+        """Update consolidated metadata, and return the finished plan."""
         for path in list(self._new):
             for above in paths_above(path):
                 self._update_copy(above, path)

@@ -1,4 +1,4 @@
-"""A request for edits, checked and normalised before any document is read."""
+"""A requested edit of images, checked and normalised before any document is read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HEXADECIMAL = re.compile(r"#?([0-9A-Fa-f]{6})")
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Requested changes; None and empty mean no change."""
+    """A requested edit; None or an empty mapping means no change."""
 
     # The pixel size of the full resolution by axis, in the axis' unit.
     pixel_size: Mapping[str, float]
@@ -55,11 +55,11 @@ class Edits:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is requested."""
+        """Whether no change is requested."""
         return not (self.pixel_size or self.unit or self.has_channels or self.name is not None)
 
     def limited_to(self, axes: Sequence[Axis]) -> Edits:
-        """Return the same request for `axes` alone."""
+        """Return the same request, limited to `axes`."""
         names = {axis.name for axis in axes}
         sizes = {axis: size for axis, size in self.pixel_size.items() if axis in names}
         units = self.units_for(axes)
@@ -67,7 +67,7 @@ class Edits:
         return replace(self, pixel_size=sizes, unit=units or None)
 
     def units_for(self, axes: Sequence[Axis]) -> dict[str, str]:
-        """Return the requested units by axis name, for the axes of an image.
+        """Return the requested unit of each of an image's axes, by axis name.
 
         A single unit goes to axes of its own type, space or time: to those with a requested pixel size, or to all of
         that type if no pixel size is requested. The result may be empty.
@@ -80,11 +80,11 @@ class Edits:
         return {name: unit for name, unit in (self.unit or {}).items() if name in types}
 
     def without_name(self) -> Edits:
-        """Return the same request without the name."""
+        """Return the same request without the new name of the image."""
         return replace(self, name=None)
 
     def check_axes(self, images: Iterable[Sequence[Axis]]) -> None:
-        """Check that each requested axis exists in one of the images and has a suitable type.
+        """Check that each requested axis exists in at least one image and has a suitable type.
 
         Raises
         ------
@@ -122,7 +122,7 @@ def parse_edits(
     colors: Sequence[str | None] | None = None,
     name: str | None = None,
 ) -> Edits:
-    """Check and normalise a request.
+    """Check and normalise a requested edit.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""JSON documents.
+"""Parsing, comparing and writing JSON documents.
 
 ``documents``, ``limits``
     Bytes to a metadata document and back; how large a document may be.

@@ -1,4 +1,4 @@
-"""Changes between two states of a JSON document, and JSON in the style of an existing document."""
+"""Changes between two versions of a JSON document; JSON written in the style of an existing document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INDENT = re.compile(rb"[{\[]\r?\n([ \t]+)")
 
 
 class JsonChange(NamedTuple):
-    """One changed value: its JSON pointer (RFC 6901), and its old and new state, None for a missing value."""
+    """One changed value: its JSON pointer (RFC 6901), and its old and new value; None for a missing value."""
 
     pointer: str
     old: Any
@@ -37,7 +37,7 @@ def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[JsonChange]:
 
 
 class JsonStyles:
-    r"""Styles of JSON documents, kept when they change: indentation, separators, escapes, end of line.
+    r"""The formatting of JSON documents, kept when values change: indentation, separators, escapes, line ends.
 
     The style of a document is the one that reproduces its stored bytes; if none does (other number formats, mixed
     layouts), the one with the same indentation. The search is slow, so similar documents are assumed to share a style.
@@ -47,7 +47,7 @@ class JsonStyles:
         self._known: dict[tuple[object, ...], _Style] = {}
 
     def dump_like(self, document: Any, old: Any, stored: bytes) -> bytes:
-        """Return `document` as JSON in the style of `stored`, the bytes of `old`."""
+        """Return `document` as JSON bytes with the formatting of `stored`, the bytes of the `old` document."""
         found = _INDENT.search(stored)
         indent = None if found is None else found[1].decode("ascii")
         look = (indent, b'": ' in stored, b', "' in stored, b"\\u" in stored, stored.isascii())

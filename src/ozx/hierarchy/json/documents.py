@@ -1,4 +1,4 @@
-"""Metadata documents parsed from JSON bytes, and written."""
+"""Metadata documents: parsing from JSON bytes, and writing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) -> Document:
-    """Return the JSON object in the value of the metadata key `key`.
+    """Return the JSON object parsed from the value of the metadata key `key`.
 
     `ozx.hierarchy.json.strict` has a `decoder` that reports what Python accepts silently.
 
@@ -44,7 +44,7 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
 
 
 def dump_document(document: Document) -> bytes:
-    r"""Return a new metadata document as JSON in zarr-python's layout: ASCII, two spaces for each level.
+    r"""Return a new metadata document as JSON bytes in the layout of zarr-python: ASCII, two spaces for each level.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Size limits of metadata documents: editing takes several times their length in memory.
+"""Size limits of metadata documents; without limits, parsing a long document could exhaust the memory.
 
 Consolidated metadata of a plate of 384 wells with 4 fields have some 11,000 nodes, 20 MB and 1,000,000 values. A verb
 that changes a document takes some six times its length, which has to stay below 200 MB.
@@ -43,13 +43,13 @@ def check_document_length(length: int, key: str) -> None:
 
 
 def check_value_length(length: int, key: str) -> None:
-    """Apply `check_document_length` if `key` is a metadata key of Zarr v3 or v2."""
+    """Check the length of the value if `key` is a metadata key of Zarr v3 or v2."""
     if length > LONGEST_DOCUMENT and (is_metadata_key(key) or is_legacy_metadata_key(key)):
         check_document_length(length, key)
 
 
 class LongDocuments:
-    """Documents longer than 1 MiB of one hierarchy, whose total length is limited like that of one document.
+    """Limit on the total length of all documents of a hierarchy that are longer than 1 MiB.
 
     Verbs keep the documents that they change, and 40 MB of JSON may be deflated to 40 KB.
     """
@@ -58,7 +58,7 @@ class LongDocuments:
         self._lengths: dict[str, int] = {}
 
     def check(self, length: int, key: str) -> None:
-        """Raise an error if the value of the metadata key `key` is too long to be read in addition to the earlier ones.
+        """Raise an error if this value of the metadata key `key` makes the total length of long documents too large.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class LongDocuments:
             )
 
     def takes(self, length: int, key: str) -> bool:
-        """Tell whether a value may be read as metadata; values of metadata keys count towards the total."""
+        """Return whether a value may be read as metadata; add its length to the total if `key` is a metadata key."""
         try:
             check_document_length(length, key)
             self.check(length, key)
@@ -88,7 +88,7 @@ class LongDocuments:
 
 
 def check_document(data: bytes, key: str) -> None:
-    """Raise an error if a metadata document would need too much memory once parsed.
+    """Raise an error if a parsed metadata document would need too much memory.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""JSON that Python accepts but other programs refuse or read differently: repeated names, NaN, huge numbers."""
+"""Detection of JSON that Python accepts but other programs refuse or read differently, for example NaN."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class JsonFaults:
 
 
 def parse_strictly(data: bytes, key: str) -> tuple[Document, JsonFaults]:
-    """Return the JSON object in the value of the metadata key `key`, and its doubtful features."""
+    """Return the JSON object in the value of the metadata key `key`, and its faults."""
     faults = JsonFaults()
     document = parse_document(data, key, _noticing(faults))
     if _SURROGATE.search(data):

@@ -1,4 +1,4 @@
-"""Typed access to parsed JSON; values of another type become None or empty.
+"""Typed access to parsed JSON; values of an unexpected type become None or empty.
 
 Metadata comes from anywhere: a reader can say what is missing instead of failing on it.
 """
@@ -29,7 +29,7 @@ _LONGEST = (1 << 63) - 1
 
 
 def copy_json(value: Any) -> Any:
-    """Return a copy of a JSON value that shares no object or array with it, however deep it is nested.
+    """Return a deep copy of a JSON value, at any nesting depth.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def copy_json(value: Any) -> Any:
 
 
 def plain_json(value: Any) -> Any:
-    """Return a result as JSON values: a dataclass as an object, a tuple as an array."""
+    """Return a Python result as JSON values: dataclasses as objects, tuples as arrays."""
     if is_dataclass(value):
         return {field.name: plain_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
@@ -58,29 +58,29 @@ def plain_json(value: Any) -> Any:
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """Return a JSON object, or an empty one for anything else."""
+    """Return `value` if it is a JSON object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a JSON array, or an empty one for anything else."""
+    """Return `value` if it is a JSON array, else an empty array."""
     return value if isinstance(value, list) else []
 
 
 def as_text(value: Any) -> str | None:
-    """Return a string that is not empty, or None for anything else."""
+    """Return `value` if it is a non-empty string, else None."""
     return value if isinstance(value, str) and value else None
 
 
 def as_texts(value: Any) -> tuple[str, ...] | None:
-    """Return an array of strings, or None for anything else."""
+    """Return `value` if it is an array of strings, else None."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         return None
     return tuple(value)
 
 
 def as_lengths(value: Any) -> tuple[int, ...] | None:
-    """Return an array of lengths (integers from 0 to 2**63 - 1), or None for anything else.
+    """Return `value` if it is an array of lengths (integers from 0 to 2**63 - 1), else None.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def as_lengths(value: Any) -> tuple[int, ...] | None:
 
 
 def as_numbers(value: Any) -> tuple[float, ...] | None:
-    """Return an array of finite numbers, or None for anything else.
+    """Return `value` if it is an array of finite numbers, else None.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def as_numbers(value: Any) -> tuple[float, ...] | None:
 
 
 def without_special_numbers(value: Any) -> Any:
-    """Return a JSON value with NaN and infinities as text; `value` itself if it has none.
+    """Return a JSON value in which NaN and infinities are text; `value` itself if it contains none of these.
 
     Python reads and writes them as bare words, which are no JSON: other readers refuse the whole document.
 

@@ -1,4 +1,4 @@
-"""OME-Zarr attributes.
+"""OME-Zarr metadata: parsing, conversion and coordinate transformations.
 
 ``metadata``
     Version, images, labels, plates and series.

@@ -1,4 +1,4 @@
-"""Coordinate transformations as affine matrices: OME-Zarr 0.6, "Transformation types".
+"""Coordinate transformations as affine matrices (OME-Zarr 0.6, "Transformation types").
 
 A matrix has one row for each axis of the output, and one column for each axis of the input and for the offset.
 """
@@ -24,7 +24,7 @@ _MOST_AXES = 16
 
 
 class _Task(NamedTuple):
-    """A transformation, the number of axes of its input, and how many others it is inside."""
+    """A transformation to convert, the number of its input axes, and its nesting depth."""
 
     step: dict[str, Any]
     axes: int
@@ -32,7 +32,7 @@ class _Task(NamedTuple):
 
 
 def to_matrix(step: dict[str, Any], count: int, depth: int = 0) -> Matrix | None:
-    """Return the matrix of a transformation whose input has `count` axes; None if it has no matrix, or is malformed.
+    """Return the affine matrix of a transformation of `count` axes; None if it has no matrix or is malformed.
 
     Displacements, coordinates, and parameters in arrays have no matrix here; of a bijection the forward one counts.
 
@@ -50,7 +50,7 @@ def to_matrix(step: dict[str, Any], count: int, depth: int = 0) -> Matrix | None
 
 
 def compose(first: Matrix, then: Matrix) -> Matrix | None:
-    """Return the matrix of a transformation after another; None if the numbers of axes differ."""
+    """Return the product of two affine matrices; None if their numbers of axes differ."""
     if then.shape[1] != first.shape[0] + 1:
         return None
     made = then[:, :-1] @ first
@@ -59,7 +59,7 @@ def compose(first: Matrix, then: Matrix) -> Matrix | None:
 
 
 def invert(matrix: Matrix) -> Matrix | None:
-    """Return the inverse of a transformation, or None if it has none.
+    """Return the inverse of an affine matrix, or None if it is not invertible.
 
     Examples
     --------

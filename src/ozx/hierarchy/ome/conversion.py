@@ -32,7 +32,7 @@ _FIELD = re.compile("[A-Za-z0-9]+")
 
 
 def checked_version(version: str) -> str:
-    """Return a version that can be written.
+    """Return `version` if ozx can write it, else raise an error.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def checked_version(version: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedGroup:
-    """A group's metadata in another version.
+    """A group's metadata, converted to another OME-Zarr version.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class ConvertedGroup:
 
 
 def convert_group(document: Document, version: str, where: str, *, drop: bool = False) -> ConvertedGroup:
-    """Return the metadata of a group in the given version; `drop` leaves out what 0.5 cannot express.
+    """Return a group's metadata in the given version; with `drop`, values that 0.5 cannot express are removed.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _ends(start: dict[str, Any], stop: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: str) -> dict[str, Any]:
-    """Return a level of 0.5 with one scale and at most one translation, in which those of the whole image are."""
+    """Return a level of OME-Zarr 0.5 with the whole image's transformations merged into its scale and translation."""
     steps = as_list(level.get("coordinateTransformations"))
     kinds = [as_object(step).get("type") for step in steps]
     placement = parse_transformations([*steps, *common], count) if steps else None
@@ -175,7 +175,7 @@ def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: s
 
 
 def _exact_product(own: Placement, after: Placement) -> tuple[list[float], list[float]]:
-    """Return scale and translation of one placement after the other, exact in decimal digits: 3 * 0.1 is 0.3."""
+    """Return two successive placements as one scale and translation, exact in decimal digits: 3 * 0.1 is 0.3."""
     scales = [_exact(a) * _exact(b) for a, b in zip(own.scale, after.scale, strict=True)]
     starts = zip(own.translation, after.scale, after.translation, strict=True)
     return list(map(float, scales)), [float(_exact(at) * _exact(by) + _exact(to)) for at, by, to in starts]
@@ -186,7 +186,7 @@ def _exact(number: float) -> Fraction:
 
 
 def _to_05(ome: dict[str, Any], where: str, *, drop: bool) -> list[str]:
-    """Convert metadata of 0.6 in place; return what was left out."""
+    """Convert OME-Zarr 0.6 metadata to 0.5 in place; return descriptions of the removed values."""
     dropped = []
     if "scene" in ome:
         dropped.append("the scene")
@@ -215,7 +215,7 @@ def _to_05(ome: dict[str, Any], where: str, *, drop: bool) -> list[str]:
 
 
 def _further(item: dict[str, Any]) -> list[str]:
-    """Return the further systems and transformations of an image, but for those of the levels of 0.5."""
+    """Return an image's coordinate systems and transformations that OME-Zarr 0.5 cannot express."""
     own = (intrinsic_system(item).get("name"), _LEVELS if _common(item) else None)
     systems = [as_object(system).get("name") for system in as_list(item.get("coordinateSystems"))]
     found = [f"the coordinate system {name!r}" for name in systems if name not in own]
@@ -224,7 +224,7 @@ def _further(item: dict[str, Any]) -> list[str]:
 
 
 def _common(item: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the transformations of a whole image of 0.5, which its conversion to 0.6 kept beside the levels."""
+    """Return the 0.5 transformations of the whole image that an earlier conversion to 0.6 stored separately."""
     steps = [as_object(step) for step in as_list(item.get("coordinateTransformations"))]
     if len(steps) != 1 or as_object(steps[0].get("input")) != {"name": _LEVELS}:
         return []
@@ -236,7 +236,7 @@ def _common(item: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _apart(image: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
-    """Return an image of 0.5 whose levels are without the transformations of the whole image."""
+    """Return a 0.5 image with the whole image's transformations separated from those of its levels."""
     common = _common(item)
     after = parse_transformations(common, len(image.get("axes", ()))) if common else None
     if after is None or not all(after.scale):

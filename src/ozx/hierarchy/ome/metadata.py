@@ -34,7 +34,7 @@ OME_KEYS = ("multiscales", "omero", "labels", "image-label", "plate", "well", "b
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis of an image; missing values are None.
+    """One axis of an image; missing properties are None.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """One resolution level: the path of its array below the image, and the placement of its pixels.
+    """One resolution level: the path of its array relative to the image, and the position of its pixels.
 
     `scale` and `translation` have one value per axis, in the axes' units, with those of the whole multiscale applied;
     None if the transformations are missing, malformed or more than scaling and translating.
@@ -66,7 +66,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class CoordinateSystem:
-    """A coordinate system (from 0.6 on).
+    """A coordinate system of an image or a scene (OME-Zarr 0.6 and later).
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class CoordinateSystem:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The input or output of a transformation.
+    """The input or output coordinate system of a transformation.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Transformation:
-    """A transformation between two coordinate systems (from 0.6 on).
+    """A transformation between two coordinate systems (OME-Zarr 0.6 and later).
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Transformation:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The places of images relative to each other (from 0.6 on).
+    """The positions of several images relative to each other (OME-Zarr 0.6 and later).
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Multiscale:
-    """One image: its axes and its levels, full resolution first.
+    """One multiscale image: its axes and its resolution levels, full resolution first.
 
     From 0.6 on `axes` are those of the coordinate system of the levels, called `system`, which is one of `systems`;
     `transformations` lead from there to other systems.
@@ -150,7 +150,7 @@ class Multiscale:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Name and colour of a channel; missing ones are None.
+    """Name and colour of a channel; a missing name or colour is None.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Plate:
-    """A plate: names of its rows and columns, and the paths of its recorded wells."""
+    """A plate: the names of its rows and columns, and the paths of its wells."""
 
     name: str | None
     rows: tuple[str, ...]
@@ -198,7 +198,7 @@ class OmeMetadata:
 
     @property
     def kind(self) -> str:
-        """Kind of a hierarchy with this root: ``image``, ``plate``, ``series``, ``labels``, ``scene`` or ``other``."""
+        """Kind of the hierarchy at this root: ``image``, ``plate``, ``series``, ``labels``, ``scene`` or ``other``."""
         if self.plate is not None:  # bioformats2raw writes its layout into plates, too
             return "plate"
         if self.multiscales:
@@ -211,7 +211,7 @@ class OmeMetadata:
 
 
 def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | None:
-    """Parse the OME-Zarr attributes of a group; None if there are none. Never fails.
+    """Parse the OME-Zarr attributes of a group; None if the group has none. Never raises an error.
 
     `attributes` are those of a ``zarr.json`` (`zarr_format` 3), with the metadata under ``ome`` (0.5, "OME-Zarr
     Metadata"), or a whole ``.zattrs`` (2), with the metadata at the top and a version in each object (0.4).
@@ -296,7 +296,7 @@ def _parse_multiscale(item: dict[str, Any], problems: list[str]) -> Multiscale:
 
 
 def _parse_scene(item: dict[str, Any]) -> Scene:
-    """Parse coordinate systems and transformations, those of a scene or an image."""
+    """Parse the coordinate systems and transformations of a scene or an image."""
     systems = [as_object(system) for system in as_list(item.get("coordinateSystems"))]
     steps = [step for step in as_list(item.get("coordinateTransformations")) if isinstance(step, dict)]
     return Scene(

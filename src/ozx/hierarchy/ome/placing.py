@@ -1,4 +1,4 @@
-"""The places of images in other coordinate systems: OME-Zarr 0.6, transformations of images and scenes, combined."""
+"""Positions of images in other coordinate systems, from combined transformations (OME-Zarr 0.6)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _System = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of an image in a coordinate system.
+    """The position of an image in a coordinate system, as an affine matrix.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Place:
 
 
 def place_image(multiscale: Multiscale) -> Place:
-    """Return the place of an image in the first of its other coordinate systems to which a matrix leads.
+    """Return the position of an image in its first other coordinate system that an affine matrix can reach.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def place_image(multiscale: Multiscale) -> Place:
 
 
 def place_scene(scene: Scene, images: Mapping[str, Multiscale]) -> dict[str, Place]:
-    """Return the place of each image, by path, in the first system of a scene, or else in that of the first image."""
+    """Return the position of each image of a scene, by path, in the scene's first system, or else the first image's."""
     graph = _Graph()
     graph.add_systems("", scene.systems)
     for path, multiscale in images.items():
@@ -78,7 +78,7 @@ def place_scene(scene: Scene, images: Mapping[str, Multiscale]) -> dict[str, Pla
 
 
 class _Graph:
-    """Coordinate systems, and the matrices between them."""
+    """A graph of coordinate systems, with the matrices between them as edges."""
 
     def __init__(self) -> None:
         self.unapplied: list[str] = []
@@ -109,7 +109,7 @@ class _Graph:
                 self._edges[stop].append((start, back))
 
     def lead(self, start: _System, goal: _System) -> Matrix | None:
-        """Return the matrix from one system to another by the fewest steps, or None."""
+        """Return the matrix of the shortest path from one coordinate system to another, or None without a path."""
         count = self._counts.get(start)
         if count is None:
             return None

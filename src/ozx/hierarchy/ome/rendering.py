@@ -1,4 +1,4 @@
-"""Display settings in OME-Zarr metadata: channels with colour and contrast, label colours and properties.
+"""Display settings in OME-Zarr metadata: channel colours and contrast, label colours and properties.
 
 "omero" and "image-label" have the same form in 0.4 and 0.5. Parsing never fails: missing or malformed settings are
 None or left out, since no picture depends on them.
@@ -32,7 +32,7 @@ _PALETTE = ("00FFFF", "FF00FF", "FFFF00", "FF0000", "00FF00", "0000FF")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The contrast of a channel: `start` to `end` is shown; `min` and `max` bound what a user may choose."""
+    """The contrast of a channel: values from `start` to `end` are shown; `min` and `max` limit the user's choice."""
 
     start: float
     end: float
@@ -42,7 +42,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class ShownChannel:
-    """Display of one channel; `color` is six hexadecimal digits in upper case, RRGGBB."""
+    """Display settings of one channel; `color` is six hexadecimal digits in upper case, RRGGBB."""
 
     label: str | None
     color: str | None
@@ -52,7 +52,7 @@ class ShownChannel:
 
 @dataclass(frozen=True, slots=True)
 class ShownPlane:
-    """The plane of an image that is shown first."""
+    """The plane that viewers show first when they open the image."""
 
     # Its indices at full resolution, or None; they may be out of range.
     z: int | None = None
@@ -63,7 +63,7 @@ class ShownPlane:
 
 @dataclass(frozen=True, slots=True)
 class LabelDisplay:
-    """Display of a label image."""
+    """Display settings of a label image."""
 
     # Red, green, blue and alpha, each from 0 to 255, by label value.
     colors: dict[int, tuple[int, int, int, int]]
@@ -72,20 +72,20 @@ class LabelDisplay:
 
 
 def parse_shown_channels(attributes: dict[str, Any], zarr_format: int) -> tuple[ShownChannel, ...]:
-    """Return the display settings of ``omero`` for each channel, in order; empty without ``omero``."""
+    """Return the display settings of each channel from ``omero``; empty if ``omero`` is missing."""
     channels = as_list(as_object(_ome(attributes, zarr_format).get("omero")).get("channels"))
     return tuple(_parse_channel(as_object(channel)) for channel in channels)
 
 
 def parse_shown_plane(attributes: dict[str, Any], zarr_format: int) -> ShownPlane:
-    """Return the first plane, from ``rdefs`` of ``omero``."""
+    """Return the plane that viewers show first, from ``rdefs`` of ``omero``."""
     defaults = as_object(as_object(_ome(attributes, zarr_format).get("omero")).get("rdefs"))
     z, t = (value if type(value) is int and value >= 0 else None for value in map(defaults.get, _DEFAULTS))
     return ShownPlane(z, t, defaults.get("model") == "greyscale")
 
 
 def default_color(number: int, count: int) -> str:
-    """Return the colour of channel `number` of `count` if the metadata gives none."""
+    """Return the default colour of channel `number` of `count` channels."""
     return "FFFFFF" if count == 1 else _PALETTE[number % len(_PALETTE)]
 
 

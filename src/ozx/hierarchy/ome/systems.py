@@ -1,4 +1,4 @@
-"""Images with coordinate systems (OME-Zarr 0.6) in the form of 0.5, with axes, and back.
+"""Conversion of image metadata with coordinate systems (OME-Zarr 0.6) to the form with axes (0.5), and back.
 
 Both forms place a level by a scale and a translation. Code that edits or crops an image changes these in the form of
 0.5; what only 0.6 has stays in the original.
@@ -18,7 +18,7 @@ _KINDS = (["scale"], ["scale", "translation"])
 
 
 def intrinsic_system(item: dict[str, Any]) -> dict[str, Any]:
-    """Return the coordinate system of the levels of an image, or its first system; an empty object if it has none.
+    """Return the coordinate system of an image's levels, or else its first system; an empty object without systems.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def intrinsic_system(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_axes(item: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return a copy of an image with the axes of its levels' system, and each level with a scale and a translation.
+    """Return a copy of 0.6 image metadata in the form of 0.5: with axes, and a scale and translation for each level.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def with_axes(item: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def with_systems(item: dict[str, Any], original: dict[str, Any]) -> dict[str, Any]:
-    """Return an image in the form of 0.6: `item`, from `with_axes`, with all else as in the `original`."""
+    """Return image metadata that `with_axes` made, converted back to the form of 0.6 of the `original`."""
     made: dict[str, Any] = {}
     steps = {as_object(level).get("path"): _step_of(as_object(level)) for level in as_list(original.get("datasets"))}
     for key, value in item.items():
@@ -105,7 +105,7 @@ def _plain_level(level: dict[str, Any], count: int, where: str) -> dict[str, Any
 
 
 def _level_with_ends(level: dict[str, Any], original: dict[str, Any]) -> dict[str, Any]:
-    """Return a level with its scale and translation as one transformation, which has the ends of the original."""
+    """Return a level with one transformation, whose input and output are taken from the original level."""
     steps = level["coordinateTransformations"]
     kept = {key: value for key, value in original.items() if key not in ("type", "scale", "transformations")}
     if len(steps) > 1:

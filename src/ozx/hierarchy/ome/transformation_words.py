@@ -1,4 +1,4 @@
-"""Transformations in words, for messages."""
+"""Descriptions of coordinate transformations for messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["describe_scene", "describe_transformation", "unapplied_note"]
 
 
 def describe_transformation(step: Transformation) -> str:
-    """Return a phrase that names a transformation.
+    """Return a phrase that describes a transformation, for messages.
 
     Examples
     --------
@@ -19,13 +19,13 @@ def describe_transformation(step: Transformation) -> str:
 
 
 def describe_scene(scene: Scene) -> str:
-    """Return a sentence on a scene whose images are shown one by one."""
+    """Return a note that the images of a scene are shown one by one, without their transformations."""
     where = f" in {scene.systems[0].name!r}" if scene.systems else ""
     return f"the scene places its images{where}; this is not applied: each is in its own coordinate system"
 
 
 def unapplied_note(where: str, phrase: str) -> str:
-    """Return a sentence on a transformation that is not applied to an image."""
+    """Return a note that a transformation is not applied to an image."""
     return f"{where or 'the root'}: {phrase} is not applied"
 
 

@@ -1,4 +1,4 @@
-"""Coordinate transformations that only scale and translate, combined into one scale and one translation."""
+"""Coordinate transformations that consist of scales and translations, combined into one of each."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _DEEPEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Placement of an array's pixels: position = index * scale + translation, axis by axis, in the axes' units."""
+    """Positions of an array's pixels: position = index * scale + translation, for each axis in its unit."""
 
     scale: tuple[float, ...]
     translation: tuple[float, ...]
 
     def then(self, other: Placement) -> Placement:
-        """Return this placement combined with a following one for the same axes."""
+        """Return the combination of this placement with `after`, which is applied second."""
         pairs = list(zip(other.scale, self.translation, other.translation, strict=True))
         return Placement(
             tuple(a * b for a, b in zip(self.scale, other.scale, strict=True)),
@@ -30,7 +30,7 @@ class Placement:
 
 
 def parse_transformations(value: Any, dimensions: int) -> Placement | None:
-    """Combine a list of transformations, applied in order; None if they do more than scale and translate.
+    """Combine a list of scales and translations, applied in order; None if the list has other transformations.
 
     OME-Zarr 0.4 and 0.5, "coordinateTransformations": ``identity``, ``scale``, ``translation``. 0.6 adds ``sequence``
     and many that have no scale per axis (``affine``, ``rotation``, displacement fields): those give None, as do

@@ -36,12 +36,12 @@ _SYMBOLS = {
 
 
 def axis_type_of(unit: str) -> str:
-    """Return the axis type of a `unit` that OME-Zarr allows: ``space`` or ``time``."""
+    """Return the type of axis for which OME-Zarr allows `unit`: ``space`` or ``time``."""
     return "time" if unit in TIME_UNITS else "space"
 
 
 def check_unit(unit: str) -> str:
-    """Return `unit` if OME-Zarr allows it.
+    """Return `unit` if OME-Zarr allows it, else raise an error.
 
     Raises
     ------

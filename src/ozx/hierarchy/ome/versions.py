@@ -1,4 +1,4 @@
-"""Versions of OME-Zarr metadata: what they have, and what a draft is."""
+"""OME-Zarr versions: features of each version, and descriptions of drafts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DRAFTS = {
 
 
 def has_systems(version: str | None) -> bool | None:
-    """Tell whether images of a version have coordinate systems instead of axes; None if the version is unknown.
+    """Return whether images of a version have coordinate systems instead of axes; None for an unknown version.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def has_systems(version: str | None) -> bool | None:
 
 
 def is_before_objects(version: str) -> bool:
-    """Tell whether this is a draft of 0.6 whose transformations had another form.
+    """Return whether a version is a draft of 0.6 in which transformations had another form.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def is_before_objects(version: str) -> bool:
 
 
 def describe_draft(version: str) -> str | None:
-    """Return what a draft is, or None if the version is no known draft.
+    """Return a description of a draft version, or None if the version is not a known draft.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def describe_draft(version: str) -> str | None:
 
 
 def is_understood(version: str | None, *, is_v3: bool) -> bool:
-    """Tell whether ozx knows the rules of a version: 0.4 in Zarr v2, 0.5 and 0.6 in Zarr v3.
+    """Return whether ozx supports a version: 0.4 in Zarr v2, 0.5 and 0.6 in Zarr v3.
 
     Examples
     --------

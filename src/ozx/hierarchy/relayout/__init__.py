@@ -1,4 +1,4 @@
-"""The documents of arrays in other chunks, shards or codecs.
+"""New metadata documents of arrays that get other chunks, shards or codecs.
 
 ``axis_lengths``
     Requested lengths by axis.

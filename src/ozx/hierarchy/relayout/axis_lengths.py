@@ -1,4 +1,4 @@
-"""Requested lengths in pixels by axis: ``y=4096,x=4096``."""
+"""Parsing of requested lengths in pixels by axis, such as ``y=4096,x=4096``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["check_axes", "parse_axis_lengths", "requested_axes"]
 
 
 def parse_axis_lengths(value: str | Mapping[str, int]) -> dict[str, int] | None:
-    """Return lengths by axis, from text or a mapping; None if it is malformed or a length is below 1."""
+    """Return lengths by axis from text or a mapping; None if it is malformed or contains a length below 1."""
     if not isinstance(value, str):
         lengths = {str(axis): length for axis, length in value.items()}
         return lengths if lengths and all(type(length) is int and length > 0 for length in lengths.values()) else None
@@ -25,13 +25,13 @@ def parse_axis_lengths(value: str | Mapping[str, int]) -> dict[str, int] | None:
 
 
 def requested_axes(lengths: Mapping[str, int], names: Sequence[str | None]) -> list[str | None]:
-    """Return for each dimension its key in `lengths`, or None: its name, or its number if it has no name."""
+    """Return the key in `lengths` of each dimension (its name, or its number if it has no name), or None."""
     keys = (str(number) if name is None else name for number, name in enumerate(names))
     return [key if key in lengths else None for key in keys]
 
 
 def check_axes(lengths: Mapping[str, int], arrays: Iterable[Sequence[str | None]]) -> None:
-    """Check that each axis in `lengths` belongs to at least one array; without arrays every axis is accepted.
+    """Check that each axis in `lengths` exists in at least one array; if there are no arrays, accept every axis.
 
     Raises
     ------

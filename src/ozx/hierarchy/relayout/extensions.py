@@ -1,4 +1,4 @@
-"""Extensions of an array with a new chunk layout: their handlers return the new configurations."""
+"""Adaptation of extension metadata to a new chunk layout, by the handlers of the extensions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["check_group_extensions", "relaid_document", "understands_relayout"]
 
 
 def understands_relayout(point: str, value: Any) -> bool:
-    """Tell whether chunks with this extension may be moved: it is registered, or a handler adapts it.
+    """Return whether ozx may move chunks with this extension: it is registered, or a handler adapts it.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def understands_relayout(point: str, value: Any) -> bool:
 
 
 def relaid_document(path: str, old: Document, new: Document) -> Document:
-    """Return `new` with the configurations that extension handlers return; `new` itself without handlers.
+    """Return `new` with the extension configurations from the handlers; `new` itself if there are no handlers.
 
     Handlers of extensions that may be ignored are called, too.
 
@@ -50,7 +50,7 @@ def relaid_document(path: str, old: Document, new: Document) -> Document:
 
 
 def check_group_extensions(group: str, document: Document, path: str, old: Document, new: Document) -> None:
-    """Call the handlers of a group's extensions for an array below it that gets a new chunk layout.
+    """Call the handlers of a group's extensions for an array in the group that gets a new chunk layout.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Choice of a layout for the arrays of a hierarchy, and their new documents."""
+"""Choice of a new chunk layout for the arrays of a hierarchy, and their new documents."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LayoutChoice:
         keep_numcodecs: bool = False,
         chunk_checksums: str | None = None,
     ) -> LayoutChoice:
-        """Parse options given on the command line; `UsageError` if one is invalid."""
+        """Parse layout options of the command line; raise `UsageError` if an option is invalid."""
         return cls(
             parse_shard_policy(shards),
             None if chunks is None else parse_chunk_lengths(chunks),
@@ -64,12 +64,12 @@ class LayoutChoice:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether arrays of Zarr v3 stay unchanged."""
+        """Whether the layout of Zarr v3 arrays stays unchanged."""
         is_same_layout = self.shards.kind == "keep" and self.chunks is None and self.codec is None
         return is_same_layout and self.checksums in (None, "keep")
 
     def checksum_option(self, *, come_into_shards: bool) -> ChecksumOption:
-        """Return whether an array's chunks keep, get or lose checksums.
+        """Return whether chunk checksums are added to an array, kept or dropped.
 
         A chunk that is an entry of an archive has that entry's CRC-32. In a shard it has none, so that damage to one
         chunk can pass for pixels: chunks that move into shards, or are encoded again for shards, get a checksum.
@@ -81,7 +81,7 @@ class LayoutChoice:
     def new_documents(
         self, documents: Mapping[str, Document], axes: Mapping[str, Axes], understands: Understands = is_registered
     ) -> dict[str, Document]:
-        """Return the ``zarr.json`` of every array, by path, in the new layout."""
+        """Return the ``zarr.json`` of every array in the new layout, by path."""
 
         def described(document: Document, path: str) -> ShardArray:
             return ShardArray(parse_layout(document, path, understands), axes.get(path, ()))
@@ -114,7 +114,7 @@ class LayoutChoice:
 
 
 def axes_of_images(groups: Mapping[str, Document]) -> dict[str, Axes]:
-    """Return the names and types of axes for each level of the images, by path."""
+    """Return the axis names and types of each image level, by the path of its array."""
     axes = {}
     for path, document in groups.items():
         ome = parse_ome(as_object(document.get("attributes")), 3)
@@ -127,7 +127,7 @@ def axes_of_images(groups: Mapping[str, Document]) -> dict[str, Axes]:
 
 
 def _whole_chunks(shards: Lengths | None, document: Document) -> Lengths | None:
-    """Return shard lengths, extended to whole chunks of `document`."""
+    """Return the shard lengths, rounded up to whole chunks of `document`."""
     if shards is None:
         return None
     chunks = document["chunk_grid"]["configuration"]["chunk_shape"]

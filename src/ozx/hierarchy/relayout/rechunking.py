@@ -1,4 +1,4 @@
-"""Boxes of pixels to decode and encode together when an array gets other chunks.
+"""Division of an array into boxes of pixels that are decoded and encoded together when its chunks change.
 
 A block is processed at a time; a group of several blocks is written at a time: a shard, or as many chunks as have to
 wait for each other. Both hold whole new chunks; blocks hold whole old ones as well wherever they can, so that none is
@@ -34,7 +34,7 @@ Box = tuple[slice, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rechunking:
-    """Division of an array for new chunks: blocks, processed one at a time, and groups of blocks, written together."""
+    """Division of an array for new chunks: blocks are transcoded one at a time, and written in groups."""
 
     shape: Lengths
     # Present chunk lengths.
@@ -49,7 +49,7 @@ class Rechunking:
         return tuple(-(-whole // part) for whole, part in zip(self.shape, self.groups, strict=True))
 
     def touched_groups(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return, ascending, the numbers of the groups that overlap the old chunks at `places`, one per row.
+        """Return the sorted numbers of the groups that overlap the old chunks at `places`, one chunk per row.
 
         Examples
         --------
@@ -70,7 +70,7 @@ class Rechunking:
         return np.unique(np.concatenate(found)).astype(np.int64)
 
     def iter_blocks(self, group: Lengths) -> Iterator[Box]:
-        """Yield the blocks of the group with these coordinates, in C order.
+        """Yield the blocks of the group at these coordinates, in C order.
 
         Examples
         --------
@@ -86,7 +86,7 @@ class Rechunking:
 
 
 def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
-    """Return the groups and blocks for rechunking an array from layout `old` to `new`."""
+    """Return the groups and blocks for the change of an array from layout `old` to layout `new`."""
     size = _GUESSED_ITEM if new.item_size is None else max(1, new.item_size)
     # Very small chunks cost more than their bytes.
     size = max(size, *(_COST_OF_CHUNK // max(1, math.prod(layout.chunks)) for layout in (old, new)))
@@ -110,7 +110,7 @@ def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
 
 
 def _waiting_chunks(common: Lengths, new: ArrayLayout, room: int) -> Lengths:
-    """Return the lengths of a group of chunks with consecutive keys, large enough for `common` if possible.
+    """Return the lengths of a group of chunks with consecutive keys; it contains a box `common` if possible.
 
     The group is a slab: one chunk along the first dimensions, everything along the last ones.
     """

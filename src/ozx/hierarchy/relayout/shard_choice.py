@@ -1,4 +1,4 @@
-"""Choice of shard lengths: automatic, unchanged, none, or as requested."""
+"""Choice of shard lengths: automatic, unchanged, as requested, or no shards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ShardPolicy:
-    """A requested size of shards."""
+    """The requested shard size."""
 
     # ``auto``, ``keep`` for the present shards, ``none``, or ``lengths``.
     kind: Literal["auto", "keep", "none", "lengths"] = "auto"
@@ -49,7 +49,7 @@ class ShardPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ShardArray:
-    """An array to choose shards for."""
+    """An array that gets new shards."""
 
     layout: ArrayLayout
     # Name and type of each dimension's axis, from OME-Zarr metadata; empty without them.
@@ -57,14 +57,14 @@ class ShardArray:
 
     @property
     def names(self) -> tuple[str | None, ...]:
-        """The axes' names, from the image if possible, else from the array."""
+        """The names of the axes, from the image if possible, else from the array."""
         given = [name for name, _ in self.axes] if len(self.axes) == len(self.layout.shape) else []
         own = self.layout.dimension_names
         return tuple(a or b for a, b in zip(given, own, strict=True)) if given else own
 
     @property
     def is_apart(self) -> tuple[bool, ...]:
-        """Whether viewers show a dimension's positions one by one (times, channels), for each dimension."""
+        """For each dimension, whether viewers show its positions one at a time (as for times and channels)."""
         types = [kind for _, kind in self.axes] if len(self.axes) == len(self.layout.shape) else []
         types = types or [None] * len(self.layout.shape)
         return tuple(
@@ -74,7 +74,7 @@ class ShardArray:
 
 
 def parse_shard_policy(value: str | Mapping[str, int]) -> ShardPolicy:
-    """Parse ``auto``, ``keep``, ``none`` or lengths by axis, as text or as a mapping.
+    """Parse a shard size: ``auto``, ``keep``, ``none`` or lengths by axis, as text or as a mapping.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def parse_shard_policy(value: str | Mapping[str, int]) -> ShardPolicy:
 
 
 def choose_shards(arrays: Mapping[str, ShardArray], policy: ShardPolicy) -> dict[str, Lengths | None]:
-    """Return the shard lengths of each array, None for no shards.
+    """Return the shard lengths of each array; None for an array without shards.
 
     ``auto``: whole chunks that decode to 512 MiB at most, 16,384 at most, first along the last axes. A shard spans
     times or channels only if its chunks do, or if the hierarchy would have more than `MOST_ENTRIES` values. Present

@@ -1,4 +1,4 @@
-"""Documents of arrays with other chunk lengths or another compressor, and the options for them."""
+"""Metadata of arrays that get other chunk lengths or another compressor, and the options for both."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CodecChoice:
     inside: str = ""
 
     def codecs(self, size: int | None) -> list[_Codec]:
-        """Return the requested codec as a list of one or no elements, for items of `size` bytes.
+        """Return the requested compressor as a list of at most one codec, for items of `size` bytes.
 
         Blosc shuffles by the size; items of variable size (None) are not shuffled.
         """
@@ -86,7 +86,7 @@ class CodecChoice:
 
 
 def parse_codec_choice(text: str) -> CodecChoice:
-    """Parse ``none``, ``zstd:3``, ``gzip:6`` or ``blosc-lz4:5``; levels may be left out.
+    """Parse a compressor: ``none``, ``zstd:3``, ``gzip:6`` or ``blosc-lz4:5``; the level is optional.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def parse_codec_choice(text: str) -> CodecChoice:
 
 
 def parse_chunk_lengths(value: str | Mapping[str, int]) -> dict[str, int]:
-    """Return requested chunk lengths by axis, from text or a mapping.
+    """Return the requested chunk lengths by axis, from text or a mapping.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def parse_chunk_lengths(value: str | Mapping[str, int]) -> dict[str, int]:
 
 
 def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) -> dict[str, Lengths]:
-    """Return the chunk lengths of each array: requested lengths, and present lengths along other axes.
+    """Return the new chunk lengths of each array; axes without a requested length keep their current length.
 
     A requested length is cut to the length of the array; a dimension without a name goes by its number.
 
@@ -160,7 +160,7 @@ def transcoded_document(
     codec: CodecChoice | None = None,
     shards: Lengths | None = None,
 ) -> Document:
-    """Return the ``zarr.json`` of an array with other chunk lengths or another compressor; None keeps the present ones.
+    """Return an array's ``zarr.json`` with other chunk lengths or another compressor; None keeps the current value.
 
     The requested compressor replaces all present ones; the order of dimensions, the order of bytes and checksums stay.
     Array-to-array codecs that Zarr v3 does not register are dropped with the compressor: pixels are stored as decoded,
@@ -180,7 +180,7 @@ def transcoded_document(
 
 
 def needs_transcoding(document: Document, transcoded: Document) -> bool:
-    """Tell whether a change from `document` to `transcoded` requires decoding and encoding the chunks.
+    """Return whether a change from `document` to `transcoded` requires decoding and encoding the chunks.
 
     Other shards, and a checksum at the end of each chunk, need neither: `ozx.flow.chunks.reshard.iter_resharded` moves
     encoded chunks, and adds or removes the checksum.
@@ -190,7 +190,7 @@ def needs_transcoding(document: Document, transcoded: Document) -> bool:
 
 
 def is_exact(document: Document) -> bool:
-    """Tell whether an array's codecs are known to be lossless.
+    """Return whether an array's codecs are known to be lossless.
 
     They are for core numeric types with bytes, transpose, blosc, gzip, zstd and crc32c. With other codecs or
     types, pixels have to be decoded and compared.
@@ -212,7 +212,7 @@ def is_exact(document: Document) -> bool:
 
 
 def _flatten(codecs: list[Any]) -> list[Any]:
-    """Return the chain inside of the sharding codecs, without codecs that lay out or encode whole shards."""
+    """Return the codecs inside of all sharding codecs, without codecs that apply to whole shards."""
     while (sharding := next((named for named in parse_codecs(codecs) if named.name == SHARDING), None)) is not None:
         codecs = as_list(sharding.configuration.get("codecs"))
     return codecs

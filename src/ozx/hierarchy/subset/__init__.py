@@ -1,4 +1,4 @@
-"""The documents of a part of a hierarchy.
+"""New metadata documents for a part of a hierarchy: some resolution levels or a region of its images.
 
 ``selection``, ``region``
     The pixels and levels that a user asks for.

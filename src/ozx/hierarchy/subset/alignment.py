@@ -1,4 +1,4 @@
-"""The pixels of each resolution level that show a region, extended to whole chunks.
+"""Alignment of a requested region with the chunks of each resolution level.
 
 Positions are *edges* between pixels of the full resolution: 0 is where its first pixel begins, n where its last one
 ends.
@@ -27,24 +27,24 @@ _MOST_STEPS = 1000
 
 
 class Interval(NamedTuple):
-    """The interval from edge `start` to edge `stop`."""
+    """A half-open interval along an axis, in pixels of the full resolution."""
 
     start: Fraction
     stop: Fraction
 
     @property
     def length(self) -> Fraction:
-        """The number of pixels of the full resolution."""
+        """The length of the interval in pixels of the full resolution."""
         return self.stop - self.start
 
     def pixels(self) -> tuple[int, int]:
-        """Return start and stop of the full-resolution pixels that the interval touches."""
+        """Return start and stop of the full-resolution pixels that overlap the interval."""
         return _settle(self.start, math.floor), _settle(self.stop, math.ceil)
 
 
 @dataclass(frozen=True, slots=True)
 class AxisGrid:
-    """One resolution level along one axis."""
+    """The pixels and chunks of one resolution level along one axis."""
 
     # The lengths of the array and of a chunk, in its own pixels.
     length: int
@@ -57,14 +57,14 @@ class AxisGrid:
     origin: Fraction = Fraction(0)
 
     def first(self, interval: Interval) -> int:
-        """Return the start of the crop for `interval`: a chunk border, in the level's own pixels."""
+        """Return the start of the crop around `interval` in the level's own pixels; it is a chunk border."""
         if self._is_whole(interval):
             return 0
         position = (interval.start - self.origin) / self.factor / self.chunk
         return min(max(0, _settle(position, math.floor, self.chunk)), -(-self.length // self.chunk)) * self.chunk
 
     def last(self, interval: Interval) -> int:
-        """Return the end of the crop for `interval`: a chunk border or the end of the array."""
+        """Return the end of the crop around `interval`: a chunk border or the end of the array."""
         position = (interval.stop - self.origin) / self.factor
         # Sizes are rounded when they are halved: the last pixel belongs to the end of the image.
         is_end = interval.stop == self.whole and position > self.length - 1
@@ -73,18 +73,18 @@ class AxisGrid:
         return min(max(0, _settle(position / self.chunk, math.ceil, self.chunk) * self.chunk), self.length)
 
     def is_beside(self, interval: Interval) -> bool:
-        """Tell whether no pixel of the level shows any part of `interval`."""
+        """Return whether the level has no pixel in `interval`."""
         return self.first(interval) >= self.last(interval)
 
     def nearest(self, interval: Interval) -> tuple[int, int]:
-        """Return start and end of the crop, or of the nearest chunk if the crop would be empty."""
+        """Return start and end of the crop around `interval`, or of the nearest chunk if the crop would be empty."""
         if not self.is_beside(interval):
             return self.first(interval), self.last(interval)
         first = min(self.first(interval), (self.length - 1) // self.chunk * self.chunk)
         return first, min(first + self.chunk, self.length)
 
     def shown(self, interval: Interval) -> Interval:
-        """Return the interval that the crop shows: `interval` widened to chunk borders, unchanged for an empty crop."""
+        """Return `interval` extended to the chunk borders of the crop; unchanged if the crop is empty."""
         if self.is_beside(interval):
             return interval
         first, last = (self.origin + index * self.factor for index in (self.first(interval), self.last(interval)))
@@ -100,7 +100,7 @@ class AxisGrid:
 def make_grid(
     length: int, chunk: int, whole: int, scales: tuple[float, float], translations: tuple[float, float]
 ) -> AxisGrid:
-    """Return the grid of a level along an axis."""
+    """Return the grid of a resolution level along one axis."""
     # Exact in decimal digits: 0.65 is twice 0.325.
     full, own = (Fraction(repr(float(scale))) for scale in scales)
     begin, shift = (Fraction(repr(float(translation))) for translation in translations)
@@ -113,7 +113,7 @@ def make_grid(
 def align(
     requested: Mapping[str, Interval], levels: Sequence[Mapping[str, AxisGrid]]
 ) -> tuple[dict[str, Interval], list[bool]]:
-    """Return the region to crop to, and for each level whether it can show exactly that region.
+    """Return the region extended to chunk borders, and for each level whether it can show exactly that region.
 
     The region is the smallest one around `requested` whose ends are chunk borders of the first level and of as many
     further levels as share it. A level shares it unless the region would grow by more than half along an axis: the
@@ -137,7 +137,7 @@ def align(
 
 
 def _grow(interval: Interval, grids: Sequence[AxisGrid], longest: Fraction) -> Interval | None:
-    """Return the smallest interval around `interval` that ends at borders of all grids; None if it is too long."""
+    """Return the smallest interval around `interval` with both ends at chunk borders of all grids, or None."""
     for _ in range(_MOST_STEPS):
         before = interval
         for grid in grids:
@@ -150,7 +150,7 @@ def _grow(interval: Interval, grids: Sequence[AxisGrid], longest: Fraction) -> I
 
 
 def _settle(position: Fraction, outwards: Callable[[Fraction], int], chunk: int = 1) -> int:
-    """Return the chunk border at `position` (in chunks) up to rounding errors, else the next border outwards."""
+    """Return `position` (in chunks) rounded outwards to a chunk border; rounding errors are ignored."""
     nearest = round(position)
     if abs(position - nearest) * chunk <= _TOLERANCE:
         return nearest

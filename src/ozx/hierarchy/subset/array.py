@@ -14,7 +14,7 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box of pixels in an array."""
+    """A box of pixels in an array, with a start and a stop for each dimension."""
 
     # Its first pixel along each dimension: multiples of the chunks' lengths.
     start: Lengths
@@ -22,12 +22,12 @@ class Box:
     shape: Lengths
 
     def is_whole(self, shape: Lengths) -> bool:
-        """Tell whether the box covers an array of this shape."""
+        """Return whether the box covers a whole array of the given shape."""
         return self.shape == shape and not any(self.start)
 
 
 def crop_document(document: Document, layout: ArrayLayout, box: Box) -> Document:
-    """Return the ``zarr.json`` of an array cropped to `box`; chunks, keys and codecs stay.
+    """Return the ``zarr.json`` of an array cropped to `box`; chunk shape, key encoding and codecs stay unchanged.
 
     Shards keep their lengths unless the array becomes shorter.
     """

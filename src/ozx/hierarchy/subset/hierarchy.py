@@ -1,4 +1,4 @@
-"""Plan of a subset: some levels, or a region, of a hierarchy's images. Documents in, documents out.
+"""Plan of a subset: the new metadata for some levels, or a region, of a hierarchy's images.
 
 Levels and the region apply to each image separately. Label images follow their image: they show the same region in
 their own scale, and keep the levels that their image keeps.
@@ -34,7 +34,7 @@ __all__ = ["CroppedArray", "ImageSubset", "Subset", "plan_subset"]
 
 @dataclass(frozen=True, slots=True)
 class CroppedArray:
-    """A cropped array: its layouts before and after, the box, and its new document."""
+    """A cropped array: its old and new layout, the box of its pixels, and its new document."""
 
     old: ArrayLayout
     new: ArrayLayout
@@ -73,7 +73,7 @@ class Subset:
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """An image that may have label images: its first multiscale, its crops, and its axes."""
+    """An image that may have label images: its first multiscale metadata, its crops and its axes."""
 
     multiscale: Multiscale
     crops: LevelCrops
@@ -81,7 +81,7 @@ class _Image:
 
 
 def plan_subset(documents: Mapping[str, Document], selection: Selection) -> Subset:
-    """Plan the subset of the hierarchy whose nodes, by path, have these ``zarr.json``.
+    """Plan a subset of a hierarchy, given the ``zarr.json`` documents of its nodes by path.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def plan_subset(documents: Mapping[str, Document], selection: Selection) -> Subs
 
 
 class _SubsetPlanner:
-    """A subset under construction."""
+    """Planner of a subset: collects the crops and the new documents."""
 
     def __init__(self, documents: Mapping[str, Document], selection: Selection) -> None:
         self._documents = documents
@@ -109,7 +109,7 @@ class _SubsetPlanner:
         self._checked: set[str] = set()
 
     def plan(self) -> Subset:
-        """Plan all images, then the arrays and lists that follow from them."""
+        """Plan the crops of all images, then the metadata of arrays and groups."""
         found = {path: ome for path, ome in map(self._parse, self._documents) if ome is not None and ome.multiscales}
         order = sorted(found, key=lambda path: breadth_first(join_path(path, METADATA)))
         self._selection.check([multiscale for ome in found.values() for multiscale in ome.multiscales])
@@ -147,7 +147,7 @@ class _SubsetPlanner:
             self._change_image(path, ome, crops)
 
     def _crop_image(self, path: str, multiscale: Multiscale) -> tuple[LevelCrops, dict[str, AxisPlace]]:
-        """Return the crops of an image's levels, and its axes if there is a region."""
+        """Return the crops of an image's levels, and the image's axes if a region is requested."""
         selection, where = self._selection, path or "the root"
         count = len(multiscale.datasets)
         kept = (selection.levels or LevelChoice()).nearest(count) if count else []
@@ -177,7 +177,7 @@ class _SubsetPlanner:
         return crops, places
 
     def _crop_label(self, path: str, multiscale: Multiscale, owner: _Image) -> LevelCrops | None:
-        """Return the crops of a label image's levels; None if the label image shows nothing of the region."""
+        """Return the crops of a label image's levels; None if the label image lies outside of the region."""
         kept = matching_levels(multiscale, owner.multiscale, owner.crops.kept)
         if not owner.crops.region:
             return LevelCrops(tuple(kept), (None,) * len(kept))
@@ -276,7 +276,7 @@ class _SubsetPlanner:
                 self._note_extensions(path)
 
     def _unlist_labels(self) -> None:
-        """Remove dropped label images from their groups' lists; drop empty groups."""
+        """Remove dropped label images from the lists of their groups, and drop groups that become empty."""
         removed: dict[str, list[str]] = {}
         for path in self._subset.dropped:
             if not self._is_array(path):
@@ -294,7 +294,7 @@ class _SubsetPlanner:
                 self._subset.documents[group] = {**document, "attributes": attributes}
 
     def _owner(self, path: str) -> _Image | None:
-        """Return the image of a label image (OME-Zarr 0.5, "labels")."""
+        """Return the path of the image to which a label image belongs (OME-Zarr 0.5, "labels")."""
         parts = path.split("/")
         for position in reversed(range(len(parts) - 1)):
             if parts[position] == LABELS and "/".join(parts[:position]) in self._images:
@@ -316,7 +316,7 @@ class _SubsetPlanner:
         return as_list(as_object(as_object(self._documents[path].get("attributes")).get("ome")).get("multiscales"))
 
     def _check_groups(self, path: str) -> None:
-        """Raise an error if an image's group, or a group above, has unknown metadata that must be understood."""
+        """Raise an error if an image's group or a parent group contains unknown metadata that must be understood."""
         for above in (path, *paths_above(path)):
             if above not in self._checked and above in self._documents:
                 check_understood(self._documents[above], above)

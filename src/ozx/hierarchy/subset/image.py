@@ -1,4 +1,4 @@
-"""Metadata of a cropped image: some levels, or a region of each."""
+"""Metadata of a cropped image: some resolution levels, or a region of each level."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def crop_image_document(
     shapes: Mapping[str, Lengths],
     where: str,
 ) -> tuple[Document, list[str]]:
-    """Return the ``zarr.json`` of an image's group with the kept part of its levels, and notes.
+    """Return the ``zarr.json`` of an image's group for the kept levels and region, and notes.
 
     Every kept pixel stays in place: the translation of a level, which comes before the transformations of the whole
     multiscale, grows by the start of its box. Channels and default planes of ``omero`` follow. `shapes` are the known
@@ -61,7 +61,7 @@ def crop_image_document(
 
 
 def _shifted(steps: list[Any], start: Lengths, where: str) -> list[Any]:
-    """Return the transformations `steps` of an array, adapted for a crop that begins at its pixel `start`."""
+    """Return an array's transformations `steps`, adapted to a crop that begins at pixel `start`."""
     if parse_transformations(steps, len(start)) is None or any("transformations" in as_object(step) for step in steps):
         raise UnsupportedError(
             f"{where}: expected scales and translations of {len(start)} finite numbers; found {steps!r:.200}",
@@ -87,7 +87,7 @@ def _exact(number: float) -> Fraction:
 
 
 def _crop_omero(omero: dict[str, Any], axes: list[str | None], old: Lengths, own: Lengths, box: Box) -> list[str]:
-    """Crop channels and move default planes into the box, in place; return notes."""
+    """Remove cropped channels and move the default planes into the cropped box, in place; return notes."""
     rendering = as_object(omero.get("rdefs"))
     for axis, name in (("z", "defaultZ"), ("t", "defaultT")):
         index = rendering.get(name)

@@ -1,4 +1,4 @@
-"""Levels of a label image that match the kept levels of its image."""
+"""Choice of a label image's levels that match the kept levels of its image."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LABELS = "labels"
 
 
 def labels_group(path: str) -> str:
-    """Return the path of the group that lists the label image at `path`.
+    """Return the path of the ``labels`` group that lists the label image at `path`.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def labels_group(path: str) -> str:
 
 
 def matching_levels(label: Multiscale, image: Multiscale, kept: Collection[int]) -> list[int]:
-    """Return the numbers of a label image's levels that match the kept levels of its image.
+    """Return the indexes of a label image's levels that match the kept levels of its image.
 
     OME-Zarr 0.5, "labels": both "MUST have the same number of entries (scale levels)", so that levels match by their
     numbers. If the numbers of levels differ, levels with the most similar pixel sizes match; if none does, the least
@@ -53,7 +53,7 @@ def matching_levels(label: Multiscale, image: Multiscale, kept: Collection[int])
 
 
 def _fineness(multiscale: Multiscale, dataset: Dataset, other: Multiscale) -> float | None:
-    """Return the logarithm of a pixel's size in the axes of space and time that both images have."""
+    """Return the logarithm of a level's pixel size over the space and time axes that both images have."""
     if dataset.scale is None or min(dataset.scale, default=1.0) <= 0:
         return None
     names = {axis.name for axis in other.axes}

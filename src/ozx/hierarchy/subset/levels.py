@@ -16,7 +16,7 @@ __all__ = ["AxisPlace", "LevelCrops", "crop_levels", "place_axes"]
 
 
 class AxisPlace(NamedTuple):
-    """An axis of the full resolution: its number of pixels, and their placement."""
+    """An axis of the full resolution: its number of pixels and their positions."""
 
     length: int
     scale: float
@@ -42,7 +42,7 @@ class LevelCrops:
 
 
 def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[str, AxisPlace]:
-    """Return the axes of the full resolution by name; `layout` is the layout of its array.
+    """Return the axes of the full resolution by name; `layout` is the chunk layout of its array.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def crop_levels(
     *,
     keep_all: bool,
 ) -> LevelCrops | None:
-    """Crop levels to a region in pixels of the full resolution; return None if the finest level shows nothing of it.
+    """Crop levels to a region in full-resolution pixels; None if the finest level lies outside of the region.
 
     `multiscale` is the image of `places`, or a label image of it; requested axes that it does not have are ignored.
     `keep_all` also keeps the levels that cannot show exactly the region of the others.

@@ -1,4 +1,4 @@
-"""A requested part of an image: an interval of full-resolution pixels along some of its axes."""
+"""A requested region of an image: intervals of full-resolution pixels along some of its axes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _HINT = "Write y=0:2048,x=0:2048; t=3 is one index, and z=:10 begins at 0."
 
 @dataclass(frozen=True, slots=True)
 class AxisRange:
-    """An interval as in a Python slice: either bound may be None, and negative numbers count from the end."""
+    """An interval like a Python slice: either bound may be None, and negative numbers count from the end."""
 
     start: int | None
     stop: int | None
 
     def resolve(self, axis: str, length: int, where: str) -> tuple[int, int]:
-        """Return start and stop of the interval, in pixels.
+        """Return start and stop of the interval in pixels.
 
         Nothing is clipped, unlike in a Python slice: a request for pixels beyond the image is a mistake.
 
@@ -51,7 +51,7 @@ Region = Mapping[str, AxisRange]
 
 
 def parse_region(value: RegionLike | None) -> dict[str, AxisRange]:
-    """Parse a region from text or a mapping; None is the whole image.
+    """Parse a region from text or a mapping; None means the whole image.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The requested part of each image of a hierarchy: some levels, a region, or all but the finest levels."""
+"""The requested part of each image of a hierarchy: some resolution levels, or a region."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _HINT = "Write 2: for all but the two finest, :3 for the three finest, 1:3, -1 f
 
 @dataclass(frozen=True, slots=True)
 class LevelChoice:
-    """Levels from `start` to before `stop`, as in a Python slice; 0 is the full resolution."""
+    """A range of levels, like a Python slice; level 0 is the full resolution."""
 
     start: int | None = None
     stop: int | None = None
 
     def choose(self, count: int) -> list[int]:
-        """Return the chosen levels out of `count`."""
+        """Return the chosen level numbers for an image of `count` levels."""
         return list(range(*slice(self.start, self.stop).indices(count)))
 
     def nearest(self, count: int) -> list[int]:
-        """Return the chosen levels out of `count`, or the nearest level if no level is chosen."""
+        """Return the chosen level numbers for an image of `count` levels; if there are none, the nearest level."""
         found = self.choose(count)
         if found:
             return found
@@ -40,7 +40,7 @@ class LevelChoice:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The requested part of each image."""
+    """The requested part of each image: levels and region."""
 
     # The levels; None for those that show the region.
     levels: LevelChoice | None = None
@@ -50,7 +50,7 @@ class Selection:
     skipped: int = 0
 
     def check(self, multiscales: Sequence[Multiscale]) -> None:
-        """Refuse axes and levels that no image of a hierarchy has.
+        """Raise an error if an axis or level of the selection exists in no image.
 
         Raises
         ------
@@ -72,7 +72,7 @@ class Selection:
 
 
 def parse_levels(value: str | int | slice) -> LevelChoice:
-    """Parse levels from text, an index or a slice.
+    """Parse a choice of levels from text, an index or a slice.
 
     Raises
     ------

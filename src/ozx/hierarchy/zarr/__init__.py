@@ -1,4 +1,4 @@
-"""Zarr v3.
+"""Zarr v3 metadata: arrays, groups, chunk layouts, codecs and extensions.
 
 ``array``, ``group``, ``codecs``, ``fill_values``
     The members of ``zarr.json``.

@@ -21,7 +21,7 @@ _SIZES = {"bool": 1, "bfloat16": 2, "complex_bfloat16": 4, "numpy.datetime64": 8
 
 @dataclass(frozen=True, slots=True)
 class ArrayMetadata:
-    """An array's metadata; unreadable values are None and described in `problems`."""
+    """An array's metadata; unreadable values are None, and `problems` describes them."""
 
     shape: tuple[int, ...] | None
     # Zarr v3 name of the data type.
@@ -43,7 +43,7 @@ class ArrayMetadata:
 
     @property
     def decoded_bytes(self) -> int | None:
-        """Size of the decoded array in bytes; None if shape or item size is unknown, or the size exceeds 2**64."""
+        """Size of the decoded array in bytes; None if it is unknown or exceeds 2**64."""
         if self.shape is None or self.item_size is None:
             return None
         size = self.item_size
@@ -55,7 +55,7 @@ class ArrayMetadata:
 
 
 def parse_array(document: dict[str, Any]) -> ArrayMetadata:
-    """Parse an array's ``zarr.json``; never fails: `problems` describes faults."""
+    """Parse an array's ``zarr.json``; never raises an error: `problems` describes faults."""
     problems = []
     shape = as_lengths(document.get("shape"))
     if shape is None:
@@ -88,7 +88,7 @@ def parse_array(document: dict[str, Any]) -> ArrayMetadata:
 
 
 def item_size(data_type: NamedConfiguration) -> int | None:
-    """Return the bytes of one decoded item, or None for types of variable or unknown size."""
+    """Return the size of one decoded item in bytes, or None for types of variable or unknown size."""
     if data_type.name in _SIZES:
         return _SIZES[data_type.name]
     sized = _SIZED_TYPE.match(data_type.name)

@@ -1,4 +1,4 @@
-"""The checksum behind each encoded chunk: the codec ``crc32c`` at the end of the chunk's chain of codecs."""
+"""Checksums of encoded chunks: the codec ``crc32c`` at the end of the codec chain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CRC32C = "crc32c"
 
 
 def parse_checksum_option(value: str | None) -> ChecksumOption | None:
-    """Parse ``add``, ``keep`` or ``drop``; None lets the layout decide.
+    """Parse a checksum option: ``add``, ``keep`` or ``drop``; None means that the layout decides.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def parse_checksum_option(value: str | None) -> ChecksumOption | None:
 
 
 def ends_in_checksum(codecs: Sequence[Any]) -> bool:
-    """Tell whether the last codec of a chain is ``crc32c``.
+    """Return whether the last codec of a chain is ``crc32c``.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def ends_in_checksum(codecs: Sequence[Any]) -> bool:
 
 
 def change_checksum(codecs: Sequence[Any], option: ChecksumOption) -> list[Any]:
-    """Return the chain with or without a ``crc32c`` at its end; a second one is never added.
+    """Return the codec chain with or without ``crc32c`` at its end; never adds a second ``crc32c``.
 
     Examples
     --------

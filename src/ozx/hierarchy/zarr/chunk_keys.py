@@ -21,7 +21,7 @@ _COORDINATE = "(0|[1-9][0-9]{0,17})"
 
 @dataclass(frozen=True, slots=True)
 class ChunkKeys:
-    """A chunk key encoding; keys are relative to the array."""
+    """A chunk key encoding; its keys are relative to the array."""
 
     # ``default`` (``c/0/1``) or ``v2`` (``0.1``), which Zarr v2 itself uses, too.
     name: str = "default"
@@ -37,7 +37,7 @@ class ChunkKeys:
         return self.separator.join(parts) or "0"
 
     def decode(self, key: str, ndim: int) -> tuple[int, ...] | None:
-        """Return the coordinates of `key` in a grid of `ndim` dimensions, or None for any other key.
+        """Return the chunk coordinates of `key` in a grid of `ndim` dimensions, or None if it is not a chunk key.
 
         Only results of `encode` are chunk keys: no leading zeros, no signs, no digits other than those of ASCII.
         """
@@ -54,7 +54,7 @@ def _pattern(keys: ChunkKeys, ndim: int) -> re.Pattern[str]:
 
 
 def parse_chunk_keys(value: Any, where: str) -> ChunkKeys:
-    """Parse the ``chunk_key_encoding`` of an array; `where` names the array in messages.
+    """Parse an array's ``chunk_key_encoding``; `where` names the array in error messages.
 
     Raises
     ------

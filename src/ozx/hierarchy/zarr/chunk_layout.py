@@ -1,4 +1,4 @@
-"""Layout of an array's chunks in stored values, and documents of the same array with another layout.
+"""The layout of an array's chunks and shards, and the array's metadata with another layout.
 
 The *chunks* of an array are here the smallest pieces that are encoded separately: the innermost chunks if the array is
 sharded, else the chunks of the grid. A *stored* value has a chunk key.
@@ -33,7 +33,7 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ShardLevel:
-    """One sharding codec."""
+    """One sharding codec of an array."""
 
     # Lengths of a shard, in pixels.
     shape: Lengths
@@ -62,12 +62,12 @@ class ArrayLayout:
 
     @property
     def shards(self) -> Lengths | None:
-        """Lengths of a shard (the outermost if shards are nested); None without shards."""
+        """Lengths of a shard (the outermost if shards are nested); None if the array has no shards."""
         return self.levels[0].shape if self.levels else None
 
     @property
     def stored_shape(self) -> Lengths:
-        """Lengths of one stored value: a shard, or a chunk without shards."""
+        """Lengths of one stored value: of a shard, or of a chunk if the array has no shards."""
         return self.levels[0].shape if self.levels else self.chunks
 
     @property
@@ -77,12 +77,12 @@ class ArrayLayout:
 
     @property
     def stored_grid(self) -> Lengths:
-        """Number of stored values along each dimension."""
+        """Number of stored values (shards or chunks) along each dimension."""
         return _grid(self.shape, self.stored_shape)
 
     @property
     def chunks_per_stored(self) -> Lengths:
-        """Number of chunks in a stored value along each dimension."""
+        """Number of chunks in one stored value along each dimension."""
         return tuple(whole // part for whole, part in zip(self.stored_shape, self.chunks, strict=True))
 
 
@@ -129,7 +129,7 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
 
 
 def check_chunk_count(shape: Lengths, chunks: Lengths, where: str) -> None:
-    """Refuse an array with too many chunks to number.
+    """Raise an error if an array has too many chunks to number them.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def check_chunk_count(shape: Lengths, chunks: Lengths, where: str) -> None:
 
 
 def relayout_document(document: Document, shards: Lengths | None, checksums: ChecksumOption = "keep") -> Document:
-    """Return the ``zarr.json`` of an array with other shards (lengths in pixels), or without shards.
+    """Return an array's ``zarr.json`` with other shard lengths (in pixels), or without shards.
 
     The codecs of the chunks stay, except for a checksum at their end; no other codec is beside ``sharding_indexed``.
     All other fields stay, and so does their order.
@@ -182,7 +182,7 @@ def _accept_all(point: str, value: Any) -> bool:
 
 
 def _unwrap(codecs: list[Any], shape: Lengths, where: str) -> tuple[Lengths, tuple[ShardLevel, ...], list[Any]]:
-    """Return the lengths of the innermost chunks, the sharding codecs around them, and the chain inside."""
+    """Return the lengths of the innermost chunks, the sharding codecs from the outside in, and the innermost codecs."""
     levels: list[ShardLevel] = []
     while shape and len(levels) < _DEEPEST:
         sharding = parse_named(codecs[0])
@@ -210,7 +210,7 @@ def _inside(sharding: NamedConfiguration, shape: Lengths, where: str) -> tuple[L
 
 
 def _full(codec: Any) -> Any:
-    """Return a codec in the form that every reader accepts: an object, without a redundant ``must_understand``.
+    """Return a codec as an object without a redundant ``must_understand``, the form that every reader accepts.
 
     tensorstore 0.1.86 knows neither short-hand names nor ``must_understand`` on codecs.
     """

@@ -1,4 +1,4 @@
-"""The codecs of an array, from the outside in: names and settings."""
+"""The codecs of an array, from the outermost to the innermost: names and settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NamedConfiguration:
 
 
 def parse_named(value: Any) -> NamedConfiguration | None:
-    """Return name and settings of an object or a short-hand string, or None for anything else.
+    """Return name and settings from an object or a plain name; None for any other value.
 
     Zarr core 3.1, "Extension definition": an object with ``name`` and optional ``configuration`` and
     ``must_understand``, or the name alone.
@@ -52,7 +52,7 @@ def parse_codecs(value: Any) -> tuple[NamedConfiguration, ...]:
 
 
 def codec_names(codecs: tuple[NamedConfiguration, ...]) -> tuple[str, ...]:
-    """Return the codecs' names in order; those inside a shard follow the sharding codec.
+    """Return the names of all codecs in order; the codecs inside a shard follow the sharding codec.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def codec_names(codecs: tuple[NamedConfiguration, ...]) -> tuple[str, ...]:
 
 
 def inner_chunks(codecs: tuple[NamedConfiguration, ...]) -> tuple[int, ...] | None:
-    """Return the shape of the innermost chunks if the chain has a sharding codec, or None.
+    """Return the shape of the innermost chunks if the codecs include a sharding codec, else None.
 
     Sharding codec 1.0, "Configuration parameters": ``chunk_shape``.
     """

@@ -1,4 +1,4 @@
-"""Consolidated metadata: copies of the documents of all nodes below a group, in its own ``zarr.json``.
+"""Consolidated metadata: a group's ``zarr.json`` contains copies of the metadata of all nodes below the group.
 
 Zarr core 3.1 allows the field ``consolidated_metadata``. zarr-python reads the copies instead of the documents, so that
 wrong copies are worse than none.
@@ -23,7 +23,7 @@ def without_copies(document: Document) -> Document:
 
 
 def say_the_same(copy: Any, document: Any) -> bool:
-    """Tell whether a copy equals a document, apart from empty fields, which only some writers spell out.
+    """Return whether two documents are equal, apart from empty fields, which some writers omit.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def say_the_same(copy: Any, document: Any) -> bool:
 
 
 def is_stale(document: Document, paths: Collection[str], read: Callable[[str], Document]) -> bool:
-    """Tell whether a group's copies differ from the nodes at `paths`; the nodes are read only if all paths agree."""
+    """Return whether a group's consolidated metadata differs from the nodes at `paths`."""
     if document.get(FIELD) is None:
         return False
     copies = as_object(as_object(document[FIELD]).get("metadata"))
@@ -42,5 +42,5 @@ def is_stale(document: Document, paths: Collection[str], read: Callable[[str], D
 
 
 def _content(document: Any) -> dict[str, Any]:
-    """Return the non-empty fields, without the copies of other nodes, which are compared separately."""
+    """Return the non-empty fields of a document, without consolidated metadata, which is compared separately."""
     return {name: value for name, value in as_object(document).items() if name != FIELD and value not in ({}, [], None)}

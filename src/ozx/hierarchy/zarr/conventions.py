@@ -1,4 +1,4 @@
-"""Conventions declared in a node's attributes (Zarr conventions v1, 2025-12-10, and the earlier form)."""
+"""Zarr conventions declared in a node's attributes (version 1 of 2025-12-10, and the earlier form)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _IDENTIFIERS = ("uuid", "schema_url", "spec_url")
 
 
 def convention_names(attributes: Any) -> tuple[str, ...]:
-    """Return the name of each declared convention, or else its identifier; never fails.
+    """Return the name, or else the identifier, of each declared convention; never raises an error.
 
     "If name is not present, tools SHOULD use the UUID instead to represent the Convention."
 

@@ -1,4 +1,4 @@
-"""Kinds of extension names: registered ones, by a dated list, unregistered ones, and URIs (Zarr core 3.1, ZEP 9)."""
+"""Kinds of Zarr extension names: registered names, unregistered names and URIs (Zarr core 3.1, ZEP 9)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RAW_BITS = re.compile(r"r[0-9]+")
 
 
 def name_kind(name: str) -> NameKind:
-    """Return the kind of an extension's name.
+    """Return the kind of an extension's name: registered, unregistered or URI.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def name_kind(name: str) -> NameKind:
 
 
 def is_listed(point: str, name: str) -> bool:
-    """Tell whether a name belongs to the core or is registered at an extension point.
+    """Return whether a name is part of the Zarr core or is registered for an extension point.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def is_listed(point: str, name: str) -> bool:
 
 
 def registry_date() -> str:
-    """Return the month of the list of registered names."""
+    """Return the month in which the list of registered names was copied."""
     return str(_registry()["date"])
 
 

@@ -1,4 +1,4 @@
-"""Extensions of a Zarr v3 document: everything beyond the fields of the core."""
+"""Extensions in a Zarr v3 document: codecs, data types, fields and others that are not part of the core."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """An extension, which a reader must understand unless the document allows readers to ignore it."""
+    """An extension of Zarr; readers must understand it unless the document says otherwise."""
 
     # The extension point: ``extensions``, ``codecs``, ``storage_transformers``, …; ``fields`` for a field of the
     # document that the core does not define.
@@ -75,12 +75,12 @@ class Extension:
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """Its settings."""
+        """Settings of the extension."""
         return as_object(as_object(self.value).get("configuration"))
 
 
 def parse_extensions(value: Any, point: str = EXTENSIONS, pointer: str = "/extensions") -> tuple[Extension, ...]:
-    """Return the extensions in an array of names and objects at a JSON pointer; never fails.
+    """Return the extensions in an array of names and objects at a JSON pointer; never raises an error.
 
     Anything but an array, and an item without a name, cannot be understood and becomes one extension without a name.
     An empty array gives none, though ZEP 10 asks writers to leave the field out then.
@@ -91,7 +91,7 @@ def parse_extensions(value: Any, point: str = EXTENSIONS, pointer: str = "/exten
 
 
 def array_extensions(document: dict[str, Any]) -> list[Extension]:
-    """Return the extensions at the five extension points of an array, codecs inside of shards too; never fails.
+    """Return all extensions of an array, including codecs inside of shards; never raises an error.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def array_extensions(document: dict[str, Any]) -> list[Extension]:
 
 
 def declared_extensions(document: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of a ``zarr.json``'s extensions that are neither in the core nor registered.
+    """Return the names of extensions in a ``zarr.json`` that are neither part of the core nor registered.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def declared_extensions(document: dict[str, Any]) -> tuple[str, ...]:
 
 
 def unknown_fields(document: dict[str, Any]) -> tuple[Extension, ...]:
-    """Return the fields of a ``zarr.json`` that neither the core nor ZEP 10 defines.
+    """Return the fields of a ``zarr.json`` that are defined neither in the core nor in ZEP 10.
 
     Zarr core 3.1, "must_understand": a reader fails on them unless they are objects with ``"must_understand": false``.
     """

@@ -1,4 +1,4 @@
-"""Valid JSON fill values by data type (Zarr core 3.1, "Fill value list")."""
+"""Checks of JSON fill values by data type (Zarr core 3.1, "Fill value list")."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEX = re.compile(r"0x[0-9a-fA-F]*")
 
 
 def fill_value_fault(data_type: str, value: Any) -> str | None:  # noqa: PLR0911 (one for each kind of data type)
-    """Return a description of the allowed values if `value` is invalid for the data type, else None.
+    """Return a description of the allowed fill values if `value` is invalid for the data type, else None.
 
     Every value is valid for an unknown data type.
 

@@ -1,4 +1,4 @@
-"""A check that chunks may be moved: ozx must know every extension that can affect the place of chunks.
+"""Check that ozx knows every extension that can affect the position of chunks, before chunks are moved.
 
 Packing bytes is always safe. To lay chunks out otherwise, they must depend only on the array's own grid.
 """
@@ -38,7 +38,7 @@ _HINT = "Keep the present chunks: ozx pack and ozx unpack carry them unchanged."
 
 
 def is_registered(point: str, value: Any) -> bool:
-    """Tell whether a codec, data type, chunk grid or chunk key encoding is one of the core or the registry."""
+    """Return whether a codec, data type, chunk grid or chunk key encoding is in the Zarr core or its registry."""
     named = parse_named(value)
     if named is None:
         return False
@@ -48,7 +48,7 @@ def is_registered(point: str, value: Any) -> bool:
 
 
 def check_understood(document: Document, node: str, understands: Understands = is_registered) -> None:
-    """Raise an error if ozx does not understand a part of the document on which the place of chunks can depend.
+    """Raise an error if the document contains an unknown extension that can affect the position of chunks.
 
     Raises
     ------

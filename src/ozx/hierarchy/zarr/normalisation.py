@@ -1,4 +1,4 @@
-"""Legal ``zarr.json`` documents in the form that zarr-python reads.
+"""Conversion of valid ``zarr.json`` documents to the form that zarr-python can read.
 
 zarr-python refuses much that Zarr core 3.1 allows: 3.1.6 any unknown field of a group, all versions up to 3.4.2 an
 ``extensions`` array, short-hand names, and codecs that a reader may ignore. It silently accepts storage transformers,
@@ -38,13 +38,13 @@ _HINT = (
 
 
 def understands_decoding(point: str, value: Any) -> bool:
-    """Tell whether an extension affects decoding: a codec, data type, chunk grid or chunk key encoding."""
+    """Return whether an extension affects how chunks are decoded, as codecs, data types and chunk grids do."""
     del value
     return point in DECODING_POINTS
 
 
 def normalise_document(data: bytes, node: str, understands: Understands = understands_decoding) -> bytes:
-    """Return an equivalent ``zarr.json`` that zarr-python accepts, or `data` itself if it already does.
+    """Return an equivalent ``zarr.json`` that zarr-python accepts; `data` itself if zarr-python accepts it.
 
     Unknown fields, extensions, storage transformers and unknown codecs with ``"must_understand": false`` are dropped,
     and so are consolidated metadata whose copies would need any of this (the documents themselves exist). Short-hand
@@ -97,7 +97,7 @@ class _Normaliser:
         return {name: value for name, value in document.items() if name != "consolidated_metadata"}
 
     def _is_clean(self, copies: Any) -> bool:
-        """Tell whether zarr-python reads these consolidated metadata unchanged."""
+        """Return whether zarr-python can read this consolidated metadata unchanged."""
         documents = as_object(copies).get("metadata")
         if as_object(copies).get("kind") != "inline" or not isinstance(documents, dict):
             return False
@@ -180,7 +180,7 @@ class _Normaliser:
 
 
 def _expand(value: Any) -> Any:
-    """Return a short-hand name as an object, and an object with the configuration that zarr-python requires.
+    """Return an extension as an object with the configuration that zarr-python requires.
 
     Zarr core 3.1, "Extension definition": a name alone means an object without a configuration.
     """

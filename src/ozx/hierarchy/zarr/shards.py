@@ -47,7 +47,7 @@ class ShardIndex(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexFormat:
-    """Format of a shard's index."""
+    """Format of a shard's index: its location, byte order and checksum."""
 
     # The end of the shard that holds it.
     location: Literal["start", "end"] = "end"
@@ -57,7 +57,7 @@ class IndexFormat:
     has_checksum: bool = True
 
     def size(self, chunks: int) -> int:
-        """Return the length in bytes of the index of `chunks` inner chunks."""
+        """Return the length in bytes of the index for `chunks` inner chunks."""
         return _PAIR * chunks + (_CHECKSUM if self.has_checksum else 0)
 
     def offset(self, chunks: int, shard_size: int) -> int:
@@ -94,7 +94,7 @@ def parse_index_format(configuration: dict[str, Any], where: str) -> IndexFormat
 def parse_index(
     data: bytes, chunks_per_shard: tuple[int, ...], shard_size: int, where: str, form: IndexFormat | None = None
 ) -> ShardIndex:
-    """Parse the index of a shard of `shard_size` bytes, and check that all inner chunks are in the shard.
+    """Parse the index of a shard of `shard_size` bytes, and check that all its inner chunks lie within the shard.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def parse_index(
 
 
 def build_index(offsets: Any, lengths: Any, form: IndexFormat | None = None) -> bytes:
-    """Return a shard's index from numbers in C order; by default little-endian, followed by its CRC-32C."""
+    """Return the bytes of a shard index from offsets and lengths in C order, with a CRC-32C by default."""
     form = IndexFormat() if form is None else form
     sizes = np.asarray(lengths, np.int64).ravel()
     pairs = np.empty((len(sizes), 2), "<u8" if form.endian == "little" else ">u8")
@@ -158,5 +158,5 @@ def build_index(offsets: Any, lengths: Any, form: IndexFormat | None = None) -> 
 
 
 def index_size(chunks: int) -> int:
-    """Return the length in bytes of the result of `build_index` for `chunks` inner chunks."""
+    """Return the length in bytes of a shard index for `chunks` inner chunks."""
     return IndexFormat().size(chunks)

@@ -1,4 +1,4 @@
-"""Conversion of a Zarr v2 array to v3: ``.zarray`` and ``.zattrs`` become one ``zarr.json``, chunks stay.
+"""Conversion of a Zarr v2 array's metadata to v3: ``.zarray`` and ``.zattrs`` become one ``zarr.json``.
 
 Only forms of Zarr v3 that all readers accept are written: all names are full objects, every setting is given.
 """
@@ -29,7 +29,7 @@ _FIELDS_OF_LAYOUT = frozenset(("shards", "shard_format", "sharding", "storage_tr
 
 @dataclass(frozen=True, slots=True)
 class UpgradedArray:
-    """An upgraded array, not sharded."""
+    """An array upgraded to Zarr v3, without shards."""
 
     # Its ``zarr.json``. Equal arrays may share it: copy it before you change it.
     document: Document
@@ -51,7 +51,7 @@ def upgrade_array(
     *,
     keep_numcodecs: bool = False,
 ) -> UpgradedArray:
-    """Upgrade the array of a ``.zarray`` and its ``.zattrs``.
+    """Convert an array's ``.zarray`` and ``.zattrs`` to a Zarr v3 ``zarr.json``.
 
     `dimension_names` are the axes of an image that lists the array, by default those in xarray's attribute, which is
     removed in either case. `keep_numcodecs` keeps chunks whose codecs only zarr-python reads, instead of transcoding.
@@ -85,7 +85,7 @@ def upgrade_array(
 
 
 def _check_fields(zarray: dict[str, Any]) -> list[str]:
-    """Check that all required fields exist; return notes about unknown ones."""
+    """Check that a ``.zarray`` has all required fields; return notes about unknown fields."""
     if zarray.get("zarr_format") != 2:
         raise FormatError(f"expected zarr_format 2; found {zarray.get('zarr_format')!r}")
     missing = [field for field in _REQUIRED if field not in zarray]
@@ -136,7 +136,7 @@ def _portable(attributes: dict[str, Any], notes: list[str]) -> dict[str, Any]:
 def _take_names(
     attributes: dict[str, Any], given: Sequence[str] | None, dimensions: int, notes: list[str]
 ) -> list[str] | None:
-    """Return the names of the dimensions, and remove the attribute that repeats them."""
+    """Return an array's dimension names, and remove the attribute that contains them."""
     if given is not None and len(given) != dimensions:
         raise FormatError(f"expected as many axes as dimensions, {dimensions}; found {len(given)}: {', '.join(given)}")
     found = attributes.get(DIMENSIONS_OF_XARRAY)

@@ -1,4 +1,4 @@
-"""Conversion of Zarr v2 filters and compressors to v3 codecs, and the treatment of chunks."""
+"""Conversion of Zarr v2 filters and compressors to v3 codecs, and of chunks where necessary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NUMCODECS = frozenset(("bz2", "lzma", "lz4", "shuffle", "crc32", "crc32c", "adl
 
 @dataclass(frozen=True, slots=True)
 class UpgradedCompression:
-    """The bytes-to-bytes codecs, the treatment of the chunks, and a sentence for each difference."""
+    """The converted bytes-to-bytes codecs, the necessary change of the chunks, and notes about differences."""
 
     codecs: tuple[_Codec, ...]
     treatment: Treatment
@@ -79,7 +79,7 @@ def _parse(step: Any, what: str) -> tuple[str, _Codec]:
 
 
 def _upgrade_compressor(compressor: tuple[str, _Codec] | None, item_size: int) -> UpgradedCompression | None:
-    """Return the registered equivalent of a compressor, or None."""
+    """Return the registered Zarr v3 codec for a v2 compressor, or None."""
     if compressor is None:
         return None
     name, settings = compressor
@@ -133,7 +133,7 @@ def _blosc(name: str, level: int, shuffle: str, item_size: int, block: int = 0) 
 
 
 def _number(codec: str, settings: _Codec, key: str, default: int, limits: tuple[int, int]) -> int:
-    """Return a setting, clamped to its limits as the compressors do; readers ignore these settings."""
+    """Return a compressor setting, limited to its valid range; readers ignore these settings."""
     value = settings.get(key, default)
     if type(value) is not int:
         raise FormatError(f"expected the {key} of {codec} to be a number; found {value!r}")

@@ -29,7 +29,7 @@ _HINT = "Rewrite the array with a type that Zarr v3 registers: numbers, booleans
 
 @dataclass(frozen=True, slots=True)
 class UpgradedDataType:
-    """A Zarr v2 data type in terms of v3."""
+    """A Zarr v2 data type, converted to v3."""
 
     # The value in a ``zarr.json``: the name of a core type, an object for the others.
     data_type: str | dict[str, Any]
@@ -68,7 +68,7 @@ def upgrade_data_type(value: Any) -> UpgradedDataType:
 
 
 def _named(value: str, kind: str, size: int, step: int, unit: str | None) -> tuple[str | dict[str, Any], int]:
-    """Return the Zarr v3 data type, and the bytes of an item."""
+    """Return the Zarr v3 data type and the size of an item in bytes."""
     if kind in _TIMES and size == 8 and (unit is None or unit in _UNITS) and 1 <= step <= _LONGEST_STEP:
         return {"name": _TIMES[kind], "configuration": {"unit": unit or "generic", "scale_factor": step}}, size
     if unit is None and kind == "b" and size == 1:

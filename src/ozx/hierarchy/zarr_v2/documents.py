@@ -26,7 +26,7 @@ _NAMES = {
 
 
 def parse_v2_dtype(value: Any) -> tuple[str, int | None] | None:
-    """Return the Zarr v3 name of a v2 data type and the bytes of one item, or None for an invalid type."""
+    """Return the Zarr v3 name and item size in bytes of a v2 data type, or None for an invalid type."""
     if isinstance(value, list) and value:
         return "structured", None
     found = _DTYPE.fullmatch(value) if isinstance(value, str) else None
@@ -44,7 +44,7 @@ def parse_v2_dtype(value: Any) -> tuple[str, int | None] | None:
 
 
 def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None = None) -> ArrayMetadata:
-    """Parse a ``.zarray`` and its ``.zattrs``; never fails.
+    """Parse an array's ``.zarray`` and ``.zattrs``; never raises an error.
 
     `codecs` are the ids of the filters, then that of the compressor; `shards` is None, as v2 has none.
     """
@@ -76,5 +76,5 @@ def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None =
 
 
 def parse_v2_group(attributes: dict[str, Any] | None = None) -> GroupMetadata:
-    """Return a group with the attributes of its ``.zattrs``, if any; a ``.zgroup`` adds nothing."""
+    """Parse a Zarr v2 group; only its ``.zattrs`` contains information."""
     return GroupMetadata(attributes or {})

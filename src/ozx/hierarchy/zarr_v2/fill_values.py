@@ -1,4 +1,4 @@
-"""Conversion of Zarr v2 fill values, as in OME-Zarr 0.4, to v3."""
+"""Conversion of Zarr v2 fill values, as in OME-Zarr 0.4, to Zarr v3."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DECIMAL = re.compile(r"[+-]?\d{1,20}")
 
 
 def upgrade_fill_value(value: Any, dtype: UpgradedDataType) -> Any:
-    """Return a v2 ``fill_value`` in the one form that Zarr v3 allows for the type.
+    """Return a Zarr v2 ``fill_value`` in the form that Zarr v3 requires for the data type.
 
     Numbers keep their literal (0.1 of a float32 stays 0.1); null becomes zero. A number beyond the range of a floating
     point type becomes infinity, as in readers of v2.
@@ -94,7 +94,7 @@ _FILLS: dict[str, Callable[[Any, UpgradedDataType], Any]] = {
 
 
 def _rounded(value: Any, dtype: UpgradedDataType, size: int) -> float | str:
-    """Return a floating point number of `size` bytes from a JSON number or numeric text."""
+    """Return a JSON number or numeric text as a floating-point number, rounded to `size` bytes."""
     if not isinstance(value, int | float | str):
         raise _no_value(value, dtype)
     try:
@@ -107,7 +107,7 @@ def _rounded(value: Any, dtype: UpgradedDataType, size: int) -> float | str:
 
 
 def _exact(number: Any) -> float | str:
-    """Return a numpy number as a JSON value that keeps every bit."""
+    """Return a numpy number as a JSON value without any loss of bits."""
     if not np.isnan(number):
         return float(number) if np.isfinite(number) else _special(float(number))
     size = number.dtype.itemsize
@@ -123,7 +123,7 @@ def _special(number: float) -> str:
 
 
 def _raw(value: Any, dtype: UpgradedDataType) -> Any:
-    """Return the number that base64 text encodes, with every bit; None if `value` is not one item in base64."""
+    """Return the number encoded in base64 text, without any loss of bits; None if `value` is not one encoded item."""
     if not isinstance(value, str) or not value.endswith("="):
         return None
     try:

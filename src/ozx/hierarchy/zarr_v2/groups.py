@@ -1,4 +1,4 @@
-"""Conversion of a Zarr v2 group to v3: OME-Zarr 0.4 attributes become 0.5, others stay."""
+"""Conversion of a Zarr v2 group to v3: OME-Zarr 0.4 attributes become 0.5, other attributes stay unchanged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class UpgradedGroup:
-    """An upgraded group."""
+    """A group upgraded to Zarr v3."""
 
     document: Document
     # Whether its attributes include OME-Zarr metadata.
@@ -37,12 +37,12 @@ class UpgradedGroup:
 
 
 def group_document(attributes: dict[str, Any]) -> Document:
-    """Return the ``zarr.json`` of a group with these attributes, its members in zarr-python's order."""
+    """Return the ``zarr.json`` of a group with these attributes, with fields in the order of zarr-python."""
     return {"attributes": attributes, "zarr_format": 3, "node_type": "group"}
 
 
 def upgrade_group(attributes: dict[str, Any] | None = None) -> UpgradedGroup:
-    """Upgrade a group's attributes; attributes of OME-Zarr 0.4 move to ``ome`` in the form of 0.5.
+    """Upgrade a group's attributes; OME-Zarr 0.4 attributes move to ``ome`` in the form of 0.5.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _check_version(where: str, value: Any) -> None:
 
 
 def _names_of_levels(multiscales: Any) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the path and the axis names of each level."""
+    """Return the path and the axis names of each resolution level of an image."""
     if not isinstance(multiscales, list) or not all(isinstance(item, dict) for item in multiscales):
         raise FormatError("expected multiscales to be a list of objects")
     found = []

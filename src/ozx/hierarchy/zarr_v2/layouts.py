@@ -13,7 +13,7 @@ __all__ = ["parse_v2_layout"]
 
 
 def parse_v2_layout(document: dict[str, Any], node: str) -> ArrayLayout:
-    """Return the layout of an array's chunks, given its ``.zarray``; `codecs` are left out.
+    """Return the chunk layout of an array from its ``.zarray``, without its codecs.
 
     Raises
     ------

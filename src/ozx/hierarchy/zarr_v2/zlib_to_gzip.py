@@ -1,4 +1,4 @@
-"""zlib streams (RFC 1950) as gzip members (RFC 1952): another frame around the same deflate stream (RFC 1951)."""
+"""Conversion of zlib streams (RFC 1950) to gzip members (RFC 1952), without decompression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images of a hierarchy as an OME-TIFF file.
+"""Export of images to an OME-TIFF file.
 
 ``exported_hierarchy``
     The contents: images, a plate, their OME-XML.

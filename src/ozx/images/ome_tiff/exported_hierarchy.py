@@ -1,4 +1,4 @@
-"""The contents of an OME-TIFF file from a hierarchy or one of its nodes: images, a plate, OME-XML."""
+"""The images, plate and OME-XML that are exported from a hierarchy to an OME-TIFF file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ METADATA_KEY = "OME/METADATA.ome.xml"
 
 @dataclass(frozen=True)
 class ExportedHierarchy:
-    """The images of an OME-TIFF file in page order, its OME-XML, and changes as sentences.
+    """The images of an OME-TIFF file in page order, its OME-XML, and notes about changes.
 
     `kept` tells whether the OME-XML is the images' original one, updated.
     """
@@ -46,7 +46,7 @@ class ExportedHierarchy:
 
 
 def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> ExportedHierarchy:
-    """Return the images below a group in a form that OME-TIFF can store; no pixels are read.
+    """Return the images below a group in the form that OME-TIFF requires; no pixels are read.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _find_group(group: zarr.Group, node: str) -> zarr.Group:
 def _take_images(
     start: zarr.Group, nodes: GroupNodes, choice: LevelChoice, notes: list[str], given: int
 ) -> Iterator[ExportedImage]:
-    """Yield the images; the first `given` characters of each path belong to the path of the opened node."""
+    """Yield the images below a group for the export; add notes about images and labels that are left out."""
     labels: list[str] = []
     root = nodes[""].ome
     if root is not None and root.scene is not None:
@@ -139,7 +139,7 @@ def _emissions(group: zarr.Group) -> dict[int, float]:
 
 
 def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], skip: int) -> PlateDescription | None:
-    """Return the plate at `start`; fields are indices into `images`, whose paths are cut by `skip` characters."""
+    """Return the plate at the group `start`; its fields are indices into `images`."""
     ome = nodes[""].ome
     if ome is None or ome.plate is None:
         return None
@@ -179,7 +179,7 @@ def _fields(well: zarr.Group) -> list[dict[str, Any]]:
 
 
 def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | None, int | None]]]:
-    """Return the ids of a plate's acquisitions, with their names and times."""
+    """Return the ids of a plate's acquisitions, with their names and start times."""
     attributes = dict(group.attrs)
     ome = as_object(attributes.get("ome")) if group.metadata.zarr_format == 3 else attributes
     items = [as_object(item) for item in as_list(as_object(ome.get("plate")).get("acquisitions"))]
@@ -195,7 +195,7 @@ def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | 
 
 
 def _identifier(value: Any) -> int | str | None:
-    """Return an acquisition's id of any type; None for objects and lists, which cannot be referred to."""
+    """Return the id of an acquisition; None if the id is an object or a list, which wells cannot refer to."""
     return value if isinstance(value, int | str) else None
 
 
@@ -211,7 +211,7 @@ def _read_kept(start: zarr.Group, notes: list[str]) -> KeptXml | None:
 
 
 def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage]) -> list[int] | None:
-    """Return each exported image's number in the OME-XML, or None if the images cannot be matched."""
+    """Return the number of each exported image in the original OME-XML, or None if the images cannot be matched."""
     described = [number for number, image in enumerate(document.images) if image.has_planes]
     if not start.path:
         root: zarr.Group | None = start
@@ -239,7 +239,7 @@ def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage])
 
 
 def _wells_of(nodes: GroupNodes, root: zarr.Group, listed: Sequence[str], document: OmeXml) -> dict[int, int] | None:
-    """Return the numbers of OME-XML images by index into `listed`, matched well by well."""
+    """Return the OME-XML image number of each index into `listed`, matched by row and column of the wells."""
     plate = _take_plate(nodes, root, listed, 0)
     if plate is None or document.plate is None:
         return None

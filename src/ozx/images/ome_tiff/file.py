@@ -1,4 +1,4 @@
-"""An OME-TIFF file: directories first, by tifffile; then tiles, in the order in which they come.
+"""Writer of OME-TIFF files: tifffile writes the directories first; tiles follow in the order of completion.
 
 A TIFF file lists the place of each tile. So tifffile writes all directories for empty tiles, the tiles follow as they
 are read from the source, and the tables of their places are filled in at the end.
@@ -35,14 +35,14 @@ _CENTIMETER = 3  # TIFF 6.0, "ResolutionUnit"
 
 @dataclass
 class TileTable:
-    """The known places of the tiles of one level: one row per plane."""
+    """File offsets and sizes of the tiles of one level, with one row per plane."""
 
     offsets: NDArray[np.uint64]
     counts: NDArray[np.uint64]
 
     @classmethod
     def of(cls, mosaic: Mosaic) -> TileTable:
-        """Return an empty table.
+        """Return an empty table for one level.
 
         Raises
         ------
@@ -59,7 +59,7 @@ class TileTable:
 
 
 def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
-    """Return height and width of an image's tiles: as requested, else 512, or a chunk's lengths if more suitable.
+    """Return the tile height and width of an image: as requested, else 512, or the chunk lengths if more suitable.
 
     No tile exceeds its image, except to make its sides multiples of 16 (TIFF 6.0, "TileWidth").
     """
@@ -72,7 +72,7 @@ def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
 
 
 class OmeTiff:
-    """Writer of an OME-TIFF file: call `add` for each image in order, then `finish_directories`, `append`, `close`.
+    """Writer of an OME-TIFF file: call `add` for each image, then `finish_directories`, `append` and `close`.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class OmeTiff:
         self._end = 0
 
     def add(self, image: ExportedImage, encoding: TileEncoding, description: str | None) -> list[TileTable]:
-        """Write the directories of an image; return the tables of its levels, which `append` fills.
+        """Write the directories of an image; return one tile table per level, which `append` fills.
 
         `description` is the OME-XML, with the first image.
         """
@@ -125,12 +125,12 @@ class OmeTiff:
         return tables
 
     def finish_directories(self) -> None:
-        """Mark the directories as complete: tiles follow."""
+        """Mark the directories as complete; after this call only tiles can be written."""
         self._writer.close()
         self._end = -(-self._file.seek(0, 2) // 16) * 16
 
     def append(self, table: TileTable, tiles: Sequence[tuple[TileId, bytes | memoryview]]) -> None:
-        """Write tiles of one level at the end."""
+        """Write tiles of one level at the end of the file."""
         self._file.seek(self._end)
         self._file.writelines(data for _, data in tiles)
         for place, data in tiles:
@@ -138,7 +138,7 @@ class OmeTiff:
             self._end += len(data)
 
     def close(self) -> None:
-        """Fill in the places of the tiles; `file` stays open."""
+        """Write the offsets and sizes of all tiles into the directories; `file` stays open."""
         self._file.seek(0)
         # Read before anything is written: tifffile and this class share the position in the file.
         with TiffFile(self._file) as tiff:
@@ -149,7 +149,7 @@ class OmeTiff:
         self._file.flush()
 
     def _places(self, tiff: TiffFile) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield positions in the directories and the numbers to write there."""
+        """Yield file offsets in the directories, and the numbers to write there."""
         pages = iter(tiff.pages)
         for image, tables, is_raw in self._images:
             for plane in np.ndindex(image.shape[:3]):
@@ -164,7 +164,7 @@ class OmeTiff:
 
 
 def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding], beside: int) -> bool:
-    """Tell whether images and `beside` more bytes may exceed the 4 GiB of a classic TIFF file."""
+    """Return whether images and `beside` further bytes may need BigTIFF, because they exceed 4 GiB."""
     size = beside
     for image, encoding in zip(images, encodings, strict=True):
         for level in image.levels:
@@ -175,7 +175,7 @@ def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding]
 
 
 def _plane_of(level: ExportedLevel, plane: tuple[int, ...], depth: int) -> int:
-    """Return the plane of a level that shows a full-resolution plane; levels may have fewer z planes than `depth`."""
+    """Return the plane of a level for a full-resolution plane; levels may have fewer z planes than `depth`."""
     t, c, z = plane
     _, channels, planes = level.shape[:3]
     return (t * channels + c) * planes + z * planes // depth
@@ -187,7 +187,7 @@ def _table_place(page: TiffPage, code: int, values: NDArray[np.uint64]) -> tuple
 
 
 def _resolution(image: ExportedImage) -> dict[str, Any]:
-    """Return the resolution tags for readers without OME-XML."""
+    """Return the TIFF tags for the pixel size, for readers that ignore OME-XML."""
     sizes = [in_micrometers(size) for axis in "xy" if (size := image.description.sizes.get(axis)) is not None]
     if len(sizes) != 2 or None in sizes:
         return {}

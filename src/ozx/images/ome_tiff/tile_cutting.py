@@ -1,4 +1,4 @@
-"""Stored blocks of pixels, cut into the tiles of another mosaic.
+"""Division of stored blocks of pixels into the tiles of a TIFF file.
 
 Every block is read once. A tile that lies in several blocks waits until it is complete: none if chunks and tiles fit
 together, as powers of two do; else about one row of tiles.
@@ -52,7 +52,7 @@ def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a tile and its place in the tile; a complete tile has one piece."""
+    """A part of a tile and its position in the tile; a complete tile has one piece."""
 
     tile: TileId
     pixels: NDArray[Any]
@@ -62,7 +62,7 @@ class Piece:
 
 @dataclass
 class Mosaic:
-    """The tiles of one level, assembled from pieces.
+    """The tiles of one level, each assembled from pieces.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Mosaic:
 
     @property
     def across(self) -> int:
-        """Number of tiles in a row."""
+        """Number of tiles in one row of tiles."""
         return -(-self.shape[4] // self.tile[1])
 
     @property
@@ -92,7 +92,7 @@ class Mosaic:
         return int(np.prod(self.shape[:3]))
 
     def covered(self, tile: int) -> tuple[int, int]:
-        """Return height and width of a tile's part inside the image, smaller at the edges."""
+        """Return height and width of the part of a tile inside the image; tiles at the edges extend beyond it."""
         row, column = divmod(tile, self.across)
         return (
             min(self.tile[0], self.shape[3] - row * self.tile[0]),
@@ -100,11 +100,11 @@ class Mosaic:
         )
 
     def is_whole(self, piece: Piece) -> bool:
-        """Tell whether a piece covers the whole part of its tile that is inside the image."""
+        """Return whether a piece contains all pixels of its tile that are inside the image."""
         return piece.pixels.shape == self.covered(piece.tile[1])
 
     def add(self, piece: Piece) -> NDArray[Any] | None:
-        """Add a piece of a tile; return the tile if it is complete."""
+        """Add a piece of a tile; return the tile if it is now complete, else None."""
         height, width = self.covered(piece.tile[1])
         pixels, missing = self._waiting.pop(piece.tile, (None, height * width))
         if pixels is None:
@@ -119,7 +119,7 @@ class Mosaic:
 
 
 def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[Piece]:
-    """Yield the tiles and parts of tiles in a block, as views of it.
+    """Yield the tiles and parts of tiles in a block of pixels, as views of the block.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[P
 
 
 def _cuts(part: slice, side: int) -> Iterator[tuple[int, slice, int]]:
-    """Yield each tile that a range overlaps: its number, the part of the range, and the start in the tile."""
+    """Yield, for each tile that overlaps a range: its number, the overlap, and the start of the overlap in the tile."""
     for number in range(part.start // side, -(-part.stop // side)):
         start, stop = max(part.start, number * side), min(part.stop, (number + 1) * side)
         yield number, slice(start - part.start, stop - part.start), start - number * side

@@ -1,4 +1,4 @@
-"""Encoding of TIFF tiles: little-endian, with a predictor if that helps, compressed."""
+"""Encoding of TIFF tiles: little-endian, compressed, with a predictor where it reduces the size."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class TileEncoding:
     tile: tuple[int, int]
 
     def has_predictor(self, dtype: np.dtype[Any]) -> bool:
-        """Tell whether tiles store differences of pixels (TIFF 6.0, section 14), which few readers know for floats."""
+        """Return whether tiles store differences of neighbouring pixels (TIFF 6.0, section 14)."""
         return self.compression != "none" and dtype.kind in "iu"
 
     def size(self, dtype: np.dtype[Any]) -> int:
-        """Return the maximal size of an encoded tile in bytes, which incompressible pixels need."""
+        """Return the largest possible size of an encoded tile in bytes, for incompressible pixels."""
         raw = self.tile[0] * self.tile[1] * dtype.itemsize
         return raw * 3 // 2 + 64 if self.compression == "lzw" else raw + raw // 256 + 64
 
     def encode(self, pixels: NDArray[Any]) -> bytes | memoryview:
-        """Return an encoded tile, padded with zeros beyond the edge of the image.
+        """Return the encoded bytes of a tile, padded with zeros beyond the edge of the image.
 
         Without compression it may be a view of `pixels`.
 
@@ -74,7 +74,7 @@ class TileEncoding:
 
 
 def parse_compression(name: str) -> str:
-    """Check the name of a compression.
+    """Return the TIFF compression with this name; raise an error for an unknown name.
 
     Raises
     ------

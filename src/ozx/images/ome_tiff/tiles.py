@@ -1,4 +1,4 @@
-"""The tiles of an OME-TIFF file: threads read, cut and compress them, but do not affect their order."""
+"""Writing of the tiles of an OME-TIFF file by several threads, in a fixed order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LevelWork:
 
 @dataclass(frozen=True)
 class _Block:
-    """A part of a level that a thread makes: complete tiles, and pieces of others."""
+    """A part of a level that a thread encodes: its complete tiles, and pieces of incomplete tiles."""
 
     work: LevelWork
     mosaic: Mosaic
@@ -45,7 +45,7 @@ class _Block:
 
 
 def write_tiles(tiff: OmeTiff, works: Sequence[LevelWork], *, jobs: int, progress: Progress) -> None:
-    """Write all tiles of some levels; each chunk is read once.
+    """Write all tiles of the given levels; each chunk is read once.
 
     Parameters
     ----------

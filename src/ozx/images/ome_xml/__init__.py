@@ -1,4 +1,4 @@
-"""OME-XML.
+"""Reading and writing OME-XML, the metadata of OME-TIFF files.
 
 ``claims``
     A limit on the number of planes it claims.

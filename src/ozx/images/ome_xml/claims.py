@@ -1,4 +1,4 @@
-"""Limits on the sizes and counts that an OME-XML document claims, checked before they are used."""
+"""Limits on the numbers of planes and samples in an OME-XML document, checked before the numbers are used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLACES = ("IFD", "FirstZ", "FirstC", "FirstT", "PlaneCount", "NumPlanes")
 
 
 def check_claims(text: str | bytes) -> None:
-    """Raise if OME-XML claims more planes than any file has; malformed XML is left to the parser.
+    """Raise an error if OME-XML states more planes or samples than a real image has; ignore malformed XML.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""OME-XML (2016-06) of images that come from a hierarchy."""
+"""Composition of OME-XML (2016-06) for the images of a hierarchy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_UNIT = "reference frame"
 
 
 def make_ome(images: Sequence[ExportedImage], plate: PlateDescription | None) -> Element:
-    """Return a document that describes images in page order, and their plate."""
+    """Return an OME-XML document that describes images in page order, and their plate."""
     root = Element(_tag("OME"), {_LOCATION: f"{OME_NAMESPACE} {OME_NAMESPACE}/ome.xsd", "Creator": CREATOR})
     if plate is not None:
         root.append(make_plate(plate))
@@ -52,12 +52,12 @@ def make_ome(images: Sequence[ExportedImage], plate: PlateDescription | None) ->
 
 
 def first_pages(images: Sequence[ExportedImage]) -> list[int]:
-    """Return the number of the first page of each image."""
+    """Return the page number of the first page of each image."""
     return [0, *accumulate(image.page_count for image in images)][: len(images)]
 
 
 def set_pixels(pixels: Element, image: ExportedImage, first: int) -> None:
-    """Set how the pixels of an image are stored: type, lengths, and pages from `first` on.
+    """Describe the stored pixels of an image in its ``Pixels``: type, lengths, and pages from number `first` on.
 
     Old values are removed. The namespace is that of `pixels`.
     """
@@ -81,7 +81,7 @@ def set_pixels(pixels: Element, image: ExportedImage, first: int) -> None:
 
 
 def set_size(pixels: Element, axis: str, size: PixelSize) -> None:
-    """Set the distance of two pixels along t, z, y or x."""
+    """Set the distance of neighbouring pixels along t, z, y or x."""
     name = "TimeIncrement" if axis == "t" else f"PhysicalSize{axis.upper()}"
     symbol = None if size.unit is None else unit_symbol(size.unit)
     if axis == "t" and symbol is None:  # OME-XML has no name for a time without a unit
@@ -93,7 +93,7 @@ def set_size(pixels: Element, axis: str, size: PixelSize) -> None:
 
 
 def make_channels(image: ExportedImage, number: int, namespace: str = OME_NAMESPACE) -> list[Element]:
-    """Return one ``Channel`` per channel of image `number`."""
+    """Return one ``Channel`` element for each channel of image `number`."""
     known = image.description.channels or (ChannelDescription(),) * image.shape[1]
     channels = []
     for place, channel in enumerate(known):
@@ -110,7 +110,7 @@ def make_channels(image: ExportedImage, number: int, namespace: str = OME_NAMESP
 
 
 def set_channel_color(channel: Element, color: str) -> None:
-    """Set the colour of a channel from RRGGBB; OME-XML stores RGBA as a signed 32-bit number."""
+    """Set the colour of a channel from RRGGBB, as the signed 32-bit RGBA number that OME-XML requires."""
     value = int(color, 16) << 8 | 0xFF
     channel.set("Color", str(value - (1 << 32) if value >> 31 else value))
 
@@ -122,7 +122,7 @@ def set_emission(channel: Element, nanometers: float) -> None:
 
 
 def make_plate(plate: PlateDescription, namespace: str = OME_NAMESPACE) -> Element:
-    """Return the ``Plate`` element; it refers to the image of number 0 as ``Image:0``."""
+    """Return the ``Plate`` element; it refers to image 0 as ``Image:0``."""
 
     def add(parent: Element, name: str, attributes: dict[str, str]) -> Element:
         return SubElement(parent, f"{{{namespace}}}{name}", attributes)
@@ -159,7 +159,7 @@ def make_plate(plate: PlateDescription, namespace: str = OME_NAMESPACE) -> Eleme
 
 
 def format_number(value: float) -> str:
-    """Return the shortest text of a number that parses to the same number.
+    """Return a number as the shortest text from which the same number can be parsed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Parsing OME-XML: names, sizes, channels, dates, plates, and the files of the planes.
+"""Parser of OME-XML: names, sizes, channels, dates, plates, and the file of each plane.
 
 It reads the schema 2016-06, and the same names in older ones. Only malformed XML is an error: a missing or malformed
 attribute counts as unknown.
@@ -31,7 +31,7 @@ _PICTURE = (3, 4)
 
 @dataclass(frozen=True, slots=True)
 class OmeImage:
-    """One ``Image``: its id and metadata, and whether its planes are in a TIFF file."""
+    """One ``Image`` element: its id and metadata, and whether a TIFF file contains its planes."""
 
     id: str
     description: ImageDescription
@@ -40,7 +40,7 @@ class OmeImage:
 
 @dataclass(frozen=True, slots=True)
 class OmeXml:
-    """An OME-XML document.
+    """The contents of an OME-XML document: images, plate and file names.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ def _parse_image(element: Element) -> OmeImage:
 
 
 def _parse_channel(element: Element, pixel_type: str) -> list[ChannelDescription]:
-    """Return a channel, or one for each of its samples."""
+    """Return the channels of one ``Channel`` element: one for each of its samples."""
     samples = _integer(element, "SamplesPerPixel") or 1
     name = element.get("Name") or element.get("Fluor") or None
     emission = _number(element, "EmissionWavelength")
@@ -144,7 +144,7 @@ def _nanometers(size: PixelSize) -> float | None:
 
 
 def _parse_color(text: str | None) -> str | None:
-    """Return a colour as RRGGBB from RGBA in a signed 32-bit integer (OME-XML 2016-06, "Color")."""
+    """Return a colour as RRGGBB, from RGBA in a signed 32-bit integer (OME-XML 2016-06, "Color")."""
     try:
         value = int(text or "")
     except ValueError:
@@ -189,7 +189,7 @@ def _parse_plate(element: Element, numbers: dict[str, int]) -> PlateDescription 
 
 
 def _names(count: int, convention: str) -> tuple[str, ...]:
-    """Return the names A, B, …, Z, AA, … or 1, 2, …."""
+    """Return names of rows or columns: A, B, …, Z, AA, … or 1, 2, …."""
     if convention != "letter":
         return tuple(str(number + 1) for number in range(count))
     names = []
@@ -213,7 +213,7 @@ def _milliseconds(text: str | None) -> int | None:
 
 
 def _number(element: Element, name: str) -> float | None:
-    """Return a positive, finite number."""
+    """Return the text as a positive, finite number, or None if it is not such a number."""
     value = _parse(float, element.get(name))
     return value if value is not None and math.isfinite(value) and value > 0 else None
 

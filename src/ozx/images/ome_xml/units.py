@@ -1,4 +1,4 @@
-"""Lengths and times of OME-XML in the units of OME-Zarr."""
+"""Conversion of OME-XML lengths and times to units of OME-Zarr."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _METERS = {
 
 
 def convert_length(value: float, symbol: str) -> PixelSize:
-    """Return a length; ``pixel`` and ``reference frame`` are not units.
+    """Convert an OME-XML length to an OME-Zarr unit; ``pixel`` and ``reference frame`` are not units.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def convert_length(value: float, symbol: str) -> PixelSize:
 
 
 def convert_time(value: float, symbol: str) -> PixelSize:
-    """Return a time.
+    """Convert an OME-XML time to an OME-Zarr unit.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def convert_time(value: float, symbol: str) -> PixelSize:
 
 
 def unit_symbol(unit: str) -> str | None:
-    """Return OME-XML's symbol of an OME-Zarr unit, or None.
+    """Return the OME-XML symbol of an OME-Zarr unit, or None if it has no symbol.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def unit_symbol(unit: str) -> str | None:
 
 
 def in_micrometers(size: PixelSize) -> float | None:
-    """Return a length in micrometers; None if its unit is unknown or not of an image.
+    """Return a length in micrometers; None if its unit is unknown or not a physical length.
 
     Examples
     --------

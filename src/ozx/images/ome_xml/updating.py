@@ -1,4 +1,4 @@
-"""The original OME-XML of an image, updated; parts that ozx does not know stay unchanged."""
+"""Update of an image's original OME-XML; parts that ozx does not know stay unchanged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BEFORE_PLATES = ("Rights", "Project", "Dataset", "Folder", "Experiment")
 
 @dataclass(frozen=True)
 class KeptXml:
-    """An OME-XML document as elements and as parsed metadata."""
+    """An original OME-XML document, as XML elements and as parsed metadata."""
 
     root: Element
     document: OmeXml
@@ -42,13 +42,13 @@ class KeptXml:
 
     @property
     def names(self) -> list[str | None]:
-        """The names of its images."""
+        """The names of the images in the document."""
         return [image.description.name for image in self.document.images]
 
     def update(
         self, images: Sequence[ExportedImage], numbers: Sequence[int], plate: PlateDescription | None
     ) -> tuple[Element, list[str]]:
-        """Return the document for a file with `images`, and sentences about parts left out.
+        """Return the updated document for a file with `images`, and notes about removed parts.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class KeptXml:
             _update_channel(channel, known.channels[place], new, default_color(place, len(channels)), place)
 
     def _keep_images(self, elements: Sequence[Element], kept: Sequence[Element]) -> None:
-        """Remove images that are not kept, and references to them."""
+        """Remove images that are not exported, and all references to them."""
         stays = set(map(id, kept))
         gone = [element for element in elements if id(element) not in stays]
         names = {element.get("ID") for element in gone}
@@ -139,7 +139,7 @@ class KeptXml:
 
 
 def read_kept_xml(data: bytes) -> KeptXml:
-    """Parse an existing OME-XML document for an update; raise if it cannot be updated.
+    """Parse an existing OME-XML document for an update; raise an error if it cannot be updated.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def read_kept_xml(data: bytes) -> KeptXml:
 def _update_channel(
     element: Element, known: ChannelDescription, new: ChannelDescription, default: str, number: int
 ) -> None:
-    """Update a channel, but ignore names and colours that ozx generated."""
+    """Update a ``Channel`` element; names and colours that ozx generated are not written."""
     made_up = ChannelDescription(f"Channel {number}", default)
     if new.name is not None and new.name != (known.name or made_up.name):
         element.set("Name", new.name)

@@ -1,4 +1,4 @@
-"""Elements from untrusted XML: no document type, no declared entities, limited depth."""
+"""Parser for untrusted XML: no document type, no entity declarations, limited nesting depth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DEEPEST = 200
 
 
 def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) -> Element:
-    """Return the root element of a document; names have no namespaces.
+    """Return the root element of an XML document; namespaces are removed from names.
 
     A document type (DTD) is refused: descriptions of images have none, and its entities can make a small file huge or
     read other files.

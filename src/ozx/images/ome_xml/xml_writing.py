@@ -1,4 +1,4 @@
-"""Deterministic XML text of elements; namespaces stay, but prefixes may change."""
+"""XML text from elements, always the same for the same elements; namespaces stay, but prefixes may change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PREFIXES = {_XSI: "xsi", "http://www.w3.org/XML/1998/namespace": "xml"}
 
 
 def render_xml(root: Element) -> str:
-    """Return a document in UTF-8; names may be ``{namespace}name``.
+    """Return an XML document in UTF-8; names of elements may be ``{namespace}name``.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def render_xml(root: Element) -> str:
 
 
 def _render(element: Element, inherited: str, parts: list[str]) -> None:
-    """Append the text of an element; `inherited` is the default namespace around the element."""
+    """Append the text of an XML element; `inherited` is the default namespace of its parent."""
     namespace, name = _split(element.tag)
     attributes = [] if namespace == inherited else [("xmlns", namespace)]
     attributes += _attributes(element)
@@ -47,7 +47,7 @@ def _render(element: Element, inherited: str, parts: list[str]) -> None:
 
 
 def _attributes(element: Element) -> list[tuple[str, str]]:
-    """Return prefixed attributes, preceded by declarations of the prefixes."""
+    """Return XML attributes as text, after declarations of the namespace prefixes that they need."""
     prefixes: dict[str, str] = {}
     named = []
     for key, value in element.attrib.items():

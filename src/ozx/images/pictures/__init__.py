@@ -1,4 +1,4 @@
-"""Rendering: the pixels of an image that make a picture, and their colours.
+"""Rendering of pictures: the choice of the pixels to show, and their colours.
 
 ``channels``
     The channels to show, their colours and contrast.

@@ -1,4 +1,4 @@
-"""The channels of an image to show, their colours and contrast."""
+"""Choice of an image's displayed channels, their colours and contrast."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_VALUES = 1 << 20
 def choose_channels(
     described: Sequence[ShownChannel], count: int, dtype: np.dtype[Any], *, is_gray: bool = False
 ) -> dict[int, ShownChannel]:
-    """Return the channels to show by number, each with a colour; at most six.
+    """Return the channels to show by channel number, at most six, each with a colour.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def choose_channels(
 def complete_channels(
     described: Sequence[ShownChannel], count: int, dtype: np.dtype[Any], *, is_gray: bool = False
 ) -> list[ShownChannel]:
-    """Return the display of each channel: all with a colour, at most six active.
+    """Return the display settings of every channel, each with a colour; at most six channels are active.
 
     Three or four 8-bit channels without metadata are red, green and blue; a fourth is hidden. If all are hidden, the
     first is shown.
@@ -94,7 +94,7 @@ def complete_channels(
 
 
 def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:
-    """Tell whether a window was chosen by looking at the pixels.
+    """Return whether a contrast window was adapted to the pixels, and is not the whole range of the pixel type.
 
     Programs that did not look write the whole range of a type of 16 bits or more, in which most images are black.
 
@@ -113,7 +113,7 @@ def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:
 
 
 def percentile_window(values: NDArray[Any]) -> Window:
-    """Return a non-empty window that nearly all of `values` lie in.
+    """Return a non-empty contrast window that contains nearly all `values`.
 
     `min` and `max` are the range of an integer type, or of the values for other types. NaN and infinities are ignored;
     of many values a sample is used.

@@ -1,4 +1,4 @@
-"""A plate as one picture: the first field of each well, in its place."""
+"""A picture of a plate: the first field of each well, arranged in rows and columns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Planes = list[NDArray[Any]]
 
 @dataclass(frozen=True)
 class Montage:
-    """A plate's picture (y, x, 3), the path of the level read from the first field, and notes on missing wells."""
+    """A plate's picture (y, x, 3), the path of the level shown in the first field, and notes about missing wells."""
 
     pixels: NDArray[np.uint8]
     level: str
@@ -49,7 +49,7 @@ class Montage:
 
 
 def draw_plate(group: zarr.Group, plate: Plate, size: int) -> Montage:
-    """Return all wells of a plate side by side, with colours and contrast of the first one.
+    """Draw all wells of a plate side by side, with the colours and contrast of the first well.
 
     If there are more wells than pixels allow, one of several neighbours is shown. A well that is missing or unlike the
     first is gray. `size` is the longest side of the picture.
@@ -82,7 +82,7 @@ def draw_plate(group: zarr.Group, plate: Plate, size: int) -> Montage:
 
 
 def _choose_step(fields: PlateFields, size: int) -> int:
-    """Return the distance between shown wells, equal in both directions."""
+    """Return the step between the wells that are shown, the same for rows and columns."""
     for_time = math.ceil(math.sqrt(len(fields.paths) / _MOST_WELLS))
     for_room = math.ceil(max(len(fields.rows), len(fields.columns)) * _SMALLEST_TILE / size)
     return max(for_time, for_room)
@@ -91,7 +91,7 @@ def _choose_step(fields: PlateFields, size: int) -> int:
 def _read_tiles(
     fields: PlateFields, plane: Plane, channels: list[int], step: int
 ) -> tuple[dict[Place, Planes], list[str]]:
-    """Return the planes of the first field of each well, and a note on wells without one."""
+    """Return the planes of the first field of each well, and a note about wells without a field."""
     nodes = GroupNodes(fields.group)
     inside = plane.level.path[len(fields.first.path) + 1 :]
     tiles: dict[Place, Planes] = {}
@@ -115,7 +115,7 @@ def _read_tiles(
 
 
 def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: Plane, channels: list[int]) -> Planes:
-    """Return the planes of the first existing field; raise `FormatError` if its form is not that of the first well."""
+    """Return the planes of a well's first existing field; raise `FormatError` if they are unlike the first well's."""
     # Opened without the metadata of the field and its other levels: one document instead of many.
     where = next((path for path in (join_path(path, inside) for path in paths) if nodes.find(path) is not None), None)
     array = None if where is None else nodes.find(where)
@@ -132,7 +132,7 @@ def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: P
 
 
 def _is_alike(shape: tuple[int, ...], plane: Plane) -> bool:
-    """Tell whether an array can be read like that of the first well; its height and width may differ somewhat."""
+    """Return whether an array has the same form as the first well's; height and width may differ a little."""
     first = plane.level.array.shape
     return len(shape) == len(first) and all(
         0 < length <= _MOST_TIMES * expected if axis in (plane.y, plane.x) else length == expected
@@ -152,7 +152,7 @@ def _common_windows(tiles: Mapping[Place, Planes], channels: list[ShownChannel])
 
 
 def _lay_out(pictures: Mapping[Place, NDArray[np.uint8]], grid: Place, plane: Plane, size: int) -> NDArray[np.uint8]:
-    """Return pictures of any size as tiles of one size, with lines between them if there is room."""
+    """Arrange pictures as tiles of equal size, with lines between the tiles if there is space."""
     rows, columns = grid
     gap = 1 if size // max(grid) > _SMALLEST_TILE else 0
     room = ((size - gap) / rows - gap, (size - gap) / columns - gap)

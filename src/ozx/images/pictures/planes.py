@@ -1,4 +1,4 @@
-"""The level and the planes of an image that suffice for a picture; nothing else is read."""
+"""Choice of the level and planes for a picture; only these planes are read."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Plane:
 
 
 def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
-    """Return the plane for a picture of `size` pixels, from the smallest level with at least as many pixels.
+    """Return the plane for a picture of `size` pixels, from the smallest level that has enough pixels.
 
     If a level costs too much to read, the next coarser affordable one is taken. Each of `share` planes gets its part of
     the limit.
@@ -123,7 +123,7 @@ def _plane(view: ImageView, level: int, axes: tuple[int, int], size: int) -> Pla
 
 
 def _check_plane(plane: Plane, share: int) -> None:
-    """Raise if a plane has no pixels, or takes too much time or memory to show."""
+    """Raise an error if a plane has no pixels, or would take too much time or memory to show."""
     shape, where = plane.level.array.shape, plane.level.path
     if 0 in shape:
         raise UnsupportedError(f"{where}: expected pixels; found an array of {shape}")
@@ -137,7 +137,7 @@ def _check_plane(plane: Plane, share: int) -> None:
 
 
 def check_plane_price(plane: Plane, level: ImageLevel, share: int = 1) -> None:
-    """Raise if reading a plane from `level`, for all shown channels, costs too much.
+    """Raise an error if reading a plane of `level` for all shown channels takes too much time or memory.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def check_plane_price(plane: Plane, level: ImageLevel, share: int = 1) -> None:
 
 
 def choose_level(shapes: Sequence[tuple[int, ...]], axes: tuple[int, int], size: int) -> int:
-    """Return the smallest level whose longest side has at least `size` pixels, else the largest one.
+    """Return the smallest level whose longest side has at least `size` pixels, or else the largest level.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def choose_level(shapes: Sequence[tuple[int, ...]], axes: tuple[int, int], size:
 
 
 def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None = None) -> list[NDArray[Any]]:
-    """Return the pixels (y, x) of some channels, by ascending number.
+    """Return the pixels (y, x) of the given channels, sorted by channel number.
 
     `level` is one like that of the plane, to read from instead.
 
@@ -194,7 +194,7 @@ def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None 
 
 
 def plane_axes(view: ImageView) -> tuple[int, int]:
-    """Return the axes y and x: by name, else the last two that are not channels.
+    """Return the dimensions of y and x: found by name, else the last two that are not channels.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def plane_axes(view: ImageView) -> tuple[int, int]:
 
 
 def first_index(plane: ShownPlane, axis: Axis, length: int) -> int:
-    """Return the full-resolution index to show first along an axis: by default the middle of a z stack.
+    """Return the full-resolution index that is shown first along an axis; by default the middle of a z stack.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def first_index(plane: ShownPlane, axis: Axis, length: int) -> int:
 
 
 def scale_index(index: int, full: int, length: int) -> int:
-    """Return the index at a level of `length` for `index` at full resolution.
+    """Return the index in a level of `length` pixels for `index` at full resolution.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def scale_index(index: int, full: int, length: int) -> int:
 
 
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Return ascending numbers as half-open ranges.
+    """Return sorted numbers as half-open ranges of consecutive numbers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Resizing pictures, PNG and JPEG. The only importer of Pillow."""
+"""Resizing and encoding of pictures as PNG and JPEG; the only module that imports Pillow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_STRETCH = 1000.0
 def fit_size(
     shape: tuple[int, int], pixel_size: tuple[float, float] | None, size: float | tuple[float, float]
 ) -> tuple[int, int]:
-    """Return height and width of a picture that fits into `size`, in physical proportions.
+    """Return height and width of a picture that fits into `size` and has the physical proportions of the image.
 
     It is as large as possible, but never enlarged: only one direction may be stretched, if the pixels are not square.
 
@@ -52,7 +52,7 @@ def fit_size(
 
 
 def resize(picture: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uint8]:
-    """Resize a picture (y, x, 3) by averaging pixels.
+    """Resize a picture (y, x, 3); each new pixel is an average of old pixels.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def resize(picture: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uin
 
 
 def encode_png(picture: NDArray[np.uint8], texts: Mapping[str, str] | None = None) -> bytes:
-    r"""Return a PNG file with a picture (y, x, 3), and `texts` in ``tEXt`` chunks.
+    r"""Encode a picture (y, x, 3) as a PNG file, with `texts` in ``tEXt`` chunks.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def encode_png(picture: NDArray[np.uint8], texts: Mapping[str, str] | None = Non
 
 
 def encode_jpeg(picture: NDArray[np.uint8]) -> bytes:
-    """Return a JPEG file with a picture (y, x, 3)."""
+    """Encode a picture (y, x, 3) as a JPEG file."""
     file = BytesIO()
     Image.fromarray(picture).save(file, "JPEG", quality=_JPEG_QUALITY, subsampling=_FULL_COLOR)
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""Rendering of planes of pixels or label values as red, green and blue.
+"""Rendering of pixels and label values as red, green and blue.
 
 Plain NumPy. A plane is an array of (y, x), a picture one of (y, x, 3) bytes.
 """
@@ -25,7 +25,7 @@ _GOLDEN = 0.6180339887498949  # the golden ratio: hues far apart
 def render_channels(
     planes: Sequence[NDArray[Any]], channels: Sequence[ShownChannel], *, windows: Sequence[Window] | None = None
 ) -> NDArray[np.uint8]:
-    """Return the sum of several coloured channels as a picture.
+    """Return a picture of several channels: the sum of their colours.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def render_channels(
 
 
 def render_labels(values: NDArray[Any], display: LabelDisplay) -> NDArray[np.uint8]:
-    """Return label values (y, x) as red, green, blue and alpha (y, x, 4).
+    """Return a picture of label values (y, x) as red, green, blue and alpha (y, x, 4).
 
     0 is transparent unless it has a colour. If no value has a colour, each gets one unlike its neighbours'.
 
@@ -86,7 +86,7 @@ def render_labels(values: NDArray[Any], display: LabelDisplay) -> NDArray[np.uin
 
 
 def overlay(picture: NDArray[np.uint8], labels: NDArray[np.uint8], opacity: float = 1.0) -> NDArray[np.uint8]:
-    """Overlay a picture (y, x, 3) with the result of `render_labels`, of the same height and width.
+    """Draw labels from `render_labels` over a picture (y, x, 3) of the same height and width.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def overlay(picture: NDArray[np.uint8], labels: NDArray[np.uint8], opacity: floa
 
 
 def scale_to_window(plane: NDArray[Any], window: Window) -> NDArray[np.float32]:
-    """Map pixels to a window, from 0 at its start to 1 at its end.
+    """Scale pixel values to a contrast window: 0 at its start, 1 at its end.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def _window_of(plane: NDArray[Any], channel: ShownChannel) -> Window:
 
 
 def _made_colors(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return an opaque, bright colour for each label value; the colours of small values differ clearly."""
+    """Return an opaque, bright colour for each label value; small values have clearly different colours."""
     turns = (values.astype(np.float64) % (1 << 24)) * _GOLDEN
     waves = np.cos(2 * np.pi * (turns[:, None] + np.array([0.0, 1 / 3, 2 / 3])))
     colors = np.full((len(values), 4), 255, np.uint8)

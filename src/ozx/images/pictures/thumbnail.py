@@ -1,4 +1,4 @@
-"""A picture of any hierarchy: an image, labels, a plate, a series."""
+"""Thumbnail of a hierarchy of any kind: image, labels, plate or series."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EMBEDDED_SIZE = 256
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A picture of a hierarchy.
+    """A rendered thumbnail of a hierarchy.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Thumbnail:
 
 
 def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
-    """Return a picture of a group; the longest side of the picture has at most `size` pixels.
+    """Draw a picture of a group; its longest side has at most `size` pixels.
 
     It shows the coarsest level of an image that has enough pixels, the first image of a series, the first field of each
     well of a plate in its place, labels in their colours.
@@ -89,7 +89,7 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
 
 
 def make_thumbnail_entry(group: zarr.Group) -> Entry:
-    """Return the archive entry for a hierarchy's thumbnail, to be written right after the metadata.
+    """Return the archive entry of a hierarchy's thumbnail; archives store it directly after the metadata.
 
     The same pixels always give the same PNG file, 256 pixels on its longest side.
 
@@ -109,7 +109,7 @@ def make_thumbnail_entry(group: zarr.Group) -> Entry:
 
 
 def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> tuple[list[Entry], list[str]]:
-    """Return the entry of a hierarchy's thumbnail, or a note on why it is missing.
+    """Return the archive entry of a hierarchy's thumbnail, or a note with the reason if it cannot be drawn.
 
     Parameters
     ----------

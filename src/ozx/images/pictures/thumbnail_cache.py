@@ -1,4 +1,4 @@
-"""The thumbnail folder of desktops: Thumbnail Managing Standard of freedesktop.org, version 0.9.0."""
+"""The thumbnail cache of desktops (freedesktop.org, Thumbnail Managing Standard 0.9.0)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLAIN = "!$&'()*+,-./:=@_~"
 
 
 def file_uri(path: str) -> str:
-    """Return the URI that file managers use for a local file; symbolic links are not resolved.
+    """Return the URI of a local file as file managers write it; symbolic links are not resolved.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def file_uri(path: str) -> str:
 
 
 def cache_path(uri: str, size: int, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the path of a file's picture in the cache; `size` is a key of `CACHE_FOLDERS`.
+    """Return the path of a file's thumbnail in the cache; `size` is a key of `CACHE_FOLDERS`.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def cache_path(uri: str, size: int, environment: Mapping[str, str] = os.environ)
 
 
 def cache_texts(uri: str, status: os.stat_result) -> dict[str, str]:
-    """Return the properties of a file for the ``tEXt`` chunks of its picture.
+    """Return the properties of a file that its cached thumbnail stores in ``tEXt`` chunks.
 
     "Thumbnail creation": URI and modification time are mandatory; a picture with another time is out of date.
     """
@@ -58,7 +58,7 @@ def cache_texts(uri: str, status: os.stat_result) -> dict[str, str]:
 
 
 def make_cache_folder(path: str) -> None:
-    """Create the missing parent folders of a picture, with mode 0700 ("Directory structure")."""
+    """Create the missing parent folders of a cached thumbnail, with mode 0700 ("Directory structure")."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         make_cache_folder(folder)

@@ -1,4 +1,4 @@
-"""TIFF files as images.
+"""Reading of TIFF files: images, pixels and metadata.
 
 ``opening``
     A file, and those that belong to it, as images.

@@ -1,4 +1,4 @@
-"""The axes of a TIFF series' dimensions, and the places of its pages in the image."""
+"""The axes of a TIFF series, and the position of each page along them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Dimension:
 
 
 def parse_axes(text: str) -> tuple[str, ...]:
-    """Return the axes in ``tczyx`` or ``t,c,z,y,x``.
+    """Parse axis names such as ``tczyx`` or ``t,c,z,y,x``.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def parse_axes(text: str) -> tuple[str, ...]:
 
 
 def name_dimensions(codes: str, shape: Sequence[int], asked: Sequence[str] | None = None) -> tuple[Dimension, ...]:
-    """Return the dimensions of a series, in the order of the file.
+    """Return the named dimensions of a series, in the order of the file.
 
     Stacks of unknown meaning become z, else t, else c; dimensions of length 1 take any free axis.
 
@@ -127,7 +127,7 @@ def _asked(codes: str, shape: Sequence[int], asked: Sequence[str]) -> list[str |
 
 
 def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[Dimension]:
-    """Return the dimensions with their steps; if two longer than 1 share an axis, one must be the samples."""
+    """Return the dimensions with the index steps that they have along their axes of the image."""
     parts = []
     for place, (name, length) in enumerate(zip(names, shape, strict=True)):
         others = [n for n, other in enumerate(names) if other == name and n != place and shape[n] > 1]

@@ -1,4 +1,4 @@
-"""Metadata of TIFF files without OME-XML: ImageJ, slide scanners, and the tags of any TIFF."""
+"""Metadata of TIFF files without OME-XML: from ImageJ, from slide scanners, or from standard tags."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _YCBCR = 6  # decoded as RGB
 
 
 def describe_plain(file: TiffFile, series: TiffPageSeries) -> ImageDescription:
-    """Return the metadata of a series without OME-XML; malformed values count as unknown."""
+    """Return the metadata of a series without OME-XML; malformed values are ignored."""
     page = series.keyframe
     description = ImageDescription(
         name=series.name or None, sizes=_sizes_of_tags(page), channels=_samples(page), acquired=_date(page)
@@ -79,7 +79,7 @@ def _date(page: TiffPage) -> str | None:
 
 
 def _describe_imagej(description: ImageDescription, metadata: Mapping[str, Any], page: TiffPage) -> ImageDescription:
-    """Return ImageJ's metadata: unit, spacing and finterval; LUTs, Ranges and Labels of composite images."""
+    """Return the metadata written by ImageJ: units, pixel sizes, frame interval, and channel colours and names."""
     symbol = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), str(metadata.get("unit", "")).strip())
     symbol = "µm" if symbol.lower() in _MICRONS else {"inch": "in"}.get(symbol, symbol)
     sizes = {}
@@ -134,7 +134,7 @@ def _describe_aperio(description: ImageDescription, page: TiffPage) -> ImageDesc
 
 
 def _describe_qptiff(description: ImageDescription, series: TiffPageSeries) -> ImageDescription:
-    """Return the description with the channels' names and colours, from the XML of each page (PerkinElmer-QPI)."""
+    """Return the description with channel names and colours from the XML of each page (PerkinElmer QPTIFF)."""
     if description.channels:
         return description
     channels = []

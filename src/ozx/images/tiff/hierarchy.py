@@ -1,4 +1,4 @@
-"""The hierarchy of a TIFF file's images: one image at the root, a series, or a plate."""
+"""The new hierarchy for a TIFF file's images: one image at the root, a series, or a plate."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class HierarchyOptions:
-    """Options of the hierarchy.
+    """Options for the hierarchy that is made from a TIFF file.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class HierarchyOptions:
 
 
 class _ImageNotes:
-    """Notes about images: equal notes are merged and name the numbers of their images."""
+    """Collector of notes about images; equal notes are merged and list the numbers of their images."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -92,7 +92,7 @@ class _ImageNotes:
 
 
 def stem_of(path: str) -> str:
-    """Return the name of a file without the suffixes of its format.
+    """Return the name of a TIFF file without suffixes such as ``.ome.tif``.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def stem_of(path: str) -> str:
 
 
 def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarchy, tuple[str, ...]]:
-    """Return the hierarchy to write, and notes about it.
+    """Return the hierarchy to write for a TIFF file, and notes about it.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarch
 
 
 def _as_utf8(text: str) -> bytes:
-    """Return OME-XML as UTF-8; a declaration of another encoding is replaced."""
+    """Return OME-XML in UTF-8, with its encoding declaration changed to UTF-8."""
     head, end, rest = text.partition("?>")
     if head.lstrip().startswith("<?xml") and 'encoding="' in head and 'encoding="utf-8"' not in head.lower():
         before, _, after = head.partition('encoding="')
@@ -180,7 +180,7 @@ def _new_image(
 def _place(
     description: ImageDescription, source: TiffSource, edits: Edits | None
 ) -> tuple[tuple[Axis, ...], tuple[float, ...]]:
-    """Return the axes with their units, and the pixel size along each axis; options override the file."""
+    """Return the axes with units, and the pixel size along each axis; options take precedence over the file."""
     sizes = {} if edits is None else edits.pixel_size
     units = {} if edits is None else edits.units_for(_axes(source))
     axes, scale = [], []
@@ -195,7 +195,7 @@ def _place(
 def _levels(
     found: TiffImages, image: int, scale: tuple[float, ...], options: HierarchyOptions, notes: _ImageNotes
 ) -> tuple[NewLevel, ...]:
-    """Return the levels to take from the file: the full resolution, and the lower levels that match it."""
+    """Return the levels to import from the file: the full resolution, and the lower levels that match it."""
     full = found.images[image]
     levels = [NewLevel(full.source, scale, (0.0,) * len(scale))]
     for number, source in enumerate(full.levels, 1):
@@ -215,7 +215,7 @@ def _levels(
 
 
 def _factors(full: TiffSource, source: TiffSource, above: PixelSource) -> tuple[float, ...] | None:
-    """Return the downsampling factor of a level along each axis, or None if it is not a level of the same image.
+    """Return the downsampling factor of a level along each axis, or None if it shows another image.
 
     In a level, only y and x are shorter, both by the same whole number, as far as whole pixels allow.
     """
@@ -289,7 +289,7 @@ def _new_plate(
 
 
 def _acquisitions(plate: PlateDescription) -> Sequence[Mapping[str, Any]]:
-    """Return the acquisitions of a plate for OME-Zarr 0.5, "plate" metadata."""
+    """Return the acquisitions of a plate in the form of OME-Zarr 0.5 "plate" metadata."""
     described = []
     for number, (name, start, end) in enumerate(plate.acquisitions):
         item: dict[str, Any] = {"id": number}

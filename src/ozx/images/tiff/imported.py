@@ -1,4 +1,4 @@
-"""Sources that need no import: another file of the same images is imported, or the archive exists already."""
+"""Detection of sources that need no import: their images are already imported or part of another source."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["Claims", "has_images"]
 
 
 class Claims:
-    """A table of the source that opened each image first; images can have several files."""
+    """Record of which source opened an image first, for images that consist of several files."""
 
     def __init__(self) -> None:
         self._sources: dict[frozenset[str], str] = {}
         self._lock = threading.Lock()
 
     def first(self, found: TiffImages) -> str:
-        """Return the source that opened the files of an image first."""
+        """Return the source that was the first to open the files of an image."""
         files = frozenset(map(os.path.realpath, found.files))
         with self._lock:
             return found.path if len(files) == 1 else self._sources.setdefault(files, found.path)
 
 
 def has_images(target: str, hierarchy: NewHierarchy) -> bool:
-    """Tell whether an archive has the images of a hierarchy, by their paths, shapes and types."""
+    """Return whether an archive contains the images of a hierarchy, compared by path, shape and pixel type."""
     source = FileSource(target)
     try:
         view = ArchiveView(source)

@@ -1,4 +1,4 @@
-"""TIFF files as images: the pixels of each series, its levels, and its metadata."""
+"""Opening of TIFF files: the pixels of each series, its lower levels, and its metadata."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TOLD = re.compile(r"Missing data are zeroed|failed to read \d+ files|OME series
 
 @dataclass(frozen=True, slots=True)
 class TiffOptions:
-    """Options for reading a file.
+    """Options for opening a TIFF file.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class TiffOptions:
 
 @dataclass(frozen=True, slots=True)
 class TiffImage:
-    """One image of a file: its pixels, its smaller levels in the file, and its metadata."""
+    """One image of a TIFF file: its pixels, its stored lower levels, and its metadata."""
 
     source: TiffSource
     levels: tuple[TiffSource, ...]
@@ -70,7 +70,7 @@ class TiffImage:
 
 @dataclass
 class TiffImages:
-    """The images of a TIFF file and of the files that belong to it; `close` closes all of these files.
+    """The images of a TIFF file and of the other files that belong to it; `close` closes all these files.
 
     Attributes
     ----------
@@ -105,12 +105,12 @@ class TiffImages:
         self.close()
 
     def close(self) -> None:
-        """Close all files."""
+        """Close all files of the images."""
         self.files.close()
 
 
 def open_tiff(path: str, options: TiffOptions | None = None) -> TiffImages:
-    """Return the images of a TIFF file, or of the files that an OME-XML file names; no pixel is read.
+    """Open a TIFF file, or the files named in an OME-XML file, and return the images; no pixels are read.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _open_again(path: str, options: TiffOptions, state: tuple[int, int]) -> Tiff
 def _source_again(
     path: str, options: TiffOptions, state: tuple[int, int], image: int, level: int, files: FileSet
 ) -> TiffSource:
-    """Recreate a source when it is unpickled; all blocks of a process share one open file."""
+    """Recreate a pickled source; all sources in a process share one open file."""
     files.check_unchanged()
     found = _open_again(path, options, state).images[image]
     return (found.source, *found.levels)[level]
@@ -160,7 +160,7 @@ def _source_again(
 
 @contextlib.contextmanager
 def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, OmeXml | None, str | None]]:
-    """Yield the open file and its OME-XML, which can come from another file, the master file."""
+    """Yield the open TIFF file and its OME-XML, which can be stored in another file, the master file."""
     text = _read_companion(path)
     if text is not None:
         check_claims(text)
@@ -195,7 +195,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
 
 
 def _refuse_document_type(file: TiffFile) -> None:
-    """Refuse a document type in the first page's description: tifffile parses XML of slide scanners, too."""
+    """Refuse a document type in the first page's XML description, because tifffile would parse it."""
     pages = file.pages
     description = str(pages.first.description) if len(pages) else ""
     if description.lstrip("\ufeff \r\n\t").startswith("<") and "<!DOCTYPE" in description:
@@ -232,7 +232,7 @@ def _check_regular(path: str) -> None:
 
 
 def _check_files(folder: str, names: Sequence[str], path: str) -> None:
-    """Raise `FormatError` if a file of an image is missing."""
+    """Raise `FormatError` if a file named in the OME-XML is missing."""
     for name in names:
         if os.path.isabs(name) or ".." in name.replace("\\", "/").split("/"):
             raise FormatError(f"the OME-XML names a file outside of its own folder: {name!r}", path=path)
@@ -248,7 +248,7 @@ def _check_files(folder: str, names: Sequence[str], path: str) -> None:
 
 
 def _read_companion(path: str) -> str | None:
-    """Return the text of an XML file, or None for a file of another kind."""
+    """Return the text of an XML file, or None if the file is not XML."""
     with open(path, "rb") as file:
         head = file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
         if not head.startswith(b"<"):
@@ -351,7 +351,7 @@ def _state(path: str) -> tuple[int, int]:
 
 
 def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:
-    """Return for each series the number of its ``Image``; tifffile has no series for an image without planes."""
+    """Return the number of the OME-XML ``Image`` for each TIFF series; images without planes have no series."""
     if len(document.images) == len(series):
         return list(range(len(series)))
     with_planes = [number for number, image in enumerate(document.images) if image.has_planes]
@@ -364,7 +364,7 @@ def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:
 
 @contextlib.contextmanager
 def _listening() -> Iterator[list[str]]:
-    """Yield the list of tifffile's log messages of this thread; they do not reach the terminal."""
+    """Collect the log messages of tifffile in this thread in a list, instead of printing them."""
     said: list[str] = []
     thread = threading.get_ident()
 

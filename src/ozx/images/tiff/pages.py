@@ -1,4 +1,4 @@
-"""The pages of a TIFF series, and their places in the image."""
+"""The pages of a TIFF series, and their positions in the image."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Spans = dict[str, tuple[int, int]]
 
 
 def list_series(file: TiffFile) -> list[TiffPageSeries]:
-    """Return the series of a file; with newer versions of tifffile, including their dimensions of length 1.
+    """Return the series of a TIFF file, including their dimensions of length 1 if tifffile reports them.
 
     Newer versions do; older ones, including the last for Python 3.11, ask each series (see `_dimensions`).
 
@@ -49,7 +49,7 @@ def list_series(file: TiffFile) -> list[TiffPageSeries]:
 
 
 def _check_sides(page: TiffPage, levels: int = 3) -> None:
-    """Raise `FormatError` if a page, or a page in its SubIFDs, has a negative side, from a damaged tag."""
+    """Raise `FormatError` if a page or a page in its SubIFDs has a negative width or height."""
     if min(page.shape, default=1) < 0:
         raise FormatError(f"page {page.index}: expected sides of at least one pixel; found {page.shape}")
     if page.subifds and levels:
@@ -59,14 +59,14 @@ def _check_sides(page: TiffPage, levels: int = 3) -> None:
 
 
 def _dimensions(series: Any) -> tuple[str, tuple[int, ...]]:
-    """Return the letters and lengths of a series from `list_series`, including those of length 1."""
+    """Return the axis letters and lengths of a series, including dimensions of length 1."""
     if hasattr(series, "get_axes"):
         return series.get_axes(squeeze=False), series.get_shape(squeeze=False)
     return series.axes, series.shape
 
 
 class PageMap:
-    """The places of a series' pages in the image.
+    """A map from positions in the image to the pages of a TIFF series.
 
     The pixels of a page have five dimensions: separate samples, depth, height, width and samples of a pixel.
 
@@ -116,11 +116,11 @@ class PageMap:
 
     @property
     def paths(self) -> list[str]:
-        """Paths of the pages' files, each once."""
+        """Distinct paths of the files that contain the pages."""
         return list(dict.fromkeys(page.parent.filehandle.path for page in self._pages if page is not None))
 
     def iter_inside(self, spans: Spans) -> Iterator[tuple[int, Corner]]:
-        """Yield number and first position of each page that a part of the image touches."""
+        """Yield the number and the start position of each page that overlaps a region of the image."""
         # Along an axis a page begins at a multiple of the step and fills it.
         ranges = [
             range(spans[part.axis][0] // part.step, -(-spans[part.axis][1] // part.step))
@@ -136,17 +136,17 @@ class PageMap:
             yield number, corner
 
     def page(self, number: int) -> Page | None:
-        """Return a page; None if it is missing, or if contiguous pixels need only the first page."""
+        """Return the page with this number; None if it is missing or not needed because pixels are contiguous."""
         return self._pages[number] if number < len(self._pages) else None
 
     def first(self, number: int) -> Page:
-        """Return a page in the same file as page `number`: that page, or else the first page."""
+        """Return page `number` if it exists, else the first page of the same file."""
         page = self.page(number) or self._pages[0]
         assert page is not None  # noqa: S101 (asked for pages that are there only)
         return page
 
     def plain_offset(self, number: int) -> int | None:
-        """Return the offset of a page's uncompressed pixels in its file, or None if they must be decoded."""
+        """Return the file offset of a page's uncompressed pixels, or None if the page must be decoded."""
         if self._offset is not None:
             return self._offset + number * self.inner_size
         page = self.page(number)
@@ -159,7 +159,7 @@ class PageMap:
         return max(0, self.count - len(self._pages)) + sum(page is None for page in self._pages[: self.count])
 
     def in_order(self, pixels: NDArray[Any]) -> NDArray[Any]:
-        """Return the pixels of a page with all five axes of the image, in OME order."""
+        """Return the pixels of a page with all five axes of the image, in the order t, c, z, y, x."""
         rest = [place for place, axis in enumerate(self.inner_axes) if axis is None]
         turned = pixels.transpose(*rest, *self._order)[(0,) * len(rest)]
         ordered: NDArray[Any] = turned[tuple(slice(None) if axis in self.inner_axes else None for axis in AXES)]
@@ -167,7 +167,7 @@ class PageMap:
 
 
 def _is_plain(page: Page) -> bool:
-    """Tell whether the pixels of a page are contiguous and uncompressed in its file."""
+    """Return whether the pixels of a page are stored uncompressed and contiguously."""
     keyframe = page.keyframe
     if keyframe is None or not keyframe.is_final or not page.dataoffsets:
         return False
@@ -181,14 +181,14 @@ def _is_plain(page: Page) -> bool:
 
 
 def _is_place(offset: object) -> bool:
-    """Tell whether an offset is valid: the value in a damaged tag may be a float, text or negative."""
+    """Return whether an offset is a valid integer; in a damaged tag it may be a float, text or negative."""
     return isinstance(offset, int) and offset >= 0
 
 
 def _divide(
     dimensions: Sequence[Dimension], lengths: Sequence[int], codes: str
 ) -> tuple[list[Dimension], list[Dimension | None]]:
-    """Return the dimensions along which the pages are arranged, and the five dimensions of a page."""
+    """Return the dimensions over which the pages are distributed, and the five dimensions of one page."""
     outer = list(dimensions)
     inner: list[Dimension | None] = []
     for place in reversed(range(5)):

@@ -1,4 +1,4 @@
-"""A cache of decoded strips and tiles, kept until the last of their pixels is used."""
+"""A cache of decoded strips and tiles; each is removed when all its pixels have been used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["SegmentCache"]
 
 
 class SegmentCache:
-    """Arrays by key, each made once by the first thread that needs it.
+    """A thread-safe cache of arrays by key; each array is computed once.
 
     `budget` limits the bytes kept; above it, the oldest arrays are dropped, and made again when needed.
 
@@ -37,7 +37,7 @@ class SegmentCache:
         self.size = 0
 
     def get(self, key: Hashable, make: Callable[[], NDArray[Any]], *, used: int, whole: int) -> NDArray[Any]:
-        """Return the array of `key`, calling `make` if it is missing.
+        """Return the array for `key`; call `make` to compute a missing array.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The strips and tiles of TIFF pages: the place of their bytes, and their pixels."""
+"""Strips and tiles of TIFF pages: reading and decoding."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_OPEN = 64
 
 
 class FileSet:
-    """The files of an image, read by any number of threads; the number of open files is limited.
+    """The files of an image, safe to read from any number of threads; limits the number of open files.
 
     A file must not change after its first use, in other processes neither.
     """
@@ -58,7 +58,7 @@ class FileSet:
         return source
 
     def remember(self, path: str) -> None:
-        """Require a file to stay unchanged from now on."""
+        """Record the state of a file, so that later changes of the file are detected."""
         self[path].size()
 
     def __iter__(self) -> Iterator[str]:
@@ -85,7 +85,7 @@ class FileSet:
                 raise FormatError(error.message, path=source.name, hint=hint) from None
 
     def close(self) -> None:
-        """Close all files; a later read opens them again."""
+        """Close all files; they are reopened by the next read."""
         with self._lock:
             for source in self._open.values():
                 source.close()
@@ -93,7 +93,7 @@ class FileSet:
 
 
 def check_decodable(keyframe: TiffPage) -> None:
-    """Check that pixels can be decoded, and have a supported type.
+    """Check that ozx can decode a page's pixels and supports their type.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def _decoding_problem(keyframe: TiffPage) -> str | None:
 
 
 class SegmentReader:
-    """Reads and decodes the strips and tiles of pages with the layout of `keyframe`.
+    """Reader that decodes the strips and tiles of all pages with the same layout as `keyframe`.
 
     The pixels of a page have five dimensions: separate samples, depth, height, width and samples of a pixel.
 
@@ -169,7 +169,7 @@ class SegmentReader:
             )
 
     def iter_inside(self, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
-        """Yield number and start of each strip or tile that has pixels in a part of a page."""
+        """Yield the number and the start of each strip or tile that overlaps a region of a page."""
         spans = zip(ranges, self.lengths, strict=True)
         for index in product(*[range(low // step, -(-high // step)) for (low, high), step in spans]):
             number = 0
@@ -178,7 +178,7 @@ class SegmentReader:
             yield number, [place * step for place, step in zip(index, self.lengths, strict=True)]
 
     def read(self, page: TiffPage | TiffFrame, number: int) -> NDArray[Any]:
-        """Return the pixels of a strip or tile, at least those inside the page.
+        """Return the decoded pixels of a strip or tile; pixels outside of the page may be missing.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The pixels of a TIFF series or level as a `PixelSource`: read in blocks, with each strip or tile decoded once."""
+"""The pixels of a TIFF series or level, read in blocks; each strip or tile is decoded once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KEPT_BYTES = 128 << 20
 
 
 class TiffSource:
-    """The pixels of a TIFF series in OME order.
+    """A source for the pixels of a TIFF series, with axes in the order t, c, z, y, x.
 
     Channels with samples become one axis: the samples of the first channel, then those of the second. As in
     `tifffile.imread`, palettes are not applied, and white is not turned to black.
@@ -87,11 +87,11 @@ class TiffSource:
 
     @property
     def damage(self) -> list[str]:
-        """The missing or unreadable parts so far, one sentence each, if `on_error` is ``fill``."""
+        """Descriptions of all missing or unreadable parts found so far, if `on_error` is ``fill``."""
         return list(self._damage.values())
 
     def damage_in(self, region: Region) -> tuple[str, ...]:
-        """Return the missing or unreadable parts of a block that was read, if `on_error` is ``fill``."""
+        """Return descriptions of the missing or unreadable parts of a block, if `on_error` is ``fill``."""
         if not self._damage:
             return ()
         spans = self._spans(region)
@@ -111,7 +111,7 @@ class TiffSource:
         return self._recipe
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Return a block, C-contiguous, or fill `out` with it; safe in several threads at once.
+        """Read a C-contiguous block, into `out` if it is given; safe to call from several threads.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class TiffSource:
         return spans
 
     def _fill_at_once(self, number: int, wanted: Ranges, target: NDArray[Any]) -> bool:
-        """Read pixels directly into a block; False if they must be decoded or reordered."""
+        """Read pixels directly into a block; return False if they must be decoded or reordered."""
         if self._pages.plain_offset(number) is None or not self._pages.is_in_order or not target.flags.c_contiguous:
             return False
         pixels = target.reshape(_extent(wanted)[1])
@@ -149,7 +149,7 @@ class TiffSource:
         return self.dtype.newbyteorder(self._pages.first(number).parent.byteorder)
 
     def _wanted(self, corner: Corner, spans: Spans) -> Ranges:
-        """Return the part of a page inside a block."""
+        """Return the region of a page that overlaps a block."""
         wanted = []
         for axis, length in zip(self._pages.inner_axes, self._pages.inner_lengths, strict=True):
             first, (start, stop) = (0, (0, 1)) if axis is None else (corner[axis], spans[axis])
@@ -157,7 +157,7 @@ class TiffSource:
         return wanted
 
     def _place(self, corner: Corner, begins: Sequence[int], shape: Sequence[int], spans: Spans) -> Region:
-        """Return the slices of a block for a part of a page that begins at `begins` in the page."""
+        """Return the slices of a block for a part of a page; `begins` is the start of the part in the page."""
         starts, lengths = dict(corner), dict.fromkeys(AXES, 1)
         for axis, begin, length in zip(self._pages.inner_axes, begins, shape, strict=True):
             if axis is not None:
@@ -168,7 +168,7 @@ class TiffSource:
         )
 
     def _iter_parts(self, number: int, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
-        """Yield the pixels of a part of a page in pieces, with their starts in the page."""
+        """Yield the pixels of a region of a page in pieces, each with its start in the page."""
         lows, shape = _extent(wanted)
         page = self._pages.page(number)
         if self._pages.plain_offset(number) is not None:
@@ -181,7 +181,7 @@ class TiffSource:
             yield from self._iter_segments(page, wanted)
 
     def _read_plain(self, number: int, wanted: Ranges, pixels: NDArray[Any]) -> None:
-        """Read a part of a page with uncompressed pixels into a contiguous array."""
+        """Read a region of a page with uncompressed pixels into a contiguous array."""
         lengths, item = self._pages.inner_lengths, pixels.dtype.itemsize
         # The wanted pixels are contiguous from the last dimension on that is not read whole.
         together = max((place for place, part in enumerate(wanted) if part != (0, lengths[place])), default=0)
@@ -199,7 +199,7 @@ class TiffSource:
                 part[found:] = bytes(size - found)
 
     def _iter_segments(self, page: Page, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
-        """Yield the start in the page and the pixels of each strip or tile's wanted part."""
+        """Yield, for each strip or tile in a region, the needed pixels and their start in the page."""
         reader, lengths = self._reader(page), self._pages.inner_lengths
         for number, begins in reader.iter_inside(wanted):
             ends = map(min, (begin + step for begin, step in zip(begins, reader.lengths, strict=True)), lengths)
@@ -243,7 +243,7 @@ class TiffSource:
         return tuple(read_alignment[axis] for axis in self.axes)
 
     def _check_planes(self) -> None:
-        """Check for missing or cut-off planes before other planes are read."""
+        """Raise an error for missing or truncated planes, before any pixels are read."""
         pages = self._pages
         if missing := pages.count_missing():
             problem = f"{missing:,} of the {pages.count:,} planes in the metadata are missing"
@@ -270,5 +270,5 @@ class TiffSource:
 
 
 def _extent(wanted: Ranges) -> tuple[list[int], list[int]]:
-    """Return the starts and lengths of ranges."""
+    """Return the starts and the lengths of several ranges."""
     return [low for low, _ in wanted], [high - low for low, high in wanted]

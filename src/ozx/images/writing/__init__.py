@@ -1,4 +1,4 @@
-"""Writing of new images and their pyramids into an archive, in one pass over the pixels and without a copy.
+"""Writing of new images and their pyramids into an archive, in one pass over the pixels.
 
 ``new_image``
     The description of new images with their levels and channels, alone, as a series or a plate.

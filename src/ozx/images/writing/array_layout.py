@@ -1,4 +1,4 @@
-"""Layout of the arrays of new images: chunks, shards, and their ``zarr.json``.
+"""Layout of the arrays of new images: chunks, shards, and ``zarr.json`` documents.
 
 ============ ======================= ==================================================
 axes         chunk                   shard
@@ -48,7 +48,7 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class NewArray:
-    """A new array.
+    """An array to be written.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class NewArray:
 
 
 def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, Document]:
-    """Return the ``zarr.json`` of each array, by path.
+    """Return the ``zarr.json`` of each new array, by path.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
 
 
 def grown(lengths: Sequence[int], shape: Sequence[int], order: Sequence[Sequence[int]], room: int) -> Lengths:
-    """Return lengths with up to `room` times as many pixels: each axis is doubled, or extended to its whole length.
+    """Return `lengths`, doubled axis by axis up to `shape`, for up to `room` times as many pixels.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def _chunks(array: NewArray) -> Lengths:
 
 
 def _fitting(read_alignment: int) -> int:
-    """Return a chunk length near 512 that fits `read_alignment`, unless that is the length of a strip or plane.
+    """Return a chunk length near 512 that is a multiple of `read_alignment` if possible.
 
     Examples
     --------

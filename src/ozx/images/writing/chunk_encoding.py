@@ -1,4 +1,4 @@
-"""Encoding of chunks by the codecs' C functions, in any thread, without a store or an event loop.
+"""Encoding of chunks with the C functions of the codecs, in any thread.
 
 The same pixels give the same bytes: blosc uses one thread per chunk, and gzip writes no time.
 """
@@ -28,7 +28,7 @@ _FAST_BLOCK = 128 << 10
 
 
 class ChunkEncoder:
-    r"""Encodes the chunks of one array that was laid out by `lay_out`; can be pickled.
+    r"""Encoder of the chunks of one array from `lay_out`; can be pickled.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class ChunkEncoder:
         self._compressor = steps[0] if steps else None
 
     def encode(self, pixels: NDArray[Any]) -> bytes | None:
-        """Return an encoded chunk, or None if all pixels are zero, as such a chunk is not stored.
+        """Return an encoded chunk; None if all pixels are zero, because such a chunk is not stored.
 
         `pixels` are those of the chunk inside the array.
         """

@@ -1,4 +1,4 @@
-"""Halving of blocks of pixels along some axes.
+"""Downsampling of blocks of pixels by two along some axes.
 
 The last pixel of an odd length stands alone: n pixels become ``ceil(n / 2)``. So a result depends only on its place,
 and blocks that begin at even places can be halved one by one.
@@ -38,7 +38,7 @@ _WIDER = {1: 2, 2: 4, 4: 8}
 
 
 def parse_method(text: str) -> Method:
-    """Return the method named by `text`.
+    """Parse the name of a downsampling method.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def parse_method(text: str) -> Method:
 
 
 def halved_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """Return `shape` with `axes` halved.
+    """Return `shape` with the lengths along `axes` halved.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def halved_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def halve(block: NDArray[Any], axes: Sequence[int], method: Method) -> NDArray[Any]:
-    """Return a block halved along `axes`, given by number; a new array of the same type.
+    """Return a block, downsampled by two along the dimensions `axes`, as a new array of the same type.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def _every_second(ndim: int, axes: Sequence[int], first: Sequence[int] | None = 
 
 
 def _strips(block: NDArray[Any], axes: Sequence[int]) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield the slices of each strip in a block, and of its half in the halved block."""
+    """Yield the slices of each strip of a block, and the slices of the corresponding strip of the halved block."""
     steps = list(block.shape)
     for axis in range(block.ndim - 1):  # rows stay whole
         if prod(steps) * block.itemsize <= _STRIP:
@@ -113,7 +113,7 @@ def _strips(block: NDArray[Any], axes: Sequence[int]) -> Iterator[tuple[tuple[sl
 
 
 def _made_even(block: NDArray[Any], axes: Sequence[int]) -> NDArray[Any]:
-    """Return the block with the last pixel repeated along axes of odd length, which changes neither mean nor mode."""
+    """Return the block with even lengths along `axes`; the last pixel of an odd axis is repeated."""
     for axis in axes:
         if block.shape[axis] % 2:
             block = np.concatenate((block, block[(slice(None),) * axis + (slice(-1, None),)]), axis)
@@ -121,7 +121,7 @@ def _made_even(block: NDArray[Any], axes: Sequence[int]) -> NDArray[Any]:
 
 
 def _groups(block: NDArray[Any], axes: Sequence[int]) -> list[NDArray[Any]]:
-    """Return views of the first, second, … pixel of each group that becomes one pixel, in C order."""
+    """Return views of the first, second, … pixel of all groups of pixels that are averaged, in C order."""
     return [block[_every_second(block.ndim, axes, first)] for first in product((0, 1), repeat=len(axes))]
 
 
@@ -137,7 +137,7 @@ def _mean_into(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]) -> 
 
 
 def _mean_of_integers(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]) -> None:
-    """Write the mean of integers into `half`: add them in a type of twice the length, and divide by shifting."""
+    """Write the mean of integers into `half`: sums in a wider type, divided by bit shifts."""
     wide = np.dtype(f"{block.dtype.kind}{_WIDER[block.itemsize]}")
     rest = list(axes)
     if block.ndim - 1 in rest and block.flags.c_contiguous:
@@ -153,7 +153,7 @@ def _mean_of_integers(block: NDArray[Any], axes: Sequence[int], half: NDArray[An
 
 
 def _sum_of_neighbours(block: NDArray[Any], wide: np.dtype[Any]) -> NDArray[Any]:
-    """Return the sums of pixels 0 and 1, 2 and 3, … of each row; faster than adding every second pixel."""
+    """Return the sums of pixels 0 and 1, 2 and 3, … of each row."""
     pairs, bits = block.view(wide), wide.type(8 * block.itemsize)
     first = pairs & wide.type((1 << bits) - 1) if wide.kind == "u" else (pairs << bits) >> bits
     first += pairs >> bits
@@ -161,7 +161,7 @@ def _sum_of_neighbours(block: NDArray[Any], wide: np.dtype[Any]) -> NDArray[Any]
 
 
 def _divide(total: NDArray[Any], times: int) -> None:
-    """Divide in place by ``2 ** times``; halves are rounded to even."""
+    """Divide integers in place by ``2 ** times``; halves are rounded to even."""
     if times:
         kind = total.dtype.type
         odd = (total >> kind(times)) & kind(1)
@@ -171,7 +171,7 @@ def _divide(total: NDArray[Any], times: int) -> None:
 
 
 def _mean_of_long_integers(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]) -> None:
-    """Write the mean of long integers into `half` by their quotients and remainders, to avoid overflow."""
+    """Write the mean of long integers into `half`, computed from quotients and remainders to avoid overflow."""
     kind, times = block.dtype.type, len(axes)
     quotient, remainder = np.zeros(half.shape, block.dtype), np.zeros(half.shape, block.dtype)
     for pixels in _groups(block, axes):
@@ -200,7 +200,7 @@ def _mean_of_floats(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]
 
 
 def _careful_mean(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Return the mean along the first axis without NaN, avoiding infinite sums."""
+    """Return the mean along the first axis; NaN is ignored, and sums do not overflow to infinity."""
     is_known = ~np.isnan(pixels)
     shares = np.where(is_known, pixels, 0) / is_known.sum(axis=0)
     return np.where(is_known.any(axis=0), shares.sum(axis=0), np.nan)

@@ -1,4 +1,4 @@
-"""Writing of new images into an archive, in one pass over their pixels, with little memory and no copy.
+"""Writing of new images into an archive, in one pass over their pixels, with little memory.
 
 ::
 
@@ -61,7 +61,7 @@ _DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)
 
 
 def count_bytes(hierarchy: NewHierarchy) -> int:
-    """Return the number of bytes of pixels to read, for a progress bar."""
+    """Return the total number of bytes of pixels to be read, for a progress bar."""
     sources = [level.source for image in _all_images(hierarchy).values() for level in image.levels]
     return sum(int(np.prod(source.shape, dtype=object)) * source.dtype.itemsize for source in sources)
 
@@ -77,7 +77,7 @@ def write_hierarchy(
     late: Callable[[], Iterable[Entry]] | None = None,
     on_damage: Callable[[tuple[str, ...]], object] | None = None,
 ) -> tuple[int, int]:
-    """Write an archive into the empty file `descriptor`; return its number of entries and of bytes.
+    """Write an archive into the empty file `descriptor`; return the numbers of entries and bytes written.
 
     Parameters
     ----------
@@ -142,14 +142,14 @@ def _checked(entry: Entry) -> Entry:
 
 @dataclass
 class _Made:
-    """A level whose pixels are read, and the levels made from it."""
+    """A level whose pixels are read from a source, and the lower levels computed from it."""
 
     pyramid: Pyramid
     assemblers: list[ShardAssembler]
     windows: dict[int, Window]
 
     def finish(self) -> None:
-        """Set the contrast of the channels, and forget the samples."""
+        """Set the contrast of the channels from the sampled pixels, and delete the samples."""
         for number, samples in self.pyramid.samples.items():
             self.windows[number] = percentile_window(np.concatenate(samples))
         self.pyramid.samples.clear()
@@ -157,7 +157,7 @@ class _Made:
 
 @dataclass
 class _Planned:
-    """An image with all of its levels."""
+    """A new image with all of its resolution levels."""
 
     image: NewImage
     levels: tuple[PyramidLevel, ...]
@@ -166,7 +166,7 @@ class _Planned:
 
 
 class _Nodes:
-    """The groups and arrays of a hierarchy: their metadata, and their data."""
+    """The metadata and data of all new groups and arrays of a hierarchy."""
 
     def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice) -> None:
         self._version = hierarchy.version
@@ -190,11 +190,11 @@ class _Nodes:
         self.made = [made for path, planned in self._images.items() for made in self._iter_made(path, planned)]
 
     def drafts(self) -> dict[str, Document]:
-        """Return the ``zarr.json`` of all nodes, with the contrast windows that take the most bytes."""
+        """Return the ``zarr.json`` of all nodes with contrast values of maximal length, to reserve enough space."""
         return self._documents(is_draft=True)
 
     def documents(self) -> dict[str, Document]:
-        """Return the ``zarr.json`` of all nodes, with the contrast windows of the pixels that were read."""
+        """Return the ``zarr.json`` of all nodes, with contrast values computed from the pixels."""
         return self._documents(is_draft=False)
 
     def _documents(self, *, is_draft: bool) -> dict[str, Document]:
@@ -230,7 +230,7 @@ class _Nodes:
 
 
 def _all_images(hierarchy: NewHierarchy) -> dict[str, NewImage]:
-    """Return images and label images by path."""
+    """Return all images and label images by path."""
     found = {}
     for path, image in hierarchy.images.items():
         found[path] = image
@@ -265,7 +265,7 @@ def _lacks_windows(image: NewImage) -> bool:
 
 @contextmanager
 def _working(executor: Executor | None, jobs: int | None) -> Iterator[Workers]:
-    """Yield the executor for blocks and the number of blocks to make ahead; shut down an executor created here."""
+    """Yield an executor and the number of blocks to compute ahead; shut the executor down if it was created here."""
     if executor is not None:
         yield Workers(_AHEAD_ELSEWHERE if jobs is None else jobs, executor)
         return
@@ -278,7 +278,7 @@ def _working(executor: Executor | None, jobs: int | None) -> Iterator[Workers]:
 
 
 def _in_order(pool: Executor, all_made: list[_Made], ahead: int) -> Iterator[tuple[_Made, BlockResult | None]]:
-    """Yield the results of blocks in the order of the blocks, and None after the last block of each level."""
+    """Yield the results of blocks in the order of the blocks, with None after the last block of each level."""
     waiting: deque[tuple[_Made, Future[BlockResult] | None]] = deque()
     try:
         for made, task in _iter_tasks(all_made):

@@ -1,4 +1,4 @@
-"""The ``zarr.json`` of the groups of new images, OME-Zarr 0.5."""
+"""The ``zarr.json`` documents of new groups and images (OME-Zarr 0.5)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _METHODS = {
 
 
 def group_document(ome: Mapping[str, Any] | None = None) -> Document:
-    """Return the ``zarr.json`` of a group, with OME-Zarr metadata if there is any.
+    """Return the ``zarr.json`` of a group, with its OME-Zarr metadata if it has any.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def describe_image(
 
 
 def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
-    """Return the type and metadata of the downscaling, which SHOULD be stated (OME-Zarr 0.5, "multiscales")."""
+    """Return the type and parameters of the downscaling method (OME-Zarr 0.5, "multiscales")."""
     kept = f"{len(image.levels)} levels are those of the source" if len(image.levels) > 1 else ""
     if not is_made:
         return {"type": "unknown", "metadata": {"description": f"The {kept}."}}
@@ -102,7 +102,7 @@ def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[s
 
 
 def _limited(window: Window, dtype: np.dtype[Any]) -> Window:
-    """Return a window with limits: its own, else the range of an integer type, else its start and end."""
+    """Return a contrast window with `min` and `max` set; defaults are the range of integers, or start and end."""
     least, most = window.start, window.end
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)

@@ -1,4 +1,4 @@
-"""The resolution levels of an image, and the places of their pixels."""
+"""The resolution levels of an image, and the physical positions of their pixels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEARLY_CUBIC = math.sqrt(2)
 
 @dataclass(frozen=True, slots=True)
 class PyramidChoice:
-    """Options of lower levels.
+    """Options for the lower resolution levels.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class PyramidChoice:
 
     @classmethod
     def parse(cls, method: str = "mean", downsample: str | Sequence[str] | None = None) -> PyramidChoice:
-        """Parse the options of the command line.
+        """Parse the pyramid options of the command line.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class PyramidChoice:
 
 @dataclass(frozen=True, slots=True)
 class PyramidLevel:
-    """One level: its lengths, its place in the units of the axes, and how it is made.
+    """One resolution level: its lengths, its scale and translation in axis units, and its source.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class PyramidLevel:
 
 
 def plan_pyramid(first: PyramidLevel, axes: Sequence[Axis], choice: PyramidChoice) -> tuple[PyramidLevel, ...]:
-    """Return the levels of an image, full resolution first, down to at most `COARSEST` pixels per halved axis.
+    """Return the levels of an image, full resolution first; the last level has at most `COARSEST` pixels per axis.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def _choose(level: PyramidLevel, axes: Sequence[Axis]) -> tuple[int, ...]:
 
 
 def _is_known(level: PyramidLevel, axes: Sequence[Axis], voxel: tuple[int, ...]) -> bool:
-    """Tell whether the sides of a voxel can be compared: they have one unit, or, without units, are not all 1."""
+    """Return whether the sides of a voxel are comparable: same unit, or no unit and sizes that are not all 1."""
     if len({axes[axis].unit for axis in voxel}) > 1:
         return False
     return axes[voxel[0]].unit is not None or any(level.scale[axis] != 1.0 for axis in voxel)

@@ -1,4 +1,4 @@
-"""The description of new images with their levels and channels, alone or as a series or a plate."""
+"""Descriptions of new images with levels and channels, alone or in a series or a plate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SERIES_LAYOUT = 3
 
 @dataclass(frozen=True, slots=True)
 class NewLevel:
-    """Pixels of a given level, and their scale and translation in axis units."""
+    """A given resolution level: a source of its pixels, and their scale and translation in axis units."""
 
     source: PixelSource
     scale: tuple[float, ...]
@@ -27,7 +27,7 @@ class NewLevel:
 
 @dataclass(frozen=True, slots=True)
 class NewChannel:
-    """Name and display of a channel.
+    """Name and display settings of a new channel.
 
     Attributes
     ----------
@@ -82,19 +82,19 @@ class NewImage:
 
     @property
     def channel_axis(self) -> int | None:
-        """The number of the channel axis, or None."""
+        """The index of the channel axis, or None if there is no channel axis."""
         return next((number for number, axis in enumerate(self.axes) if axis.type == "channel"), None)
 
     @property
     def channel_count(self) -> int:
-        """Number of channels; 1 without a channel axis."""
+        """Number of channels; 1 if there is no channel axis."""
         axis = self.channel_axis
         return 1 if axis is None else self.levels[0].source.shape[axis]
 
 
 @dataclass(frozen=True)
 class NewHierarchy:
-    """The contents of one file.
+    """The images, series or plate of a new file.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class NewHierarchy:
 
 @dataclass(frozen=True)
 class NewWell:
-    """A well: the numbers of its row and column, and its fields, with the acquisition of each, if known."""
+    """A new well: its row and column, its fields of view, and the acquisition of each field if known."""
 
     row: int
     column: int
@@ -127,7 +127,7 @@ class NewWell:
 
 @dataclass(frozen=True)
 class NewPlate:
-    """A plate: names of rows and columns, wells, and its acquisitions as in OME-Zarr."""
+    """A new plate: names of rows and columns, wells, and acquisitions in the form of OME-Zarr."""
 
     name: str
     rows: tuple[str, ...]
@@ -137,7 +137,7 @@ class NewPlate:
 
 
 def series_of(images: Sequence[NewImage], files: Mapping[str, bytes] | None = None) -> NewHierarchy:
-    """Return several images as a series, each under its number.
+    """Return a hierarchy with several images as a series; the path of each image is its number.
 
     OME-Zarr 0.5, "bioformats2raw.layout": the group ``OME`` lists them in order.
 
@@ -156,7 +156,7 @@ def series_of(images: Sequence[NewImage], files: Mapping[str, bytes] | None = No
 
 
 def plate_of(plate: NewPlate, files: Mapping[str, bytes] | None = None) -> NewHierarchy:
-    """Return a plate, each field under ``ROW/COLUMN/NUMBER``.
+    """Return a hierarchy with a plate; the path of each field is ``ROW/COLUMN/NUMBER``.
 
     OME-Zarr 0.5, "plate" and "well" metadata.
 

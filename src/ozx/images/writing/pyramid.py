@@ -1,4 +1,4 @@
-"""A pyramid made in one pass: each pixel of the full resolution is read once, and nothing is read again.
+"""Computation of an image pyramid in one pass: each full-resolution pixel is read once.
 
 Blocks of the full resolution are independent: `make_block` reads one, halves it, and encodes its chunks, in any thread
 or process. `Pyramid` takes the results in the order of `Pyramid.tasks`, and makes the rest itself: a small part of the
@@ -32,7 +32,7 @@ Sampling = tuple[tuple[int, int], ...]
 
 
 class EncodedChunk(NamedTuple):
-    """A chunk of a level, by its place in the level's grid; `data` is None if it is not stored."""
+    """An encoded chunk and its grid position; `data` is None if the chunk is not stored."""
 
     level: int
     place: Lengths
@@ -41,7 +41,7 @@ class EncodedChunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LevelWork:
-    """A level, and the encoder of its chunks."""
+    """A level to compute, and the encoder of its chunks."""
 
     level: LevelGeometry
     encoder: ChunkEncoder
@@ -49,7 +49,7 @@ class LevelWork:
 
 @dataclass(frozen=True, slots=True)
 class StageWork:
-    """The work on a block: the levels to make, and the axes to halve for the next stage, if there is one."""
+    """The work for each block of a stage: the levels to compute, and the axes to halve for the next stage."""
 
     first: int
     levels: tuple[LevelWork, ...]
@@ -59,7 +59,7 @@ class StageWork:
 
 @dataclass(frozen=True, slots=True)
 class BlockTask:
-    """A block to make; can be pickled.
+    """A task that computes one block; can be pickled.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class BlockTask:
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """The result of a block.
+    """The encoded chunks and remaining pixels of a computed block.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class BlockResult:
 
 
 def make_block(task: BlockTask) -> BlockResult:
-    """Read a block, and make its levels and chunks."""
+    """Read a block, and compute its levels and encoded chunks."""
     pixels = task.part.read()
     sample = None if task.sampling is None else _take_sample(pixels, task.corner, task.sampling)
     chunks, rest = _run(pixels, task.corner, task.work)
@@ -158,11 +158,11 @@ class Pyramid:
 
     @property
     def size(self) -> int:
-        """Bytes of the full resolution, decoded."""
+        """Size of the decoded full resolution in bytes."""
         return math.prod(self._source.shape) * self._source.dtype.itemsize
 
     def tasks(self) -> Iterator[BlockTask]:
-        """Yield the blocks of the full resolution, in the order of `accept`."""
+        """Yield the tasks for all full-resolution blocks; pass their results to `accept` in the same order."""
         stage, shape = self._stages[0], self._source.shape
         channels = 1 if self._channel is None else shape[self._channel]
         sampling = _choose_sampling(shape, channels) if self._is_sampled else None
@@ -172,7 +172,7 @@ class Pyramid:
             yield BlockTask(part_of(self._source, region), corner, self._works[0], sampling, size)
 
     def accept(self, result: BlockResult) -> Iterator[EncodedChunk]:
-        """Yield the chunks of a block, and the lower-level chunks that its pixels complete."""
+        """Yield the encoded chunks of a block, and the lower-level chunks that this block completes."""
         yield from result.chunks
         if result.sample is not None:
             self._keep_sample(result.corner, result.sample)
@@ -186,7 +186,7 @@ class Pyramid:
         return tuple(place // factor for place, factor in zip(corner, factors, strict=True))
 
     def _hand_on(self, number: int, corner: Lengths, pixels: NDArray[Any]) -> Iterator[EncodedChunk]:
-        """Put pixels into the blocks of a stage, and process the blocks that are complete."""
+        """Copy pixels into the blocks of a stage, and process all blocks that are now complete."""
         block, shape = self._stages[number].block, self._geometry[self._stages[number].first].shape
         ends = [start + length for start, length in zip(corner, pixels.shape, strict=True)]
         ranges = [range(start // part, -(-end // part)) for start, end, part in zip(corner, ends, block, strict=True)]
@@ -211,7 +211,7 @@ class Pyramid:
 
 
 class _Gathered:
-    """A block of a later stage that is being filled."""
+    """A block of a later stage, which is filled with pixels from several earlier blocks."""
 
     def __init__(self, region: tuple[slice, ...], dtype: np.dtype[Any]) -> None:
         self._region = region
@@ -219,7 +219,7 @@ class _Gathered:
         self._missing = self.pixels.size
 
     def put(self, corner: Lengths, pixels: NDArray[Any]) -> bool:
-        """Copy the part of `pixels`, which start at `corner`, inside the block; tell whether the block is complete."""
+        """Copy the part of `pixels` (starting at `corner`) inside this block; return whether the block is complete."""
         into, out_of = [], []
         for part, start, length in zip(self._region, corner, pixels.shape, strict=True):
             first, last = max(part.start, start), min(part.stop, start + length)

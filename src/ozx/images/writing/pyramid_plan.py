@@ -1,4 +1,4 @@
-"""The blocks of a pyramid, and their order.
+"""The order and size of the blocks from which a pyramid is computed.
 
 A *stage* takes blocks of one level, and makes their whole chunks of this level and of those below;
 one level further down it hands pixels on to the next stage, which gathers them into its own blocks. With blocks of
@@ -39,7 +39,7 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class LevelGeometry:
-    """One level of a pyramid.
+    """Shape and chunks of one level of a pyramid.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class LevelGeometry:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A step that takes blocks of shape `block` from level `first`, and makes the levels before `stop`."""
+    """A step that reads blocks of shape `block` from level `first`, and computes the levels before `stop`."""
 
     first: int
     stop: int
@@ -67,7 +67,7 @@ class Stage:
 
 
 def halvings(levels: Sequence[LevelGeometry], start: int, stop: int) -> Lengths:
-    """Return for each axis the number of pixels of level `start` per pixel of level `stop`.
+    """Return, for each axis, the number of pixels of level `start` for one pixel of level `stop`.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def halvings(levels: Sequence[LevelGeometry], start: int, stop: int) -> Lengths:
 def plan_stages(
     levels: Sequence[LevelGeometry], read_alignment: Lengths, channel: int | None, item_size: int
 ) -> list[Stage]:
-    """Return the stages that make all levels of a pyramid.
+    """Return the stages that compute all levels of a pyramid.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def plan_stages(
 
 
 def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> Iterator[Lengths]:
-    """Yield the starts of the first stage's blocks, in the order in which they are made."""
+    """Yield the starts of the first stage's blocks in processing order."""
     block, shape = stages[0].block, levels[0].shape
     grid = tuple(-(-whole // part) for whole, part in zip(shape, block, strict=True))
     numbers = np.arange(math.prod(grid), dtype=np.int64)
@@ -130,7 +130,7 @@ def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> It
 
 
 def _groups(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Lengths]:
-    """Return the shapes of the units that blocks are grouped by, in full-resolution pixels, smallest first."""
+    """Return the shapes of stored values and later blocks in full-resolution pixels, smallest first."""
     found = {
         tuple(part * factor for part, factor in zip(level.stored, halvings(levels, 0, number), strict=True))
         for number, level in enumerate(levels)
@@ -144,7 +144,7 @@ def _groups(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Le
 
 
 def _columns(corners: NDArray[np.int64], groups: Sequence[Lengths]) -> list[NDArray[Any]]:
-    """Return the sort keys, the least important first, as `numpy.lexsort` requires."""
+    """Return the sort keys for `numpy.lexsort`, the least important key first."""
     return [corners[:, axis] // group[axis] for group in groups for axis in reversed(range(len(group)))]
 
 
@@ -166,7 +166,7 @@ def _block(
 
 
 def _meeting(chunk: int, read_alignment: int, length: int) -> int:
-    """Return a block length of whole chunks, and of whole units of the source unless that is too long.
+    """Return a block length that is a multiple of `chunk`, and of `read_alignment` unless it would be too long.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def _meeting(chunk: int, read_alignment: int, length: int) -> int:
 
 
 def _stop(levels: Sequence[LevelGeometry], first: int, block: Lengths) -> int:
-    """Return the first level that cannot be made from one block at a time."""
+    """Return the first level that cannot be computed from single blocks."""
     shape = levels[first].shape
     # Axes that a block spans are complete.
     parts = [axis for axis in range(len(block)) if block[axis] < shape[axis]]

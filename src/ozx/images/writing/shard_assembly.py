@@ -1,4 +1,4 @@
-"""Assembly of encoded chunks, in any order, to the stored values of an array."""
+"""Assembly of encoded chunks into shards; the chunks may arrive in any order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Shard:
 
 
 class ShardAssembler:
-    """An assembler that puts the chunks of one array into shards; a shard is returned with its last chunk.
+    """Assembler of one array's shards; it returns a shard when its last chunk is added.
 
     The same chunks give the same bytes in any order: a shard has them in C order, without gaps, before the index. A
     shard without chunks is not stored.
@@ -56,7 +56,7 @@ class ShardAssembler:
         self._waiting: dict[Lengths, _Shard] = {}
 
     def add(self, place: Lengths, data: bytes | None) -> Entry | None:
-        """Add a chunk, or None for a chunk that is not stored; return the entry that it completes, if any."""
+        """Add a chunk, or None for a chunk that is not stored; return the completed archive entry, if any."""
         if not self._layout.levels:
             return None if data is None else Entry(self._key(place), (BytesPart(data),))
         per_shard = self._layout.chunks_per_stored
@@ -76,7 +76,7 @@ class ShardAssembler:
         return self._prefix + self._layout.keys.encode(place)
 
     def _count(self, home: Lengths) -> int:
-        """Return the number of a shard's chunks that lie inside the array."""
+        """Return the number of chunks of a shard that lie inside the array."""
         sizes = zip(home, self._layout.chunks_per_stored, self._layout.grid, strict=True)
         return math.prod(min(count, length - at * count) for at, count, length in sizes)
 

@@ -1,4 +1,4 @@
-"""Cases of every rule: files that break only this rule, and very similar files that keep it.
+"""Test cases of every rule: files that break only this rule, and similar files that comply with it.
 
 Tests run all of them, and ``ozx rules --cases`` writes them for other programs.
 

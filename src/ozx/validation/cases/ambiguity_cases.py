@@ -1,4 +1,4 @@
-"""Cases of the rules about ZIP structures that programs read differently."""
+"""Cases of the rules about ZIP structures that programs interpret differently."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OVERRUNNING = struct.pack("<2H3s", 0x1337, 100, b"abc")
 
 
 def _extra(data: bytes, *places: str) -> ArchiveBuilder:
-    """Return an archive whose chunk has an extra-field block in these headers."""
+    """Return an archive in which the headers of the chunk's entry contain the given extra field."""
     return _valid().set("0/c/0", **{place: {"extra": data} for place in places or ("local", "central")})
 
 

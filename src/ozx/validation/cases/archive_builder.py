@@ -1,4 +1,4 @@
-"""Archives built record by record: a valid archive, and named departures from it.
+"""Builder of test archives: a valid archive, with single deviations from the valid form.
 
 Uses nothing of ozx, so that its archives can test how ozx reads.
 """
@@ -35,13 +35,13 @@ TIME_FIELD = struct.pack("<HHBI", 0x5455, 5, 1, 0)
 
 
 def group(version: Any = "0.5", **others: Any) -> bytes:
-    """Return the ``zarr.json`` of a group; without `ome` if `version` is None."""
+    """Return the ``zarr.json`` of a group, with OME-Zarr metadata unless `version` is None."""
     attributes = {} if version is None else {"ome": {"version": version}}
     return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": attributes} | others).encode()
 
 
 def array(shape: list[int], chunks: list[int], *, sharded: bool = False) -> bytes:
-    """Return the ``zarr.json`` of an array."""
+    """Return the ``zarr.json`` of a small array."""
     codecs: list[Any] = [{"name": "bytes"}]
     if sharded:
         index = [{"name": "bytes", "configuration": {"endian": "little"}}]
@@ -63,7 +63,7 @@ def array(shape: list[int], chunks: list[int], *, sharded: bool = False) -> byte
 
 @dataclass
 class BuiltEntry:
-    """One entry to build; `local` and `central` map field names to values that override those of its headers."""
+    """A ZIP entry to build; `local` and `central` are values that replace fields of its two headers."""
 
     name: bytes
     data: bytes  # as stored in the file
@@ -88,7 +88,7 @@ class BuiltEntry:
         }
 
     def local_header(self, *, zip64: bool) -> bytes:
-        """Return a local header (APPNOTE 4.3.7): as ozx writes it, with the ZIP64 field, or classic."""
+        """Return a local header (APPNOTE 4.3.7), with or without the ZIP64 field."""
         fields = self._fields() | self.local
         extra, compressed, uncompressed = fields["extra"], fields["compressed"], fields["uncompressed"]
         if zip64:
@@ -111,7 +111,7 @@ class BuiltEntry:
         return b"".join((header, fields["name"], extra))
 
     def central_header(self, offset: int) -> bytes:
-        """Return a header of the central directory (APPNOTE 4.3.12) with true values."""
+        """Return the correct central directory header of an entry (APPNOTE 4.3.12)."""
         fields = self._fields() | {
             "made_by": 3 << 8 | 45,
             "external": 0o100644 << 16,
@@ -144,7 +144,7 @@ class BuiltEntry:
 
 
 class ArchiveBuilder:
-    """A builder of an archive: entries in order, and named departures from the valid form.
+    """Builder of an archive: entries in order, and deviations from the valid form.
 
     If `file_order` is given, entries missing from it are in the central directory only.
     """
@@ -161,54 +161,54 @@ class ArchiveBuilder:
 
     @classmethod
     def valid(cls, **values: bytes) -> ArchiveBuilder:
-        """Return the smallest image: a group, an array of one chunk, the chunk."""
+        """Return a builder of the smallest valid image: a group, and an array of one chunk."""
         builder = cls()
         for name, value in ({"zarr.json": group(), "0/zarr.json": array([4], [4]), "0/c/0": b"abcd"} | values).items():
             builder.add(name, value)
         return builder
 
     def names(self) -> list[str]:
-        """Return the names in the order of the central directory."""
+        """Return the entry names in the order of the central directory."""
         return [entry.name.decode("utf-8", "surrogateescape") for entry in self.entries]
 
     def __getitem__(self, name: str) -> BuiltEntry:
         return self.entries[self.names().index(name)]
 
     def add(self, name: str | bytes, value: bytes = b"", *, at: int | None = None, **fields: Any) -> ArchiveBuilder:
-        """Add a stored entry at the end, or at position `at`."""
+        """Add an uncompressed entry at the end, or at position `at`."""
         raw = name.encode() if isinstance(name, str) else name
         entry = BuiltEntry(raw, value, value, **({"flags": 0 if raw.isascii() else UTF8} | fields))
         self.entries.insert(len(self.entries) if at is None else at, entry)
         return self
 
     def set(self, name: str, /, **fields: Any) -> ArchiveBuilder:
-        """Set fields of an entry; `local` and `central` extend the fields set before."""
+        """Set header fields of an entry, in addition to the fields set before."""
         entry = self[name]
         for key, value in fields.items():
             setattr(entry, key, getattr(entry, key) | value if isinstance(value, dict) else value)
         return self
 
     def value(self, name: str, value: bytes) -> ArchiveBuilder:
-        """Give an entry another value."""
+        """Replace the value of an entry."""
         return self.set(name, data=value, value=value)
 
     def remove(self, name: str) -> ArchiveBuilder:
-        """Remove an entry."""
+        """Remove an entry from the archive."""
         self.entries.remove(self[name])
         return self
 
     def rename(self, name: str, new: str) -> ArchiveBuilder:
-        """Rename an entry."""
+        """Rename an entry of the archive."""
         return self.set(name, name=new.encode())
 
     def deflate(self, name: str) -> ArchiveBuilder:
-        """Compress an entry."""
+        """Compress an entry with Deflate."""
         packer = zlib.compressobj(wbits=-15)
         data = packer.compress(self[name].value) + packer.flush()
         return self.set(name, data=data, method=8)
 
     def stream(self, name: str, *, signature: bool = True) -> ArchiveBuilder:
-        """Write an entry as streaming writers do: sizes and CRC-32 after the data (APPNOTE 4.3.9)."""
+        """Write an entry like streaming writers: sizes and CRC-32 follow the data (APPNOTE 4.3.9)."""
         entry = self[name]
         entry.flags |= DESCRIPTOR
         fields = (zlib.crc32(entry.value), len(entry.data), len(entry.value))
@@ -218,11 +218,11 @@ class ArchiveBuilder:
         return self
 
     def duplicate(self, name: str, value: bytes | None = None) -> ArchiveBuilder:
-        """Add an entry of the same name at the end, as a rewriting program does."""
+        """Add a second entry of the same name at the end of the archive."""
         return self.add(name, self[name].value if value is None else value)
 
     def reorder(self, *names: str) -> ArchiveBuilder:
-        """Put the entries in this order, in the central directory and in the file."""
+        """Sort the entries into this order, in the central directory and in the file."""
         self.entries = [self[name] for name in names]
         return self
 
@@ -232,14 +232,14 @@ class ArchiveBuilder:
         return self
 
     def with_(self, **attributes: Any) -> ArchiveBuilder:
-        """Set attributes of the archive: `comment`, `prefix`, `suffix`, `tail_gap`, `zip64_end`, `zip64_local`, …."""
+        """Set attributes of the builder: `comment`, `prefix`, `suffix`, `tail_gap`, `zip64_end`, `zip64_local`, …."""
         for key, value in attributes.items():
             getattr(self, key)  # there is such an attribute
             setattr(self, key, value)
         return self
 
     def classic(self) -> ArchiveBuilder:
-        """Use no ZIP64 structure."""
+        """Write the archive without ZIP64 structures."""
         return self.with_(zip64_local=False, zip64_end=False)
 
     def _pieces(self) -> list[bytes | int]:
@@ -269,15 +269,15 @@ class ArchiveBuilder:
         return result + struct.pack("<4s4H2IH", b"PK\x05\x06", *end.values(), comment_length) + self.comment
 
     def pieces(self) -> list[bytes | int]:
-        """Return the archive in pieces: bytes, or the length of a hole."""
+        """Return the archive as a list of bytes and lengths of holes."""
         return [piece for piece in self._pieces() if piece]
 
     def build(self) -> bytes:
-        """Return the archive."""
+        """Return the bytes of the archive."""
         return b"".join(piece if isinstance(piece, bytes) else bytes(piece) for piece in self._pieces())
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the archive to `path`; holes stay holes if the file system supports them."""
+        """Write the archive to `path`, as a sparse file if the file system supports sparse files."""
         path = Path(path)
         with path.open("wb") as file:
             for piece in self._pieces():
@@ -289,7 +289,7 @@ class ArchiveBuilder:
 
 
 def write_tree(root: str | os.PathLike[str], values: Mapping[str, bytes]) -> Path:
-    """Write the values of a hierarchy, by key, as files into the directory `root`."""
+    """Write the values of a hierarchy, given by key, as files into the directory `root`."""
     root = Path(root)
     for key, value in values.items():
         path = root / key

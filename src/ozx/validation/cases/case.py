@@ -1,4 +1,4 @@
-"""One file or directory that breaks a rule or just fulfils it, and the expected findings."""
+"""A test case of a rule: a file or directory that breaks or obeys the rule, and the expected findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Case"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A file or directory, and its findings.
+    """A file or directory, and the findings that validation must report.
 
     If a file cannot break the rule without breaking another, `found` names both.
 
@@ -47,11 +47,11 @@ class Case:
 
     @property
     def breaks_its_rule(self) -> bool:
-        """Whether the case breaks `rule`; otherwise it just fulfils the rule."""
+        """Whether the case breaks `rule`; otherwise it is a similar case that obeys the rule."""
         return self.rule in self.severities()
 
     def severities(self) -> dict[str, Severity]:
-        """Return the id of each finding and its severity."""
+        """Return the severity of each expected finding by rule id."""
         items = [item.partition("=") for item in self.found.split()]
         return {rule: cast("Severity", severity) or RULES[rule].severity for rule, _, severity in items}
 
@@ -69,5 +69,5 @@ class Case:
         return path
 
     def check(self, folder: str | os.PathLike[str]) -> Report:
-        """Write the case into `folder` and validate it."""
+        """Write the case into `folder`, validate it, and return the report."""
         return validate(self.write(folder), level=self.level, profile=self.profile, revision=self.revision)

@@ -1,4 +1,4 @@
-"""Cases of the rules about stored values, which ``validate --level data`` checks."""
+"""Cases of the rules about stored values, which only ``validate --level data`` checks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _crc(data: bytes) -> bytes:
 
 
 def _shard(*spans: tuple[int, int], data: bytes = b"abcd", is_damaged: bool = False) -> bytes:
-    """Return a shard: data, then its index of (offset, length)."""
+    """Return the bytes of a shard: data, then its index of (offset, length) pairs."""
     shard = data + _crc(b"".join(struct.pack("<2Q", *span) for span in spans))
     return shard[:-4] + b"\1\0\0\0" if is_damaged else shard
 
@@ -59,7 +59,7 @@ def _gzip(data: bytes) -> bytes:
 def _case(
     rule: str, name: str, values: Mapping[str, bytes], found: str = "", document: Mapping[str, Any] | None = None
 ) -> Case:
-    """Return a case: an image with one array, and the stored values below that array by key."""
+    """Return a case: an image with one array, and the array's stored values by key."""
 
     def make() -> ArchiveBuilder:
         builder = ArchiveBuilder().add("zarr.json", group())

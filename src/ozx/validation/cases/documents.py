@@ -1,4 +1,4 @@
-"""Cases of the rules about metadata documents: the JSON files in ``hierarchy/``, one for each rule.
+"""Cases of the rules about metadata documents, stored as JSON files in ``hierarchy/``, one file for each rule.
 
 A file is ``{"rule", "fails": […], "passes": […]}``, named after the rule; a case is ``{"name", "documents", "found"}``:
 the value of each metadata key, an object or text; and the ids of all findings with their severities. Every case in
@@ -17,7 +17,7 @@ __all__ = ["documents_of", "iter_files", "read_files"]
 
 
 def iter_files() -> Iterator[tuple[str, bytes]]:
-    """Yield each rule that has a file, and the file's bytes."""
+    """Yield each rule that has a JSON file of cases, and the bytes of the file."""
     folder = files("ozx.validation.cases") / "hierarchy"
     for document in sorted(folder.iterdir(), key=lambda entry: entry.name):
         for file in sorted(document.iterdir(), key=lambda entry: entry.name):
@@ -25,12 +25,12 @@ def iter_files() -> Iterator[tuple[str, bytes]]:
 
 
 def read_files() -> dict[str, dict[str, Any]]:
-    """Return all files by rule."""
+    """Return the parsed JSON files of cases by rule."""
     return {rule: json.loads(content) for rule, content in iter_files()}
 
 
 def documents_of(case: dict[str, Any]) -> dict[str, bytes]:
-    """Return the stored bytes of the documents of a case by key."""
+    """Return the stored bytes of a case's metadata documents by key."""
     return {
         key: (document if isinstance(document, str) else json.dumps(document)).encode()
         for key, document in case["documents"].items()

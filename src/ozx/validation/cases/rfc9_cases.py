@@ -1,4 +1,4 @@
-"""Cases of the rules about OME-Zarr in a ZIP file, and about metadata keys whose values are no documents."""
+"""Cases of the rules of RFC-9 about archives, and of rules about unreadable metadata documents."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _with_keys(keys: dict[str, Any]) -> ArchiveBuilder:
 
 
 def _in_groups(builder: ArchiveBuilder, *names: str) -> ArchiveBuilder:
-    """Put the ``zarr.json`` of a group under each of the given names, in their order, before the data."""
+    """Add the ``zarr.json`` of a group under each of the given names, in this order, before the data."""
     for name in names:
         builder.add(f"{name}/zarr.json", group(None), at=len(builder.entries) - 1)
     return builder

@@ -1,4 +1,4 @@
-"""All cases of the rules about archives and values, by rule."""
+"""All cases of the rules about archives and stored values, by rule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _valid = ArchiveBuilder.valid
 
 
 def _collection(**values: bytes) -> ArchiveBuilder:
-    """Return a collection without an image."""
+    """Return a collection that contains no image."""
     layout = {"ome": {"version": "0.5", "bioformats2raw.layout": 3}}
     series = {"ome": {"version": "0.5", "series": list[str]()}}
     builder = ArchiveBuilder().add("zarr.json", group(attributes=layout))

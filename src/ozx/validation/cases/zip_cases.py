@@ -1,4 +1,4 @@
-"""Cases of the rules about the ZIP file."""
+"""Cases of the rules about the ZIP format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _valid = ArchiveBuilder.valid
 
 
 def _both(builder: ArchiveBuilder, name: str, **fields: int) -> ArchiveBuilder:
-    """Set fields in both headers of an entry."""
+    """Set fields in the local header and in the central header of an entry."""
     return builder.set(name, local=fields, central=fields)
 
 

@@ -1,4 +1,4 @@
-"""Rules about the ZIP file and what RFC-9 asks of it.
+"""Rules about the ZIP file and about the requirements of RFC-9.
 
 ``zip``
     APPNOTE, and protection of readers.

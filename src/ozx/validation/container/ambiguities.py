@@ -1,4 +1,4 @@
-"""Rules about ZIP structures that programs read differently, by the facts of `ozx.archive.audit.ambiguities`.
+"""Rules about ZIP structures that programs interpret differently, from `ozx.archive.audit.ambiguities`.
 
 An error where programs return different names or bytes, or some return nothing; a warning where they only complain.
 """
@@ -23,7 +23,7 @@ __all__ = ["check_ambiguities", "each_entry"]
 
 
 def check_ambiguities(facts: ArchiveFacts) -> Iterator[Finding]:
-    """Yield findings about parts of an archive that programs read differently."""
+    """Yield findings about parts of an archive that programs interpret differently."""
     yield from _check_ends(facts)
     yield from _check_beginning(facts)
     yield from _check_paths(facts)
@@ -142,7 +142,7 @@ def each_entry(
     message: str | Callable[[int, str], str],
     severity: Severity | None = None,
 ) -> Iterator[Finding]:
-    """Yield a finding for each entry; `message` is a template with ``{name}``, or a function of entry and name."""
+    """Yield one finding for each entry; `message` is a template with ``{name}``, or a function of entry and name."""
 
     def describe(entry: int) -> Finding:
         name = facts.columns.name(entry)

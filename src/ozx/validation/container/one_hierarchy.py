@@ -1,4 +1,4 @@
-"""RFC-9 (R2, 2026-04-20): exactly one OME-Zarr hierarchy, and its nodes.
+"""Rules of RFC-9 (R2, 2026-04-20): an archive contains exactly one OME-Zarr hierarchy.
 
 No function here reads a file: `check_metadata` takes the metadata documents, from an archive or a directory.
 """
@@ -28,7 +28,7 @@ _Nodes = Mapping[str, NodeFacts]
 
 
 def check_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = ()) -> Iterator[Finding]:
-    """Yield findings if metadata are not exactly one OME-Zarr hierarchy that RFC-9 allows in a file.
+    """Yield findings if metadata is not exactly one OME-Zarr hierarchy that RFC-9 allows in a file.
 
     A mapping may read the ``zarr.json`` lazily: each key is looked up once, the root's first; a `FormatError` or
     `UnsupportedError` that it raises becomes a finding.
@@ -39,7 +39,7 @@ def check_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (
 
 
 def refuse_errors(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (), *, path: str) -> None:
-    """Raise the first error in ``zarr.json`` documents that are about to be written; its message names the file `path`.
+    """Raise the first error found in ``zarr.json`` documents before they are written to the file `path`.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def refuse_errors(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = ()
 
 
 def check_read_faults(faults: Sequence[ReadFault]) -> Iterator[Finding]:
-    """Yield a finding for each ``zarr.json`` that cannot be read, by rule (Zarr core 3.1, "Metadata documents")."""
+    """Yield a finding for each unreadable ``zarr.json``, with its rule (Zarr core 3.1, "Metadata documents")."""
 
     def rule_of(fault: ReadFault) -> str:
         return fault.error.rule or ""
@@ -62,7 +62,7 @@ def check_read_faults(faults: Sequence[ReadFault]) -> Iterator[Finding]:
 
 
 def check_nodes(nodes: _Nodes, legacy_keys: Sequence[str] = (), *, is_directory: bool = False) -> Iterator[Finding]:
-    """Yield findings about the hierarchy of the nodes, given by path; a directory may hold OME-Zarr 0.4."""
+    """Yield findings about the nodes of a hierarchy, given by path; OME-Zarr 0.4 is allowed in a directory."""
     root = nodes.get("")
     if root is None:
         # RFC-9: "The ZIP file MUST contain the OME-Zarr's root-level zarr.json." All else would follow from this.
@@ -87,7 +87,7 @@ def check_nodes(nodes: _Nodes, legacy_keys: Sequence[str] = (), *, is_directory:
 
 
 def check_sharding(nodes: _Nodes, keys: Iterable[str]) -> Iterator[Finding]:
-    """Yield a finding if arrays of several chunks are not sharded; `keys` are read only if there is such an array."""
+    """Yield a finding if arrays of several chunks have no shards."""
     # RFC-9: "The sharding codec SHOULD be used to reduce the number of entries within the ZIP archive."
     arrays = {path: node.key for path, node in nodes.items() if (node.unsharded_chunks or 0) > 1}
     if not arrays:
@@ -214,7 +214,7 @@ def _check_versions(root: NodeFacts, nodes: _Nodes) -> Iterator[Finding]:
 
 
 def _ancestors(path: str) -> Iterator[str]:
-    """Yield the paths of the nodes above `path`, the root first."""
+    """Yield the paths of all parents of the node at `path`, the root first."""
     if path:
         yield ""
     position = path.find("/")

@@ -1,4 +1,4 @@
-"""RFC-9 (R2, 2026-04-20): the archive, its order, its comment and its name."""
+"""Rules of RFC-9 (R2, 2026-04-20) about the archive: order of entries, comment and file name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class EntryRoles:
-    """The metadata entries of an archive."""
+    """The metadata entries of an archive, by their role."""
 
     # The keys of all ``zarr.json``, in the order of the central directory.
     metadata: list[str]
@@ -44,7 +44,7 @@ class EntryRoles:
 
     @classmethod
     def of(cls, facts: ArchiveFacts) -> EntryRoles:
-        """Return the roles of an archive's entries, by their names."""
+        """Return the roles of an archive's entries, determined from their names."""
         roles = cls([], [], [], [])
         for index, name in enumerate(iter_names(facts.columns)):
             if is_metadata_key(name):
@@ -57,7 +57,7 @@ class EntryRoles:
 
 
 def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]:
-    """Yield findings about an archive as a container: parts, archives in it, ZIP64, compression."""
+    """Yield findings about an archive as a container: split archives, nested archives, ZIP64, compression."""
     columns, name = facts.columns, facts.columns.name
     # RFC-9: "OME-Zarr zip files SHALL NOT be split into multiple parts." APPNOTE 4.4.11.
     message = "entry {name!r} stands in another part of a split archive"
@@ -129,7 +129,7 @@ def check_order(facts: ArchiveFacts, roles: EntryRoles, comment: Comment) -> Ite
 def check_comment(
     data: bytes, comment: Comment, root_version: str | None, *, strict: bool = False
 ) -> Iterator[Finding]:
-    """Yield findings about the archive comment; with `strict`, other content in it is an error."""
+    """Yield findings about the archive comment; with `strict`, keys other than those of RFC-9 are errors."""
     # RFC-9: "The ZIP archive comment SHOULD contain a UTF-8-encoded JSON string with an ome attribute that holds a
     # version key".
     if not data:
@@ -156,7 +156,7 @@ def check_comment(
 
 
 def _check_keys(ome: dict[str, Any]) -> Iterator[Finding]:
-    """Yield a finding if the comment has keys below ``ome`` that RFC-9's revision does not define."""
+    """Yield a finding if the archive comment has keys below ``ome`` that RFC-9 does not define."""
     zip_file = as_object(ome.get("zipFile"))
     directory = as_object(zip_file.get("centralDirectory"))
     places = (
@@ -184,7 +184,7 @@ def check_file_name(path: str) -> Iterator[Finding]:
 
 
 def check_surroundings(path: str, *, is_directory: bool = False) -> Iterator[Finding]:
-    """Yield a finding if `path` lies inside an OME-Zarr directory; if `path` is a directory itself, only a note."""
+    """Yield a finding if the file at `path` lies inside an OME-Zarr directory; only a note if it is a directory."""
     # RFC-9: "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy (as a sub-hierarchy or
     # otherwise)."
     folder = os.path.dirname(os.path.abspath(path))

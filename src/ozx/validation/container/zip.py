@@ -1,4 +1,4 @@
-"""Rules of APPNOTE 6.3.10, of safety, and of the limits of today's readers."""
+"""Rules of the ZIP specification (APPNOTE 6.3.10), of safe file names, and of limits of common readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes as the rules see them: documents, facts about them, and places of values in them.
+"""Nodes in the form that rules check: documents, facts about them, and positions of values.
 
 ``document``
     A node's parsed documents, while they are checked.

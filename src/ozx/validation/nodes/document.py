@@ -1,4 +1,4 @@
-"""The parsed metadata of one node, dropped after the node's own checks."""
+"""The parsed metadata of one node, deleted after the checks of this node."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["NodeDocument", "merge_legacy"]
 
 @dataclass(frozen=True, slots=True)
 class NodeDocument:
-    """One node and its metadata."""
+    """One node and its parsed metadata."""
 
     # The key of its ``zarr.json``; in Zarr v2 of its ``.zarray`` or ``.zgroup``, or of ``.zattrs`` if it has neither.
     key: str
@@ -40,7 +40,7 @@ class NodeDocument:
 
     @classmethod
     def of_v3(cls, key: str, data: bytes) -> NodeDocument:
-        """Return the node of a ``zarr.json``.
+        """Return the node described by a ``zarr.json``.
 
         Raises
         ------
@@ -60,7 +60,7 @@ class NodeDocument:
         )
 
     def at(self, key: str) -> NodeDocument:
-        """Return a copy for the ``zarr.json`` at `key`, which has the same bytes."""
+        """Return a copy of this node for another ``zarr.json`` with the same bytes, at `key`."""
         return NodeDocument(
             key,
             self.document,
@@ -74,19 +74,19 @@ class NodeDocument:
 
     @property
     def path(self) -> str:
-        """Path of the node; the root's is empty."""
+        """Path of the node; the root's path is empty."""
         return node_of(self.key)
 
     @property
     def node_type(self) -> Any:
-        """``array`` or ``group``; in a ``zarr.json`` possibly any other value."""
+        """Type of the node: ``array`` or ``group``, or an invalid value from ``zarr.json``."""
         if self.is_v3:
             return self.document.get("node_type")
         return "group" if self.array is None else "array"
 
     @property
     def ome(self) -> dict[str, Any] | None:
-        """The OME-Zarr metadata, or None: ``attributes.ome``, in Zarr v2 all attributes."""
+        """The OME-Zarr metadata (in Zarr v3 ``attributes.ome``, in Zarr v2 all attributes), or None."""
         if self.is_v3:
             ome = as_object(self.attributes).get("ome")
             return ome if isinstance(ome, dict) else None
@@ -106,7 +106,7 @@ class NodeDocument:
 
 
 def merge_legacy(documents: Mapping[str, tuple[Document, JsonFaults]]) -> NodeDocument:
-    """Return a node of Zarr v2 from those of its ``.zarray``, ``.zgroup`` and ``.zattrs`` that exist, in this order."""
+    """Merge the parsed ``.zarray``, ``.zgroup`` and ``.zattrs`` of a Zarr v2 node into one node."""
     key = next(iter(documents))
     attributes_key = next((found for found in documents if found.endswith(".zattrs")), "")
     document = documents[key][0]

@@ -1,4 +1,4 @@
-"""Values of the type that a clause demands, or a finding that names the actual value."""
+"""Values checked for the type that a specification requires; a wrong type yields a finding."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MISSING = object()
 
 
 def find(value: dict[str, Any], key: str) -> Any:
-    """Return ``value[key]``, or `MISSING`."""
+    """Return ``value[key]``, or `MISSING` if there is no such key."""
     return value.get(key, MISSING)
 
 
 def expect_object(value: Any, place: Place, rule: str) -> Check[dict[str, Any] | None]:
-    """Return `value` if it is an object; otherwise yield a finding of `rule` and return None."""
+    """Return `value` if it is an object; otherwise yield a finding and return None."""
     if isinstance(value, dict):
         return value
     yield place.finding(rule, _message(place, "an object", value))
@@ -27,7 +27,7 @@ def expect_object(value: Any, place: Place, rule: str) -> Check[dict[str, Any] |
 
 
 def expect_list(value: Any, place: Place, rule: str, of: str = "a list") -> Check[list[Any] | None]:
-    """Return `value` if it is a list; otherwise yield a finding of `rule` and return None."""
+    """Return `value` if it is a list; otherwise yield a finding and return None."""
     if isinstance(value, list):
         return value
     yield place.finding(rule, _message(place, of, value))
@@ -37,7 +37,7 @@ def expect_list(value: Any, place: Place, rule: str, of: str = "a list") -> Chec
 def expect_objects(
     value: Any, place: Place, rule: str, *, may_be_empty: bool = False
 ) -> Check[list[tuple[Place, dict[str, Any]]]]:
-    """Return the objects of a list with their places; yield a finding of `rule` for each other value."""
+    """Return the objects in a list with their positions; yield a finding for each item that is not an object."""
     items = yield from expect_list(value, place, rule, "a list of objects")
     if items is None:
         return []
@@ -55,7 +55,7 @@ def expect_objects(
 def expect_text(
     parent: dict[str, Any], key: str, place: Place, rule: str, *, is_optional: bool = False
 ) -> Check[str | None]:
-    """Return ``parent[key]`` if it is a non-empty string; otherwise yield a finding of `rule`, return None."""
+    """Return ``parent[key]`` if it is a non-empty string; otherwise yield a finding and return None."""
     value = find(parent, key)
     if (isinstance(value, str) and value) or (is_optional and value is MISSING):
         return value if isinstance(value, str) else None
@@ -66,7 +66,7 @@ def expect_text(
 def expect_integer(
     parent: dict[str, Any], key: str, place: Place, rule: str, *, least: int | None = None, is_optional: bool = False
 ) -> Check[int | None]:
-    """Return ``parent[key]`` if it is an integer >= `least`; otherwise yield a finding of `rule`, return None."""
+    """Return ``parent[key]`` if it is an integer >= `least`; otherwise yield a finding and return None."""
     value = find(parent, key)
     if type(value) is int and (least is None or value >= least):
         return value
@@ -88,7 +88,7 @@ def _message(place: Place, expected: str, value: Any) -> str:
 
 
 def _name(place: Place) -> str:
-    """Return the end of a pointer in the form ``datasets[1].path``."""
+    """Return the last part of a JSON pointer in the form ``datasets[1].path``."""
     name = ""
     for part in place.pointer.removeprefix("/attributes").removeprefix("/ome").split("/")[1:]:
         name += f"[{part}]" if part.isdigit() else f"{'.' if name else ''}{cut_short(part)}"

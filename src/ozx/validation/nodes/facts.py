@@ -1,4 +1,4 @@
-"""The facts about each node that checks of the whole hierarchy need; nothing else stays in memory."""
+"""Facts about each node that checks of the whole hierarchy need; the documents are not kept in memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Look = Callable[[NodeDocument], object]
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """Facts from a ``zarr.json``, or in Zarr v2 from ``.zgroup``, ``.zarray`` and ``.zattrs``."""
+    """Facts about a node from its ``zarr.json``, or in Zarr v2 from ``.zgroup``, ``.zarray`` and ``.zattrs``."""
 
     # The key of its ``zarr.json``, ``.zarray`` or ``.zgroup``.
     key: str
@@ -56,11 +56,11 @@ class NodeFacts:
 
     @property
     def path(self) -> str:
-        """Path of the node; the root's is empty."""
+        """Path of the node; the root's path is empty."""
         return node_of(self.key)
 
     def at(self, key: str) -> NodeFacts:
-        """Return the same facts for the ``zarr.json`` at `key`, which has the same bytes."""
+        """Return the same facts for another ``zarr.json`` with the same bytes, at `key`."""
         return replace(self, key=key, ome_key=key)
 
     def finding(
@@ -72,14 +72,14 @@ class NodeFacts:
     def ome_finding(
         self, rule: str, message: str, pointer: str = "", *, severity: Severity | None = None, hint: str | None = None
     ) -> Finding:
-        """Return a finding about the node's OME-Zarr metadata; `pointer` is a JSON pointer into this metadata."""
+        """Return a finding about the node's OME-Zarr metadata; `pointer` is a JSON pointer into that metadata."""
         where = self.ome_pointer + pointer
         return make_finding(rule, message, entry=self.ome_key, pointer=where or None, severity=severity, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """All nodes of a hierarchy."""
+    """All nodes of a hierarchy, as facts by path."""
 
     # By path; the root's is empty. `NodeFacts.is_known` is False if the documents cannot be read.
     nodes: Mapping[str, NodeFacts]
@@ -90,7 +90,7 @@ class Hierarchy:
 
 @dataclass(frozen=True, slots=True)
 class ReadFault:
-    """A metadata document that cannot be read, and the reason."""
+    """A metadata document that cannot be read, with the reason."""
 
     key: str
     error: FormatError | UnsupportedError
@@ -99,7 +99,7 @@ class ReadFault:
 def read_nodes(
     metadata: Mapping[str, bytes], unread: Collection[str] = (), look: Look | None = None
 ) -> tuple[dict[str, NodeFacts], list[ReadFault]]:
-    """Return the nodes by path, and the faults of reading; each value is looked up once, the root's first.
+    """Read all nodes of a hierarchy; return their facts by path, and faults of unreadable documents.
 
     Keys in `unread` (damaged entries) are not looked up. `look` is called with each document; without it the facts lack
     `array` and `ome`.
@@ -121,14 +121,14 @@ def read_nodes(
 
 
 class _Memory:
-    """A cache of parsed documents: in a plate thousands of nodes have the same bytes."""
+    """A cache of parsed documents, because thousands of nodes in a plate have identical documents."""
 
     def __init__(self, *, keep: bool) -> None:
         self._keep = keep
         self._met: dict[bytes, tuple[NodeDocument, NodeFacts]] = {}
 
     def recall(self, key: str, data: bytes) -> tuple[NodeDocument, NodeFacts]:
-        """Return document and facts of the node with this ``zarr.json``."""
+        """Return the parsed document and the facts of the node with this ``zarr.json``, from the cache if possible."""
         met = self._met.get(data)
         if met is not None:
             document, facts = met
@@ -145,7 +145,7 @@ class _Memory:
 def read_legacy_nodes(
     metadata: Mapping[str, bytes], unread: Collection[str], look: Look
 ) -> tuple[dict[str, NodeFacts], list[ReadFault]]:
-    """Return the nodes of a Zarr v2 hierarchy by path, and the faults of reading; arguments as for `read_nodes`."""
+    """Read all nodes of a Zarr v2 hierarchy; return their facts by path, and faults of unreadable documents."""
     nodes, faults = {}, []
     for path, keys in _by_node(metadata).items():
         nodes[path] = NodeFacts(keys[0], is_known=False, zarr_format=2)
@@ -175,7 +175,7 @@ def _by_node(keys: Iterable[str]) -> dict[str, list[str]]:
 
 
 def facts_of(node: NodeDocument, *, keep: bool = True) -> NodeFacts:
-    """Return the facts of a node; without `keep` they lack `array` and `ome`."""
+    """Return the facts about a node; `array` and `ome` are kept only if `keep` is true."""
     is_array = node.node_type == "array"
     facts = NodeFacts(
         node.key,

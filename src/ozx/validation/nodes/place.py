@@ -1,4 +1,4 @@
-"""A value's place in a metadata document, and findings about it."""
+"""The position of a value in a metadata document, for findings about the value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Check = Generator[Finding, None, _T]
 
 
 class Place(NamedTuple):
-    """A value in a metadata document.
+    """A value and its position in a metadata document.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Place(NamedTuple):
         return self.below(step)
 
     def below(self, *steps: str | int) -> Place:
-        """Return the place of a value inside this one."""
+        """Return the position of a member of this value."""
         return Place(self.entry, self.base, (*self.steps, *steps))
 
     @property

@@ -1,4 +1,4 @@
-"""The axes of an image: OME-Zarr 0.5.2, "axes" metadata, and their order by "multiscales" metadata."""
+"""Rules about the axes of an image and their order (OME-Zarr 0.5.2, "axes" and "multiscales" metadata)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RANKS = {"time": 0, "channel": 1, "space": 2}
 
 
 def check_axes(value: Any, place: Place) -> Check[tuple[Axis, ...] | None]:
-    """Yield findings about each axis; return the axes, or None if they are incomplete."""
+    """Check each axis, and yield findings; return the axes, or None if they are incomplete."""
     # OME-Zarr 0.5.2, "axes": "It MUST be a list of dictionaries, where each dictionary describes a dimension (axis)".
     items = yield from expect_objects(value, place, "ome/axes")
     axes = []
@@ -74,7 +74,7 @@ def _check_details(item: dict[str, Any], place: Place) -> Iterator[Finding]:
 
 
 def check_axis_order(axes: Sequence[Axis], place: Place) -> Iterator[Finding]:
-    """Yield findings about all axes of an image: number, types and order."""
+    """Yield findings about the number, types and order of an image's axes."""
     # OME-Zarr 0.5.2, "multiscales": "The length of "axes" must be between 2 and 5".
     if not 2 <= len(axes) <= 5:
         yield place.finding("ome/axes-count", f"axes: expected 2 to 5 of them; found {len(axes):,}")

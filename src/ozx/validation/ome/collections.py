@@ -1,4 +1,4 @@
-"""Images in one collection: OME-Zarr 0.5.2, "bioformats2raw.layout" metadata (transitional)."""
+"""Rules about collections of images (OME-Zarr 0.5.2, transitional "bioformats2raw.layout" metadata)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OME_XML = "OME/METADATA.ome.xml"
 
 
 def check_collection(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about a collection and its images."""
+    """Yield findings about a collection of images."""
     if LAYOUT not in (group.node.ome or {}):
         return
     # OME-Zarr 0.5.2, "bioformats2raw.layout": "SHOULD have OME metadata representing the entire collection of images in

@@ -1,4 +1,4 @@
-"""The OME-Zarr metadata of one node alone: version, keys, and the rules of each key."""
+"""Rules about the OME-Zarr metadata of a single node: its version, and the value of each key."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _VERSIONED = ("omero", "plate", "well", "image-label")
 
 
 def inner_versions(ome: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield path and value of each version inside the parts of OME-Zarr metadata.
+    """Yield path and value of each ``version`` inside OME-Zarr metadata.
 
     Examples
     --------
@@ -86,13 +86,13 @@ def check_ome(node: NodeDocument) -> Iterator[Finding]:
 
 
 def _without_errors(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield findings by the rules of another version: errors become warnings."""
+    """Yield findings with errors turned into warnings, for rules of another version."""
     for finding in findings:
         yield replace(finding, severity="warning") if finding.severity == "error" else finding
 
 
 def _checks_of(version: str | None) -> Iterator[tuple[str, _Check]]:
-    """Yield the check of each key whose rules depend on the version, and of the others."""
+    """Yield the checks of all keys in the OME-Zarr metadata of a node, for its version."""
     with_systems = has_systems(version)
     yield "multiscales", partial(check_multiscales, has_systems=with_systems)
     yield "plate", partial(check_plate, has_version=not with_systems)

@@ -1,4 +1,4 @@
-"""Rules about the OME-Zarr metadata of all nodes: nodes that it names exist, and its arrays agree with it."""
+"""Rules that compare the OME-Zarr metadata of a group with other nodes and arrays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CHECKS: tuple[Callable[[OmeGroup, OmeNodes], Iterator[Finding]], ...] = (
 
 
 def check_ome_hierarchy(hierarchy: Hierarchy) -> Iterator[Finding]:
-    """Yield findings about OME-Zarr metadata that contradict other nodes or the arrays."""
+    """Yield findings about OME-Zarr metadata that contradicts other nodes or arrays."""
     for node in hierarchy.nodes.values():
         yield from _check_version(node)
     nodes = OmeNodes(hierarchy)

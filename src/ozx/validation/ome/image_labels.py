@@ -1,4 +1,4 @@
-"""Labels: OME-Zarr 0.5.2, "labels" metadata of the group that lists them and of each label image."""
+"""Rules about the list of labels and about each label image (OME-Zarr 0.5.2, "labels" metadata)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["check_image_label", "check_labels"]
 
 
 def check_labels(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield findings about the list of a ``labels`` group."""
+    """Yield findings about the list of label images in a ``labels`` group."""
     # OME-Zarr 0.5.2, "labels": "The OME-Zarr Metadata in the `zarr.json` file associated with the "labels" group MUST
     # contain a JSON object with the key `labels`, whose value is a JSON array of paths to the labeled multiscale
     # image(s)."
@@ -27,7 +27,7 @@ def check_labels(value: Any, place: Place) -> Iterator[Finding]:
 
 
 def check_image_label(value: Any, place: Place, *, is_v2: bool = False) -> Iterator[Finding]:
-    """Yield findings about the ``image-label`` (or its absence) of a label image; OME-Zarr 0.4 demands less of it."""
+    """Yield findings about the ``image-label`` metadata of a label image, or about its absence."""
     # "the OME-Zarr Metadata in this image-level `zarr.json` file SHOULD contain another key, `image-label`, whose value
     # is also a JSON object."
     if value is MISSING:

@@ -1,4 +1,4 @@
-"""Label images and the images that they label: OME-Zarr 0.5.2, "labels" metadata."""
+"""Rules about label images and the images to which they belong (OME-Zarr 0.5.2, "labels" metadata)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 1
 
 
 def check_labels_are_listed(image: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield a finding if the ``labels`` group of an image has no list."""
+    """Yield a finding if the ``labels`` group of an image does not list its label images."""
     path = join_path(image.path, "labels")
     if not image.ome.multiscales or not nodes.is_group(path) or nodes.is_unknown(path):
         return
@@ -33,7 +33,7 @@ def check_labels_are_listed(image: OmeGroup, nodes: OmeNodes) -> Iterator[Findin
 
 
 def check_label_group(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about a ``labels`` group, its label images and the image beside it."""
+    """Yield findings about a ``labels`` group, its label images, and the image to which they belong."""
     if group.ome.labels is None:
         return
     place = group.place / "labels"
@@ -63,7 +63,7 @@ def check_label_group(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
 
 
 def check_label_image(label: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about a label image, its arrays, and the image in its ``source``."""
+    """Yield findings about a label image, its arrays, and the image that its ``source`` names."""
     if not isinstance(label.raw("image-label"), dict):
         return
     yield from _check_types(label, nodes)
@@ -124,7 +124,7 @@ def _check_against_image(label: OmeGroup, image: OmeGroup | None, nodes: OmeNode
 
 
 def _shape(group: OmeGroup, nodes: OmeNodes) -> tuple[int, ...]:
-    """Return the shape of the first level; an empty one if unknown."""
+    """Return the shape of the first level's array; empty if unknown."""
     datasets = group.ome.multiscales[0].datasets
     path = nodes.resolve(group, datasets[0].path) if datasets and datasets[0].path else None
     array = None if path is None else nodes.array(path)

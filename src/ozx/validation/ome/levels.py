@@ -1,4 +1,4 @@
-"""Images and their arrays: OME-Zarr 0.5.2, "multiscales" and "axes" metadata."""
+"""Rules about images and the arrays of their levels (OME-Zarr 0.5.2, "multiscales" and "axes" metadata)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Level:
 
 
 def check_levels(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about the images of a group and the arrays of their levels."""
+    """Yield findings about the images of a group and the arrays of their resolution levels."""
     has_systems = any("coordinateSystems" in as_object(item) for item in as_list(group.raw("multiscales")))
     for number, multiscale in enumerate(group.ome.multiscales):
         place = group.place / "multiscales" / number
@@ -110,7 +110,7 @@ def _is_coarser(finer: Sequence[float] | None, coarser: Sequence[float] | None) 
 
 
 def _agree(finer: _Level, coarser: _Level) -> bool:
-    """Tell whether the shapes of two levels agree with their scales."""
+    """Return whether the shapes of two levels are consistent with their scales."""
     scales = zip(finer.scale or (), coarser.scale or (), strict=False)
     for before, after, (small, large) in zip(finer.shape, coarser.shape, scales, strict=False):
         if small <= 0 or large < small:

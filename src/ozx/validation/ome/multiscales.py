@@ -1,4 +1,4 @@
-"""The images of a group: OME-Zarr 0.5.2, "multiscales" metadata."""
+"""Rules about the images of a group (OME-Zarr 0.5.2, "multiscales" metadata)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["check_multiscales"]
 
 
 def check_multiscales(value: Any, place: Place, *, has_systems: bool | None = None) -> Iterator[Finding]:
-    """Yield findings about the images of a group from their metadata alone.
+    """Yield findings about the images of a group, from the group's own metadata only.
 
     `has_systems` tells whether images of this version have coordinate systems; if it is None, their form tells it.
     """

@@ -1,4 +1,4 @@
-"""The groups that have OME-Zarr metadata, and the nodes that the metadata names."""
+"""Groups with OME-Zarr metadata, and look-up of the nodes that the metadata names."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class OmeGroup:
 
     @property
     def path(self) -> str:
-        """Path of the group; the root's is empty."""
+        """Path of the group; the root's path is empty."""
         return self.node.path
 
     @property
     def is_v2(self) -> bool:
-        """Whether this is OME-Zarr 0.4."""
+        """Whether the group has OME-Zarr 0.4 metadata (Zarr v2)."""
         return bool(self.node.zarr_format == 2)
 
     def raw(self, key: str) -> object:
-        """Return the value of `key`, or None."""
+        """Return the value of `key` in the OME-Zarr metadata, or None."""
         return (self.node.ome or {}).get(key)
 
 
 class OmeNodes:
-    """All nodes, and the OME-Zarr metadata of groups whose version the rules know."""
+    """All nodes of a hierarchy, and the OME-Zarr metadata of groups with a supported version."""
 
     def __init__(self, hierarchy: Hierarchy) -> None:
         self._nodes = nodes = hierarchy.nodes
@@ -52,32 +52,32 @@ class OmeNodes:
         self._sorted = sorted(self._groups)
 
     def groups(self) -> Iterator[OmeGroup]:
-        """Yield the groups."""
+        """Yield all groups with OME-Zarr metadata."""
         yield from self._groups.values()
 
     def group(self, path: str) -> OmeGroup | None:
-        """Return the group at `path` if it has OME-Zarr metadata."""
+        """Return the group at `path` if it has OME-Zarr metadata, else None."""
         return self._groups.get(path)
 
     def is_group(self, path: str) -> bool:
-        """Tell whether the node at `path` is a group, or cannot be read and thus is possibly one."""
+        """Return whether the node at `path` is a group; True for an unreadable node, because it may be a group."""
         node = self._nodes.get(path)
         return node is not None and (not node.is_known or node.node_type == "group")
 
     def is_unknown(self, path: str) -> bool:
-        """Tell whether the node at `path` cannot be read, or its version is unknown."""
+        """Return whether the node at `path` is unreadable or has an unknown version."""
         node = self._nodes.get(path)
         if node is None:
             return False
         return not node.is_known or (node.ome is not None and path not in self._groups)
 
     def array(self, path: str) -> ArrayMetadata | None:
-        """Return the metadata of the array at `path`."""
+        """Return the metadata of the array at `path`, or None."""
         node = self._nodes.get(path)
         return None if node is None else node.array
 
     def is_image(self, path: str) -> bool:
-        """Tell whether the node at `path` is an image, or unknown and thus possibly one."""
+        """Return whether the node at `path` is an image; True for an unreadable node, because it may be an image."""
         group = self._groups.get(path)
         return self.is_unknown(path) or (group is not None and bool(group.ome.multiscales))
 
@@ -90,7 +90,7 @@ class OmeNodes:
 
     @staticmethod
     def resolve(group: OmeGroup, path: str) -> str | None:
-        """Convert a path in the metadata of `group` to a path in the hierarchy; None if it leads outside.
+        """Convert a path in the metadata of `group` to a path from the root; None if it leads outside the hierarchy.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Display settings of an image: OME-Zarr 0.5.2, "omero" metadata (transitional)."""
+"""Rules about display settings of an image (OME-Zarr 0.5.2, transitional "omero" metadata)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WINDOW = ("min", "max", "start", "end")
 
 
 def check_omero(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield findings about the channels of an image from their metadata alone."""
+    """Yield findings about the display settings of an image's channels."""
     omero = yield from expect_object(value, place, "ome/omero")
     if omero is None:
         return

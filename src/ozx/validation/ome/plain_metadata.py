@@ -1,4 +1,4 @@
-"""OME-Zarr 0.5 metadata of the usual form, which ome-zarr-models surely accepts: loading it takes half a second."""
+"""Detection of simple OME-Zarr 0.5 metadata that needs no check by ome-zarr-models, which loads slowly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LABEL = {"source": dict, "colors": list, "properties": list}
 
 
 def is_plain(ome: dict[str, Any], key: str) -> bool:
-    """Tell whether a part of ``attributes.ome`` has the usual form: plain images, a label image, or a list of labels.
+    """Return whether one key of ``attributes.ome`` is simple: a usual image, a label image, or a list of labels.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def _is_plain_label(label: Any) -> bool:
 
 
 def _label_values(items: Any) -> list[int] | None:
-    """Return the label values of a list of objects; None if one has none."""
+    """Return the label values of a list of objects; None if an object has no label value."""
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         return None
     values = [item.get("label-value") for item in items]
@@ -85,7 +85,7 @@ def _is_plain_axis(axis: dict[str, Any]) -> bool:
 
 
 def _scale_of(dataset: dict[str, Any], count: int) -> list[float] | None:
-    """Return the scale of a level with a path, a scale and perhaps a translation, each of `count` numbers."""
+    """Return the scale of a level if its transformations are simple (`count` numbers each), else None."""
     steps = as_list(dataset.get("coordinateTransformations"))
     if dataset.keys() != {"path", "coordinateTransformations"} or not isinstance(dataset["path"], str):
         return None

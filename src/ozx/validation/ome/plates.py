@@ -1,4 +1,4 @@
-"""Plates and wells: OME-Zarr 0.5.2, "plate" and "well" metadata alone."""
+"""Rules about the metadata of plates and wells (OME-Zarr 0.5.2, "plate" and "well" metadata)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NODE_NAME = re.compile(r"(?!\.+$)(?!__)[A-Za-z0-9_.-]+")
 
 
 def check_plate(value: Any, place: Place, *, has_version: bool = True) -> Iterator[Finding]:
-    """Yield findings about a plate's rows, columns, wells and acquisitions; up to 0.5 it has a version."""
+    """Yield findings about a plate's rows, columns, wells, acquisitions and, up to OME-Zarr 0.5, its version."""
     plate = yield from expect_object(value, place, "ome/plate")
     if plate is None:
         return
@@ -53,7 +53,7 @@ def check_plate(value: Any, place: Place, *, has_version: bool = True) -> Iterat
 
 
 def _check_lines(value: Any, place: Place) -> Check[list[str | None]]:
-    """Yield findings about rows or columns, and return their names."""
+    """Check the rows or columns of a plate, and yield findings; return their names."""
     names = []
     for where, item in (yield from expect_objects(value, place, "ome/plate")):
         # "Each defined row MUST contain a `name` key whose value MUST be a string defining the row name."
@@ -141,7 +141,7 @@ def _check_acquisitions(value: Any, place: Place) -> Iterator[Finding]:
 
 
 def check_well(value: Any, place: Place, *, has_free_paths: bool = False) -> Iterator[Finding]:
-    """Yield findings about a well's list of fields; from 0.6 on their paths may hold more characters."""
+    """Yield findings about a well's list of fields; OME-Zarr 0.6 allows more characters in their paths."""
     well = yield from expect_object(value, place, "ome/well")
     if well is None:
         return

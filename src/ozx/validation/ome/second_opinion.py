@@ -1,4 +1,4 @@
-"""Findings of ome-zarr-models about OME-Zarr metadata that our own rules do not have.
+"""Additional findings about OME-Zarr metadata by the package ome-zarr-models.
 
 It gets parsed attributes, since its ``from_zarr`` walks the store, which takes minutes for a plate. Our own rules check
 the arrays.
@@ -43,14 +43,14 @@ _LONGEST_COMPARED = 500
 
 
 def check_ome_twice(node: NodeDocument) -> Iterator[Finding]:
-    """Yield findings about the OME-Zarr metadata of a node, by our own rules and ome-zarr-models."""
+    """Yield findings about the OME-Zarr metadata of a node, by the rules of ozx and by ome-zarr-models."""
     ours = list(check_ome(node))
     yield from ours
     yield from check_second_opinion(node, ours)
 
 
 def check_second_opinion(node: NodeDocument, ours: Collection[Finding]) -> Iterator[Finding]:
-    """Yield findings about OME-Zarr metadata that ome-zarr-models refuses and our own findings do not report."""
+    """Yield findings for errors that ome-zarr-models reports but the rules of ozx do not."""
     ome = node.ome
     if ome is None or node.node_type == "array" or any(finding.id == "ome/unknown-version" for finding in ours):
         return
@@ -66,7 +66,7 @@ def check_second_opinion(node: NodeDocument, ours: Collection[Finding]) -> Itera
 
 
 def refusals(ome: dict[str, Any], *, is_v3: bool) -> list[tuple[tuple[str | int, ...], str]]:
-    """Return JSON pointers and messages of ome-zarr-models about ``attributes.ome`` (0.5), or all attributes (0.4)."""
+    """Return the errors that ome-zarr-models reports about OME-Zarr metadata, as JSON pointers and messages."""
     found: dict[tuple[tuple[str | int, ...], str], None] = {}
     for key, (module, model) in _MODELS.items():
         if key not in ome or (is_v3 and is_plain(ome, key)) or _takes_long(ome[key]):
@@ -77,7 +77,7 @@ def refusals(ome: dict[str, Any], *, is_v3: bool) -> list[tuple[tuple[str | int,
 
 
 def _takes_long(part: Any) -> bool:
-    """Tell whether ome-zarr-models would compare too many items with each other; it is not run then."""
+    """Return whether ome-zarr-models would take too long, because it compares too many items with each other."""
     lists = [part.get(name) for name in ("rows", "columns", "images")] if isinstance(part, dict) else []
     lists += [as_object(item).get(name) for item in as_list(part) for name in ("axes", "datasets")]
     return any(len(as_list(items)) > _LONGEST_COMPARED for items in lists)
@@ -85,7 +85,7 @@ def _takes_long(part: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def _refusals_of(is_v3: bool, module: str, model: str, text: str) -> list[tuple[tuple[str | int, ...], str]]:  # noqa: FBT001
-    """Return the errors of ome-zarr-models about metadata in JSON; cached, as a plate's images hardly differ."""
+    """Return the errors of ome-zarr-models about metadata in JSON; cached, because images of a plate are similar."""
     from pydantic import ValidationError  # noqa: PLC0415 (both take longer to load than most files to check)
 
     validator = getattr(import_module(f"ome_zarr_models.{'v05' if is_v3 else 'v04'}.{module}"), model)
@@ -101,7 +101,7 @@ def _refusals_of(is_v3: bool, module: str, model: str, text: str) -> list[tuple[
 
 
 def _canonical(ome: dict[str, Any], key: str, *, is_v3: bool) -> str:
-    """Return the parts of the metadata that a model checks as JSON, so that equal parts give equal texts."""
+    """Return the parts of metadata that a model checks as JSON text, the same text for equal parts."""
     keys = [key, *(["multiscales"] if key == "image-label" else []), *(["version"] if is_v3 else ["omero"])]
     chosen = {name: ome[name] for name in keys if name in ome}
     if isinstance(chosen.get("multiscales"), list):
@@ -129,7 +129,7 @@ def _without_offsets(dataset: Any) -> Any:
 
 
 def _pointer(location: tuple[str | int, ...], document: Any) -> tuple[str | int, ...]:
-    """Return pydantic's location without the names of models, which are not in the document."""
+    """Convert the location in a pydantic error to a JSON pointer, without names of models."""
     pointer: list[str | int] = []
     value = document
     for part in location:

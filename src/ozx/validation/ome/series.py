@@ -1,4 +1,4 @@
-"""Collections of images: OME-Zarr 0.5.2, "bioformats2raw.layout" metadata (transitional)."""
+"""Rules about series of images (OME-Zarr 0.5.2, transitional "bioformats2raw.layout" metadata)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LAYOUT = "bioformats2raw.layout"
 
 
 def check_layout(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield a finding if the layout is not 3."""
+    """Yield a finding if the ``bioformats2raw.layout`` is not 3."""
     # OME-Zarr 0.5.2, "bioformats2raw.layout": "MUST have the value "3" for the "bioformats2raw.layout" key in their
     # OME-Zarr Metadata in the `zarr.json` at the top of the hierarchy". Its schema asks for the number.
     if type(value) is not int or value != 3:

@@ -1,4 +1,4 @@
-"""Lists of levels; transformations up to 0.5: OME-Zarr 0.5.2, "multiscales" and "coordinateTransformations"."""
+"""Rules about levels and their transformations (OME-Zarr up to 0.5, "multiscales" metadata)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALLOWED = ("scale", "translation")
 
 
 def check_datasets(item: dict[str, Any], place: Place) -> Check[list[tuple[Place, dict[str, Any]]]]:
-    """Yield findings about the list of levels; return its objects."""
+    """Check the list of levels, and yield findings; return the levels that are objects."""
     # "Each "multiscales" dictionary MUST contain the field "datasets", which is a list of dictionaries describing the
     # arrays storing the individual resolution levels."
     datasets = yield from expect_objects(find(item, "datasets"), place / "datasets", "ome/datasets")
@@ -29,7 +29,7 @@ def check_datasets(item: dict[str, Any], place: Place) -> Check[list[tuple[Place
 
 
 def check_transformations(value: Any, place: Place, ndim: int | None) -> Check[tuple[float, ...] | None]:
-    """Yield findings about the transformations of a level, or of a multiscale, with `ndim` axes; return the scale."""
+    """Check the transformations of a level or an image with `ndim` axes, and yield findings; return the scale."""
     # OME-Zarr 0.5.2, "multiscales": "Each dictionary in "datasets" MUST contain the field "coordinateTransformations",
     # which contains a list of transformations". "It is a list of dictionaries."
     steps = yield from expect_objects(value, place, "ome/transformations")
@@ -52,7 +52,7 @@ def check_transformations(value: Any, place: Place, ndim: int | None) -> Check[t
 
 
 def check_order_of_scales(scales: list[tuple[float, ...] | None], place: Place) -> Iterator[Finding]:
-    """Yield findings about levels that are finer than the level before."""
+    """Yield a finding for each level with a finer scale than the level before."""
     # "The "path"s MUST be ordered from largest (i.e. highest resolution) to smallest."
     known = [(number, scale) for number, scale in enumerate(scales) if scale is not None]
     for (_, finer), (number, coarser) in pairwise(known):
@@ -87,7 +87,7 @@ def _check_parameters(
 
 
 def check_vector(step: dict[str, Any], kind: str, place: Place, ndim: int | None) -> Check[tuple[float, ...] | None]:
-    """Yield findings about the numbers of a scale or translation; return the numbers if they are valid."""
+    """Check the numbers of a scale or translation, and yield findings; return the numbers if they are valid."""
     value = find(step, kind)
     where, rule = place / kind, f"ome/{kind}"
     numbers = as_numbers(value)

@@ -1,4 +1,4 @@
-"""Plates, their wells and fields: OME-Zarr 0.5.2, "High-content screening", "plate" and "well" metadata."""
+"""Rules about plates, their wells and fields (OME-Zarr 0.5.2, "plate" and "well" metadata)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["check_plate_wells", "check_well_fields"]
 
 
 def check_plate_wells(plate: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about a plate and its wells."""
+    """Yield findings about a plate and the groups of its wells."""
     if plate.ome.plate is None:
         return
     document = as_object(plate.raw("plate"))
@@ -82,7 +82,7 @@ def _check_unlisted(plate: OmeGroup, wells: list[str], nodes: OmeNodes) -> Itera
 
 
 def check_well_fields(well: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about a well and its fields."""
+    """Yield findings about a well and the images of its fields."""
     if well.ome.fields is None:
         return
     images = as_list(as_object(well.raw("well")).get("images"))

@@ -1,4 +1,4 @@
-"""The rules: their texts, and the findings made from them.
+"""The validation rules: their texts, and the creation of findings.
 
 A TOML file holds the rules of one document, in the order of the documentation. ``documents`` names what they refer to,
 the first one for every rule that names no other; ``repairs`` holds repairs that several rules share.

@@ -1,4 +1,4 @@
-"""Findings made from rules: a single finding, one per item, or the first of each kind."""
+"""Creation of findings from rules, with limits on the number of findings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def make_finding(
     severity: Severity | None = None,
     hint: str | None = None,
 ) -> Finding:
-    """Return a finding of a rule: what was expected, and what was found.
+    """Return a finding of a rule, with a message that says what was expected and what was found.
 
     Its place is a JSON pointer (RFC 6901) in the document of the key `entry`, or an offset in the file. Severity and
     hint are the rule's own unless given.
@@ -51,7 +51,7 @@ def make_finding(
 
 
 def finding_from_error(error: FormatError | UnsupportedError, *, entry: str | None = None) -> Finding:
-    """Return the finding for an error of reading.
+    """Return a finding for an error that occurred while reading.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def finding_from_error(error: FormatError | UnsupportedError, *, entry: str | No
 
 
 def by_revision(findings: Iterable[Finding], revision: str) -> Iterator[Finding]:
-    """Yield the findings of a revision of RFC-9 (one of `REVISIONS`), with its severities.
+    """Yield findings with the severities of a revision of RFC-9; `REVISIONS` lists all revisions.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def by_revision(findings: Iterable[Finding], revision: str) -> Iterator[Finding]
 
 
 def each(identifier: str, items: Sequence[_T], describe: Callable[[_T], Finding]) -> Iterator[Finding]:
-    """Yield the findings of the first 20 items that break a rule; one more finding counts the others."""
+    """Yield findings for the first 20 items that break a rule, and one finding with the number of further items."""
     for item in items[:MOST_OF_A_KIND]:
         yield describe(item)
     rest = len(items) - MOST_OF_A_KIND
@@ -95,7 +95,7 @@ def each(identifier: str, items: Sequence[_T], describe: Callable[[_T], Finding]
 
 
 class LimitedFindings:
-    """The first 20 findings of each rule and severity, and the number of the others.
+    """Collector that keeps the first 20 findings of each rule and severity, and counts the others.
 
     Examples
     --------
@@ -110,18 +110,18 @@ class LimitedFindings:
         self._counts: Counter[Kind] = Counter()
 
     def counts(self) -> Counter[Kind]:
-        """Return the number of findings of each kind."""
+        """Return the number of findings of each rule and severity."""
         return self._counts.copy()
 
     def count_again(self, kinds: Counter[Kind]) -> bool:
-        """Count findings if all of them exceed the limit; otherwise do nothing and return False."""
+        """Return False if a finding would be kept; otherwise count all of them, and return True."""
         if any(self._counts[kind] < MOST_OF_A_KIND for kind in kinds):
             return False
         self._counts.update(kinds)
         return True
 
     def add(self, findings: Iterable[Finding]) -> None:
-        """Keep or count findings."""
+        """Add findings; beyond the limit they are only counted."""
         for finding in findings:
             kind = finding.id, finding.severity
             self._counts[kind] += 1

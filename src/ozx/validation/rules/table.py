@@ -1,4 +1,4 @@
-"""Every rule by its id, read from the TOML files beside this module."""
+"""All rules by id, read from the TOML files in the same folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FILES = ("zip", "rfc9", "zarr", "conventions", "ome", "data")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule."""
+    """One validation rule: its id, severity and texts."""
 
     # The document and what it demands, such as ``rfc9/stored``. Never a number: documents renumber.
     id: str
@@ -40,12 +40,12 @@ class Rule:
     is_draft_only: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return one element of ``rules`` in ``ozx rules --json``."""
+        """Return the rule as an object for ``rules`` in ``ozx rules --json``."""
         return asdict(self)
 
 
 class _Rules(Mapping[str, Rule]):
-    """Rules by id; a file of rules is read when one of them is needed, since most checks find little."""
+    """A mapping of rules by id; each TOML file is read when one of its rules is first needed."""
 
     def __getitem__(self, identifier: str) -> Rule:
         document = identifier.partition("/")[0]
@@ -67,7 +67,7 @@ RULES: Mapping[str, Rule] = _Rules()
 
 
 def near_matches(identifier: str) -> list[str]:
-    """Return up to three ids that resemble `identifier`."""
+    """Return up to three rule ids that resemble `identifier`."""
     identifier = identifier.lower()
     found = [known for known in RULES if identifier in known.split("/")]
     found += difflib.get_close_matches(identifier, RULES, n=3, cutoff=0.6)

@@ -1,4 +1,4 @@
-"""Rules about Zarr: metadata documents and stored values.
+"""Rules about Zarr metadata documents and stored values.
 
 ``documents``
     Zarr core 3.1 and Zarr v2: JSON, fields of every document, names of nodes and dimensions.

@@ -1,4 +1,4 @@
-"""Zarr core 3.1: the metadata of arrays, except codecs."""
+"""Rules about the metadata of arrays, except codecs (Zarr core 3.1)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SETTINGS = {"regular": {"chunk_shape"}, "default": {"separator"}, "v2": {"separ
 
 
 def check_array(node: NodeDocument) -> Iterator[Finding]:
-    """Yield findings about the ``zarr.json`` of an array. `check_fields` reports missing fields."""
+    """Yield findings about an array's ``zarr.json``, except missing fields, which `check_fields` reports."""
     array = node.array
     if not node.is_v3 or array is None:
         return

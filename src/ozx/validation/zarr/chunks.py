@@ -1,4 +1,4 @@
-"""Checks of level ``data``: the key of every chunk is in its array's grid, and every chunk decodes."""
+"""Checks of level ``data``: every chunk key lies in the grid of its array, and every chunk can be decoded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BYTES_PER_TASK = 8 << 20
 def check_data(
     source: Source, *, has_checksums: bool, jobs: int | None = None, progress: Progress = NO_PROGRESS
 ) -> Iterator[Finding]:
-    """Yield findings about the values of a hierarchy; each is read once, several at a time.
+    """Yield findings about all stored values of a hierarchy; each value is read once, by several workers.
 
     Memory holds some values at a time, at least one for each worker, and their decoded chunks. If the source
     `has_checksums`, which reading a value checks, other values than chunks are read, too.
@@ -56,7 +56,7 @@ def check_data(
 
 @dataclass(frozen=True, slots=True)
 class _Array:
-    """An array and its chunks; `decoder` is None if they cannot be decoded here."""
+    """An array and its chunks; `decoder` is None if ozx cannot decode the chunks."""
 
     path: str
     key: str
@@ -65,7 +65,7 @@ class _Array:
 
 
 def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
-    """Return the arrays by path, and findings about arrays whose chunks are not decoded."""
+    """Return the arrays by path, and findings about arrays whose chunks ozx cannot decode."""
     from ozx.store.extension_groups import understands_opening  # noqa: PLC0415 (loads zarr, half a second)
 
     arrays: dict[str, _Array] = {}
@@ -126,7 +126,7 @@ class _DataCheck:
             executor.shutdown(cancel_futures=True)
 
     def _tasks(self, group: KeyGroup) -> Iterator[tuple[_Array | None, list[_Named], list[Part]]]:
-        """Yield the tasks of the workers: stored values of an array with their places, or values outside of arrays."""
+        """Yield tasks for the workers: stored values with their positions in an array, or values outside of arrays."""
         array = None if group.path is None else self._arrays[group.path]
         if array is not None:
             prefix, encode = f"{array.path}/" if array.path else "", array.layout.keys.encode
@@ -203,7 +203,7 @@ def _check_value(array: _Array, key: str, place: tuple[int, ...], data: bytes) -
 
 
 def _most_stored(array: _Array) -> int | None:
-    """Return the length limit of a stored chunk, or None; shards may have gaps of any length."""
+    """Return the maximal length of a stored chunk, or None for shards, which may contain gaps of any length."""
     layout = array.layout
     return None if layout.levels or not layout.item_size else largest_stored(prod(layout.chunks) * layout.item_size)
 

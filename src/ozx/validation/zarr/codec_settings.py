@@ -1,4 +1,4 @@
-"""Codecs of the specifications: kind and settings of each."""
+"""The kind and the settings of each specified codec."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CodecKind = Literal["array", "serializer", "bytes"]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of a codec."""
+    """One setting of a codec, with its valid values."""
 
     expected: str
     fits: Callable[[Any], bool]
@@ -22,7 +22,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class CodecSettings:
-    """Kind and settings of a codec."""
+    """The kind and the settings of one codec."""
 
     # ``array`` (array to array), ``serializer`` (array to bytes) or ``bytes`` (bytes to bytes).
     kind: CodecKind
@@ -41,7 +41,7 @@ def _integer(low: int, high: int | None = None) -> Setting:
 
 
 def _anything(*, is_required: bool = True) -> Setting:
-    """Return a setting that accepts any value, which another rule checks."""
+    """Return a setting that accepts any value, because another rule checks it."""
     return Setting("", lambda _: True, is_required)
 
 

@@ -1,4 +1,4 @@
-"""Zarr core 3.1 and the codecs' own documents: the chain of codecs, each codec's settings, and shards in shards."""
+"""Rules about the codecs of an array: their order, their settings, and nested shards (Zarr core 3.1)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIXED_SIZE = frozenset(("bytes", "crc32c", "transpose"))
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """A chain of codecs: its place and its input."""
+    """A chain of codecs: its position in the document and its input."""
 
     node: NodeDocument
     # JSON pointer to the chain.
@@ -132,7 +132,7 @@ def _transposed(shape: tuple[int, ...] | None, codec: NamedConfiguration) -> tup
 
 
 def _is_needed(name: str, codec: NamedConfiguration, chain: _Chain) -> bool:
-    """Tell whether a conditional setting is required here."""
+    """Return whether a codec setting is required for this chain."""
     if name == "endian":  # raw bits have no byte order
         data_type = chain.node.array.data_type if chain.node.array is not None else None
         return (chain.item_size or 1) > 1 and not (data_type or "").startswith("r")

@@ -1,4 +1,4 @@
-"""Copies in the root's consolidated metadata, each compared with its node when the node is read."""
+"""Comparison of the copies in the root's consolidated metadata with the nodes themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ConsolidatedCopies"]
 
 
 class ConsolidatedCopies:
-    """A comparison of nodes, the root first, with their copies; each copy is dropped once compared.
+    """Comparison of nodes, the root first, with their copies in consolidated metadata.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class ConsolidatedCopies:
         self._missing: list[str] = []
 
     def look(self, node: NodeDocument) -> None:
-        """Compare a node with its copy."""
+        """Compare a node with its copy in the consolidated metadata."""
         if not node.path:
             copies = as_object(node.document.get(FIELD)).get("metadata")
             # `zarr/consolidated-metadata` and `zarr/reader-refuses` report others.
@@ -49,7 +49,7 @@ class ConsolidatedCopies:
                 self._other.append(node.path)
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
-        """Yield findings where copies differ from nodes; nodes that cannot be read have findings already."""
+        """Yield findings about copies that differ from their nodes, except nodes that cannot be read."""
         left = [path for path in self._copies or () if path not in hierarchy.nodes]
         # Not in core 3.1: zarr-python reads the copies instead of the documents.
         for paths, what in (

@@ -1,4 +1,4 @@
-"""Declarations of Zarr conventions: v1 (2025-12-10), and the draft 0.1.0 before it.
+"""Rules about declarations of Zarr conventions: v1 (2025-12-10) and the earlier draft 0.1.0.
 
 No URL is resolved. Only given schemas check the attributes of a convention.
 """
@@ -40,7 +40,7 @@ _SEMVER = re.compile(
 
 
 def check_conventions(node: NodeDocument) -> Iterator[Finding]:
-    """Yield findings about a node's declarations of conventions."""
+    """Yield findings about the conventions that a node declares."""
     attributes = as_object(node.attributes)
     place = Place(node.attributes_key, node.attributes_pointer)
     if CONVENTIONS in attributes:
@@ -50,7 +50,7 @@ def check_conventions(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_schemas(node: NodeDocument, schemas: Schemas) -> Iterator[Finding]:
-    """Yield findings about attributes of a node that break a given schema of its conventions."""
+    """Yield findings about attributes of a node that do not match a given schema of its conventions."""
     attributes = as_object(node.attributes)
     place = Place(node.attributes_key, node.attributes_pointer)
     declared = attributes.get(CONVENTIONS)

@@ -1,4 +1,4 @@
-"""Zarr core 3.1 and Zarr v2: JSON, common fields, and names of nodes and dimensions."""
+"""Rules about JSON, common fields, and names of nodes and dimensions (Zarr core 3.1 and Zarr v2)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PORTABLE = re.compile(r"[A-Za-z0-9._-]*")
 
 
 def check_json(node: NodeDocument) -> Iterator[Finding]:
-    """Yield findings about doubtful JSON in a node's documents."""
+    """Yield findings about JSON in a node's documents that programs may interpret differently."""
     for key, faults in node.faults.items():
         # RFC 8259, 4: "The names within an object SHOULD be unique." The reader decides which value counts.
         if faults.duplicates:
@@ -93,7 +93,7 @@ def check_name(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_node_name(node: NodeDocument) -> Iterator[Finding]:
-    """Yield advice about the name of a node."""
+    """Yield recommendations about the name of a node."""
     name = node.path.rpartition("/")[2]
     if _PORTABLE.fullmatch(name):
         return
@@ -111,7 +111,7 @@ def check_node_name(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_dimension_names(node: NodeDocument) -> Iterator[Finding]:
-    """Yield advice about the names of an array's dimensions."""
+    """Yield recommendations about the names of an array's dimensions."""
     # Zarr core 3.1, "Dimension names": "it is recommended but not required that all non-null dimension names are
     # distinct (no two dimensions have the same non-empty name)."
     names = [] if node.array is None else [name for name in node.array.dimension_names or () if name]
@@ -122,7 +122,7 @@ def check_dimension_names(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_legacy(node: NodeDocument) -> Iterator[Finding]:
-    """Yield findings about the documents of a node of Zarr v2."""
+    """Yield findings about the documents of a Zarr v2 node."""
     if node.is_v3:
         return
     if node.key.endswith(".zattrs"):

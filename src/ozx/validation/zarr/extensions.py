@@ -1,4 +1,4 @@
-"""Zarr core 3.1, ZEP 9 and ZEP 10: definition, names and handlers of extensions."""
+"""Rules about definitions, names and handlers of extensions (Zarr core 3.1, ZEP 9 and ZEP 10)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_extensions(node: NodeDocument) -> Iterator[Finding]:
 
 
 def check_references(hierarchy: Hierarchy) -> Iterator[Finding]:
-    """Yield findings about references from extensions to other nodes."""
+    """Yield findings about extensions that refer to other nodes."""
     for path, node in hierarchy.nodes.items():
         for name, reference in node.references:
             # ZEP 10, "Application to sub-nodes": "A reference to the metadata as part of the extension itself".

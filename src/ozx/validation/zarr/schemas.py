@@ -1,4 +1,4 @@
-"""JSON schemas of conventions from local files; no URL is resolved."""
+"""JSON schemas of Zarr conventions, read from local files; URLs are not downloaded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class Schemas:
-    """The given schemas, by their URL in documents.
+    """The given JSON schemas, by the URL that documents use for them.
 
     Raises
     ------
@@ -47,7 +47,7 @@ class Schemas:
 
     @classmethod
     def read(cls, files: Mapping[str, str]) -> Schemas:
-        """Return the schemas in `files`: URL to path.
+        """Read the schemas in `files`, a mapping of URLs to paths.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Schemas:
     def faults(
         self, url: Any, value: dict[str, Any], document: dict[str, Any] | None = None
     ) -> list[tuple[tuple[str | int, ...], str]]:
-        """Return path and message of each breach of the schema of `url`, whose fragment may be empty.
+        """Return path and message of each error of `document` against the schema at `url`.
 
         There are none if that schema is not given. `value` has the properties of the convention; a schema with a
         property ``attributes`` describes the whole `document`.
@@ -100,7 +100,7 @@ class Schemas:
 
 
 def _registry_of(documents: Mapping[str, Any]) -> Registry[Any]:
-    """Return the registry for references: only the given schemas, by URL and by ``$id``."""
+    """Return a registry that contains only the given schemas, by URL and by ``$id``."""
     from referencing import Registry, Resource  # noqa: PLC0415 (loaded when schemas are given)
     from referencing.exceptions import CannotDetermineSpecification  # noqa: PLC0415
     from referencing.jsonschema import DRAFT202012  # noqa: PLC0415
@@ -144,7 +144,7 @@ def _validator(url: str, schema: Any, registry: Registry[Any]) -> Validator:
 
 
 def _iter_objects(schema: Any, base: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the base URL and the object itself for every JSON object in a schema."""
+    """Yield every JSON object in a schema, with its base URL."""
     pending = [(schema, base)]
     while pending:
         value, base = pending.pop()

@@ -1,4 +1,4 @@
-"""Rules about coordinate systems and transformations between them, which OME-Zarr 0.6 introduced.
+"""Rules about coordinate systems and transformations (OME-Zarr 0.6).
 
 Of a node by itself, from its attributes alone:
 

@@ -1,4 +1,4 @@
-"""Coordinate systems that transformations connect: OME-Zarr 0.6, "Additional details", Graph connectedness."""
+"""Rules about the connections between coordinate systems (OME-Zarr 0.6, "Graph connectedness")."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _System = tuple[str, str]
 
 
 def check_connections(nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about images and scenes with systems that no transformations connect."""
+    """Yield findings about coordinate systems that no transformation connects to the others of an image or scene."""
     groups = [group for group in nodes.groups() if (not group.is_v2 and system_lengths(group)) or _is_scene(group)]
     clusters = _Clusters()
     for group in groups:
@@ -54,7 +54,7 @@ def _all_of(path: str, nodes: OmeNodes) -> list[_System]:
 
 
 def _resolve(value: Any, group: OmeGroup, nodes: OmeNodes) -> _System | None:
-    """Return the system at one end of a transformation; those of an unknown group count as one."""
+    """Return the coordinate system at one end of a transformation; an unknown group has only one system."""
     end = as_object(value)
     name, given = as_text(end.get("name")), as_text(end.get("path"))
     path = group.path if given is None else nodes.resolve(group, given)
@@ -64,13 +64,13 @@ def _resolve(value: Any, group: OmeGroup, nodes: OmeNodes) -> _System | None:
 
 
 class _Clusters:
-    """Sets of connected systems (a disjoint-set forest)."""
+    """Sets of connected coordinate systems (a disjoint-set forest)."""
 
     def __init__(self) -> None:
         self._above: dict[_System, _System] = {}
 
     def find(self, system: _System) -> _System:
-        """Return the system that stands for all that are connected with this one."""
+        """Return the representative of the set of systems that are connected to this system."""
         while (above := self._above.get(system, system)) != system:
             # Halve the way for the next search.
             self._above[system] = self._above.get(above, above)
@@ -78,5 +78,5 @@ class _Clusters:
         return system
 
     def join(self, one: _System, other: _System) -> None:
-        """Connect two systems."""
+        """Mark two coordinate systems as connected."""
         self._above[self.find(one)] = self.find(other)

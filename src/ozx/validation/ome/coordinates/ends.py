@@ -1,4 +1,4 @@
-"""The input and the output of a transformation: OME-Zarr 0.6, "coordinateTransformations" metadata, Constraints."""
+"""Rules about the input and output of a transformation (OME-Zarr 0.6, "coordinateTransformations")."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ _RULE = "ome/transformation-ends"
 
 
 class End(NamedTuple):
-    """One end of a transformation: the name of a coordinate system, and the path of its group, if it is another."""
+    """The input or output of a transformation: a coordinate system's name, and its group's path if in another group."""
 
     name: str
     path: str | None
     place: Place
 
     def dimensions(self, systems: Systems) -> int | None:
-        """Return the number of axes if the system is one of `systems`, of this group; None if unknown."""
+        """Return the number of axes if the system is in `systems`, which belong to this group; None if it is not."""
         axes = systems.get(self.name) if self.path is None else None
         return None if axes is None else len(axes)
 
 
 def check_ends(step: dict[str, Any], place: Place, systems: Systems) -> Check[tuple[End | None, End | None]]:
-    """Yield findings about both ends of a transformation between systems; return those that can be read."""
+    """Check the input and output of a transformation, and yield findings; return the ends that can be read."""
     start = yield from _check_end(find(step, "input"), place / "input", systems)
     stop = yield from _check_end(find(step, "output"), place / "output", systems)
     return start, stop
 
 
 def check_level_ends(step: dict[str, Any], path: Any, place: Place, systems: Systems) -> Check[str | None]:
-    """Yield findings about the ends of the transformation of the level at `path`; return the name of its output."""
+    """Check the input and output of a level's transformation, and yield findings; return the output's name."""
     # Inside `multiscales > datasets`: "in the `input` object provide `path` and omit `name`", "in the `output` object
     # provide `name` and omit `path`".
     start, where = find(step, "input"), place / "input"

@@ -1,4 +1,4 @@
-"""An image with coordinate systems: OME-Zarr 0.6, "multiscales" metadata and Constraints of transformations."""
+"""Rules about images with coordinate systems (OME-Zarr 0.6, "multiscales" metadata)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LABEL_KINDS = ("identity", "scale", "translation", "sequence")
 
 
 def check_image(item: dict[str, Any], place: Place) -> Iterator[Finding]:
-    """Yield findings about one image with coordinate systems."""
+    """Yield findings about one image that has coordinate systems."""
     # "`coordinateSystems` | JSON array of objects | yes".
     systems = yield from check_systems(find(item, "coordinateSystems"), place / "coordinateSystems", of_image=True)
     outputs: list[str] = []
@@ -53,7 +53,7 @@ def check_image(item: dict[str, Any], place: Place) -> Iterator[Finding]:
 
 
 def _check_level(step: dict[str, Any], path: Any, place: Place, systems: Systems) -> Check[str | None]:
-    """Yield findings about the transformation of a level; return the name of its output."""
+    """Check the transformation of a level, and yield findings; return the name of its output."""
     name = yield from check_level_ends(step, path, place, systems)
     axes = None if name is None else systems.get(name)
     count = None if axes is None else len(axes)

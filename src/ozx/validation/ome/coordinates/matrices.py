@@ -1,4 +1,4 @@
-"""Matrices of affine transformations and rotations: OME-Zarr 0.6, "Matrix transformations", "affine", "rotation"."""
+"""Rules about matrices of affine transformations and rotations (OME-Zarr 0.6, "Matrix transformations")."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST = 16
 
 
 def check_matrix(value: Any, place: Place, rows: int | None, columns: int | None) -> Check[list[list[float]] | None]:
-    """Yield a finding unless a value is a matrix of numbers of this shape (None: any); return the matrix."""
+    """Check that a value is a matrix of numbers of this shape (None: any), else yield a finding; return the matrix."""
     # "When stored as a 2D json array, the inner array contains rows".
     found = [as_numbers(row) for row in value] if isinstance(value, list) else []
     matrix = [list(row) for row in found if row is not None]
@@ -39,7 +39,7 @@ def check_matrix(value: Any, place: Place, rows: int | None, columns: int | None
 
 
 def check_rotation(matrix: Sequence[Sequence[float]], place: Place) -> Iterator[Finding]:
-    """Yield a finding unless a square matrix is a rotation."""
+    """Yield a finding if a square matrix is not a rotation."""
     if len(matrix) > _LARGEST:
         return
     # "MUST have determinant equal to one, with orthonormal rows and columns."
@@ -52,7 +52,7 @@ def check_rotation(matrix: Sequence[Sequence[float]], place: Place) -> Iterator[
 
 
 def _determinant(matrix: list[list[float]]) -> float:
-    """Return the determinant by Gaussian elimination; the matrix is changed."""
+    """Return the determinant of a matrix by Gaussian elimination, which overwrites the matrix."""
     result = 1.0
     for column in range(len(matrix)):
         pivot = max(range(column, len(matrix)), key=lambda row: abs(matrix[row][column]))

@@ -1,4 +1,4 @@
-"""Transformations that name other groups and arrays: OME-Zarr 0.6, "coordinateTransformations" metadata."""
+"""Rules about transformations that refer to other groups and arrays (OME-Zarr 0.6)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIELDS = ("displacements", "coordinates")
 
 
 def check_transformation_references(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about ends and parameters of transformations that are in other groups."""
+    """Yield findings about inputs, outputs and parameters of transformations that are stored in other groups."""
     own = system_lengths(group)
     for place, step in further_transformations(group):
         # The checks of the node alone do not know the systems of other groups.
@@ -39,7 +39,7 @@ def check_transformation_references(group: OmeGroup, nodes: OmeNodes) -> Iterato
 
 
 def further_transformations(group: OmeGroup) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Yield the transformations of images, but for those of levels, and of a scene, with their places."""
+    """Yield the transformations of a scene, and those of images but not of their levels, with their positions."""
     images = [(group.place / "multiscales" / n, item) for n, item in enumerate(as_list(group.raw("multiscales")))]
     for place, item in [*images, (group.place / "scene", group.raw("scene"))]:
         for number, step in enumerate(as_list(as_object(item).get("coordinateTransformations"))):
@@ -48,7 +48,7 @@ def further_transformations(group: OmeGroup) -> Iterator[tuple[Place, dict[str, 
 
 
 def system_lengths(group: OmeGroup) -> dict[str, int]:
-    """Return the coordinate systems of a group, of its images and its scene, by name: the numbers of their axes."""
+    """Return the number of axes of each coordinate system in a group, by the system's name."""
     lengths: dict[str, int] = {}
     for item in [*as_list(group.raw("multiscales")), group.raw("scene")]:
         for system in map(as_object, as_list(as_object(item).get("coordinateSystems"))):
@@ -59,7 +59,7 @@ def system_lengths(group: OmeGroup) -> dict[str, int]:
 
 
 def _end(step: dict[str, Any], key: str, own: dict[str, int]) -> int | None:
-    """Return the number of axes of an end in this group; None if it is elsewhere or malformed."""
+    """Return the number of axes of an input or output in this group; None if it is in another group or malformed."""
     end = as_object(step.get(key))
     name = as_text(end.get("name"))
     return None if name is None or end.get("path") is not None else own.get(name)
@@ -68,7 +68,7 @@ def _end(step: dict[str, Any], key: str, own: dict[str, int]) -> int | None:
 def _find_end(
     step: dict[str, Any], key: str, place: Place, group: OmeGroup, nodes: OmeNodes
 ) -> tuple[int | None, list[Finding]]:
-    """Return the number of axes of an end, and findings if it is in another group that lacks it."""
+    """Return the number of axes of an input or output, and findings if the group that it names does not contain it."""
     end = as_object(step.get(key))
     name, path = as_text(end.get("name")), as_text(end.get("path"))
     if name is None or path is None:
@@ -94,7 +94,7 @@ def _find_end(
 
 
 def _check_parameters(step: Step, group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about the array or the image at the path of a transformation."""
+    """Yield findings about the array or image that contains the parameters of a transformation."""
     kind, path = step.document["type"], step.document["path"]
     found = nodes.resolve(group, path)
     where = step.place / "path"

@@ -1,4 +1,4 @@
-"""A scene, which places images relative to each other: OME-Zarr 0.6, "scene" metadata."""
+"""Rules about scenes, which define the positions of several images (OME-Zarr 0.6, "scene" metadata)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check_scene"]
 
 
 def check_scene(value: Any, place: Place) -> Iterator[Finding]:
-    """Yield findings about a scene from its metadata alone."""
+    """Yield findings about a scene, from its own metadata only."""
     scene = yield from expect_object(value, place, "ome/scene")
     if scene is None:
         return

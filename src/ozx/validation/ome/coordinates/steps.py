@@ -1,4 +1,4 @@
-"""One transformation, its type and its parameters: OME-Zarr 0.6, "Transformation types".
+"""Rules about the type and parameters of a transformation (OME-Zarr 0.6, "Transformation types").
 
 Each check returns the number of axes of the output.
 """
@@ -26,7 +26,7 @@ _WITH_PATHS = ("affine", "rotation", "displacements", "coordinates")
 
 
 class Step(NamedTuple):
-    """One transformation: its document, and the numbers of axes of its input and output, None if unknown."""
+    """One transformation: its document, and the numbers of its input and output axes, or None if unknown."""
 
     document: dict[str, Any]
     place: Place
@@ -48,7 +48,7 @@ def check_step(
     depth: int = 0,
     look: Look | None = None,
 ) -> Check[int | None]:
-    """Yield findings about a transformation from `start` to `stop` axes; return the number of axes of its output."""
+    """Check a transformation from `start` to `stop` axes, and yield findings; return its number of output axes."""
     # "`type` | string | yes | The type of the transformation, which determines the required and optional fields".
     kind = find(document, "type")
     check = _CHECKS.get(kind) if isinstance(kind, str) else None
@@ -74,7 +74,7 @@ def _check_identity(step: Step) -> Check[int | None]:
 
 
 def _check_equal(place: Place, start: int | None, stop: int | None) -> Check[int | None]:
-    """Yield a finding if both ends are known and differ in the number of axes; return the number."""
+    """Check that input and output have the same number of axes, else yield a finding; return the number."""
     if start is not None and stop is not None and start != stop:
         message = f"expected as many axes in the output as in the input; found {stop} and {start}"
         yield place.finding(_RULE, message)
@@ -105,7 +105,7 @@ def _check_map_axis(step: Step) -> Check[int | None]:
 
 
 def _check_indices(step: dict[str, Any], key: str, place: Place, count: int | None) -> Check[list[int] | None]:
-    """Yield findings about a list of different axis indexes below `count`; return them."""
+    """Check a list of distinct axis indexes below `count`, and yield findings; return the indexes."""
     value, where = find(step, key), place / key
     if not isinstance(value, list) or not all(type(item) is int and item >= 0 for item in value):
         found = "it is missing" if value is MISSING else f"found {shown(value)}"
@@ -171,7 +171,7 @@ def _check_rotation(step: Step) -> Check[int | None]:
 
 
 def _is_in_document(step: dict[str, Any], key: str, place: Place) -> Check[bool]:
-    """Tell whether the parameters are numbers here, not an array at a path; yield a finding if they are neither."""
+    """Return whether parameters are numbers in the document, not an array at a path; yield a finding if neither."""
     # "one of: `"affine":List[List[number]]`, `"path":str`".
     if key in step and "path" in step:
         yield place.finding(_RULE, f"expected {key} or path; found both")

@@ -1,4 +1,4 @@
-"""Lists of coordinate systems: OME-Zarr 0.6, "coordinateSystems" metadata."""
+"""Rules about lists of coordinate systems (OME-Zarr 0.6, "coordinateSystems" metadata)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Systems = dict[str, tuple[Axis, ...] | None]
 
 
 def check_systems(value: Any, place: Place, *, of_image: bool) -> Check[Systems]:
-    """Yield findings about a list of coordinate systems; those of an image have axes of certain types."""
+    """Yield findings about a list of coordinate systems; axis types are restricted in images."""
     systems: Systems = {}
     for where, item in (yield from expect_objects(value, place, "ome/coordinate-systems", may_be_empty=not of_image)):
         # "MUST contain the field `name`. The value MUST be a non-empty string that is unique among all entries in a

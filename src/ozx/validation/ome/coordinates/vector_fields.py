@@ -1,4 +1,4 @@
-"""The images of displacements and coordinates: OME-Zarr 0.6, "coordinates and displacements"."""
+"""Rules about images of displacements and coordinates (OME-Zarr 0.6, "coordinates and displacements")."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AXIS_TYPES = {"displacements": "displacement", "coordinates": "coordinate"}
 
 
 def check_vector_field(step: Step, path: str | None, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about the image at `path` that holds the vectors of a transformation."""
+    """Yield findings about the image at `path` that contains the vectors of a transformation."""
     where = step.place / "path"
     # "store a vector field of arbitrary sampling density in an ome-zarr multiscale group".
     if path is None or not nodes.is_image(path):
