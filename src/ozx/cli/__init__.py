@@ -1,1 +1,1 @@
-"""The command line, one file per command: the only package that imports click, and the only one that prints."""
+"""The command line: one module per command; no other package imports click or prints."""

@@ -1,4 +1,4 @@
-"""The options of commands that open URLs: credentials, endpoints."""
+"""Options of commands that open URLs: credentials and endpoints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def access_options(function: _Function) -> _Function:
-    """Add ``--anonymous`` and ``--storage-option``, which hold as long as the command runs."""
+    """Add ``--anonymous`` and ``--storage-option`` to a command; they apply while the command runs."""
     anonymous = click.option(
         "--anonymous",
         is_flag=True,

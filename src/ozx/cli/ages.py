@@ -1,4 +1,4 @@
-"""Ages on the command line: ``7d``, ``12h``, ``30m``."""
+"""Parse and format ages on the command line: ``7d``, ``12h``, ``30m``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SECONDS = {"d": 86_400, "h": 3_600, "m": 60}
 
 
 def to_seconds(text: str) -> float:
-    """Return the seconds of ``--older-than``.
+    """Return the value of ``--older-than`` in seconds.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def to_seconds(text: str) -> float:
 
 
 def age_text(seconds: float) -> str:
-    """Return an age in its largest unit.
+    """Return an age as text in its largest unit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The `ozx` command: finds the sub-command, and turns every error into a message and an exit code."""
+"""The `ozx` command: find the sub-command, and convert every error to a message and an exit code."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _stdout_errors() -> Iterator[None]:
 
 
 def _is_of_click(error: BaseException) -> bool:
-    """Tell whether click raised the error, which it does only while it writes to stdout."""
+    """Return whether click raised the error; click raises system errors only while it writes to stdout."""
     traceback, name = error.__traceback__, ""
     while traceback is not None:
         name, traceback = traceback.tb_frame.f_globals.get("__name__", ""), traceback.tb_next
@@ -92,7 +92,7 @@ def _is_of_click(error: BaseException) -> bool:
 
 
 class _Commands(click.Group):
-    """A group that imports each command when it is used."""
+    """A click group that imports each command on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -150,7 +150,7 @@ def _ozx(ctx: click.Context, *, version: bool, verbose: bool) -> None:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run one command line and return its exit code; raises nothing but `SystemExit`, as for SIGTERM."""
+    """Run one command line and return its exit code; raise only `SystemExit`, as for SIGTERM."""
     if any("\0" in word for word in arguments or ()):  # only a calling program can pass such an argument
         say_error("expected arguments without NUL characters")
         return WRONG_USAGE
@@ -169,7 +169,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _report_usage(error: click.ClickException) -> None:
-    """Report a faulty command line, in the form of every other error."""
+    """Report an invalid command line in the same form as other errors."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = None
     if context is not None:
@@ -190,13 +190,13 @@ def exit_code(error: BaseException) -> int:
 
 
 def code_of(failure: Mapping[str, str | None]) -> int:
-    """Return the exit code for an error that `ozx.flow.batch.describe_failure` described."""
+    """Return the exit code for an error in the form of `ozx.flow.batch.describe_failure`."""
     codes = {"format": WRONG_FILE, "unsupported": WRONG_FILE, "usage": WRONG_USAGE, "fault": FAULT}
     return codes.get(failure["code"] or "", WRONG_WORLD)
 
 
 def batch_code(failures: Iterable[Mapping[str, str | None] | None]) -> int:
-    """Return the exit code of a batch, given one error or None per source."""
+    """Return the exit code of a batch from its list of one error or None per source."""
     failed = [failure for failure in failures if failure is not None]
     if any("fault" in failure for failure in failed):
         return FAULT
@@ -229,7 +229,7 @@ def _open_standard_streams() -> None:
 
 
 def _end_quietly() -> None:
-    """Suppress messages about tasks that are abandoned at the exit.
+    """Suppress messages at exit about unfinished tasks.
 
     zarr starts many chunks at once, raises the error of the first damaged one, and stops its event loop: each remaining
     task would add a traceback to the command's message.
@@ -241,6 +241,6 @@ def _end_quietly() -> None:
 
 
 def _never_fail_on_characters(stream: Any) -> None:
-    """Escape characters that the terminal's encoding lacks, instead of failing."""
+    """Escape characters that the encoding of the terminal lacks, instead of raising an error."""
     with contextlib.suppress(AttributeError, ValueError):
         stream.reconfigure(errors="backslashreplace")

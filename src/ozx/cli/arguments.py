@@ -1,4 +1,4 @@
-"""Command-line arguments: sources, and perhaps an output at the end."""
+"""Parse command-line arguments: sources, and an optional output at the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["names_output", "output_of_one"]
 
 
 def names_output(argument: str, endings: tuple[str, ...]) -> bool:
-    """Tell by its ending whether an argument names an output file.
+    """Return whether an argument names an output file, judged by its extension.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def names_output(argument: str, endings: tuple[str, ...]) -> bool:
 
 
 def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[str, ...]) -> str | None:
-    """Return the second of two arguments if it is the output of the first, else None.
+    """Return the second of two arguments if it is an output path; else None.
 
     It is if its ending (`endings` are in lower case) says so, or if no such file or directory exists. But a missing one
     that ends as the first does, or in ``.zarr``, is a mistyped source.

@@ -1,4 +1,4 @@
-"""``ozx associate``."""
+"""Command ``ozx associate``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many files on the command line: lines once a file is done, one bar, and a last line with counts."""
+"""Report on many files: a line per completed file, a progress bar, and a last line with counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Batch", "BatchResult", "counted", "following"]
 
 
 class BatchResult(Protocol):
-    """The result for one file, as far as a batch needs it."""
+    """The attributes of a file's result that a batch report needs."""
 
     @property
     def source(self) -> str:
@@ -39,7 +39,7 @@ class BatchResult(Protocol):
 
 
 class Batch:
-    """Follows the files of one command.
+    """Reports on the files of one command.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Batch:
     def add(
         self, result: BatchResult, notes: Iterable[str], lines: Callable[[], Iterable[str]], *, code: int = DONE
     ) -> None:
-        """Print what there is to say of a file that is done.
+        """Print the lines about a completed file.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class Batch:
             self._bar.finish_file()
 
     def _print(self, text: str) -> None:
-        """Write to stdout; if it fails, go on without output, since the work does not depend on it."""
+        """Write to stdout; if that fails, continue without output, so that the work is completed."""
         try:
             click.echo(printable(text))
         except OSError as error:
@@ -116,7 +116,7 @@ class Batch:
             self._failure = self._failure or error
 
     def end(self, sum_up: Callable[[Counter[str]], str]) -> None:
-        """Print the last line about several files; raise the first error of stdout unless its reader has left."""
+        """Print the summary line for several files; raise the first error of stdout, except for a closed pipe."""
         if not self.is_single:
             say(sum_up(self.counts), quiet=self.quiet)
         if self._failure is not None and not isinstance(self._failure, BrokenPipeError):
@@ -127,7 +127,7 @@ class Batch:
 def following(
     sources: Sequence[str], sum_up: Callable[[Counter[str]], str], *, log: str | None, quiet: bool, as_json: bool
 ) -> Iterator[Batch]:
-    """Follow the files of one command, and print the last line, also after an interrupt.
+    """Report on the files of one command, with the summary line at the end, also after an interrupt.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def following(
 
 
 def counted(*statuses: str) -> Callable[[Counter[str]], str]:
-    """Return a function that counts files by status.
+    """Return a function that counts files by status, for the summary line.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``ozx cat``."""
+"""Command ``ozx cat``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def command(*, path: str, key: str) -> None:
 
 
 def _show(blocks: Iterator[bytes], key: str) -> None:
-    """Write text to a terminal, with control characters escaped; refuse binary data."""
+    """Write text to a terminal with control characters escaped; raise an error for binary data."""
     value = next(blocks, b"")
     if b"\0" not in value:  # else refuse without reading a gigabyte
         value += b"".join(blocks)

@@ -1,4 +1,4 @@
-"""``ozx clean``."""
+"""Command ``ozx clean``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--dask``: the workers of a Dask cluster."""
+"""The option ``--dask``: run tasks on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def dask_option(command: _Command) -> _Command:
 
 @contextmanager
 def connected(address: str | None) -> Iterator[Executor | None]:
-    """Yield an executor on the cluster with its scheduler at `address`, or None.
+    """Yield an executor on the cluster whose scheduler is at `address`; None without an address.
 
     A task whose worker is lost is done again by another one.
 

@@ -1,4 +1,4 @@
-"""``ozx edit``."""
+"""Command ``ozx edit``."""
 
 from __future__ import annotations
 

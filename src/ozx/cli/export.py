@@ -1,4 +1,4 @@
-"""``ozx export``."""
+"""Command ``ozx export``."""
 
 from __future__ import annotations
 

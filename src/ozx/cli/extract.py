@@ -1,4 +1,4 @@
-"""``ozx extract``."""
+"""Command ``ozx extract``."""
 
 from __future__ import annotations
 

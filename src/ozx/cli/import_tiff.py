@@ -1,4 +1,4 @@
-"""``ozx import``."""
+"""Command ``ozx import``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``ozx info``."""
+"""Command ``ozx info``."""
 
 from __future__ import annotations
 

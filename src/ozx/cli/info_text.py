@@ -1,4 +1,4 @@
-"""The screen that ``ozx info`` prints, from an `Inspection`."""
+"""Format an `Inspection` as the text that ``ozx info`` prints."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _UNITS = {
 
 
 def describe(inspection: Inspection) -> str:
-    """Describe an `inspection`, at most 80 columns wide if names allow it."""
+    """Return the text that describes an `inspection`, at most 80 columns wide unless names are long."""
     images = inspection.images
     lines = _head(inspection)
     if inspection.plate is not None:
@@ -78,7 +78,7 @@ def describe(inspection: Inspection) -> str:
 
 
 def _declared(title: str, nodes: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
-    """Return one line per declared name, with its nodes."""
+    """Return one line per declared name, with the nodes that declare it."""
     found: dict[str, list[str]] = {}
     for path, names in nodes:
         for name in names:
@@ -154,7 +154,7 @@ def _image(image: Image, *, is_only: bool) -> list[str]:
 def _coordinates(
     systems: Sequence[CoordinateSystem], transformations: Sequence[Transformation], own: str | None
 ) -> list[str]:
-    """Return a line per coordinate system, with a mark for `own`, that of the levels, and a line per transformation."""
+    """Return a line per coordinate system, with `own` (that of the levels) marked, and a line per transformation."""
     rows = []
     for system in systems:
         axes = " ".join(one_line(axis.name or "?") for axis in system.axes)
@@ -177,7 +177,7 @@ def _end(end: End) -> str:
 
 
 def _axes(image: Image) -> list[str]:
-    """Return a line per axis: length in pixels, size of a pixel, and total size in the unit of the axis."""
+    """Return a line per axis: length in pixels, pixel size, and total size in the axis unit."""
     level = image.levels[0] if image.levels else None
     lengths = level.shape if level is not None else None
     scales = level.scale if level is not None else None
@@ -228,7 +228,7 @@ def _storage(level: Level) -> list[str]:
 
 
 def _summary(image: Image) -> list[str]:
-    """Return an image as one row: path, name, lengths, type, number of levels."""
+    """Return the table row of an image: path, name, shape, type, number of levels."""
     level = image.levels[0] if image.levels else None
     shape = None if level is None else level.shape
     if shape is not None and len(shape) == len(image.axes):
@@ -258,7 +258,7 @@ def _more(count: int) -> list[str]:
 
 
 def _table(rows: Sequence[Sequence[str]], align: str | None = None, gap: int = 2) -> list[str]:
-    """Return rows as lines with aligned columns; `align` has ``<`` or ``>`` for each column."""
+    """Return a table as lines with aligned columns; `align` has ``<`` or ``>`` for each column."""
     if not rows:
         return []
     cells = [[_short(one_line(cell), 40) for cell in row] for row in rows]

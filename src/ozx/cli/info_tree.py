@@ -1,4 +1,4 @@
-"""The tree of a hierarchy as text."""
+"""Draw the tree of a hierarchy as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``ozx log``."""
+"""Command ``ozx log``."""
 
 from __future__ import annotations
 

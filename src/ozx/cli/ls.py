@@ -1,4 +1,4 @@
-"""``ozx ls``."""
+"""Command ``ozx ls``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _iter_json(listing: EntryListing) -> Iterator[str]:
 
 
 def _separate(items: Iterable[str]) -> Iterator[str]:
-    """Yield `items` with a comma after each but the last."""
+    """Yield `items` with a comma appended to each except the last."""
     previous = None
     for item in items:
         if previous is not None:

@@ -1,4 +1,4 @@
-"""One file or many: what `unpack`, `recover`, `thumbnail`, `export`, `edit` and `repack` share."""
+"""Run a command on one file or many: shared code of `unpack`, `recover`, `thumbnail`, `export`, `edit`, `repack`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A command that makes something of each file.
+    """A command that makes an output from each of its sources.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ def many_options(
 
 
 def threads_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a verb whose ``--jobs`` counts threads or, with many files, files at a time."""
+    """Return options in which ``--jobs`` is the number of threads or, for many files, of concurrent files."""
     is_many = options["out_dir"] is not None or options["retry_failed"] is not None
     jobs = options["jobs"] or 1
     return {**options, "jobs": jobs, "threads": (None if jobs == 1 else 1) if is_many else options["jobs"]}
@@ -101,7 +101,7 @@ def run_verb(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Run a verb over its sources, and return the exit code.
+    """Run a command on all its sources, and return the exit code.
 
     Without ``--out-dir`` the arguments are one source and perhaps its output; a verb that changes files where they are
     takes any number of sources.
@@ -169,14 +169,14 @@ def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
 
 
 def _inside_one_file(verb: Verb, executor: Executor) -> dict[str, Any]:
-    """Return the option that lets a cluster work inside a single file, which one verb can."""
+    """Return the option that uses a cluster within a single file, which only one command supports."""
     if verb.done != "repacked":
         raise UsageError("--dask: expected several files with --out-dir, a task for each")
     return {"executor": executor}
 
 
 def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[str, str]]:
-    """Return each source with its output; make the folder for outputs."""
+    """Return each source with its output path; create the output folder."""
     if verb.name_output is None:
         return [(source, source) for source in sources]
     if out_dir is not None:
@@ -196,7 +196,7 @@ def _call_again(
     progress: Progress,
     present: Collection[str] | None = None,
 ) -> Any:
-    """Call a verb; as a task of a cluster, whose first worker may have been lost after it made the output.
+    """Run a command in a cluster task that may run a second time, after the first run completed the output.
 
     `present` then has the outputs that were there before any task.
     """

@@ -1,4 +1,4 @@
-"""Options of ``edit`` and ``import`` that override the metadata of an image."""
+"""Options of ``edit`` and ``import`` that replace the metadata of an image."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COMMA = re.compile(r"(?<!\\),")
 
 
 def parse_sizes(text: str) -> dict[str, float]:
-    """Return the pixel sizes in ``--pixel-size``, by axis.
+    """Return the pixel sizes of ``--pixel-size`` by axis.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def parse_sizes(text: str) -> dict[str, float]:
 
 
 def parse_units(text: str) -> str | dict[str, str]:
-    """Return the value of ``--unit``: one unit, or units by axis.
+    """Return the value of ``--unit``: one unit, or a unit per axis.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def _pairs(text: str, option: str, example: str) -> dict[str, str]:
 
 
 def split_names(text: str) -> list[str]:
-    r"""Split a text at its commas; ``\,`` is a comma within a name.
+    r"""Split a text at commas; ``\,`` is a comma within a name.
 
     Examples
     --------
@@ -72,6 +72,6 @@ def split_names(text: str) -> list[str]:
 
 
 def parse_metadata(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a command, with the options about metadata parsed."""
+    """Return a command's options with the metadata options parsed."""
     parsers = {"pixel_size": parse_sizes, "unit": parse_units, "channel_names": split_names, "colors": split_names}
     return options | {name: parse(options[name]) for name, parse in parsers.items() if options[name] is not None}

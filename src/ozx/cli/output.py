@@ -1,4 +1,4 @@
-"""Output of the command line: results on stdout, messages on stderr."""
+"""Write output of the command line: results to stdout, messages to stderr."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def print_json(answer: dict[str, Any]) -> None:
 
 
 def print_result(result: Any, summary: Callable[[Any], str], *, quiet: bool = False, as_json: bool) -> None:
-    """Write the notes of a result to stderr, and the result as JSON or its summary to stdout."""
+    """Write the notes of a result to stderr, and the result (as JSON or summary) to stdout."""
     print_notes(result.notes, quiet=quiet)
     if as_json:
         print_json(result.to_dict())
@@ -48,7 +48,7 @@ def print_result(result: Any, summary: Callable[[Any], str], *, quiet: bool = Fa
 
 
 def print_notes(notes: Iterable[str], *, quiet: bool = False, name: str | None = None) -> None:
-    """Write notes to stderr, each with its kind (``note:`` unless it begins with one) and perhaps a file's name."""
+    """Write notes to stderr; prefix each with ``note:`` unless it has a kind, and optionally with a file name."""
     for note in notes:
         kind = next((kind for kind in _KINDS if note.startswith(f"{kind}: ")), "note")
         text = note.removeprefix(f"{kind}: ")
@@ -56,7 +56,7 @@ def print_notes(notes: Iterable[str], *, quiet: bool = False, name: str | None =
 
 
 def to_json(answer: object, indent: int | None = None) -> str:
-    """Return `answer` as JSON for stdout, in pure ASCII if the encoding of stdout lacks one of its characters."""
+    """Return `answer` as JSON text, in pure ASCII if the encoding of stdout lacks a character."""
     text = json.dumps(answer, indent=indent, ensure_ascii=False)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")  # None: there is no stdout
@@ -66,7 +66,7 @@ def to_json(answer: object, indent: int | None = None) -> str:
 
 
 def say(text: str, *, quiet: bool = False) -> None:
-    """Write a message to stderr; leave out the middle of a message longer than a screen.
+    """Write a message to stderr; omit the middle of a message longer than one screen.
 
     Errors of stderr are ignored.
     """
@@ -76,7 +76,7 @@ def say(text: str, *, quiet: bool = False) -> None:
 
 
 def report_error(error: OSError | OzxError) -> None:
-    """Report an error, its rule and a way out, without a traceback."""
+    """Report an error with its rule and hint, without a traceback."""
     if isinstance(error, OzxError):
         say_error(str(error), error.rule, error.hint)
         return
@@ -85,14 +85,14 @@ def report_error(error: OSError | OzxError) -> None:
 
 
 def say_error(message: str, rule: str | None = None, hint: str | None = None) -> None:
-    """Write an error to stderr, then its hint or, without a hint, the command that explains the rule."""
+    """Write an error to stderr with its hint; without a hint, name the command that explains the rule."""
     say(f"error: {message}{f' [{rule}]' if rule else ''}")
     if hint or rule:
         say(f"hint: {hint or f'See ozx rules {rule}.'}")
 
 
 def printable(text: str) -> str:
-    r"""Return `text` with control characters escaped: a name in a file must not control the terminal.
+    r"""Return `text` with control characters escaped, so that names in files cannot control the terminal.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def one_line(text: str) -> str:
 
 
 def format_bytes(count: int) -> str:
-    """Return a size for people to read.
+    """Return a size as text, such as ``1.5 MiB``.
 
     Examples
     --------
@@ -132,6 +132,6 @@ def format_bytes(count: int) -> str:
 
 
 def drop_stdout() -> None:
-    """Discard the remaining output: of a stream that cannot be written, Python would complain again at its exit."""
+    """Discard the remaining output, so that Python reports no further errors of stdout at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""``ozx pack``."""
+"""Command ``ozx pack``."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
 
 
 def _notes(packed: PackResult, batch: Batch, *, is_removing: bool) -> Iterator[str]:
-    """Yield the notes to print; with --quiet only those about a source that was to be removed and is not."""
+    """Yield the notes to print; with --quiet, only notes about a source that could not be removed."""
     if not batch.quiet or is_removing:
         yield from (f"left out: {key}{' (empty)' if key.endswith('/') else ''}" for key in packed.left_out)
     if not batch.quiet or (is_removing and not packed.source_removed):

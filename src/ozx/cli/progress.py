@@ -1,4 +1,4 @@
-"""Progress of a command: bars on a terminal only."""
+"""Show the progress of a command as bars, on a terminal only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["batch_bar", "progress_bar"]
 
 @contextmanager
 def progress_bar(*, quiet: bool) -> Iterator[Progress]:
-    """Yield a progress bar on stderr if that is a terminal, else a silent one."""
+    """Yield a progress bar on stderr if stderr is a terminal; else a progress without output."""
     if quiet or not _is_terminal():
         yield NO_PROGRESS
         return
@@ -30,7 +30,7 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress]:
 
 @contextmanager
 def batch_bar(files: int, *, quiet: bool) -> Iterator[RichProgress | RichBatchProgress | None]:
-    """Yield a bar for so many files if stderr is a terminal, else None."""
+    """Yield a progress bar for this number of files if stderr is a terminal; else None."""
     if quiet or not _is_terminal():
         yield None
         return
@@ -41,5 +41,5 @@ def batch_bar(files: int, *, quiet: bool) -> Iterator[RichProgress | RichBatchPr
 
 
 def _is_terminal() -> bool:
-    """Tell whether stderr is a terminal that can remove a line again."""
+    """Return whether stderr is a terminal that supports deleting a line."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"

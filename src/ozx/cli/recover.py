@@ -1,4 +1,4 @@
-"""``ozx recover``."""
+"""Command ``ozx recover``."""
 
 from __future__ import annotations
 

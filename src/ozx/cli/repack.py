@@ -1,4 +1,4 @@
-"""``ozx repack``."""
+"""Command ``ozx repack``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of ``ozx validate``: findings grouped by node, the worst first, and how to repair them."""
+"""Format the report of ``ozx validate``: findings by node, the worst first, and how to repair them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MORE = re.compile(r"and ([\d,]+) more of the same")
 
 
 def report_lines(report: Report) -> Iterator[str]:
-    """Yield the lines of a report for a terminal."""
+    """Yield the lines of a validation report for a terminal."""
     counts = _counts(report.findings)
     if report.valid:
         verdict = f"valid: {extent_of(report)}" + (f" ({counts})" if counts else "")
@@ -45,7 +45,7 @@ def report_lines(report: Report) -> Iterator[str]:
 
 
 def extent_of(report: Report) -> str:
-    """Return how much was checked, and the option that checks the rest.
+    """Return a text that says how much was checked, and which option checks the rest.
 
     Examples
     --------
@@ -67,13 +67,13 @@ def _count_up(shown: Counter[str], finding: Finding) -> bool:
 
 
 def _uncounted(finding: Finding) -> int:
-    """Return the N of a finding whose message is "and N more of the same", else 0."""
+    """Return N for a finding with the message "and N more of the same"; 0 for any other finding."""
     match = _MORE.fullmatch(finding.message)
     return int(match[1].replace(",", "")) if match and finding.where.entry is None else 0
 
 
 def _by_node(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
-    """Return the findings grouped by node, nodes with the worst and the most findings first."""
+    """Return the findings grouped by node, sorted by severity, then by number of findings."""
     groups: dict[str | None, list[Finding]] = {}
     for finding in findings:  # they come sorted by severity
         groups.setdefault(_node(finding.where.entry), []).append(finding)
@@ -87,7 +87,7 @@ def _by_node(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
 
 
 def _node(entry: str | None) -> str | None:
-    """Return the node of a metadata entry, with a slash at the end; any other entry unchanged."""
+    """Return the node of a metadata entry with a slash at the end; return any other entry unchanged."""
     if entry is not None and (is_metadata_key(entry) or is_legacy_metadata_key(entry)):
         return f"{node_of(entry)}/"
     return entry

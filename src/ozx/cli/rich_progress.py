@@ -1,4 +1,4 @@
-"""Progress as a bar with rate and remaining time, by rich."""
+"""Show a progress bar with rate and remaining time, using rich."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["RichBatchProgress", "RichProgress"]
 
 
 class _Volume(ProgressColumn):
-    """Bytes done, and their rate since the start."""
+    """A progress column with the completed bytes and their rate since the start."""
 
     def render(self, task: Task) -> Text:
         done = task.fields["bytes"]
@@ -37,7 +37,7 @@ class _Volume(ProgressColumn):
 
 
 class _Bars:
-    """Bars on stderr, removed at the end; other output goes to its own streams, never through rich."""
+    """Progress bars on stderr, removed at the end; other output does not go through rich."""
 
     def __init__(self, *columns: ProgressColumn) -> None:
         self._bars = RichBars(
@@ -62,7 +62,7 @@ class _Bars:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Remove the bar while something else is written to the terminal."""
+        """Hide the bar while other text is written to the terminal."""
         self._bars.stop()
         try:
             yield
@@ -71,14 +71,14 @@ class _Bars:
 
 
 class RichProgress(_Bars):
-    """One bar of bytes per phase."""
+    """A progress bar of bytes, one bar per phase."""
 
     def __init__(self) -> None:
         super().__init__(DownloadColumn(binary_units=True), TransferSpeedColumn())
         self._task: TaskID | None = None
 
     def finish_file(self) -> None:
-        """Do nothing: there is one file."""
+        """Do nothing, because there is only one file."""
 
     def start(self, description: str, total: int | None) -> None:
         """Begin a phase of `total` bytes."""
@@ -87,19 +87,19 @@ class RichProgress(_Bars):
         self._task = self._bars.add_task(description, total=total)
 
     def advance(self, amount: int) -> None:
-        """Count `amount` more bytes."""
+        """Add `amount` to the bytes of this phase."""
         if self._task is not None:
             self._bars.advance(self._task, amount)
 
     def stop(self) -> None:
-        """End the phase."""
+        """End the current phase."""
         if self._task is not None:
             self._bars.remove_task(self._task)
             self._task = None
 
 
 class RichBatchProgress(_Bars):
-    """One bar for many files: files done of all files, bytes, rate, remaining time.
+    """A progress bar for many files: number of completed files, bytes, rate, remaining time.
 
     Parameters
     ----------
@@ -114,17 +114,17 @@ class RichBatchProgress(_Bars):
         self._bytes = 0
 
     def start(self, description: str, total: int | None) -> None:
-        """Do nothing: the number of files is the total."""
+        """Do nothing, because the bar's total is the number of files."""
 
     def advance(self, amount: int) -> None:
-        """Count `amount` more bytes."""
+        """Add `amount` to the bytes."""
         with self._lock:
             self._bytes += amount
             self._bars.update(self._task, bytes=self._bytes)
 
     def stop(self) -> None:
-        """Do nothing: the last file ends the batch."""
+        """Do nothing, because the bar ends with the last file."""
 
     def finish_file(self) -> None:
-        """Count one more file as done."""
+        """Count one more file as completed."""
         self._bars.advance(self._task)

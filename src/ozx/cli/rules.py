@@ -1,4 +1,4 @@
-"""``ozx rules``."""
+"""Command ``ozx rules``."""
 
 from __future__ import annotations
 

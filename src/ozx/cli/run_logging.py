@@ -1,4 +1,4 @@
-"""``--log`` and ``--retry-failed``: what a command writes into the log of runs, and takes from it."""
+"""Options ``--log`` and ``--retry-failed``: append to the log of runs, and read failed sources from it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def log_options(command: _Command) -> _Command:
 
 
 class RunLogger:
-    """Writes the lines of one run.
+    """Appends the lines of one run to a log.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class RunLogger:
         }
 
     def add(self, result: Any, code: int) -> None:
-        """Append the line of a result with its exit code.
+        """Append a line for a result, with its exit code.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class RunLogger:
         )
 
     def fail(self, source: str, error: OzxError, code: int) -> None:
-        """Append the line of a source whose error ends the command.
+        """Append a line for a source whose error ends the command.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class RunLogger:
 
 @contextmanager
 def logging_run(path: str | None) -> Iterator[RunLogger | None]:
-    """Yield what writes the log of this run to `path`, or None.
+    """Yield a `RunLogger` that appends to the log at `path`; None without a path.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def logging_run(path: str | None) -> Iterator[RunLogger | None]:
 
 
 def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_dir: str | None = None) -> list[str]:
-    """Return the sources of a command: the arguments, or those that failed by a log.
+    """Return the sources of a command: its arguments, or the failed sources of a log.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_di
 
 
 def _given_options(context: click.Context) -> dict[str, Any]:
-    """Return the options of the command line that differ from their defaults."""
+    """Return the command-line options that differ from their defaults."""
     options = {param.name for param in context.command.params if isinstance(param, click.Option)}
     return {
         name: value

@@ -1,4 +1,4 @@
-"""``ozx serve``."""
+"""Command ``ozx serve``."""
 
 from __future__ import annotations
 

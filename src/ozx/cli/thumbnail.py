@@ -1,4 +1,4 @@
-"""``ozx thumbnail``."""
+"""Command ``ozx thumbnail``."""
 
 from __future__ import annotations
 

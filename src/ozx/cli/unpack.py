@@ -1,4 +1,4 @@
-"""``ozx unpack``."""
+"""Command ``ozx unpack``."""
 
 from __future__ import annotations
 

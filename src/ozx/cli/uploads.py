@@ -1,4 +1,4 @@
-"""``ozx uploads``."""
+"""Command ``ozx uploads``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``ozx validate``."""
+"""Command ``ozx validate``."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def command(
 
 @dataclass(frozen=True)
 class _Checked:
-    """The result for one file, for the batch."""
+    """The validation result of one file in a batch."""
 
     source: str
     status: str
@@ -168,7 +168,7 @@ class _Checked:
 
     @classmethod
     def of(cls, path: str, answer: Outcome) -> _Checked:
-        """Return the result for a report or an error."""
+        """Return the result for a validation report or an error."""
         if isinstance(answer, Report):
             return cls(path, "valid" if answer.valid else "not valid")
         return cls(path, "not read", describe_failure(answer))

@@ -1,4 +1,4 @@
-"""Findings for CI systems: SARIF 2.1.0 (OASIS, 2020) and JUnit XML."""
+"""Format findings for CI systems: SARIF 2.1.0 (OASIS, 2020) and JUnit XML."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Answers = Sequence[tuple[str, Outcome]]
 
 
 def to_sarif(answers: Answers) -> str:
-    """Return the findings about files as one SARIF log; a file that cannot be read is a notification."""
+    """Return the findings on files as a SARIF log; an unreadable file becomes a notification."""
     found = [(path, finding) for path, answer in answers if isinstance(answer, Report) for finding in answer.findings]
     unread = [(path, answer) for path, answer in answers if isinstance(answer, OzxError)]
     used = sorted({finding.id for _, finding in found})
@@ -64,7 +64,7 @@ def _sarif_location(path: str) -> dict[str, Any]:
 
 
 def to_junit(answers: Answers) -> str:
-    """Return a test suite with one case for each file: a failure has its errors, and a file not read is an error."""
+    """Return a JUnit test suite with a case per file; an invalid file is a failure, an unreadable file an error."""
     suite = ET.Element("testsuite", name="ozx validate", tests=str(len(answers)))
     failures = errors = 0
     for path, answer in answers:
@@ -93,5 +93,5 @@ def _junit_line(finding: Finding) -> str:
 
 
 def _xml_text(text: str) -> str:
-    """Return text that XML can hold: without control characters, and without halves of surrogate pairs."""
+    """Return text without the characters that XML forbids: control characters and single surrogates."""
     return one_line(text).encode("utf-8", "backslashreplace").decode().replace("\ufffe", "?").replace("\uffff", "?")

@@ -1,4 +1,4 @@
-"""``ozx validate --report``: one HTML page about many files, without scripts or anything to load."""
+"""Write the page of ``ozx validate --report``: one HTML file about many files, without scripts or external links."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ul { margin: 0; padding-left: 1.2rem; }
 
 
 def to_page(answers: Answers) -> str:
-    """Return the page: counts, findings by rule, and each file that is not valid, with a picture if it has one."""
+    """Return the HTML page: counts, findings by rule, and each invalid file with a thumbnail if possible."""
     return "\n".join(_lines(answers)) + "\n"
 
 
@@ -104,7 +104,7 @@ def _item(finding: Finding) -> str:
 
 
 def _picture(path: str) -> str:
-    """Return a small picture of a file as an element, or nothing if it is too damaged for one."""
+    """Return a thumbnail of a file as an HTML element; empty if the file is too damaged."""
     from ozx.images.pictures.raster import encode_png  # noqa: PLC0415 (zarr and Pillow, slow to import)
     from ozx.images.pictures.thumbnail import draw_thumbnail  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""``ozx verify``."""
+"""Command ``ozx verify``."""
 
 from __future__ import annotations
 

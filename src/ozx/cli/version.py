@@ -1,4 +1,4 @@
-"""The text of ``ozx --version``."""
+"""Format the text of ``ozx --version``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["version_text"]
 
 
 def version_text(*, verbose: bool) -> str:
-    """Return the version; verbose: also Python, the CRC-32 and Deflate64 code in use, and the libraries."""
+    """Return the version; if verbose, also those of Python and libraries, and the CRC-32 and Deflate64 code used."""
     lines = [f"ozx {ozx.__version__}"]
     if verbose:
         lines.append(f"python {platform.python_version()} on {platform.system()} {platform.machine()}")

@@ -1,4 +1,4 @@
-"""``ozx view``."""
+"""Command ``ozx view``."""
 
 from __future__ import annotations
 

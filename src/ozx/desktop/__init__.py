@@ -1,4 +1,4 @@
-"""OZX files on a desktop: double-click, icon, thumbnail, viewer.
+"""Integrate .ozx files into the desktop: double-click, icon, thumbnail, viewer.
 
 ``association/``
     Register ``.ozx`` with the desktop of one user, show what opens it, and revert that.

@@ -1,4 +1,4 @@
-"""Source, plan, sink: the way of a hierarchy's entries from one directory or archive into another.
+"""Move the entries of a hierarchy from one directory or archive to another: sources, plans, sinks.
 
 ``entry``
     A store key and a value to be read.

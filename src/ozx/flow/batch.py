@@ -1,4 +1,4 @@
-"""Process many sources, each into its own file; a failure does not stop the others."""
+"""Process many sources, each into its own output file; an error in one file does not stop the rest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Fail = Callable[[str, str, OzxError], _Result]
 
 
 def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str) -> None:
-    """Check that every source gets its own file; `verb` names the action in the hint about colliding sources.
+    """Check that no two sources have the same output file; `verb` is the command that the hint names.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def run_batch(
     on_result: Callable[[_Result], object] | None = None,
     executor: Executor | None = None,
 ) -> tuple[_Result, ...]:
-    """Return the result of each pair of source and target, in order.
+    """Run an operation on each pair of source and target; return the results in the order of the pairs.
 
     Parameters
     ----------
@@ -134,13 +134,13 @@ def _attempt(work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str], 
 def _attempt_with(
     options: Mapping[str, Any], task: Callable[[tuple[str, str]], _Result], pair: tuple[str, str]
 ) -> _Result:
-    """Process a pair with the caller's options for URLs, which belong to its thread."""
+    """Process a pair with the storage options of the calling thread."""
     with storage_options(**options):
         return task(pair)
 
 
 def _attempt_of_version(version: str, work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str]) -> _Result:
-    """Process a pair on a worker, which must have the version of the caller: it may have joined late."""
+    """Process a pair on a worker; raise an error if the worker has another version of ozx than the caller."""
     own = importlib.import_module("ozx").__version__
     if own != version:
         return fail(*pair, UsageError(f"expected a worker with ozx {version}; this one has {own}", path=pair[0]))
@@ -199,7 +199,7 @@ def run_each(
     on_result: Callable[[FileResult], object],
     executor: Executor | None = None,
 ) -> tuple[FileResult, ...]:
-    """Return the result of an operation for each pair of source and target, in order; see `run_batch`.
+    """Run an operation on each pair of source and target, and return the results in order; see `run_batch`.
 
     Raises
     ------
@@ -232,7 +232,7 @@ def _failed(source: str, target: str, error: OzxError) -> FileResult:
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:
-    """Return an error for ``--json``: ``code``, ``message``, ``rule``, ``hint``; for a fault of ozx also ``fault``.
+    """Return an error for ``--json``: ``code``, ``message``, ``rule``, ``hint``, and ``fault`` for a bug in ozx.
 
     Examples
     --------

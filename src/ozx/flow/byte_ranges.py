@@ -1,4 +1,4 @@
-"""Byte ranges that zarr requests of a value."""
+"""Convert the byte ranges that zarr requests into offsets and lengths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["requested_span"]
 
 
 def requested_span(byte_range: ByteRequest | None, size: int) -> tuple[int, int]:
-    """Return offset and length of the requested bytes in a value of `size` bytes, clamped to its end.
+    """Return offset and length of the requested bytes of a value of `size` bytes, clipped to the end of the value.
 
     Raises
     ------

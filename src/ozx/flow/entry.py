@@ -1,4 +1,4 @@
-"""Entries: store keys, and values to be read."""
+"""Entries: store keys with values that are read later."""
 
 from __future__ import annotations
 
@@ -32,35 +32,35 @@ _BLOCK = 1 << 20
 
 
 class Part(Protocol):
-    """One piece of a value: bytes in memory, or a place to read them from."""
+    """One piece of a value: bytes in memory, or a file span to read."""
 
     @property
     def length(self) -> int:
-        """The number of bytes."""
+        """The number of bytes in the part."""
 
     def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the bytes, in blocks of at most about 1 MiB if they are read from a file."""
+        """Yield the bytes; blocks from a file have at most about 1 MiB."""
 
 
 class Span(Part, Protocol):
-    """A divisible part."""
+    """A part of which sub-spans can be read."""
 
     def span(self, offset: int, length: int) -> Span:
-        """Return the span of `length` bytes from `offset`, without reading them."""
+        """Return the sub-span of `length` bytes from `offset`, without reading the bytes."""
 
 
 class FillingSpan(Span, Protocol):
-    """A span that reads its bytes into a given buffer."""
+    """A span that can read its bytes into a given buffer."""
 
     def span(self, offset: int, length: int) -> FillingSpan:
-        """Return the span of `length` bytes from `offset`, without reading them."""
+        """Return the sub-span of `length` bytes from `offset`, without reading the bytes."""
 
     def read_into(self, view: memoryview) -> None:
-        """Fill `view`, which is as long as the span."""
+        """Fill `view` with the span's bytes; `view` must have the span's length."""
 
 
 def iter_divided(span: FillingSpan) -> Iterator[bytes]:
-    """Yield the bytes of a span in blocks, read into one reused buffer."""
+    """Yield the bytes of a span in blocks, read through one reused buffer."""
     buffer = memoryview(bytearray(min(_BLOCK, span.length)))
     for offset in range(0, span.length, _BLOCK):
         length = min(_BLOCK, span.length - offset)
@@ -70,7 +70,7 @@ def iter_divided(span: FillingSpan) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class BytesPart:
-    """Bytes in memory."""
+    """A part whose bytes are in memory."""
 
     data: bytes
 
@@ -84,13 +84,13 @@ class BytesPart:
         yield self.data
 
     def span(self, offset: int, length: int) -> BytesPart:
-        """Return some of the bytes."""
+        """Return a part of these bytes."""
         return BytesPart(self.data[offset : offset + length])
 
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A whole file that must not change while it is read."""
+    """A whole file as a part; the file must not change while it is read."""
 
     path: str
     length: int
@@ -125,7 +125,7 @@ class FilePart:
 
 
 class FileSpan(NamedTuple):
-    """A span of an unchanged file; a tuple saves memory in lists of a million spans.
+    """A span of a file that must not change; a tuple, to save memory in lists of a million spans.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class FileSpan(NamedTuple):
 
     @classmethod
     def of_file(cls, path: str) -> FileSpan:
-        """Return the whole file in its current state.
+        """Return a span of the whole file in its current state.
 
         Raises
         ------
@@ -163,11 +163,11 @@ class FileSpan(NamedTuple):
         return iter_divided(self)
 
     def span(self, offset: int, length: int) -> FileSpan:
-        """Return a part of this span."""
+        """Return a sub-span of this span."""
         return FileSpan(self.path, self.offset + offset, length, self.status)
 
     def read_into(self, view: memoryview) -> None:
-        """Fill `view`, which is as long as the span, straight from the file.
+        """Fill `view` with the span's bytes, directly from the file; `view` must have the span's length.
 
         Raises
         ------
@@ -194,14 +194,14 @@ class FileSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A store key and its value, in one or more consecutive parts."""
+    """A store key with its value, which consists of one or more consecutive parts."""
 
     key: str
     parts: tuple[Part, ...]
 
     @property
     def size(self) -> int:
-        """The value's number of bytes."""
+        """The length of the value in bytes."""
         return sum(part.length for part in self.parts)
 
     def iter_blocks(self) -> Iterator[bytes]:
@@ -211,12 +211,12 @@ class Entry:
 
 
 def read_part(part: Part) -> bytes:
-    """Return all bytes of a small part."""
+    """Return all bytes of a part that fits into memory."""
     return b"".join(part.iter_blocks())
 
 
 def read_into(part: Part, view: memoryview) -> None:
-    """Fill `view`, which is as long as the part, without a copy if the part supports it.
+    """Fill `view` with the part's bytes, without a copy if the part supports it; `view` must have the part's length.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def read_into(part: Part, view: memoryview) -> None:
 
 
 def fill_from_blocks(part: Part, view: memoryview) -> None:
-    """Fill `view` with the part's blocks.
+    """Fill `view` from the blocks that the part yields.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def fill_from_blocks(part: Part, view: memoryview) -> None:
 
 
 def status_of(descriptor: int, path: str) -> tuple[int, int]:
-    """Return size in bytes and modification time in nanoseconds of an open file.
+    """Return the size in bytes and the modification time in nanoseconds of an open file.
 
     Raises
     ------
@@ -263,7 +263,7 @@ def status_of(descriptor: int, path: str) -> tuple[int, int]:
 
 
 def changed(path: str) -> FormatError:
-    """Return the error for a file that changed while it was read."""
+    """Return the error for a file that changed while ozx read it."""
     return FormatError(
         "the file changed while it was read",
         path=path,
@@ -273,5 +273,5 @@ def changed(path: str) -> FormatError:
 
 
 def not_regular(path: str) -> FormatError:
-    """Return the error for a file that is not, or no longer, a regular file."""
+    """Return the error for a path that is not, or no longer, a regular file."""
     return FormatError("expected a regular file; found another kind of file", path=path, rule="zip/special-file")

@@ -1,4 +1,4 @@
-"""Plans: the content to write into an archive or a directory.
+"""Plans: the entries to write into an archive or a directory.
 
 A function of `ozx.flow.plans` makes a plan of a source; a sink of `ozx.flow.sinks` writes it. The sizes of all entries
 are known before they are read, so that a sink can give each entry its place at once.
@@ -25,7 +25,7 @@ __all__ = ["Plan"]
 
 @dataclass
 class Plan:
-    """The content to write.
+    """The metadata and data entries to write, in order, with notes for the user.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Plan:
 
     @cached_property
     def version(self) -> str:
-        """The OME-Zarr version of the root; empty if the root names no version."""
+        """The OME-Zarr version in the root's metadata; empty if the root has no version."""
         if METADATA not in self.metadata:
             return ""
         try:
@@ -73,24 +73,24 @@ class Plan:
 
     @property
     def comment(self) -> bytes:
-        """The archive comment; empty if the root names no OME-Zarr version."""
+        """The archive comment; empty if the root has no OME-Zarr version."""
         # RFC-9 (R2): jsonFirst is true as all metadata comes first, breadth-first.
         return make_comment(self.version, json_first=True) if self.version else b""
 
     def add(self, entry: Entry) -> None:
-        """Add an entry right behind the metadata, in place of any other entry with this key."""
+        """Insert an entry directly after the metadata; it replaces any data entry with the same key."""
         self.added.append(entry)
         if self.files is not None:
             self.files.drop(entry.key)
 
     def iter_head(self) -> Iterator[Entry]:
-        """Yield the metadata, then the added entries."""
+        """Yield the metadata entries, then the added entries."""
         for key, value in self.metadata.items():
             yield Entry(key, (BytesPart(value),))
         yield from self.added
 
     def iter_data(self, workers: Workers) -> Iterator[Entry]:
-        """Yield all other entries in hierarchy order; those of a server are requested ahead."""
+        """Yield all data entries in hierarchy order; request remote entries in advance."""
         added = {entry.key for entry in self.added}
         return read_ahead(entry for entry in self.data(workers) if entry.key not in added)
 

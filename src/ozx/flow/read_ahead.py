@@ -1,4 +1,4 @@
-"""Request values from a server before they are reached: many at a time, and neighbours by one request.
+"""Request values from a server in advance: many requests at a time, one request for adjacent values.
 
 A request takes a round trip, whatever it brings. A sink takes entries one after the other, so this looks ahead: the
 values that follow are requested meanwhile, and those that lie beside each other in an archive together.
@@ -28,7 +28,7 @@ _GAP_SHARE = 1 / 32
 
 
 class Place(NamedTuple):
-    """The place of a value: bytes `start` to `stop` of `source`, which `read` returns, and `take` turns into the value.
+    """Bytes `start` to `stop` of a remote `source`; `read` requests bytes, and `take` extracts and checks the value.
 
     `take` gets the offset and the bytes of a span that contains the place, and checks the value.
     """
@@ -41,14 +41,14 @@ class Place(NamedTuple):
 
 
 class RemotePart(Part, Protocol):
-    """A part whose bytes may be requested from a server."""
+    """A part whose bytes may be on a server."""
 
     def place(self) -> Place | None:
-        """Return where the bytes are, or None if they are on this computer."""
+        """Return the place of the bytes on the server; None if the bytes are local."""
 
 
 class _Piece(NamedTuple):
-    """One part of an entry, or an entry that passes unchanged if `part` is None."""
+    """One part of an entry, or a whole local entry if `part` is None."""
 
     entry: Entry
     part: Part | None
@@ -58,14 +58,14 @@ class _Piece(NamedTuple):
 
 @dataclass(slots=True)
 class _Batch:
-    """Parts that are read by the same requests; without places, they are on this computer."""
+    """Parts that share the same requests; a batch without places is local."""
 
     pieces: list[_Piece] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     payload: int = 0
 
     def takes(self, place: Place | None) -> bool:
-        """Tell whether a value is near enough to the last one to be read with it."""
+        """Return whether a value is so near to the last value that one request can read both."""
         if not self.places or place is None or self.places[-1].source is not place.source:
             return False
         gap = place.start - self.places[-1].stop
@@ -80,7 +80,7 @@ class _Batch:
 
     @property
     def length(self) -> int:
-        """Number of bytes to request."""
+        """The number of bytes to request."""
         return self.places[-1].stop - self.places[0].start if self.places else 0
 
     def spans(self) -> Iterator[tuple[int, int]]:
@@ -90,7 +90,7 @@ class _Batch:
 
 
 def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield the entries in their order, those of servers with their bytes in memory.
+    """Yield the entries in order; the bytes of remote entries are already in memory.
 
     At most 64 requests are made at a time, and 128 MiB are waiting. A value of more is read in pieces, when it is
     reached. Entries on this computer pass unchanged, and no thread is started for them.
@@ -139,7 +139,7 @@ def _request_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def spans_of(entries: Iterable[Entry]) -> Iterator[tuple[int, int]]:
-    """Yield offset and length of each request that `read_ahead` makes for entries."""
+    """Yield offset and length of each request that `read_ahead` makes for these entries."""
     for batch in _batches(entries):
         yield from batch.spans()
 
@@ -172,7 +172,7 @@ def _place_of(part: Part) -> Place | None:
 
 
 def _finish(batch: _Batch, futures: list[Future[bytes]], parts: list[Part]) -> Iterator[Entry]:
-    """Yield the entries whose last part is in a batch, once its bytes are there; `parts` has those before."""
+    """Wait for a batch and yield its completed entries; `parts` holds the first parts of an incomplete entry."""
     data = b"".join(future.result() for future in futures)
     for entry, part, place, is_last in batch.pieces:
         if part is None:

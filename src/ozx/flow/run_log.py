@@ -1,4 +1,4 @@
-"""The log of runs over many files: one JSON line for each file, synced, that later runs append to."""
+"""Log runs over many files: one JSON line per file, synced to disk; later runs append to the log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCHEMA = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """One file in one run.
+    """One line of the log: the result of one file in one run.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class LogLine:
 
 
 class RunLog:
-    """A log that lines are appended to; each is on the disk when `append` returns.
+    """A log file open for appending; each line is on disk when `append` returns.
 
     A line is written by one call, so that several processes of one computer can share a log. The rest of a line that a
     power cut left is ended first, and becomes a line of its own that `read_log` skips.
@@ -115,7 +115,7 @@ class RunLog:
 
     @resource_errors()
     def append(self, line: LogLine) -> None:
-        """Append a line, and wait until it is on the disk.
+        """Append a line, and wait until it is on disk.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class RunLog:
 
 
 def read_log(path: str) -> Iterator[LogLine | None]:
-    """Yield the lines of a log; None for a line that is none, as a power cut or another program leaves it.
+    """Yield the lines of a log; None for each line that cannot be parsed, such as one that a power cut left incomplete.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def read_log(path: str) -> Iterator[LogLine | None]:
 
 
 def _last_lines(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], LogLine]:
-    """Return the last line of each command and source, in their order."""
+    """Return the last line of each pair of command and source, in the order of the log."""
     last: dict[tuple[str, str], LogLine] = {}
     for line in lines:
         if line is not None:
@@ -169,7 +169,7 @@ def _last_lines(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], LogLin
 
 
 def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
-    """Return the last line of each source that the last run of `verb` over it did not end with exit code 0.
+    """Return the last line of each source whose last run of `verb` ended with an exit code other than 0.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
 
 @dataclass(frozen=True, slots=True)
 class LogSummary:
-    """Counts of a log; each source counts once for each command, by its last line.
+    """The counts of a log; for each command, only the last line of a source counts.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ class LogSummary:
     failed: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx log summary --json``."""
+        """Return the JSON output of ``ozx log summary --json``."""
         return {"schema": 1, **asdict(self), "failed": list(self.failed)}
 
 

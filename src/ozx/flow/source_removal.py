@@ -1,4 +1,4 @@
-"""Remove a packed source: only files that are in the archive and did not change meanwhile."""
+"""Remove a source directory after packing: only files that are in the archive and unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIRST = frozenset((METADATA, *LEGACY_METADATA))
 
 
 class SourceRemoval:
-    """The removal of one directory, whose content is recorded before it is listed.
+    """The removal of one directory, whose files are recorded before they are listed.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class SourceRemoval:
         self._record.settle()
 
     def list_source(self) -> Listing:
-        """Return the listing of the directory; refuse to remove files that are not packed.
+        """Return the listing of the directory; raise an error if it contains files that would not be packed.
 
         Raises
         ------
@@ -54,7 +54,7 @@ class SourceRemoval:
         return listing
 
     def run(self, archive: str) -> tuple[str, ...]:
-        """Remove the directory; its verified contents must be on the disk, in `archive`.
+        """Remove the directory; `archive` must contain its verified contents and be on disk.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class SourceRemoval:
 
 
 def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
-    """Refuse to remove a directory with files that are not in its copy; empty folders may be removed.
+    """Raise an error if a directory to remove has files that its copy lacks; empty folders are allowed.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
 
 
 def record_in_place(source: str, target: str) -> TreeRecord | None:
-    """Return the record of a directory that its own copy will replace; None if `target` is not `source`.
+    """Record the files of a directory that its own copy will replace; return None if `target` is not `source`.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def _has_files(path: str) -> bool:
 
 
 def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str, ...] | None:
-    """Finish an interrupted removal of `root`; return None if no removal was interrupted.
+    """Complete an interrupted removal of `root`; return None if no removal was interrupted.
 
     Parameters
     ----------

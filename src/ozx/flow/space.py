@@ -1,4 +1,4 @@
-"""The room for many copies, checked before the first is made."""
+"""Check the free disk space for a batch of files before the first is written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check_room"]
 
 
 def check_room(pairs: Iterable[tuple[str, str]]) -> None:
-    """Refuse a batch whose copies cannot fit on their file systems.
+    """Raise an error if the outputs of a batch cannot fit on their file systems.
 
     Sources are only measured if their file systems hold more than is free at the target: a copy cannot exceed that. The
     free room is what ``statvfs`` shows, which includes quotas of folders and projects on most file systems, but not
@@ -48,7 +48,7 @@ def check_room(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def _room(folder: str) -> tuple[int, int] | None:
-    """Return the device of a folder, and its free bytes; None if it is missing or the system does not say."""
+    """Return the device number of a folder's file system and its free bytes; None if either is unknown."""
     try:
         status = os.statvfs(folder or ".")
         return os.stat(folder or ".").st_dev, status.f_bavail * status.f_frsize
@@ -57,7 +57,7 @@ def _room(folder: str) -> tuple[int, int] | None:
 
 
 def _used_where(sources: Iterable[str]) -> int:
-    """Return the bytes in use on the file systems of the sources."""
+    """Return the total number of bytes in use on the file systems of the sources."""
     used: dict[int, int] = {}
     for source in sources:
         try:
@@ -71,7 +71,7 @@ def _used_where(sources: Iterable[str]) -> int:
 
 
 def _size(path: str) -> int:
-    """Return the length of a file, or of the files below a directory, in bytes; what is gone counts as nothing."""
+    """Return the length in bytes of a file, or of all files in a directory; a missing file counts as 0."""
     try:
         if not os.path.isdir(path):
             return os.stat(path).st_size

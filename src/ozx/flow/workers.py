@@ -1,4 +1,4 @@
-"""The threads that a run may use, and the executor that transcodes."""
+"""Choose the number of threads of a run, and the executor that transcodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_JOBS = 4
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """The threads and the executor of one run.
+    """The number of threads and the executor of one run.
 
     Attributes
     ----------
@@ -30,13 +30,13 @@ class Workers:
 
 
 def default_jobs() -> int:
-    """Return the default number of threads: one per processor, at most four, as more would wait for each other."""
+    """Return the default number of threads: one per processor, at most four, since more threads do not help."""
     return max(1, min(_MOST_JOBS, os.cpu_count() or 1))
 
 
 @contextmanager
 def working(jobs: int | None = None, executor: Executor | None = None) -> Iterator[Workers]:
-    """Yield workers; shut the executor down if it was created here.
+    """Yield the workers of a run; shut the executor down afterwards if it was created here.
 
     Parameters
     ----------

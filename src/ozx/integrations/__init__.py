@@ -1,4 +1,4 @@
-"""Plugins by which other programs open .ozx files: thin modules, each loaded by its program.
+"""Plugins for other programs that open .ozx files; each module is loaded by its program.
 
 ``fsspec``
     The protocol ``ozx``, read-only.

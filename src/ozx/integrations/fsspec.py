@@ -1,4 +1,4 @@
-""".ozx files in fsspec: the protocol ``ozx``, read-only.
+"""Access .ozx files through fsspec with the protocol ``ozx``, read-only.
 
 ``ozx:///data/cells.ozx/0/zarr.json`` is the entry ``0/zarr.json`` of the file ``/data/cells.ozx``. Entries are served
 as stored; `ozx.open` shows the hierarchy with normalised metadata.
@@ -27,7 +27,7 @@ _SCHEME = "ozx://"
 
 
 class OzxFile(AbstractBufferedFile):  # type: ignore[misc] # fsspec has no types
-    """One entry, open for reading as a binary file: `seek`, `read`, `readinto` and so on.
+    """An entry of an archive, open for reading as a binary file: `seek`, `read`, `readinto` and so on.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class OzxFile(AbstractBufferedFile):  # type: ignore[misc] # fsspec has no types
 
 
 class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no types
-    """The entries of any number of .ozx files, as files.
+    """A file system with the entries of any number of .ozx files as its files.
 
     A path leads to an archive and into it; a URL is one that `ozx.open` takes, percent-encoded and absolute. Each
     object and its copies in other processes remember the opened archives: all bytes of one come from the same version,
@@ -90,7 +90,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
-        """Return the absolute path, decoded, with slashes on every system and none at the end.
+        """Return the absolute path of a URL, decoded, with forward slashes and no slash at the end.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return self._describe(session, key, path)
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:  # noqa: FBT001, FBT002 (fsspec's)
-        """Return a folder's contents, or an entry by itself: names, or with `detail` dictionaries as from `info`.
+        """Return the items in a folder, or one entry: names, or with `detail` dictionaries as from `info`.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return data
 
     def archive_session_at(self, path: str) -> tuple[ArchiveSession, str]:
-        """Return the opened archive at a path, and the rest of the path: for the codec pipeline.
+        """Return the session of the open archive in a path, and the key in the archive, for the codec pipeline.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return self._locate(self._strip_protocol(path))
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Close the opened archives; with `path`, only archives below it, or one that contains it.
+        """Close the open archives; with `path`, only archives below it, or the archive that contains it.
 
         Raises
         ------
@@ -256,7 +256,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return OzxFile(self, path, mode, block_size, autocommit, cache_options=cache_options, **options)
 
     def _locate(self, path: str) -> tuple[ArchiveSession, str]:
-        """Return the archive in `path`, and the rest of the path, the key."""
+        """Return the archive in `path`, and the rest of the path, which is the key."""
         end = path.find("/", 1)
         while end >= 0:
             session = self._sessions.get(path[:end])

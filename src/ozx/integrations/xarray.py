@@ -1,4 +1,4 @@
-""".ozx files in xarray: ``xr.open_dataset("cells.ozx")`` and ``xr.open_datatree("cells.ozx")``.
+"""Open .ozx files in xarray: ``xr.open_dataset("cells.ozx")`` and ``xr.open_datatree("cells.ozx")``.
 
 Axes become dimensions with coordinates in the image's units; pixels are read when used. CF decoding does not apply: a
 fill value is a pixel value, not a mask, and integers stay integers.
@@ -73,7 +73,7 @@ class OzxBackend(BackendEntrypoint):
     supports_groups = True
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Tell whether the argument is a path or URL that ends in ``.ozx``, or a node in such a file.
+        """Return whether the argument is a path or URL that ends in ``.ozx``, or a node in such a file.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class OzxBackend(BackendEntrypoint):
         level: int = 0,
         options: dict[str, Any] | None = None,
     ) -> xr.Dataset:
-        """Return one level of one image.
+        """Return one level of one image as a dataset.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class OzxBackend(BackendEntrypoint):
         group: str = "",
         options: dict[str, Any] | None = None,
     ) -> dict[str, xr.Dataset]:
-        """Return every level of every image and label image, by the path of its array below `group`.
+        """Return a dataset for every level of every image and label image, by the path of its array below `group`.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class OzxBackend(BackendEntrypoint):
         group: str = "",
         options: dict[str, Any] | None = None,
     ) -> xr.DataTree:
-        """Return every level of every image and label image as a tree, at the path of its array.
+        """Return every level of every image and label image as a tree of datasets, at the path of its array.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ def _enter(root: zarr.Group, group: str, name: str) -> zarr.Group:
 
 
 def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
-    """Return the chosen image; a choice is required if several images do not share a group."""
+    """Return the selected image; raise an error if a selection is required but missing."""
     paths = list_images(group)
     if image is None and (len(paths) == 1 or not paths):
         return view_image(group, *paths)

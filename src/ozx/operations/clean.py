@@ -1,4 +1,4 @@
-"""clean: temporary files that killed runs left, also of other computers, are found and removed."""
+"""clean: find and remove temporary files of killed runs, including runs on other computers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["CleanResult", "FoundLeftover", "clean"]
 
 @dataclass(frozen=True, slots=True)
 class FoundLeftover:
-    """A temporary file or directory.
+    """A temporary file or directory that a killed run left.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class FoundLeftover:
 
 @dataclass(frozen=True, slots=True)
 class CleanResult:
-    """The leftovers of a folder.
+    """The temporary files found in a folder.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class CleanResult:
     leftovers: tuple[FoundLeftover, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx clean --json``."""
+        """Return the JSON output of ``ozx clean --json`` as a dictionary."""
         return {"schema": 1, "path": self.path, "leftovers": [asdict(leftover) for leftover in self.leftovers]}
 
 
@@ -63,7 +63,7 @@ class CleanResult:
 def clean(
     folder: StrPath, *, older_than: float, may_remove: Callable[[tuple[FoundLeftover, ...]], bool] = lambda _: True
 ) -> CleanResult:
-    """Remove the temporary files and directories that killed runs left in a folder and below it.
+    """Remove the temporary files and directories that killed runs left in a folder and its sub-folders.
 
     Links are not followed. Files with a final name, and ``NAME.partial`` of stores, are not touched.
 

@@ -33,7 +33,7 @@ _ROOT = ROOT_METADATA.encode("ascii")
 
 @resource_errors()
 def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview) -> bool:
-    r"""Return whether this is an OME-Zarr zip file (RFC-9), judged by content, not by name.
+    r"""Return whether a file is an OME-Zarr zip file (RFC-9), judged by its content and not by its name.
 
     It is one if it is a ZIP file whose root ``zarr.json`` has ``ome`` attributes, or whose comment names an OME-Zarr
     version. This is no validation: a file that breaks rules may still be one.
@@ -62,7 +62,7 @@ def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryvie
 
 
 class _Window:
-    """The loaded parts of a source as a source; reading elsewhere returns no bytes."""
+    """A byte source of only the bytes loaded so far; reads elsewhere return no bytes."""
 
     def __init__(self, source: ByteSource) -> None:
         self._source = source
@@ -119,7 +119,7 @@ def _load_value(window: _Window, tail: int, header: CentralHeader, end: EndOfDir
 
 
 def _begins_with_root(data: bytes) -> bool:
-    """Tell whether the first entry is the root's ``zarr.json``, with ``ome`` attributes if `data` holds all of it."""
+    """Return whether the first entry is the root's ``zarr.json``; if `data` contains it fully, ``ome`` is required."""
     try:
         local = LocalHeader.from_bytes(data)
         size = resolve_zip64((local.uncompressed_size, local.compressed_size), local.extra)[1]

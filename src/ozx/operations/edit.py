@@ -1,4 +1,4 @@
-"""edit: repairs pixel sizes, units, channels and names in the metadata of an .ozx file, on a disk or at s3://."""
+"""edit: correct pixel sizes, units, channels and names in an .ozx file, on a disk or at s3://."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class EditResult:
-    """The changes of an edit, made or planned.
+    """The changes of an edit, made or only planned.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class EditResult:
     transfer: Transfer | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx edit --json``."""
+        """Return the JSON output of ``ozx edit --json`` as a dictionary."""
         return {"schema": 2, **plain_json(self)}
 
 
@@ -243,7 +243,7 @@ def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[EditPlan, tuple[s
 
 
 def _write(path: str, plan: EditPlan, *, sync: bool) -> None:
-    """Rewrite the file with the edited documents; if that fails, the old file stays."""
+    """Rewrite the file with the edited documents; keep the old file if that fails."""
     from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415 (zarr takes half a second to load)
 
     from ozx.store.ozx_store import OzxStore  # noqa: PLC0415 (zarr)

@@ -1,4 +1,4 @@
-"""export: images become a pyramidal OME-TIFF file."""
+"""export: write images as a pyramidal OME-TIFF file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MOST_PAGES = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class ExportedImageResult:
-    """One image of the file.
+    """The result for one exported image.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class ExportResult:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx export --json``."""
+        """Return the JSON output of ``ozx export --json`` as a dictionary."""
         return {"schema": 2, **plain_json(self)}
 
 
@@ -123,7 +123,7 @@ def export(
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> ExportResult:
-    """Write an image, all images of a series or a plate, or a label image as a tiled OME-TIFF file with its levels.
+    """Write an image, all images of a series or plate, or a label image to a tiled OME-TIFF file with all levels.
 
     Each image becomes one of the file, with its levels as SubIFDs. The OME-XML is the original one
     (``OME/METADATA.ome.xml``), updated, or else made from the metadata.
@@ -218,7 +218,7 @@ def export(
 def _write(
     taken: ExportedHierarchy, path: str, compression: str, tile: int | None, jobs: int, progress: Progress
 ) -> bool:
-    """Write the file; return whether it is a BigTIFF file."""
+    """Write the TIFF file; return whether it is a BigTIFF file."""
     from ozx.images.ome_tiff.file import OmeTiff, choose_tile, needs_big  # noqa: PLC0415 (see export)
     from ozx.images.ome_tiff.tile_encoding import TileEncoding  # noqa: PLC0415
     from ozx.images.ome_tiff.tiles import LevelWork, write_tiles  # noqa: PLC0415
@@ -238,7 +238,7 @@ def _write(
 
 
 def _check_price(taken: ExportedHierarchy, source: Location) -> None:
-    """Raise `UsageError` if reading all chunks would take days, or the file would be larger than any disk."""
+    """Raise `UsageError` if the export would take days, or its file would exceed the size of any disk."""
     from ozx.store.reading_price import Price, check_price, price_of  # noqa: PLC0415 (see export)
 
     price, pages = Price(0, 0, 0), 0
@@ -264,7 +264,7 @@ def _check_price(taken: ExportedHierarchy, source: Location) -> None:
 
 
 def _has_bytes(source: Location, least: int) -> bool:
-    """Tell whether a file, or all files of a directory together, have at least `least` bytes."""
+    """Return whether a file, or the files of a directory together, have at least `least` bytes."""
     if source.is_remote:
         return True
     if not os.path.isdir(source.path):

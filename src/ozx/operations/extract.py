@@ -1,4 +1,4 @@
-"""extract: a part of an OME-Zarr hierarchy becomes an .ozx file of its own."""
+"""extract: write a part of an OME-Zarr hierarchy to a new .ozx file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ExtractedImage:
 
     @classmethod
     def of(cls, image: ImageSubset) -> ExtractedImage:
-        """Return the report of a subset.
+        """Return the result for the extracted part of an image.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class ExtractResult:
     dry_run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx extract --json``."""
+        """Return the JSON output of ``ozx extract --json`` as a dictionary."""
         return {"schema": 2, **plain_json(self)}
 
 
@@ -132,7 +132,7 @@ def extract(
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> ExtractResult:
-    """Extract a part of a hierarchy into a new .ozx file; no pixel is decoded, and none changes its position.
+    """Extract a part of a hierarchy into a new .ozx file; no pixel is decoded or changes its position in space.
 
     Chunks are copied whole: a region grows to chunk borders, in shards to those of the inner chunks. All levels show
     the same region; levels whose chunks are too long for that are left out unless `levels` names them. Scales stay, and
@@ -222,7 +222,7 @@ def extract(
 
 
 def _result(path: StrPath, target: str, root: str, source: RepairedSource, plan: SubsetPlan) -> ExtractResult:
-    """Return the result with all but the numbers of the written file; the requests are those made so far."""
+    """Return the result without the numbers of the written file, and with the number of requests so far."""
     images, remote = plan.images, source.remote
     return ExtractResult(
         source=printable_location(path),
@@ -242,7 +242,7 @@ def _result(path: StrPath, target: str, root: str, source: RepairedSource, plan:
 def _predict(
     path: StrPath, target: str, root: str, source: RepairedSource, plan: SubsetPlan, workers: Workers
 ) -> ExtractResult:
-    """Return the result that a run would have."""
+    """Return the result that a run with the same options would have."""
     data = list(plan.data(workers))
     entries = [*plan.iter_head(), *data]
     result = _result(path, target, root, source, plan)

@@ -1,4 +1,4 @@
-"""The results of import."""
+"""Results of `ozx import`."""
 
 from __future__ import annotations
 
@@ -61,5 +61,5 @@ class ImportManyResult:
     results: tuple[ImportResult, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx import --json``."""
+        """Return the JSON output of ``ozx import --json`` as a dictionary."""
         return {"schema": 2, "results": [result.to_dict() for result in self.results]}

@@ -1,4 +1,4 @@
-"""import: TIFF files become .ozx files, with their metadata and all resolution levels, in one pass."""
+"""import: convert TIFF files to .ozx files with metadata and all resolution levels, in one pass."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MOST_DAMAGE = 20
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The options of an import, after all checks that need no file."""
+    """The validated options of an import."""
 
     tiff: TiffOptions
     options: HierarchyOptions
@@ -82,7 +82,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     executor: Executor | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> ImportResult:
-    """Make one .ozx file of a TIFF file: OME-Zarr with all resolution levels, in one pass over the pixels.
+    """Convert a TIFF file to an .ozx file with all resolution levels, in one pass over the pixels.
 
     One image becomes an image, several a series (bioformats2raw layout), the fields of an OME-XML plate a plate.
 
@@ -168,7 +168,7 @@ def import_tiffs(
     file_executor: Executor | None = None,
     **options: Any,
 ) -> ImportManyResult:
-    """Import several TIFF files, `jobs` at a time; one that fails does not stop the others.
+    """Import several TIFF files, `jobs` at a time; an error in one file does not stop the rest.
 
     Of several files that are one image the first is imported, and the others are skipped.
 
@@ -242,7 +242,7 @@ def _failure(path: str, target: str, error: OzxError) -> ImportResult:
 
 
 def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str]:
-    """Return the sources that are parts of the image of another source, and that source: tasks know only their own."""
+    """Return a mapping from each source that is part of a multi-file image to the source that contains the image."""
     parts = {}
     for path in paths:
         # Only OME-TIFF has images of several files. What cannot be read is reported by its task.
@@ -255,7 +255,7 @@ def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str
 def _import_again(
     order: _Order, parts: Mapping[str, str], present: frozenset[str], path: str, target: str, progress: Progress
 ) -> ImportResult:
-    """Import a file as a task, whose first worker may have been lost after it gave the file its name.
+    """Import a file in a cluster task that may run a second time, after the first run completed the output.
 
     `present` has the outputs that were there before any task.
     """
@@ -269,7 +269,7 @@ def _import_again(
 
 
 def _parse(asked: dict[str, Any]) -> _Order:
-    """Return the options of `import_tiff`, checked; `UsageError` if one is invalid."""
+    """Return the options of `import_tiff` after validation; raise `UsageError` if one is invalid."""
     axes, labels = asked["axes"], asked["labels"]
     for name, allowed in (("on_error", ("fail", "fill")), ("ome_xml", ("keep", "drop"))):
         if asked[name] not in allowed:
@@ -299,7 +299,7 @@ def _parse(asked: dict[str, Any]) -> _Order:
 
 @contextmanager
 def _sharing(options: _Order) -> Iterator[_Order]:
-    """Yield options with an executor: the given one, or a thread pool shared by all images."""
+    """Yield the options with an executor: the given one, or a thread pool that all images share."""
     if options.executor is not None:
         yield options
         return
@@ -309,7 +309,7 @@ def _sharing(options: _Order) -> Iterator[_Order]:
 
 
 def _default_output(source: str, out_dir: str | None = None) -> str:
-    """Return the default output of a source: ``scans/cells.ome.tif`` becomes ``scans/cells.ozx``."""
+    """Return the default output path of a source: ``scans/cells.ome.tif`` becomes ``scans/cells.ozx``."""
     return os.path.join(os.path.dirname(source) if out_dir is None else out_dir, f"{stem_of(source)}.ozx")
 
 
@@ -383,6 +383,6 @@ def _write(
 
 
 def _first(sentences: list[str]) -> tuple[str, ...]:
-    """Return the first sentences, and a last one with the number of the sentences left out."""
+    """Return the first sentences, and a last sentence with the number of omitted sentences."""
     more = len(sentences) - _MOST_DAMAGE
     return (*sentences[:_MOST_DAMAGE], *([f"and {more:,} more"] if more > 0 else ()))

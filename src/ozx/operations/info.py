@@ -1,4 +1,4 @@
-"""Description of an OME-Zarr hierarchy: its kind, its size, and its storage."""
+"""info: describe an OME-Zarr hierarchy: its kind, its size, and its storage."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ENDINGS = (".ome.zarr", ".zarr", ".ome.ozx", ".ozx", ".zip")
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """The archive or directory of the hierarchy.
+    """The archive or directory that contains the hierarchy.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class NodeSummary:
-    """One node.
+    """A summary of one node of the hierarchy.
 
     Attributes
     ----------
@@ -161,13 +161,13 @@ class Inspection:
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON answer."""
+        """Return the JSON output of ``ozx info --json`` as a dictionary."""
         return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()
 def inspect(path: str | os.PathLike[str]) -> Inspection:
-    """Return a description of an ``.ozx`` file, another ZIP file, or a directory, or of one of its nodes.
+    """Return a description of an ``.ozx`` file, another ZIP file or a directory, or of a node in one of these.
 
     If the archive comment promises ``jsonFirst``, only the end records and the leading ``zarr.json`` are read: the time
     does not depend on the number of entries. Malformed metadata is described as far as possible, with notes.
@@ -241,7 +241,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
 
 
 def _check_root(view: DirectoryView) -> None:
-    """Raise an error if there is no Zarr hierarchy, before all files below a folder are listed."""
+    """Raise an error if the folder contains no Zarr hierarchy, before listing all files below it."""
     if any(view.find(name) for name in ("zarr.json", ".zgroup", ".zarray", ".zattrs")):
         return
     inside = [name for name in view.names() if name.endswith((".zarr", ".ozx"))][:3]
@@ -254,7 +254,7 @@ def _check_root(view: DirectoryView) -> None:
 
 
 def _collect(view: ArchiveView | DirectoryView) -> tuple[dict[str, Node], int, int]:
-    """Return the nodes, the number of entries, and their total size in bytes."""
+    """Return the nodes, the number of entries, and the total size of the entries in bytes."""
     collector = NodeCollector()
     entries = size = 0
     is_whole_archive = isinstance(view, ArchiveView) and not view.node
@@ -303,7 +303,7 @@ def _name(path: str, images: list[Image], plate: PlateSummary | None) -> str:
 
 
 def _version(nodes: Mapping[str, Node]) -> str | None:
-    """Return the root's version; in Zarr v2, where a series has no version at its root, the first version found."""
+    """Return the OME-Zarr version of the root; for a Zarr v2 series without one, the first version found below."""
     root = nodes.get("")
     if root is None or root.ome is None:
         return None
@@ -314,7 +314,7 @@ def _version(nodes: Mapping[str, Node]) -> str | None:
 
 
 def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> list[str]:
-    """Return remarks on the whole hierarchy, which come before the details."""
+    """Return remarks on the whole hierarchy, to show before the details."""
     root, notes = nodes.get(""), list(view.notes) if isinstance(view, DirectoryView) else []
     if root is None:
         where = next((path for path, node in nodes.items() if node.node_type is not None), None)

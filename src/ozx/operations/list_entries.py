@@ -1,4 +1,4 @@
-"""List of the entries of an archive, or of the files of a directory, without reading values."""
+"""ls: list the entries of an archive, or the files of a directory, without reading values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["EntryListing", "ListedEntry", "list_entries"]
 
 
 class ListedEntry(NamedTuple):
-    """One entry as the central directory describes it, or one file.
+    """One entry of a central directory, or one file of a directory.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class ListedEntry(NamedTuple):
     @property
     @resource_errors()
     def offset(self) -> int | None:
-        """Offset of the stored bytes in the archive, in bytes; reads the local file header.
+        """The offset of the stored bytes in the archive; reads the local file header.
 
         None for a file of a directory, and without a sound local header (``ozx validate`` gives the reason).
 
@@ -58,7 +58,7 @@ class ListedEntry(NamedTuple):
         return self.view.data_offset(self.item)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return this entry's part of the JSON answer.
+        """Return the JSON object of this entry as a dictionary.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class EntryListing:
                     yield ListedEntry(key, size, header.crc32, method_name(header.method), item, view)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON answer; reads every local file header.
+        """Return the JSON output as a dictionary; reads every local file header.
 
         Raises
         ------

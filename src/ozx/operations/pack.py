@@ -1,4 +1,4 @@
-"""pack: OME-Zarr directories become .ozx files."""
+"""pack: convert OME-Zarr directories to .ozx files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> PackResult:
-    """Make one .ozx file of the OME-Zarr hierarchy in a directory, values byte for byte.
+    """Pack the OME-Zarr hierarchy in a directory into one .ozx file, with all values unchanged.
 
     OME-Zarr 0.4 is upgraded to 0.5, with a note; its encoded chunks are moved if 0.5 has their codec.
 
@@ -155,7 +155,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     on_result: Callable[[PackResult], object] | None = None,
     executor: Executor | None = None,
 ) -> PackManyResult:
-    """Pack several directories, `jobs` at a time; one that fails does not stop the others.
+    """Pack several directories, `jobs` at a time; an error in one directory does not stop the rest.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def _pack_with(options: PackOptions, root: str, target: str, progress: Progress)
 def _pack_again(
     options: PackOptions, present: frozenset[str], root: str, target: str, progress: Progress
 ) -> PackResult:
-    """Pack a source as a task, whose first worker may have been lost after it gave the file its name.
+    """Pack a source in a cluster task that may run a second time, after the first run completed the output.
 
     `present` has the files that were there before any task.
     """
@@ -248,7 +248,7 @@ def _pack_again(
 
 
 def _default_output(root: str, folder: str | None = None) -> str:
-    """Return the default output; for a URL, it is in the working directory."""
+    """Return the default output path; for a URL, the output is in the working directory."""
     if not Location(root).is_remote:
         return default_output(root, folder)
     return default_output(unquote(os.path.basename(printable_location(root))), folder or "")

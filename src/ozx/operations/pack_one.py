@@ -1,4 +1,4 @@
-"""One source of pack: listed, planned, written, compared, removed; and its result."""
+"""Pack one source: list, plan, write and verify it, then remove the source if requested."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["PackManyResult", "PackOptions", "PackResult", "pack_one"]
 
 @dataclass(frozen=True, slots=True)
 class PackResult:
-    """The result for one source.
+    """The result of packing one source.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class PackResult:
 
 @dataclass(frozen=True, slots=True)
 class PackManyResult:
-    """The results for several sources.
+    """The results of packing several sources.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class PackManyResult:
     results: tuple[PackResult, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx pack --json``."""
+        """Return the JSON output of ``ozx pack --json`` as a dictionary."""
         return {"schema": 2, "results": [result.to_dict() for result in self.results]}
 
 
@@ -133,7 +133,7 @@ class _Run:
     progress: Progress
 
     def verify(self, archive: str, plan: Plan) -> None:
-        """Compare an archive with its plan."""
+        """Compare the written archive with its plan."""
         from ozx.flow.sinks.verification import check_archive  # noqa: PLC0415 (numpy)
 
         check_archive(archive, plan, self.workers, self.progress)
@@ -181,7 +181,7 @@ def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -
 
 
 def _pack_remote(url: str, target: str, options: PackOptions, progress: Progress) -> PackResult:
-    """Pack a directory behind a URL."""
+    """Pack a remote directory."""
     from ozx.flow.sources.remote_directory import list_remote_directory  # noqa: PLC0415 (few sources are remote)
 
     name = printable_location(url)
@@ -223,7 +223,7 @@ def _pack_listed(
 
 
 def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _Run) -> PackResult:
-    """Pack a plan; with `resume`, an existing file that matches one of `variants` counts as complete, too."""
+    """Pack a plan; with `resume`, an existing file that matches one of `variants` also counts as complete."""
     root, target, options = result.source, result.path, run.options
     if options.thumbnail:
         from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
@@ -257,7 +257,7 @@ def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
 
 
 def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
-    """Finish what an interrupted run may have left: sync and verify the existing file, write its checksum."""
+    """Complete an interrupted run: sync and verify the existing file, write its checksum."""
     options, digest = run.options, None
     if options.sync and not Location(result.path).is_remote:
         sync_file(result.path)  # it may come from a run with --no-sync; only synced pages can be read from the disk
@@ -316,7 +316,7 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
 
 
 def _measured(result: PackResult) -> PackResult:
-    """Return the result with the numbers of entries and bytes of the existing file."""
+    """Return the result with the entry count and size of the existing file."""
     from ozx.flow.sinks.verification import measure_archive  # noqa: PLC0415 (numpy)
 
     entries, size = measure_archive(result.path)

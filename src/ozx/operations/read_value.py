@@ -1,4 +1,4 @@
-"""Read one value by its key."""
+"""cat: read one value by its key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 3
 
 @resource_errors()
 def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
-    """Return the value of `key`, decompressed if necessary, in blocks of about 1 MiB.
+    """Return the value of `key` in blocks of about 1 MiB, decompressed if necessary.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def _iter_value(view: ArchiveView | DirectoryView, item: Item) -> Iterator[bytes
 
 
 def _hint(view: ArchiveView | DirectoryView, key: str) -> str:
-    """Return a hint: the keys below the given one, or keys of similar spelling."""
+    """Return a hint for a missing key: the keys below it, or keys with a similar spelling."""
     below, beside = key.strip("/") + "/", key.rpartition("/")[0] + "/"
     children: list[str] = []
     siblings: list[str] = []

@@ -1,4 +1,4 @@
-"""recover: turn a damaged archive into a sound one with everything that can be saved."""
+"""recover: write all recoverable values of a damaged archive to an intact archive."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class RecoverResult:
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx recover --json``."""
+        """Return the JSON output of ``ozx recover --json`` as a dictionary."""
         return {
             "schema": 2,
             **plain_json(self),
@@ -104,7 +104,7 @@ def recover(
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> RecoverResult:
-    """Write a sound .ozx file with every value that a damaged archive still holds, each checked by its CRC-32.
+    """Write an intact .ozx file with every value of a damaged archive whose CRC-32 is right.
 
     The archive may be cut off, never finished (``NAME.partial`` of `ozx.OzxStore`), without its directory, or damaged
     anywhere. Doubtful values are left out and reported.
@@ -188,7 +188,7 @@ def _check_places(file: str, target: str, *, force: bool) -> None:
 
 
 def _check_not_written(source: FileSource) -> None:
-    """Refuse a file whose lock shows that an `OzxStore` is still writing it."""
+    """Raise an error if the file's lock shows that an `OzxStore` is still writing the file."""
     if ".partial" in os.path.basename(source.name):
         if not lock_file(source.descriptor()):
             raise ResourceError("another program is writing this file", hint="Wait until it has closed it.")

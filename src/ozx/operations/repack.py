@@ -1,4 +1,4 @@
-"""repack: any OME-Zarr hierarchy becomes a sound .ozx file or directory in the requested layout."""
+"""repack: rewrite any OME-Zarr hierarchy as an intact .ozx file or directory in the requested layout."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _DESCRIBED = 100
 
 @dataclass(frozen=True, slots=True)
 class ArrayReport:
-    """The treatment of one array.
+    """The report on one array: whether and how its chunks changed.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class RepackResult:
     verified: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx repack --json``."""
+        """Return the JSON output of ``ozx repack --json`` as a dictionary."""
         return {"schema": 2, **plain_json(self)}
 
 
@@ -124,7 +124,7 @@ def repack(
     executor: Executor | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> RepackResult:
-    """Rewrite a hierarchy: repaired, upgraded to OME-Zarr 0.5, in other shards if requested, with the same chunks.
+    """Rewrite a hierarchy: repair it, upgrade it to OME-Zarr 0.5, and change its shards if requested.
 
     Encoded chunks are moved; they are decoded only for other `chunks` or another `codec`, or if Zarr v3 lacks their
     codec.
@@ -256,7 +256,7 @@ def repack(
 
 
 def _check_in_place(source: str, target: str) -> Callable[[str], None] | None:
-    """Return a check that the source is unchanged, if the target replaces it; else None."""
+    """Return a function that checks that the source is unchanged, if the target replaces it; else None."""
     if not (os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target)):
         return None
     old = FileSource(target)
@@ -265,7 +265,7 @@ def _check_in_place(source: str, target: str) -> Callable[[str], None] | None:
 
 
 def _add_thumbnail(repaired: RepairedSource, plan: RelayoutPlan) -> None:
-    """Add a picture of the source to the plan, or a note on why there is none."""
+    """Add a thumbnail of the source to the plan, or a note with the reason if none can be made."""
     from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (Pillow, slow to import)
     from ozx.store.source_store import open_source_group  # noqa: PLC0415
 
@@ -283,6 +283,6 @@ def _reports(plan: RelayoutPlan) -> tuple[ArrayReport, ...]:
 
 
 def _count(plan: RelayoutPlan) -> dict[str, int]:
-    """Return the number of arrays for each treatment."""
+    """Return the number of arrays with each treatment (copied, moved, transcoded)."""
     counts = Counter[str](array.treatment for array in plan.arrays.values())
     return dict(sorted((counts | Counter(copied=plan.copied)).items()))

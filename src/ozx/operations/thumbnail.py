@@ -1,4 +1,4 @@
-"""thumbnail: a small picture of an .ozx file or a directory."""
+"""thumbnail: write a small picture of an .ozx file or a directory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PNG, _JPEG = (".png",), (".jpg", ".jpeg")
 
 @dataclass(frozen=True, slots=True)
 class ThumbnailResult:
-    """The written picture, and its content.
+    """The written thumbnail: its path, its size, and the image that it shows.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class ThumbnailResult:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx thumbnail --json``."""
+        """Return the JSON output of ``ozx thumbnail --json`` as a dictionary."""
         return {"schema": 2, **asdict(self), "notes": list(self.notes)}
 
 
@@ -54,7 +54,7 @@ class ThumbnailResult:
 def thumbnail(
     path: StrPath, out: StrPath | None = None, *, size: int = 256, cache: bool = False, force: bool = False
 ) -> ThumbnailResult:
-    """Write a picture of an image, of a plate with its wells in place, of the first image of a series, or of labels.
+    """Write a thumbnail of an image, a plate with its wells in place, the first image of a series, or labels.
 
     Channels have the colours and the contrast of the metadata, or default ones. Only the smallest level with enough
     pixels is read. A small image makes a small picture: it is never enlarged.
@@ -128,7 +128,7 @@ def _checked_target(target: str | None, size: int, *, force: bool) -> str:
 
 
 def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[str, str]]:
-    """Return the path of a file's picture in the desktop's cache, and the text fields required in it."""
+    """Return the path of a file's thumbnail in the desktop's cache, and the PNG text fields it requires."""
     if out is not None:
         raise UsageError("expected a file to write, or --cache; got both")
     if size not in CACHE_FOLDERS:

@@ -1,4 +1,4 @@
-"""unpack: an .ozx file becomes a directory again."""
+"""unpack: convert an .ozx file to a directory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["UnpackResult", "default_directory", "unpack"]
 
 @dataclass(frozen=True, slots=True)
 class UnpackResult:
-    """The result of an unpack.
+    """The result of unpacking one file.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class UnpackResult:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx unpack --json``."""
+        """Return the JSON output of ``ozx unpack --json`` as a dictionary."""
         return {"schema": 2, **asdict(self), "notes": list(self.notes)}
 
 
@@ -64,7 +64,7 @@ def unpack(
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> UnpackResult:
-    """Write every value of an archive, or of one of its nodes, as a file of a directory; each CRC-32 is checked.
+    """Write every value of an archive, or of one of its nodes, to a file in a directory; verify each CRC-32.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def default_directory(path: str) -> str:
 
 
 def _default_target(location: Location) -> str:
-    """Return the default directory; for a URL, it is in the working directory."""
+    """Return the default output directory; for a URL, it is in the working directory."""
     path = location.path
     if location.is_remote:
         path = unquote(os.path.basename(printable_location(path)))
@@ -182,7 +182,7 @@ def _default_target(location: Location) -> str:
 def _write_values(
     reader: ArchiveReader, indices: NDArray[np.int64], prefix: str, folder: str, progress: Progress
 ) -> None:
-    """Write the values of the entries `indices`, which are all entries below `prefix`, into the empty `folder`."""
+    """Write the entries `indices`, which are all entries below `prefix`, into the empty directory `folder`."""
     names = reader.columns.names()
     folders = folders_of([name for name in names if name.startswith(prefix)] if prefix else names)
     check_keys(names if len(indices) == len(names) else [names[index] for index in indices.tolist()], folders, folder)

@@ -1,4 +1,4 @@
-"""uploads: unfinished uploads in a bucket are listed, and those that killed runs of this user left are ended."""
+"""uploads: list unfinished uploads in a bucket, and abort those of this user's killed runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["FoundUpload", "UploadsResult", "uploads"]
 
 @dataclass(frozen=True, slots=True)
 class FoundUpload:
-    """An unfinished upload.
+    """An unfinished upload in a bucket.
 
     Attributes
     ----------
@@ -62,13 +62,13 @@ class UploadsResult:
     uploads: tuple[FoundUpload, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx uploads --json``."""
+        """Return the JSON output of ``ozx uploads --json`` as a dictionary."""
         return {"schema": 1, "path": self.path, "uploads": [asdict(upload) for upload in self.uploads]}
 
 
 @resource_errors()
 def uploads(url: str, *, abort: str | None = None, older_than: float | None = None) -> UploadsResult:
-    """List the unfinished uploads of a bucket or below a prefix; end those that killed runs of this user left.
+    """List the unfinished uploads in a bucket or below a prefix; abort those of this user's killed runs.
 
     Uploads of others, and live ones, are only listed: a bucket's owner ends those by a lifecycle rule.
 

@@ -1,4 +1,4 @@
-"""verify: prove later, without the source, that a file holds what was packed."""
+"""verify: compare an .ozx file with the manifest and the checksum that were written when it was packed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """A file that is what was packed.
+    """The result of verifying a file that equals the packed one.
 
     Attributes
     ----------
@@ -44,14 +44,14 @@ class VerifyResult:
     sha256: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx verify --json``."""
+        """Return the JSON output of ``ozx verify --json`` as a dictionary."""
         names = ("path", "manifest", "entries", "bytes", "sha256")
         return {"schema": 1, **{name: getattr(self, name) for name in names}}
 
 
 @resource_errors()
 def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress = NO_PROGRESS) -> VerifyResult:
-    """Compare a file with its manifest, and with its checksum if there is one.
+    """Compare a file with its manifest, and with its checksum file if there is one.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
 
 
 def _manifest_inside(path: str) -> bytes | None:
-    """Return the manifest in an archive, or None."""
+    """Return the manifest stored in an archive; None if the archive has none."""
     source = FileSource(path)
     try:
         reader = ArchiveReader(source)

@@ -1,4 +1,4 @@
-"""write_cases: a failing and a passing example of each rule, for other programs that check .ozx files."""
+"""write_cases: write a failing and a passing example of each rule, for other programs that check .ozx files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CasesResult:
-    """The written cases."""
+    """The example files that were written."""
 
     path: str
     rules: int
@@ -38,13 +38,13 @@ class CasesResult:
     bytes: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return ``cases`` of the answer of ``ozx rules --json``."""
+        """Return the ``cases`` value in the JSON output of ``ozx rules --json``."""
         return asdict(self)
 
 
 @resource_errors()
 def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
-    """Write every rule's cases, or those of one rule, and ``expected.json``: the findings in each; see docs/cases.md.
+    """Write the examples of every rule or of one rule, and ``expected.json`` with their findings; see docs/cases.md.
 
     The same call always writes the same bytes.
 
@@ -124,7 +124,7 @@ def _write_case(case: Case, root: str) -> dict[str, Any]:
 
 
 def _encode(pieces: Sequence[bytes | int]) -> tuple[bytes, str | None]:
-    """Return the bytes to write, and the name of their encoding, or None if they are the file itself."""
+    """Return the bytes to write and their encoding (``gzip`` or ``parts``); None as encoding for plain bytes."""
     lengths = [piece if isinstance(piece, int) else len(piece) for piece in pieces]
     if sum(lengths) <= _LARGEST:
         return b"".join(piece if isinstance(piece, bytes) else bytes(piece) for piece in pieces), None

@@ -1,4 +1,4 @@
-"""write_image: an array becomes an OME-Zarr image in an .ozx file, with all of its resolution levels."""
+"""write_image: write an array to an .ozx file as an OME-Zarr image with all resolution levels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ChannelLike = str | Mapping[str, Any] | NewChannel
 
 @dataclass(frozen=True, slots=True)
 class WriteImageResult:
-    """The written file.
+    """The file that `write_image` wrote.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class WriteImageResult:
     bytes: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON values."""
+        """Return the result as a dictionary of JSON values."""
         return {"schema": 2, **asdict(self)}
 
 
@@ -78,7 +78,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     executor: Executor | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> WriteImageResult:
-    """Write an array as an OME-Zarr image with all of its resolution levels, in one pass over its pixels.
+    """Write an array as an OME-Zarr image with all resolution levels, in one pass over its pixels.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _describe_array(
     scale: Sequence[float] | Mapping[str, float] | None,
     unit: str | Mapping[str, str] | None,
 ) -> _Described:
-    """Return the axes of an array, and the array as the full resolution, both in OME order."""
+    """Return the axes of an array, and the full-resolution array with its axes in OME order."""
     names = _axis_names(array, axes)
     sizes = _by_axis(scale, names)
     if not all(math.isfinite(size) and size > 0 for size in sizes.values()):
@@ -273,7 +273,7 @@ def _new_channel(channel: str | Mapping[str, Any]) -> NewChannel:
 
 
 def _with_labels(image: NewImage, labels: Mapping[str, ArrayLike], method: str | None) -> NewImage:
-    """Return the image with label images, which have all of its axes except the channel axis."""
+    """Return the image with label images added; these have all axes of the image except the channel axis."""
     kept = [number for number in range(len(image.axes)) if number != image.channel_axis]
     full, named = image.levels[0], {}
     # Labels cannot be averaged.

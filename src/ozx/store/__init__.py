@@ -1,4 +1,4 @@
-"""The hierarchy inside an archive as a store of zarr-python.
+"""Access the hierarchy in an archive as a store of zarr-python.
 
 ``ozx_store``, ``session_store``
     `OzxStore`, a zarr Store; the choice of its session.

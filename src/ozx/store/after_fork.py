@@ -1,4 +1,4 @@
-"""Renewal of locks in forked children, where the thread that held a lock does not exist."""
+"""Recreate locks in forked child processes, in which the thread that held a lock does not exist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _holders: weakref.WeakSet[_Holder] = weakref.WeakSet()
 
 
 def renew_after_fork(holder: _Holder) -> None:
-    """Call ``holder.renew_locks()`` in every child that is forked while `holder` lives."""
+    """Call ``holder.renew_locks()`` in every forked child process while `holder` exists."""
     _holders.add(holder)
 
 

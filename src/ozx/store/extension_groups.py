@@ -1,4 +1,4 @@
-"""Groups whose arrays read through ozx's pipeline, and pass through the handlers of their extensions."""
+"""Open groups whose arrays use ozx's codec pipeline and the registered extension handlers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["OpenedGroup", "opened_group", "understands_opening"]
 
 
 def understands_opening(point: str, value: Any) -> bool:
-    """Tell whether a node with this extension may be opened: zarr-python supports it, or a handler opens it.
+    """Return whether a node with this extension can be opened: zarr-python supports the extension, or a handler does.
 
     Examples
     --------
@@ -36,28 +36,28 @@ def understands_opening(point: str, value: Any) -> bool:
 
 
 def opened_group(group: zarr.Group) -> OpenedGroup:
-    """Return the same group as an `OpenedGroup`."""
+    """Return a zarr group as an `OpenedGroup`."""
     return OpenedGroup(group._async_group)  # noqa: SLF001 (the only way)
 
 
 class OpenedGroup(zarr.Group):
-    """A zarr group whose arrays have ozx's codec pipeline, and pass through the ``open`` of extension handlers."""
+    """A zarr group whose arrays use ozx's codec pipeline and the ``open`` methods of extension handlers."""
 
     def __getitem__(self, path: str) -> Any:
         """Return the node at `path`."""
         return _opened(super().__getitem__(path))
 
     def members(self, *args: Any, **options: Any) -> Any:
-        """Return names and nodes, as `zarr.Group.members` does."""
+        """Return the names and nodes in the group, as `zarr.Group.members` does."""
         return tuple((name, _opened(node)) for name, node in super().members(*args, **options))
 
     def arrays(self) -> Generator[tuple[str, Any], None]:
-        """Yield names and arrays."""
+        """Yield the names and arrays in the group."""
         for name, array in super().arrays():
             yield name, _opened(array)
 
     def groups(self) -> Generator[tuple[str, zarr.Group], None]:
-        """Yield names and groups."""
+        """Yield the names and groups in the group."""
         for name, group in super().groups():
             yield name, opened_group(group)
 

@@ -1,4 +1,4 @@
-"""Finish a new archive: write metadata to its head and the directory to its end, and rename it.
+"""Finish a new archive: write the metadata at its start and the central directory at its end, then rename it.
 
 If the metadata fits into the room kept for it and free bytes are few, written values stay in place: white space at the
 end of metadata fills the room, zeros fill each gap between values. Otherwise the file is written a second time, without
@@ -42,7 +42,7 @@ _Document = tuple[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """The parts of an archive that is being written."""
+    """The state of an archive that is being written."""
 
     growing: GrowingFile  # the file with the values written so far
     documents: dict[str, bytes]  # metadata in memory, by key
@@ -52,7 +52,7 @@ class Unfinished:
 
 
 def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, metadata_last: bool = False) -> None:
-    """Complete the file and rename it; the options are those of `OzxStore`, and `force` allows replacing a file.
+    """Complete the archive and rename it; the options are those of `OzxStore`; `force` allows replacing a file.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, m
 
 
 def _comment(archive: Unfinished, target: str, *, require_ome: bool) -> bytes:
-    """Return the archive comment; warn or raise if this is not an OME-Zarr, and return an empty one."""
+    """Return the archive comment; if the root is not OME-Zarr, warn or raise, and return an empty comment."""
     problem = version = None
     root = archive.documents.get(ROOT_METADATA)
     if root is None:
@@ -124,20 +124,20 @@ def _comment(archive: Unfinished, target: str, *, require_ome: bool) -> bytes:
 
 
 def _in_order(documents: dict[str, bytes]) -> list[_Document]:
-    """Return the metadata in archive order, Zarr v2 metadata last."""
+    """Return the metadata in archive order, with Zarr v2 metadata last."""
     current = sorted((key for key in documents if is_metadata_key(key)), key=breadth_first)
     legacy = sorted((key for key in documents if not is_metadata_key(key)), key=hierarchy_order)
     return [(key, documents[key]) for key in current + legacy]
 
 
 def _gaps(head: int, slots: list[Slot]) -> list[int]:
-    """Return the free bytes before each value; negative if the metadata reaches into the first one."""
+    """Return the number of free bytes before each value; negative if the metadata overlaps the first value."""
     ends = [head, *(slot.end for slot in slots)]
     return [slot.offset - end for slot, end in zip(slots, ends, strict=False)]
 
 
 def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
-    """Tell whether white space can fill the room for metadata, and unused bytes are a small share of the file."""
+    """Return whether the file can stay unchanged: spaces can fill the metadata area, and little space is unused."""
     if not gaps:
         return True
     # Without metadata the first local header has to be at offset 0.
@@ -145,7 +145,7 @@ def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
 
 
 def _divide(documents: list[_Document], room: int) -> tuple[list[_Document], list[_Document]]:
-    """Return the documents that fit into the room at the head, taken in order, and the others."""
+    """Split the documents, in order, into those that fit into the space at the start of the file, and the rest."""
     early: list[_Document] = []
     late: list[_Document] = []
     for key, document in documents:
@@ -163,7 +163,7 @@ def _complete(
     comment: bytes,
     late: list[_Document],
 ) -> None:
-    """Write the metadata, clear gaps, add the entries kept from the old archive, and the directory.
+    """Write the metadata, clear gaps, add the entries kept from the old archive, and write the central directory.
 
     The documents in `late` stand behind the data; in the directory all metadata is in order.
     """
@@ -193,20 +193,20 @@ def _complete(
 
 
 def _add(writer: ArchiveWriter, key: str, document: bytes) -> DirectoryBuilder:
-    """Write a document; return its header for the directory."""
+    """Write a metadata document; return its directory header."""
     writer.directory = DirectoryBuilder()
     writer.add(key, document)
     return writer.directory
 
 
 def _clear(descriptor: int, offset: int, length: int) -> None:
-    """Write zeros: a gap holds values that were deleted or replaced, which no reader shall find."""
+    """Overwrite a gap with zeros, because it may contain deleted or replaced values."""
     for start in range(0, length, _BLOCK):
         write_all_at(descriptor, bytes(min(_BLOCK, length - start)), offset + start)
 
 
 def _rewrite(archive: Unfinished, documents: list[_Document], writer: ArchiveWriter, comment: bytes) -> None:
-    """Write all entries again, without gaps and in hierarchy order."""
+    """Rewrite all entries without gaps and in hierarchy order."""
     for key, document in documents:
         writer.add(key, document)
     source = archive.growing.partial.descriptor

@@ -1,4 +1,4 @@
-"""The file of an archive that is being written: values are added, freed, and read back.
+"""Write an archive as a growing file: add, free and read back values.
 
 ::
 
@@ -45,7 +45,7 @@ _USUAL_DOCUMENTS_PER_IMAGE = 5
 
 
 class Slot(NamedTuple):
-    """The place of an entry, and the fields of its headers."""
+    """The place of an entry in the file, and its header fields."""
 
     raw_name: bytes
     flags: int
@@ -56,22 +56,22 @@ class Slot(NamedTuple):
 
     @property
     def data_offset(self) -> int:
-        """Offset of the value."""
+        """The offset of the value."""
         return self.offset + self.header_length
 
     @property
     def length(self) -> int:
-        """Bytes of header and value."""
+        """The length of header and value in bytes."""
         return self.header_length + self.size
 
     @property
     def end(self) -> int:
-        """Offset behind the value."""
+        """The offset after the value."""
         return self.offset + self.length
 
 
 class GrowingFile:
-    """The file ``NAME.partial``, created and locked; any number of threads may use it.
+    """The file ``NAME.partial``, created and locked; threads may use it concurrently.
 
     `lock` is held while places are taken, freed or looked up. Callers that keep slots by key hold it to do both in one
     step.
@@ -94,7 +94,7 @@ class GrowingFile:
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Create new locks."""
+        """Create new locks, after a fork."""
         self.lock = threading.RLock()
         self._nobody_reads = threading.Condition(self.lock)
         # Without os.pwrite a descriptor has one position for all threads.
@@ -102,11 +102,11 @@ class GrowingFile:
 
     @property
     def has_room(self) -> bool:
-        """Whether the room at the head is reserved, that is, whether anything is written."""
+        """Whether the metadata area at the start is reserved, which happens before the first write."""
         return self._body is not None
 
     def make_room(self, documents: Mapping[str, bytes]) -> None:
-        """Reserve room for metadata, and write drafts of the known documents there."""
+        """Reserve the metadata area at the start, and write the known documents there as drafts."""
         with self.lock:
             room = metadata_reserve(documents)
             self._head, self._body = Space(0, room), Space(room)
@@ -114,32 +114,32 @@ class GrowingFile:
                 self.draft(key, document)
 
     def draft(self, key: str, document: bytes) -> None:
-        """Write a metadata document early, for a later recovery."""
+        """Write a metadata document early, so that an interrupted file can be recovered."""
         with self.lock:
             slot = self._write(key, [document], is_draft=True)
             self.forget_draft(key)
             self._drafts[key] = slot
 
     def forget_draft(self, key: str) -> None:
-        """Erase the draft of a document that was replaced or deleted."""
+        """Erase the draft of a replaced or deleted document."""
         with self.lock:
             slot = self._drafts.pop(key, None)
             if slot is not None:
                 self._erase(slot)
 
     def forget_drafts(self) -> None:
-        """Free the room of all drafts for the final metadata."""
+        """Free the space of all drafts for the final metadata."""
         with self.lock:
             for slot in self._drafts.values():
                 self._space_of(slot).give_back(slot.offset, slot.length)
             self._drafts.clear()
 
     def write(self, key: str, parts: Sequence[bytes | memoryview]) -> Slot:
-        """Write a value, given in parts, to a free place and return its slot; the caller registers it."""
+        """Write a value, given in parts, into free space and return its slot; the caller registers the slot."""
         return self._write(key, parts, is_draft=False)
 
     def append(self, key: str) -> AppendedValue:
-        """Begin a value of unknown length behind all others; nothing else may be written before it ends.
+        """Begin a value of unknown length at the end of the file; no other value can be written until it ends.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class GrowingFile:
         return AppendedValue(key, self._body, self._write_pieces)
 
     def free(self, slot: Slot) -> None:
-        """Free the place of a value once no thread reads any more."""
+        """Free the space of a value once no thread reads it any more."""
         with self.lock:
             if self._readers:
                 self._waiting.append(slot)
@@ -160,7 +160,7 @@ class GrowingFile:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Keep freed places from being reused during the ``with`` block; enter it while holding `lock`."""
+        """Prevent freed space from being reused during the ``with`` block; call this while holding `lock`."""
         with self.lock:
             self._readers += 1
         try:
@@ -175,16 +175,16 @@ class GrowingFile:
                     self._nobody_reads.notify_all()
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return written bytes."""
+        """Return bytes that were written."""
         return self._file.read_at(offset, length)
 
     def holds(self, slot: Slot) -> bool:
-        """Tell whether a value is still in place; its header is erased before the space is used again."""
+        """Return whether a value is still in its place; its header is erased before the space is reused."""
         header = local_header(slot.raw_name, slot.flags, slot.crc32, slot.size)
         return self.read_at(slot.offset, len(header)) == header
 
     def stop_reading(self) -> None:
-        """Wait until no thread reads, then close the descriptor of `read_at`, whose number can be reused."""
+        """Wait until no thread reads, then close the descriptor that `read_at` uses."""
         with self.lock:
             while self._readers:
                 self._nobody_reads.wait()
@@ -192,7 +192,7 @@ class GrowingFile:
 
     @property
     def end(self) -> int:
-        """Offset behind the last value."""
+        """The offset after the last value."""
         return 0 if self._body is None else self._body.end
 
     def _write(self, key: str, parts: Sequence[bytes | memoryview], *, is_draft: bool) -> Slot:
@@ -236,7 +236,7 @@ class GrowingFile:
 
 
 class AppendedValue:
-    """A value at the end of a growing file, written piece by piece; its local header follows last.
+    """A value written piece by piece at the end of a growing file; its local header is written last.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ class AppendedValue:
         self.size = 0
 
     def append(self, piece: bytes | memoryview) -> None:
-        """Write a piece, which stays unchanged until the value ends."""
+        """Write a piece of the value; the caller must not change the piece until the value ends."""
         self._checksum = crc32(piece, self._checksum)
         self._pieces.append(piece)
         self._waiting += len(piece)
@@ -268,14 +268,14 @@ class AppendedValue:
             self._flush()
 
     def finish(self) -> Slot:
-        """Write the rest and the header; return the place."""
+        """Write the rest of the value and its header; return its slot."""
         self._flush()
         header = local_header(self._raw_name, self._flags, self._checksum, self.size)
         self._write([header], self._offset)
         return Slot(self._raw_name, self._flags, self._checksum, self.size, self._offset, self._header_length)
 
     def discard(self) -> None:
-        """Give the space back."""
+        """Discard the value and free its space."""
         self._space.give_back(self._offset, self._space.end - self._offset)
 
     def _flush(self) -> None:
@@ -285,12 +285,12 @@ class AppendedValue:
 
 
 def document_room(key: str, document: bytes) -> int:
-    """Return the size of an entry in bytes: local header with the key, and value."""
+    """Return the size of an entry in bytes: the local header with the key, and the value."""
     return LOCAL_OVERHEAD + len(key.encode("utf-8")) + len(document)
 
 
 def metadata_reserve(documents: Mapping[str, bytes]) -> int:
-    """Return the bytes to keep free at the head of the file before the first data is written.
+    """Return the number of bytes to reserve for metadata at the start of the file.
 
     Twice the known metadata, plus what the root announces: the wells of a plate, the levels of an image.
     """

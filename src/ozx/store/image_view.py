@@ -1,4 +1,4 @@
-"""An image in a zarr group for viewers and analysis: levels as arrays, axes, scales, channels, labels.
+"""View a zarr group as an image for viewers and analysis: levels as arrays, axes, scales, channels, labels.
 
 Metadata is read node by node on request, so that a plate opens as fast as its first field; no pixels are read.
 """
@@ -52,7 +52,7 @@ _ZARR_ERRORS = (ValueError, TypeError, LookupError, NotImplementedError, Attribu
 
 @dataclass(frozen=True, slots=True)
 class ImageLevel:
-    """One resolution level: its array and its place in space.
+    """One resolution level of an image: its array, scale and translation.
 
     `path` leads from the opened group to the array. `scale` and `translation` have one value per axis, in the axes'
     units; None where the metadata has none, or more than scaling and moving.
@@ -66,7 +66,7 @@ class ImageLevel:
 
 @dataclass(frozen=True, slots=True)
 class ImageView:
-    """One image or label image."""
+    """One image or label image, with its levels, axes and channels."""
 
     path: str  # from the opened group to the image's group; empty for the opened group itself
     name: str | None  # from the metadata
@@ -83,20 +83,20 @@ class ImageView:
 
     @property
     def unapplied(self) -> tuple[str, ...]:
-        """The transformations to other coordinate systems, which its levels do not show, one sentence each."""
+        """Notes on the coordinate transformations that the levels do not include, one sentence each."""
         steps = () if self.multiscale is None else self.multiscale.transformations
         return tuple(unapplied_note(self.path, describe_transformation(step)) for step in steps)
 
     @property
     def channel_axis(self) -> int | None:
-        """The number of the channel dimension, or None."""
+        """The index of the channel dimension, or None."""
         # OME-Zarr 0.5, "axes": the type is only a SHOULD; an axis without one is known by its name.
         types = [axis.type or {"c": "channel"}.get(axis.name or "") for axis in self.axes]
         return types.index("channel") if "channel" in types else None
 
 
 class GroupNodes(Mapping[str, Node]):
-    """The nodes below a zarr group by path, each read at its first use; iterating reads all of them.
+    """The nodes below a zarr group by path, each read on first access; iteration reads all nodes.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class GroupNodes(Mapping[str, Node]):
 
 
 def _check_chunks(array: zarr.Array[Any], path: str) -> None:
-    """Raise `FormatError` for chunks without pixels: zarr-python would divide by their lengths."""
+    """Raise `FormatError` for a chunk shape with a length of 0, by which zarr-python would divide."""
     # Core 3.1, "Regular grids": "elements of `chunk_shape` … MUST be … non-zero"; an empty array has no chunks.
     if any(length and not chunk for length, chunk in zip(array.shape, array.chunks, strict=True)):
         raise FormatError(
@@ -170,7 +170,7 @@ def _check_chunks(array: zarr.Array[Any], path: str) -> None:
 
 @contextmanager
 def refused_by_zarr(where: str) -> Iterator[None]:
-    """Turn zarr's errors about the metadata of node `where` into a `FormatError`.
+    """Convert errors of zarr about the metadata of node `where` to `FormatError`.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def refused_by_zarr(where: str) -> Iterator[None]:
 
 
 def list_images(group: zarr.Group) -> list[str]:
-    """Return the paths of the images that a group lists, whether they exist or not.
+    """Return the paths of the images that a group's metadata list, including missing images.
 
     An image's group lists itself (path ``""``), a plate the fields of all wells, a series its images.
     """
@@ -205,14 +205,14 @@ def list_images(group: zarr.Group) -> list[str]:
 
 
 def view_images(group: zarr.Group) -> Iterator[ImageView]:
-    """Yield the images that a group lists, each read on request; raise as `view_image` does."""
+    """Yield the images that a group's metadata list, each read on request; raise errors as `view_image` does."""
     nodes = GroupNodes(group)
     for path in image_paths(nodes):
         yield from _views(nodes, path)
 
 
 def view_image(group: zarr.Group, path: str = "") -> ImageView:
-    """Return the image at `path` below a group; the first if several share a group.
+    """Return the image at `path` below a group, or the first image of a group with several images.
 
     Raises
     ------
@@ -290,7 +290,7 @@ def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple
 
 
 def lacks_node(store: Store, path: str, zarr_format: Literal[2, 3]) -> bool:
-    """Tell whether a store surely has no node at a path, without zarr's event loop; False if only zarr can tell.
+    """Return whether a store certainly has no node at a path, without zarr's event loop; False if this is unknown.
 
     A plate may list thousands of missing wells.
     """

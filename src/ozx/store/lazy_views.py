@@ -1,4 +1,4 @@
-"""Arrays that are read when they are sliced: one channel of a level, and a plate as one picture.
+"""Arrays that are read when they are sliced: one channel of a level, or a plate as one picture.
 
 Both have what NumPy-like libraries need (`shape`, `dtype`, `ndim`, slicing), hold no pixels, and can be pickled.
 """
@@ -40,7 +40,7 @@ Index = tuple[slice | int, ...]
 
 @dataclass(frozen=True)
 class LevelSlice:
-    """One level of an image, or one channel of it, which has one dimension less.
+    """A lazy array of one level of an image, or of one channel of the level, without the channel dimension.
 
     Examples
     --------
@@ -57,17 +57,17 @@ class LevelSlice:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Lengths of the dimensions."""
+        """The shape of the array."""
         return self._kept(self.array.shape)
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """Shape of the unit of decoding: a chunk, or an inner chunk of a sharded array."""
+        """The shape of the smallest unit that is decoded: a chunk, or an inner chunk of a sharded array."""
         return self._kept(self.array.chunks)
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """Shape of the block to read in one task: chunks, joined along the last two dimensions up to 1 MiB."""
+        """The shape of the block to read in one task: chunks joined along the last two dimensions, up to 1 MiB."""
         blocks, shape = list(self.array.chunks), self.array.shape
         size = math.prod(blocks) * self.dtype.itemsize
         for axis in itertools.chain.from_iterable(itertools.repeat(range(len(blocks))[-2:], _DOUBLINGS)):
@@ -78,7 +78,7 @@ class LevelSlice:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the pixels."""
+        """The data type of the pixels."""
         return np.dtype(self.array.dtype)
 
     @property
@@ -108,7 +108,7 @@ class LevelSlice:
             ) from error
 
     def _read(self, index: Index) -> NDArray[Any]:
-        """Read a part, some thousands of chunks at a time, as zarr needs about 1 KB per chunk."""
+        """Read a part of the array, some thousands of chunks at a time, as zarr needs about 1 KB per chunk."""
         if price_of(self.array, index).chunks <= _MOST_CHUNKS:
             return np.asarray(self.array[index])
         parts = [part if isinstance(part, slice) else slice(part, part + 1) for part in index]
@@ -129,7 +129,7 @@ class LevelSlice:
 
 @dataclass(frozen=True)
 class PlateFields:
-    """The images of a plate, each opened when it is first shown.
+    """The field images of a plate, each opened when it is first shown.
 
     `paths` has the fields of each non-empty well, by (row, column); `first` is an image that all others should
     resemble; `part` leads from a field's group to the image shown: empty, or the path of a label image.
@@ -146,17 +146,17 @@ class PlateFields:
 
     @property
     def count(self) -> int:
-        """The largest number of fields in a well."""
+        """The maximal number of fields in a well."""
         return max(len(paths) for paths in self.paths.values())
 
     def places(self, rows: Collection[int], columns: Collection[int]) -> list[tuple[int, int]]:
-        """Return the wells with fields among some rows and columns, row by row."""
+        """Return the wells with fields in the given rows and columns, row by row."""
         if len(rows) * len(columns) < len(self.paths):
             return [place for place in itertools.product(rows, columns) if place in self.paths]
         return sorted(place for place in self.paths if place[0] in rows and place[1] in columns)
 
     def view(self, row: int, column: int, number: int) -> ImageView | None:
-        """Return the image of a field, or None."""
+        """Return the image of a field; None if the field has no image."""
         fields = self.paths.get((row, column), ())
         if number >= len(fields):
             return None
@@ -167,7 +167,7 @@ class PlateFields:
         return self._views[path]
 
     def labels(self) -> list[PlateFields]:
-        """Return one `PlateFields` for each label image of the first field."""
+        """Return one `PlateFields` for each label image of the plate's first field."""
         start = len(self.first.path) + 1
         return [
             PlateFields(self.group, self.rows, self.columns, self.paths, view_image(self.group, path), path[start:])
@@ -177,7 +177,7 @@ class PlateFields:
 
 @dataclass(frozen=True)
 class PlatePicture:
-    """All wells of a plate side by side, at one level and of one channel: the n-th field of each.
+    """A lazy array of all wells of a plate side by side, showing field n of each well, for one level and channel.
 
     The dimensions are the field, if a well has more than one, those of the fields, and y and x across the plate. A
     missing well or field is zero; fields of another size than the first are cropped or padded with zeros.
@@ -194,19 +194,19 @@ class PlatePicture:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Lengths of the dimensions."""
+        """The shape of the array."""
         *rest, height, width = self._tile.shape
         return (*self._lead, *rest, height * len(self.fields.rows), width * len(self.fields.columns))
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """Shape of a block: one plane of one field."""
+        """The shape of a block to read in one task: one plane of one field."""
         height, width = self._tile.shape[-2:]
         return (*(1 for _ in self.shape[:-2]), height, width)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the pixels."""
+        """The data type of the pixels."""
         return self._tile.dtype
 
     @property
@@ -261,7 +261,7 @@ class PlatePicture:
 
 
 def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[slice, range]]]:
-    """Divide the range of each axis into pieces; a block of one piece per axis touches about `_MOST_CHUNKS` chunks."""
+    """Divide the range of each axis into pieces, such that a block of pieces overlaps about `_MOST_CHUNKS` chunks."""
     most = _MOST_CHUNKS
     found = []
     for part, chunk in zip(reversed(ranges), reversed(chunks), strict=True):
@@ -274,7 +274,7 @@ def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[sli
 
 
 def find_plate(group: zarr.Group, plate: Plate) -> PlateFields:
-    """Return the fields of a plate; `plate` comes from the group's metadata.
+    """Return the fields of a plate; `plate` is the ``plate`` metadata of the group.
 
     Raises
     ------
@@ -304,12 +304,12 @@ def find_plate(group: zarr.Group, plate: Plate) -> PlateFields:
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:
-    """Return the index of each name; for a repeated name, its first index."""
+    """Return the index of each name; for a duplicate name, its first index."""
     return {name: number for number, name in reversed(list(enumerate(names)))}
 
 
 def met_tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:
-    """Return the tiles of `length` pixels that a range touches: number, slice of the tile, slice of the range.
+    """Return the tiles of `length` pixels that overlap a range: number, slice of the tile, slice of the range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""zarr's store for directories, with a limit on the length of metadata."""
+"""Read directories as zarr stores, with a limit on the length of metadata."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DirectoryStore"]
 
 
 class DirectoryStore(LocalStore):
-    """A `zarr.storage.LocalStore` for reading; a metadata document above the limit is a `FormatError`."""
+    """A read-only `zarr.storage.LocalStore` that raises `FormatError` for metadata documents above the length limit."""
 
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
@@ -26,7 +26,7 @@ class DirectoryStore(LocalStore):
         return await super().get(key, prototype, byte_range)
 
     def get_sync(self, key: str, **options: Any) -> Buffer | None:
-        """Return what `get` returns, without an event loop."""
+        """Return the same as `get`, without an event loop."""
         self._check_length(key)
         found: Buffer | None = super().get_sync(key, **options)
         return found

@@ -1,4 +1,4 @@
-"""A store that converts valid metadata to a form that zarr-python can read."""
+"""Convert valid metadata of a store to a form that zarr-python can read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["NormalisedStore"]
 
 
 class NormalisedStore(WrapperStore[Store]):
-    """A read-only view of another store, in which zarr-python can read each ``zarr.json``.
+    """A read-only view of a store, with every ``zarr.json`` converted to a form that zarr-python can read.
 
     Byte ranges and sizes of a ``zarr.json`` are those of the document shown. All other values are the wrapped store's.
 
@@ -56,7 +56,7 @@ class NormalisedStore(WrapperStore[Store]):
 
     @property
     def archive_session(self) -> ArchiveSession | None:
-        """The session of the wrapped store, if it shows the values of an archive unchanged; else None."""
+        """The session of the wrapped store if that store returns an archive's values unchanged; else None."""
         return getattr(self._store, "archive_session", None)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
@@ -68,7 +68,7 @@ class NormalisedStore(WrapperStore[Store]):
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return what `get` returns.
+        """Return the same as `get`, without an event loop.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class NormalisedStore(WrapperStore[Store]):
             yield key, await self.get(key, prototype, byte_range)
 
     async def getsize(self, key: str) -> int:
-        """Return the length of a value in bytes; for metadata, the length after rewriting.
+        """Return the length of a value in bytes; for metadata, the length after conversion.
 
         Raises
         ------
@@ -149,21 +149,21 @@ class NormalisedStore(WrapperStore[Store]):
 
     @property
     def read_only(self) -> bool:
-        """True, whatever the wrapped store allows."""
+        """Always True, even if the wrapped store is writable."""
         return True
 
     @property
     def supports_writes(self) -> bool:
-        """False."""
+        """Always False."""
         return False
 
     @property
     def supports_deletes(self) -> bool:
-        """False."""
+        """Always False."""
         return False
 
     def with_read_only(self, read_only: bool = False) -> Self:  # noqa: FBT001, FBT002 (zarr's signature)
-        """Return a store like this one; `UsageError` unless `read_only`."""
+        """Return a store like this one; raise `UsageError` unless `read_only` is true."""
         if not read_only:
             self._check_writable()
         return self._with_store(self._store)
@@ -175,13 +175,13 @@ class NormalisedStore(WrapperStore[Store]):
         )
 
     async def _refuse(self, *_: Any, **__: Any) -> None:
-        """Raise `UsageError`."""
+        """Raise `UsageError`, because this store is read-only."""
         self._check_writable()
 
     set = set_if_not_exists = _set_many = delete = delete_dir = clear = _refuse
 
     def set_sync(self, *_: Any, **__: Any) -> None:
-        """Raise `UsageError`."""
+        """Raise `UsageError`, because this store is read-only."""
         self._check_writable()
 
     delete_sync = set_sync

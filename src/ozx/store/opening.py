@@ -1,4 +1,4 @@
-"""An .ozx file, a node in it, or a directory, opened as a zarr group."""
+"""Open an .ozx file, a node in it, or a directory as a zarr group."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["open_array", "open_group", "open_store", "opened_hierarchy"]
 def open_store(
     path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None
 ) -> tuple[NormalisedStore, str]:
-    """Return the store that `open_group` reads from, and the path of the node in it."""
+    """Return the store that `open_group` reads from, and the path of the node in that store."""
     # Imported here: they load zarr, which takes half a second.
     from ozx.store.normalised import NormalisedStore  # noqa: PLC0415
     from ozx.store.ozx_store import OzxStore  # noqa: PLC0415
@@ -43,7 +43,7 @@ def open_store(
 
 @resource_errors()
 def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None) -> zarr.Group:
-    """Return the root group of the hierarchy in an .ozx file, or the group of one of its nodes, read-only.
+    """Open the hierarchy in an .ozx file, or one of its groups, and return it as a read-only zarr group.
 
     Legal metadata that zarr-python refuses is read as well (`ozx.store.normalised`).
 
@@ -82,7 +82,7 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
 def open_array(
     path: str | os.PathLike[str], node: str = "", *, options: Mapping[str, Any] | None = None
 ) -> zarr.Array[Any]:
-    """Return one array of the hierarchy in an .ozx file, read-only.
+    """Open one array of the hierarchy in an .ozx file, and return it as a read-only zarr array.
 
     Type checkers know that it is an array; of ``ozx.open(path)["0"]`` they do not.
 
@@ -131,7 +131,7 @@ def open_array(
 
 
 def _open_node(store: NormalisedStore, node: str, given: str) -> zarr.Group:
-    """Return the group at a node of a store; errors name the path as `given`."""
+    """Return the group at a node of a store; errors name the path as the caller gave it."""
     import zarr  # noqa: PLC0415 (see open_store)
 
     document = store.get_sync(f"{node}/{METADATA}" if node else ROOT_METADATA)
@@ -154,7 +154,7 @@ def _open_node(store: NormalisedStore, node: str, given: str) -> zarr.Group:
 
 @contextmanager
 def opened_hierarchy(path: str | os.PathLike[str]) -> Iterator[zarr.Group]:
-    """Yield the group of `open_group`, or a directory's root group, also of Zarr v2; close its files at the end.
+    """Yield the group of `open_group`, or the root group of a directory, also of Zarr v2; close its files at the end.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def _open_directory(path: str) -> zarr.Group:
 
 
 def _missing(store: NormalisedStore, node: str, path: str) -> FormatError | UnsupportedError | UsageError:
-    """Return the error for a node without ``zarr.json``."""
+    """Return the error for a path without ``zarr.json``."""
     from zarr.core.sync import sync  # noqa: PLC0415 (see open_store)
 
     async def list_keys() -> list[str]:

@@ -1,4 +1,4 @@
-"""`OzxStore`: the hierarchy in an .ozx file as a zarr Store."""
+"""Access the hierarchy in an .ozx file as a zarr store: `OzxStore`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MODES = ("r", "w", "x", "a")
 
 
 class OzxStore(SessionStore):
-    """The values of an .ozx file by key, for zarr and libraries built on it.
+    """A zarr store of the hierarchy in an .ozx file, for zarr-python and libraries based on it.
 
     Nothing is opened or locked before the first use. Reading is safe with threads, fork, pickle and process pools; if
     the file is replaced meanwhile, reading raises. A writer sets, replaces and deletes keys in any order; `close`, or
@@ -102,7 +102,7 @@ class OzxStore(SessionStore):
         )
 
     def close(self) -> None:
-        """Finish writing, and release the file; a store in mode ``r`` can be used again.
+        """Finish writing and release the file; a store in mode ``r`` can be used again afterwards.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class OzxStore(SessionStore):
             self._read.close()
 
     def with_read_only(self, read_only: bool = False) -> OzxStore:  # noqa: FBT001, FBT002 (zarr's signature)
-        """Return a store of the same file that allows or refuses changes.
+        """Return a store for the same file that allows or forbids changes.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class OzxStore(SessionStore):
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return what `get` returns, without an event loop.
+        """Return the same as `get`, without an event loop.
 
         Parameters
         ----------
@@ -173,18 +173,18 @@ class OzxStore(SessionStore):
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        """Return what `get` returns for each key and range, in order."""
+        """Return the result of `get` for each key and range, in the order of the requests."""
         requests = list(key_ranges)
         if self._read is not None and self._read.is_remote:
             return list(await asyncio.gather(*(self.get(key, prototype, wanted) for key, wanted in requests)))
         return [self.get_sync(key, prototype=prototype, byte_range=wanted) for key, wanted in requests]
 
     async def exists(self, key: str) -> bool:
-        """Tell whether there is a value under `key`."""
+        """Return whether `key` has a value."""
         return await self._size(key) is not None
 
     async def getsize(self, key: str) -> int:
-        """Return a value's length in bytes.
+        """Return the length of a value in bytes.
 
         Raises
         ------
@@ -197,24 +197,24 @@ class OzxStore(SessionStore):
         return size
 
     async def list(self) -> AsyncIterator[str]:
-        """Yield all keys, in order."""
+        """Yield all keys in sorted order."""
         for key in await self._look_up(lambda keys: keys.below("")):
             yield key
 
     async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the keys that begin with `prefix`, in order."""
+        """Yield the keys that begin with `prefix`, in sorted order."""
         for key in await self._look_up(lambda keys: keys.below(prefix)):
             yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the names directly below `prefix`, keys and folders, each once and without the prefix."""
+        """Yield the names of keys and folders directly below `prefix`, each once and without the prefix."""
         for child in await self._look_up(lambda keys: list(keys.children(prefix))):
             yield child
 
     # Writing.
 
     def set_sync(self, key: str, value: Buffer) -> None:
-        """Do what `set` does, without an event loop.
+        """Store a value like `set`, without an event loop.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class OzxStore(SessionStore):
         self._writer().set(key, _bytes_of(value))
 
     async def set(self, key: str, value: Buffer) -> None:
-        """Store a value in place of the old one.
+        """Store a value; replace an existing value of the key.
 
         Raises
         ------
@@ -242,11 +242,11 @@ class OzxStore(SessionStore):
         self.set_sync(key, value)
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
-        """Store a value unless the key has one."""
+        """Store a value if the key has no value."""
         self._writer().set_if_missing(key, _bytes_of(value))
 
     def delete_sync(self, key: str) -> None:
-        """Do what `delete` does, without an event loop.
+        """Delete a value like `delete`, without an event loop.
 
         Parameters
         ----------
@@ -256,21 +256,21 @@ class OzxStore(SessionStore):
         self._writer().delete(key)
 
     async def delete(self, key: str) -> None:
-        """Remove a value if there is one."""
+        """Delete the value of a key, if there is one."""
         self.delete_sync(key)
 
     async def delete_dir(self, prefix: str) -> None:
-        """Remove everything below a folder, whether `prefix` ends in a slash or not."""
+        """Delete all values in a folder; `prefix` may end in a slash or not."""
         await self.delete_prefix(prefix.rstrip("/") + "/" if prefix.rstrip("/") else "")
 
     async def clear(self) -> None:
-        """Remove everything."""
+        """Delete all values."""
         await self.delete_prefix("")
 
     # Operations of Zarr core's abstract store interface that zarr's Store lacks; docs/store.md has the table.
 
     async def delete_values(self, keys: Iterable[str]) -> None:
-        """Remove several values (``erase_values``).
+        """Delete several values (``erase_values`` of Zarr core).
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class OzxStore(SessionStore):
             self.delete_sync(key)
 
     async def delete_prefix(self, prefix: str) -> None:
-        """Remove every key that begins with `prefix` (``erase_prefix``).
+        """Delete all values with keys that begin with `prefix` (``erase_prefix`` of Zarr core).
 
         Parameters
         ----------
@@ -293,7 +293,7 @@ class OzxStore(SessionStore):
             writer.delete(key)
 
     async def set_partial_values(self, key_start_values: Iterable[tuple[str, int, bytes]]) -> None:
-        """Write to parts of values: read, modify, write (``set_partial_values``).
+        """Write parts of values, by reading and rewriting whole values (``set_partial_values`` of Zarr core).
 
         Parameters
         ----------
@@ -321,17 +321,17 @@ class OzxStore(SessionStore):
 
     @property
     def supports_listing(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     @property
     def supports_partial_writes(self) -> Literal[False]:
-        """False, as for every zarr store; `set_partial_values` is an addition."""
+        """Always False, as for every zarr-python store, although `set_partial_values` exists."""
         return False
 
 
 def _file_part(path: str | os.PathLike[str]) -> str:
-    """Return a path or a remote URL; ``ozx://`` means a local file."""
+    """Return the path or the remote URL of the file; ``ozx://`` means a local file."""
     name = given_path(path)
     if not name.startswith("ozx://"):
         return name

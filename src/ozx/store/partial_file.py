@@ -1,4 +1,4 @@
-"""``NAME.partial``: the file that an `OzxStore` writes until it is complete.
+"""Create ``NAME.partial``, the file that an `OzxStore` writes until the archive is complete.
 
 Unlike the temporary files of `ozx.atomic` it survives its writer: ``ozx recover`` finds the values of a killed one.
 """
@@ -26,7 +26,7 @@ _FLAGS |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class PartialFile:
-    """The file ``PATH.partial``, locked, empty and open for reading and writing.
+    """The file ``PATH.partial``, created empty, locked, and open for reading and writing.
 
     An abandoned file of that name is kept as ``PATH.partial.1`` (or ``.2`` …), which is then `left_behind`. Only the
     owner can read the new file until it has the permissions of the old one, if there is one.
@@ -104,7 +104,7 @@ class PartialFile:
         self.left_behind = aside
 
     def publish(self, *, force: bool, sync: bool, check_old: Callable[[str], None] | None = None) -> None:
-        """Give the file its final name.
+        """Rename the file to its final name.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class PartialFile:
         self.close()
 
     def remove(self) -> None:
-        """Remove the file; if that fails, the next writer moves it aside."""
+        """Remove the file; if the removal fails, the next writer renames the file."""
         is_ours = False
         with contextlib.suppress(OSError):
             is_ours = still_has_name(self.descriptor, self.path)
@@ -144,7 +144,7 @@ class PartialFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file, which keeps its partial name."""
+        """Close the file and keep its partial name."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             unlock_file(descriptor)  # forked children would keep the lock

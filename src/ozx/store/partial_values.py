@@ -1,4 +1,4 @@
-"""Writes to parts of a value, which Zarr core's abstract store interface has and zarr-python's Store lacks."""
+"""Write parts of values, an operation of Zarr core's store interface that zarr-python's Store lacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["grouped_writes", "overwritten"]
 
 
 def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[tuple[int, bytes]]]:
-    """Group writes by key, sorted by offset; those to one key must not overlap (Zarr core 3.1, ``set_partial_values``).
+    """Group writes by key, sorted by offset; writes to a key must not overlap (Zarr core 3.1, ``set_partial_values``).
 
     Raises
     ------
@@ -41,7 +41,7 @@ def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[t
 
 
 def overwritten(value: bytes, pieces: Iterable[tuple[int, bytes]]) -> bytes:
-    r"""Return `value` with `pieces` written over it, extended as needed, with zeros in the gaps.
+    r"""Return `value` overwritten with `pieces`, extended if needed; gaps are filled with zeros.
 
     Examples
     --------

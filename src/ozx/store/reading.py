@@ -1,4 +1,4 @@
-"""The values of a finished archive by key, for `OzxStore`."""
+"""Read the values of a finished archive by key, for `OzxStore`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ READ_BY_THREAD = 1 << 20
 
 
 class ArchiveSession:
-    """An archive that is read by key; opened at the first use, safe with threads, fork and pickle."""
+    """An archive that is read by key, opened on first use; it supports threads, fork and pickle."""
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source
@@ -46,7 +46,7 @@ class ArchiveSession:
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Create a new lock."""
+        """Create a new lock, after a fork."""
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, object]:
@@ -57,12 +57,12 @@ class ArchiveSession:
 
     @property
     def is_remote(self) -> bool:
-        """Whether reading waits for another computer."""
+        """Whether the archive is on a server."""
         return hasattr(self.source, "read_at_async")
 
     @property
     def reader(self) -> ArchiveReader:
-        """The archive, checked as by `ArchiveReader.check`; repeated names are accepted, and the last one counts."""
+        """The reader of the archive after `ArchiveReader.check`; of entries with the same name, the last one counts."""
         if self._reader is None:
             with self._lock:
                 if self._reader is None:
@@ -88,25 +88,25 @@ class ArchiveSession:
         return reader
 
     async def ensure_open(self) -> None:
-        """Open the archive; in a thread if that sends requests, so that the event loop is not blocked."""
+        """Open the archive; if this sends requests, use a thread so that the event loop is not blocked."""
         if self._reader is None and self.is_remote:
             await asyncio.to_thread(lambda: self.reader)
 
     def close(self) -> None:
-        """Release files and memory; a later use opens the archive again."""
+        """Release files and memory; the next access opens the archive again."""
         close = getattr(self.source, "close", None)
         if close is not None:
             close()
 
     @contextmanager
     def keys(self) -> Iterator[SortedKeys]:
-        """Yield all keys; entries for folders are left out."""
+        """Yield all keys, without entries for folders."""
         if self._keys is None:
             self._keys = SortedKeys(name for name in self.reader.columns.names() if not name.endswith("/"))
         yield self._keys
 
     def find(self, key: str) -> int | None:
-        """Return the index of a key's entry, or None."""
+        """Return the index of a key's entry; None if there is no such key."""
         try:
             return self._indices[key]
         except KeyError:
@@ -122,7 +122,7 @@ class ArchiveSession:
         return index
 
     def size(self, key: str) -> int | None:
-        """Return the length of a value in bytes, or None."""
+        """Return the length of a value in bytes; None if there is no such key."""
         index = self.find(key)
         return None if index is None else int(self.reader.columns.uncompressed_sizes[index])
 
@@ -147,7 +147,7 @@ class ArchiveSession:
         return data
 
     async def read_async(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
-        """Return what `read` returns; requests and long reads run in a thread.
+        """Return the same as `read`; requests and long reads run in a thread.
 
         For short local reads, the hand-over to a thread takes longer than the read.
         """
@@ -185,7 +185,7 @@ class ArchiveSession:
 
 
 def open_source(path: str, options: Mapping[str, Any] | None = None) -> ByteSource:
-    """Return a byte source for a local file, or for a URL; it opens the file at the first use."""
+    """Return a byte source for a local file or a URL; the file is opened on first use."""
     if "://" not in path:
         return FileSource(path)
     return open_remote(path, options)

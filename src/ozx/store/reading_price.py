@@ -1,4 +1,4 @@
-"""The cost of reading a part of an array, computed before reading."""
+"""Estimate the cost of reading a part of an array before reading it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Price", "check_price", "price_of"]
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The number of chunks to decode, their decoded bytes in all, and the bytes of one chunk."""
+    """The cost of a read: the number of chunks to decode, their decoded bytes in total, and the bytes of one chunk."""
 
     chunks: int
     decoded: int
@@ -31,7 +31,7 @@ class Price:
 
 
 def price_of(array: zarr.Array[Any], index: Sequence[slice | int]) -> Price:
-    """Return the cost of reading a part of an array; a sharded array counts in inner chunks.
+    """Return the cost of reading a part of an array; for a sharded array, inner chunks are counted.
 
     `index` has one slice or number per dimension, steps positive.
     """
@@ -48,7 +48,7 @@ def price_of(array: zarr.Array[Any], index: Sequence[slice | int]) -> Price:
 
 
 def check_price(price: Price, most: Price, what: str, hint: str) -> None:
-    """Raise if reading costs more than allowed.
+    """Raise an error if a read costs more than is allowed.
 
     Raises
     ------

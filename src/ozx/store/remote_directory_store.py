@@ -1,4 +1,4 @@
-"""A directory behind a URL as a zarr store."""
+"""Read a remote directory as a zarr store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["RemoteDirectoryStore"]
 
 
 class RemoteDirectoryStore(Store):
-    """The objects below a URL by key, read-only; each is requested when it is read, and nothing is listed before.
+    """A read-only zarr store of the objects below a URL; each object is requested when it is read.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class RemoteDirectoryStore(Store):
 
     @cached_property
     def _keys(self) -> SortedKeys:
-        """All keys; on a server without listing, those of metadata."""
+        """All keys; on a server without listing, only the metadata keys."""
         folder = self._folder
         objects = folder.list_objects() if folder.can_list else find_keys(folder, metadata_only=True).objects
         return SortedKeys([found.key for found in objects])
@@ -56,7 +56,7 @@ class RemoteDirectoryStore(Store):
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return what `get` returns, without an event loop."""
+        """Return the same as `get`, without an event loop."""
         try:
             data = self._read(key, byte_range)
         except KeyError:
@@ -70,11 +70,11 @@ class RemoteDirectoryStore(Store):
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        """Return what `get` returns for each key and range."""
+        """Return the result of `get` for each key and range, in order."""
         return await asyncio.gather(*(self.get(key, prototype, byte_range) for key, byte_range in key_ranges))
 
     async def exists(self, key: str) -> bool:
-        """Tell whether there is a value under `key`."""
+        """Return whether `key` has a value."""
         return await asyncio.to_thread(self._folder.find, key) is not None
 
     async def getsize(self, key: str) -> int:
@@ -91,7 +91,7 @@ class RemoteDirectoryStore(Store):
         return found.size
 
     async def list(self) -> AsyncIterator[str]:
-        """Yield all keys; on a server without listing, those of metadata."""
+        """Yield all keys; on a server without listing, only the metadata keys."""
         for key in await asyncio.to_thread(lambda: self._keys.below("")):
             yield key
 
@@ -101,12 +101,12 @@ class RemoteDirectoryStore(Store):
             yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the names below a node."""
+        """Yield the names directly below a node."""
         for name in await asyncio.to_thread(lambda: self._keys.children(prefix)):
             yield name
 
     async def set(self, key: str, value: Buffer) -> NoReturn:
-        """Refuse to write.
+        """Raise an error, because this store is read-only.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class RemoteDirectoryStore(Store):
         raise self._refusal(key)
 
     async def delete(self, key: str) -> NoReturn:
-        """Refuse to write.
+        """Raise an error, because this store is read-only.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""`SessionStore`: a store of zarr on top of a session that reads or writes an archive."""
+"""Base of zarr stores that read or write an archive through a session: `SessionStore`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _writing: weakref.WeakValueDictionary[str, WriteSession] = weakref.WeakValueDict
 
 
 class SessionStore(Store):
-    """A store of the values of one session, for reading (`mode` ``r``) or for writing.
+    """A zarr store for the values of one session; `mode` is ``r`` for reading, another mode for writing.
 
     Equal stores do the same with the same file. A pickled store reads anywhere, but writes only in the process that
     created its session. With `read_only`, changes are refused, whatever the session allows.
@@ -45,7 +45,7 @@ class SessionStore(Store):
 
     @property
     def write_session(self) -> WriteSession | None:
-        """The session that writes values; None for a store that only reads, or that belongs to another process."""
+        """The session that writes values; None for a read-only store, and in a process other than the writer's."""
         return None if self.read_only else self._write
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Sorted keys, so that the keys below a prefix are found without a look at the others."""
+"""Keep keys sorted, to find the keys with a prefix without visiting all keys."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SortedKeys:
         insort(self._keys, key)
 
     def remove(self, key: str) -> None:
-        """Remove `key`, which must exist."""
+        """Remove `key`, which must be in the set."""
         del self._keys[bisect_left(self._keys, key)]
 
     def below(self, prefix: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A source as a zarr store, so that zarr-python reads pixels of a hierarchy before it is written."""
+"""Expose a source as a zarr store, so that zarr-python can read pixels before the hierarchy is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["SourceStore", "open_source_group"]
 
 
 def open_source_group(source: Source, zarr_format: Literal[2, 3]) -> zarr.Group:
-    """Return the root group of a source, read-only; consolidated metadata is ignored."""
+    """Return the root group of a source, read-only; ignore consolidated metadata."""
     store: Store = SourceStore(source)
     if zarr_format == 3:
         store = NormalisedStore(store)
@@ -31,7 +31,7 @@ def open_source_group(source: Source, zarr_format: Literal[2, 3]) -> zarr.Group:
 
 
 class SourceStore(Store):
-    """The values of a source by key, read-only; the caller closes the source."""
+    """A read-only zarr store for the values of a source, which the caller closes."""
 
     supports_writes = False
     supports_deletes = False
@@ -68,11 +68,11 @@ class SourceStore(Store):
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        """Return what `get` returns for each key and range."""
+        """Return the result of `get` for each key and range, in order."""
         return [await self.get(key, prototype, byte_range) for key, byte_range in key_ranges]
 
     async def exists(self, key: str) -> bool:
-        """Tell whether there is a value under `key`."""
+        """Return whether `key` has a value."""
         return key in self._source
 
     async def getsize(self, key: str) -> int:
@@ -98,12 +98,12 @@ class SourceStore(Store):
             yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the names below a node."""
+        """Yield the names directly below a node."""
         for name in self._keys.children(prefix):
             yield name
 
     async def set(self, key: str, value: Buffer) -> NoReturn:
-        """Refuse to write.
+        """Raise an error, because this store is read-only.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class SourceStore(Store):
         raise self._refusal(key)
 
     async def delete(self, key: str) -> NoReturn:
-        """Refuse to write.
+        """Raise an error, because this store is read-only.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Allocation of space in a growing file."""
+"""Allocate space in a growing file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Space"]
 
 
 class Space:
-    """The free bytes of a file from `start` on (up to `limit`, if given), taken in pieces and given back in any order.
+    """The free bytes of a file from `start` on, up to `limit` if given; allocates and frees ranges in any order.
 
     Freed bytes are used again for pieces that fit, so that a file does not grow with each rewrite of a chunk.
 
@@ -31,11 +31,11 @@ class Space:
 
     @property
     def holes(self) -> list[tuple[int, int]]:
-        """Offset and length of each free range before `end`, in file order."""
+        """The offset and length of each free range before `end`, in file order."""
         return sorted(self._by_start.items())
 
     def take(self, length: int) -> int | None:
-        """Take `length` free bytes and return their offset; None if a limited room is full."""
+        """Allocate `length` bytes and return their offset; None if the space has a limit and is full."""
         at = bisect_left(self._by_length, (length, 0))
         if at < len(self._by_length):
             found, offset = self._by_length[at]
@@ -48,12 +48,12 @@ class Space:
         return self.extend(length)
 
     def extend(self, length: int) -> int:
-        """Take `length` bytes at the end and return their offset."""
+        """Allocate `length` bytes at the end of the file and return their offset."""
         offset, self.end = self.end, self.end + length
         return offset
 
     def give_back(self, offset: int, length: int) -> None:
-        """Free `length` bytes from `offset`, joined with adjacent free bytes."""
+        """Free `length` bytes from `offset`, and join them with adjacent free bytes."""
         before = self._by_end.get(offset)
         if before is not None:
             self._remove(before, offset - before)

@@ -1,4 +1,4 @@
-"""The values of an archive that is being written, by key, for `OzxStore`."""
+"""Write the values of an unfinished archive by key, for `OzxStore`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _numbers = count()
 
 
 class WriteOptions(NamedTuple):
-    """The options of a writer; see `ozx.OzxStore`."""
+    """The options of a write session; see `ozx.OzxStore`."""
 
     exclusive: bool
     append: bool
@@ -45,7 +45,7 @@ class WriteOptions(NamedTuple):
 
 
 class WriteSession:
-    """The values of an archive that is being written; nothing is opened or locked before the first use.
+    """The values of an unfinished archive; no file is opened or locked before the first access.
 
     Any number of threads of one process may use it. Metadata stays in memory until the end, values are written at once.
     `token` identifies this session, so that pickled stores find it again.
@@ -68,7 +68,7 @@ class WriteSession:
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Create new locks, and forget the writes in progress: a forked child has no thread that ends them."""
+        """Create new locks after a fork, and discard writes in progress, whose threads the child process lacks."""
         self._lock = threading.RLock()
         self._no_writes = threading.Condition(self._lock)
         self._writes = 0
@@ -88,7 +88,7 @@ class WriteSession:
         self.abort()
 
     def size(self, key: str) -> int | None:
-        """Return the length of a value in bytes, or None."""
+        """Return the length of a value in bytes; None if there is no such key."""
         self._prepare()
         with self._lock:
             self._check_open()
@@ -100,7 +100,7 @@ class WriteSession:
             return self._base.size(key) if self._base is not None and key in self._base_indices else None
 
     def read(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
-        """Return the requested bytes of a value, or None; raise `ResourceError` if a forked child cannot read it."""
+        """Return the requested bytes of a value, or None; raise `ResourceError` if a forked process cannot read it."""
         self._prepare()
         with self._lock:
             self._check_open()
@@ -123,7 +123,7 @@ class WriteSession:
             guard.__exit__(None, None, None)
 
     def _read_in_child(self, growing: GrowingFile, slot: Slot, offset: int, length: int) -> bytes:
-        """Read, in a forked child, a value written before the fork, which the writer may have replaced."""
+        """Read a value that was written before a fork in the child process; the parent process may have replaced it."""
         try:
             data = growing.read_at(slot.data_offset + offset, length)
             if growing.holds(slot):  # checked after reading: the value was intact until now
@@ -139,7 +139,7 @@ class WriteSession:
 
     @contextmanager
     def keys(self) -> Iterator[SortedKeys]:
-        """Yield all keys; they do not change during the ``with`` block."""
+        """Yield a list of all keys, which does not change during the ``with`` block."""
         self._prepare()
         with self._lock:
             self._check_open()
@@ -148,11 +148,11 @@ class WriteSession:
             yield self._keys
 
     def set(self, key: str, value: memoryview) -> None:
-        """Store a value; the old one stays until the new one is written. Raises as `set_parts`."""
+        """Store a value, and free the old value afterwards; raise errors as `set_parts` does."""
         self.set_parts(key, [value])
 
     def set_parts(self, key: str, parts: Sequence[bytes | memoryview]) -> None:
-        """Store a value that is given in parts, as bytes or views of bytes.
+        """Store a value given in parts (bytes or memory views).
 
         Raises
         ------
@@ -167,7 +167,7 @@ class WriteSession:
 
     @contextmanager
     def appended(self, key: str, most: int) -> Iterator[AppendedValue]:
-        """Store a value that is appended piece by piece during the block; an empty one is not stored.
+        """Store a value that is appended piece by piece during the ``with`` block; an empty value is not stored.
 
         Others wait, since its length (about `most` at most) is unknown until the end. Raises as `set_parts`.
         """
@@ -187,7 +187,7 @@ class WriteSession:
 
     @contextmanager
     def _only_writer(self) -> Iterator[GrowingFile]:
-        """Wait until no other thread writes, and let others wait during the block."""
+        """Hold the write lock during the ``with`` block; wait until no other thread writes."""
         with self._lock:
             self._wait_for_appending()
             self._is_appending = True
@@ -235,20 +235,20 @@ class WriteSession:
                 self._no_writes.notify_all()
 
     def set_if_missing(self, key: str, value: memoryview) -> None:
-        """Store a value unless the key has one, in one step."""
+        """Store a value if the key has no value, atomically."""
         with self._lock:
             self._wait_for_appending()  # now, as a later wait would give up the lock
             if self.size(key) is None:
                 self.set(key, value)
 
     def update(self, key: str, change: Callable[[bytes], bytes]) -> None:
-        """Replace a value by the result of `change`, in one step; a missing value counts as empty."""
+        """Replace a value by the result of `change`, atomically; a missing value is passed as empty bytes."""
         with self._lock:
             self._wait_for_appending()
             self.set(key, memoryview(change(self.read(key) or b"")))
 
     def delete(self, key: str) -> None:
-        """Remove a value if there is one."""
+        """Delete the value of a key, if there is one."""
         if self.size(key) is None:
             return
         with self._writing_errors(), self._lock:
@@ -258,7 +258,7 @@ class WriteSession:
                 self._keys.remove(key)
 
     def close(self) -> None:
-        """Finish the archive and rename it, with the errors of `OzxStore.close`; a second call does nothing."""
+        """Finish the archive and rename it; raise errors as `OzxStore.close` does; a second call does nothing."""
         with self._writing_errors(), self._lock:
             growing, base = self._end()
             if growing is None:
@@ -282,7 +282,7 @@ class WriteSession:
                 threading.Thread(target=base.close, name="ozx-free-old-file").start()
 
     def abort(self) -> None:
-        """Stop writing: rename and replace nothing; the written data stays in ``NAME.partial``."""
+        """Stop writing without renaming or replacing a file; the written data stays in ``NAME.partial``."""
         with self._lock:
             growing, _ = self._end()
             if growing is not None:
@@ -290,7 +290,7 @@ class WriteSession:
 
     @contextmanager
     def _writing_errors(self, more: int = 0) -> Iterator[None]:
-        """Turn system errors into a `ResourceError` that names the final file; `more` bytes are being written."""
+        """Convert system errors to a `ResourceError` that names the final file; `more` bytes are being written."""
 
         def needed() -> int:
             with self._lock:
@@ -303,7 +303,7 @@ class WriteSession:
             yield
 
     def _end(self) -> tuple[GrowingFile | None, ArchiveSession | None]:
-        """Close the session; return the new file and the old archive, both None in another process."""
+        """Close the session; return the new file and the old archive, both None in a forked child process."""
         if self._is_closed or self._process != os.getpid():
             return None, None
         self._is_closed = True
@@ -328,7 +328,7 @@ class WriteSession:
             raise UsageError("the store was closed", path=self.path, hint="Open the file again to read or change it.")
 
     def _prepare(self) -> None:
-        """Check for an existing file before the first use."""
+        """Check on first access whether a file exists that must not be replaced."""
         self._check_open()
         if self._is_prepared:
             return
@@ -384,7 +384,7 @@ class WriteSession:
             self._remember(key)
 
     def _forget(self, key: str) -> bool:
-        """Forget the place of the value of `key`; tell whether there was one."""
+        """Drop the slot of the value of `key`; return whether there was one."""
         slot = self._slots.pop(key, None)
         if slot is not None and self._growing is not None:
             self._growing.free(slot)

@@ -1,4 +1,4 @@
-"""Double-click: .ozx files open in a viewer.
+"""Register ozx as the program that opens .ozx files on double-click.
 
 ``associate``, ``status``
     The verb, and the program that opens an ``.ozx`` file now.

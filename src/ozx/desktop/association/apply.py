@@ -1,4 +1,4 @@
-"""Application of the steps of an association: all of them, or none."""
+"""Apply all steps of a file association, or none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["apply", "is_in_place", "merged"]
 
 
 def apply(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: str, transaction: Transaction) -> None:
-    """Apply `steps` in order and write their record to `path`.
+    """Apply `steps` in order, and write a record of the changes to `path`.
 
     Changes of the `old` association that this one lacks are reverted. The record of a change in both keeps the content
     before the old one. `command` is the program to associate.
@@ -67,7 +67,7 @@ def apply(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: 
 
 
 def is_in_place(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, transaction: Transaction) -> bool:
-    """Tell whether all steps and their record are in place, so that `apply` would change nothing."""
+    """Return whether all steps and their record are already applied, so that `apply` would change nothing."""
     known = {file.path for file in old.files} | {path for program in old.programs for path in program.files}
     if old.command != command or not all(map(os.path.lexists, known)):
         return False
@@ -79,7 +79,7 @@ def is_in_place(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, 
 
 
 def merged(now: bytes | None, step: MergePlist) -> bytes:
-    """Return a property list with the entries of `step`.
+    """Return a property list with the entries of `step` merged in.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def merged(now: bytes | None, step: MergePlist) -> bytes:
 
 @dataclass(slots=True)
 class _Made:
-    """The files that a program adds to a folder."""
+    """The files that a program created in a folder."""
 
     folder: str | None
     _before: set[str] = field(init=False)
@@ -120,7 +120,7 @@ def _tree(folder: str | None) -> set[str]:
 
 
 def _clear(step: RunProgram, old: Record, transaction: Transaction) -> None:
-    """Remove the files that a program made last time, unless other programs use them, too."""
+    """Remove the files that a program created last time, unless other programs use them."""
     for program in old.programs:
         if step.folder is not None and step.keep is None and program.folder == step.folder:
             own = [file.path for file in old.files if file.path.startswith(step.folder + os.sep)]

@@ -1,4 +1,4 @@
-"""Register .ozx with the desktop of this user, so that a double-click opens a viewer; and revert that."""
+"""Register .ozx with the desktop of this user, so that a double-click opens a viewer; or undo the registration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Association", "associate", "association_status", "dissociate"]
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """The changes to the desktop, made or planned.
+    """The changes to the desktop, made or only planned.
 
     Attributes
     ----------
@@ -48,13 +48,13 @@ class Association:
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx associate --json``."""
+        """Return the JSON output of ``ozx associate --json`` as a dictionary."""
         return {"schema": 2, **plain_json(self)}
 
 
 @resource_errors()
 def associate(*, viewer: str | None = None, dry_run: bool = False) -> Association:
-    """Open ``.ozx`` files by double-click, for this user alone: type, icon, default program, thumbnails.
+    """Register a viewer for ``.ozx`` files for this user only: file type, icon, default program, thumbnails.
 
     After an error, no change stays. A second call changes nothing; with another viewer, it replaces the first. A record
     of the changes lets `dissociate` revert them.
@@ -107,7 +107,7 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
 
 @resource_errors()
 def dissociate(*, dry_run: bool = False) -> Association:
-    """Revert `associate`, file by file.
+    """Undo the changes of `associate`, file by file.
 
     Files that others have changed since are kept, and listed as kept.
 
@@ -148,7 +148,7 @@ def dissociate(*, dry_run: bool = False) -> Association:
 
 @resource_errors()
 def association_status() -> Status:
-    """Return the program that opens ``.ozx`` files now.
+    """Return the program that currently opens ``.ozx`` files.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def association_status() -> Status:
 
 
 def _check_home() -> None:
-    """Refuse to run under ``sudo``: it would create files that the user cannot change."""
+    """Raise an error under ``sudo``, which would create files that the user cannot change."""
     home = os.path.expanduser("~")
     if hasattr(os, "geteuid") and os.geteuid() == 0 and os.stat(home).st_uid != 0:
         raise UsageError(

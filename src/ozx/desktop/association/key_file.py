@@ -1,4 +1,4 @@
-"""Key files (``[section]``, ``key=one;two;``): add an item to lists and leave every other byte unchanged."""
+"""Edit key files (``[section]``, ``key=one;two;``): add an item to lists, keep all other bytes unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENTRY = re.compile(r"\s*(?P<key>[^=#\s][^=\r\n]*?)\s*=[ \t]*(?P<value>[^\r\n]*?
 
 
 def find_fault(text: str) -> int | None:
-    r"""Return the number of the first line that makes GLib ignore the whole file, or None.
+    r"""Return the number of the first line that makes GLib reject the whole file, or None.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def find_fault(text: str) -> int | None:
 
 
 def find_value(text: str, section: str, key: str) -> str | None:
-    """Return the value of `key`, the last one of several, or None."""
+    """Return the last value of `key`, or None."""
     found = None
     for in_section, line in _iter_lines(text):
         if in_section == section and (entry := _entry(line, key)):
@@ -69,7 +69,7 @@ def with_item(text: str, section: str, key: str, item: str) -> str:
 
 
 def without_item(text: str, sections: Iterable[str], key: str, item: str, before: str) -> str:
-    r"""Return `text` without `item` in the lists of `key`, and without any of `sections` that becomes empty.
+    r"""Return `text` with `item` removed from the lists of `key`, and without those of `sections` that become empty.
 
     Other programs may have copied the item into other sections. Sections that the earlier text `before` has stay.
     """
@@ -89,7 +89,7 @@ def without_item(text: str, sections: Iterable[str], key: str, item: str, before
 
 
 def _iter_lines(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield each line with its section; a header line belongs to the section it begins."""
+    """Yield each line with its section; a header line belongs to the section that it begins."""
     section: str | None = None
     for line in _LINE.findall(text):
         section = _section(line) or section

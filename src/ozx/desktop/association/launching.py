@@ -1,4 +1,4 @@
-"""The command of a double-click: found, split, and quoted for a desktop entry."""
+"""Find, split and quote the command that a double-click runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLAIN = frozenset("_@+=:,./-")
 
 
 def find_ozx() -> tuple[str, ...]:
-    """Return the command of this ozx: its script, else Python with ``-m ozx``."""
+    """Return the command that runs this ozx: its script, else Python with ``-m ozx``."""
     return find_program("ozx") or (_python(), "-m", "ozx")
 
 
@@ -31,7 +31,7 @@ def find_background_viewer() -> tuple[str, ...]:
 
 
 def find_program(name: str) -> tuple[str, ...] | None:
-    """Return the absolute path of a script installed with this ozx as a command, or None."""
+    """Return the command of a script that is installed with this ozx, by absolute path; None if it is missing."""
     folders = [os.path.dirname(_python()), sysconfig.get_path("scripts")]
     user = sysconfig.get_preferred_scheme("user")
     if user in sysconfig.get_scheme_names():
@@ -44,7 +44,7 @@ def find_program(name: str) -> tuple[str, ...] | None:
 
 
 def parse_viewer(command: str) -> tuple[str, ...]:
-    """Return the words of a command line, the program by its absolute path.
+    """Split a viewer's command line into words; replace the program by its absolute path.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def parse_viewer(command: str) -> tuple[str, ...]:
 
 
 def needs_no_quotes(command: tuple[str, ...]) -> bool:
-    """Tell whether a command can stand unquoted in a desktop entry; xdg-open 1.1.3 does not understand quotes.
+    """Return whether a command needs no quotes in a desktop entry, since xdg-open 1.1.3 does not support quotes.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def needs_no_quotes(command: tuple[str, ...]) -> bool:
 
 
 def quoted(command: tuple[str, ...]) -> str:
-    r"""Return a command as the value of an ``Exec`` key.
+    r"""Return a command, quoted for an ``Exec`` key.
 
     Examples
     --------

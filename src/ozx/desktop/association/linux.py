@@ -1,4 +1,4 @@
-"""Linux desktops, by freedesktop.org: the steps that register .ozx, and the program that opens it now."""
+"""Linux desktops (freedesktop.org): the steps that register .ozx, and the program that currently opens it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Places:
 
 
 def find_places(environment: Mapping[str, str], home: str) -> Places:
-    """Return the folders of this user's desktop."""
+    """Return the XDG folders of this user."""
 
     def one(name: str, default: str) -> str:
         # "All paths set in these environment variables must be absolute"; relative ones are ignored.
@@ -87,12 +87,12 @@ def find_places(environment: Mapping[str, str], home: str) -> Places:
 
 
 def record_path(places: Places) -> str:
-    """Return the path of the record."""
+    """Return the path of the association record."""
     return posixpath.join(places.data_home, NAME, "association.json")
 
 
 def plan(places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], *, name: str) -> tuple[Step, ...]:
-    """Return the steps that make a double-click run `viewer` (`name` in menus), and `ozx` draw the thumbnails."""
+    """Return the steps that make a double-click run `viewer`, shown as `name`, and make `ozx` draw thumbnails."""
     mime = posixpath.join(places.data_home, "mime")
     theme = posixpath.join(places.data_home, "icons/hicolor")
     touch = ("touch", "-c", theme)
@@ -113,7 +113,7 @@ def plan(places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], *, name:
 
 
 def notes(viewer: tuple[str, ...], ozx: tuple[str, ...], places: Places, *, has_sandbox: bool) -> list[str]:
-    """Return remarks about paths that some desktops cannot use."""
+    """Return notes on paths that some desktops cannot use."""
     found = []
     if not needs_no_quotes(viewer) and not needs_no_quotes((_launcher(places),)):
         found.append(
@@ -128,7 +128,7 @@ def notes(viewer: tuple[str, ...], ozx: tuple[str, ...], places: Places, *, has_
 
 
 def read_status(places: Places) -> Status:
-    """Return the program that opens .ozx files now."""
+    """Return the program that currently opens .ozx files."""
     record = record_path(places)
     is_associated = os.path.exists(record)
     media_type, opener = find_type(places), find_opener(places)
@@ -154,7 +154,7 @@ def find_type(places: Places) -> str | None:
 
 
 def find_opener(places: Places) -> Opener | None:
-    """Return the first installed default for .ozx files, else the first program that offers to open them."""
+    """Return the first installed default program for .ozx files, else the first program that declares support."""
     for identifier in _iter_candidates(places):
         path = _find_entry(identifier, places)
         if path is None:
@@ -176,7 +176,7 @@ def _launcher(places: Places) -> str:
 
 
 def _entry(places: Places, viewer: tuple[str, ...], name: str) -> tuple[WriteFile, ...]:
-    """Return the desktop entry; if the viewer's command needs quotes, also a script to be called instead."""
+    """Return the desktop entry, and a script for it to call if the viewer's command needs quotes."""
     files = []
     launcher = _launcher(places)
     # Desktop entries cannot hold names that are not UTF-8.

@@ -1,4 +1,4 @@
-"""macOS: the steps that register .ozx (an applet that declares the type and gets the files), the program that opens it.
+"""macOS: the steps that register .ozx with an applet, and the program that currently opens .ozx files.
 
 Written from Apple's documentation and not tried on a Mac.
 """
@@ -41,7 +41,7 @@ _DEVELOPER_TOOLS = "It belongs to macOS; run xcode-select --install."
 
 
 def record_path(home: str) -> str:
-    """Return the path of the record."""
+    """Return the path of the association record."""
     return posixpath.join(home, "Library/Application Support", NAME, "association.json")
 
 
@@ -80,7 +80,7 @@ def applet_source(viewer: tuple[str, ...]) -> str:
 
 
 def info_entries() -> dict[str, Any]:
-    """Return the entries of the applet's Info.plist: identity, and the type it declares and opens."""
+    """Return the entries of the applet's Info.plist: its identity, and the file type that it declares and opens."""
     return {
         "CFBundleIdentifier": APPLICATION,
         "CFBundleName": "OZX Viewer",
@@ -116,7 +116,7 @@ def info_entries() -> dict[str, Any]:
 
 
 def read_status(home: str) -> Status:
-    """Return the program that opens .ozx files now, according to the user's files."""
+    """Return the program that currently opens .ozx files, according to the user's settings."""
     record = record_path(home)
     is_associated = os.path.exists(record)
     opener = find_opener(home)
@@ -125,7 +125,7 @@ def read_status(home: str) -> Status:
 
 
 def find_opener(home: str) -> Opener | None:
-    """Return the application that the user has chosen, or else that of ozx, or None if neither exists."""
+    """Return the application that the user has chosen, else the applet of ozx; None if neither exists."""
     try:
         with open(posixpath.join(home, _CHOICES), "rb") as file:
             chosen = chosen_application(file.read())
@@ -141,7 +141,7 @@ def find_opener(home: str) -> Opener | None:
 
 
 def chosen_application(choices: bytes) -> str | None:
-    """Return the bundle that the user's property list of Launch Services assigns to .ozx files."""
+    """Return the bundle identifier that the user's Launch Services settings assign to .ozx files."""
     try:
         handlers = plistlib.loads(choices).get("LSHandlers", [])
     except (plistlib.InvalidFileException, ExpatError, ValueError, AttributeError):

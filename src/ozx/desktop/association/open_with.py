@@ -1,4 +1,4 @@
-"""The program behind a double-click on Windows and macOS: ``ozx view``, with errors shown in a window.
+"""Run ``ozx view`` for a double-click on Windows and macOS, and show errors in a window.
 
 ``ozx-open FILE…``, installed as a program without a console, or ``python -m ozx.desktop.association.open_with FILE…``.
 """
@@ -16,12 +16,12 @@ _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 
 def main() -> NoReturn:
-    """Open the files given as arguments; exit with the code of the first failure."""
+    """Open the files given as arguments; exit with the exit code of the first failure."""
     sys.exit(next(filter(None, [open_file(path) for path in sys.argv[1:]]), 0))
 
 
 def open_file(path: str) -> int:
-    """Run ``ozx view`` until it ends and return its exit code; show its message if it fails."""
+    """Run ``ozx view`` until it ends and return its exit code; show its error message if it fails."""
     done = subprocess.run(  # noqa: S603 (ourselves)
         [sys.executable, "-m", "ozx", "view", "--", path],
         stdin=subprocess.DEVNULL,
@@ -38,7 +38,7 @@ def open_file(path: str) -> int:
 
 
 def message_command(text: str) -> list[str]:
-    r"""Return the command that shows a message on macOS.
+    r"""Return the command that shows a message window on macOS.
 
     Examples
     --------

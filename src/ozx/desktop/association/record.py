@@ -1,4 +1,4 @@
-"""The record of an association: the changes and the contents before them, so that it can be reverted."""
+"""Record the changes of an association and the previous contents, so that the changes can be undone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ListedItem:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A written file: digest of the new content, and the old content, if any."""
+    """A written file: the digest of its new content, and its old content, if any."""
 
     path: str
     sha256: str
@@ -36,7 +36,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class MadeFiles:
-    """The files that a program made in `folder`; see `ozx.desktop.association.steps.RunProgram`."""
+    """The files that a program created in `folder`; see `ozx.desktop.association.steps.RunProgram`."""
 
     arguments: tuple[str, ...]
     folder: str | None = None
@@ -48,7 +48,7 @@ class MadeFiles:
 
 @dataclass(frozen=True, slots=True)
 class ChangedValue:
-    """A registry value that was set, and the old one, if any."""
+    """A registry value that was set, and its old value, if any."""
 
     key: str
     name: str
@@ -58,7 +58,7 @@ class ChangedValue:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All changes of an association."""
+    """All changes of an association, stored for undoing them."""
 
     command: tuple[str, ...] = ()  # the command of a double-click
     files: tuple[ChangedFile, ...] = ()  # the changes of files, programs and values, each in order
@@ -68,7 +68,7 @@ class Record:
     keys: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
-        """Return the file's content."""
+        """Return the record as the bytes of a JSON file."""
         document = {"version": VERSION, **asdict(self)}
         for file in document["files"]:
             if file["before"] is not None:
@@ -77,7 +77,7 @@ class Record:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str) -> Record:
-        """Parse the bytes of `to_bytes`; unknown members are ignored.
+        """Parse the bytes of `to_bytes`; ignore unknown members.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class Record:
 
 
 def digest(data: bytes) -> str:
-    """Return the SHA-256 of `data`."""
+    """Return the SHA-256 of `data` in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 

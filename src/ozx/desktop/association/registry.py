@@ -1,4 +1,4 @@
-"""The user's part of the Windows registry: strings below HKEY_CURRENT_USER."""
+"""Access the user's part of the Windows registry: strings below HKEY_CURRENT_USER."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ __all__ = ["Registry", "user_registry"]
 
 
 class Registry(Protocol):
-    """Strings by key and name, below HKEY_CURRENT_USER; the empty name is the default value of a key."""
+    """Registry strings by key and name, below HKEY_CURRENT_USER; the empty name is the default value of a key."""
 
     def get(self, key: str, name: str) -> str | None:
-        """Return a value, or None."""
+        """Return a registry value, or None."""
 
     def set(self, key: str, name: str, value: str) -> None:
-        """Set a value; create its key if needed."""
+        """Set a registry value; create its key if needed."""
 
     def delete(self, key: str, name: str) -> None:
-        """Remove a value if it exists."""
+        """Remove a registry value if it exists."""
 
     def has_key(self, key: str) -> bool:
-        """Tell whether a key exists."""
+        """Return whether a registry key exists."""
 
     def delete_if_empty(self, key: str) -> bool:
-        """Remove a key without values and subkeys; tell whether it is removed."""
+        """Remove a registry key without values and subkeys; return whether it was removed."""
 
     def notify_shell(self) -> None:
-        """Ask the shell to read its associations again."""
+        """Request the Windows shell to reload its file associations."""
 
 
 if sys.platform != "win32":
 
     def user_registry() -> Registry | None:
-        """Return the registry; None on systems without one."""
+        """Return the user's registry; None on systems without a registry."""
         return None
 
 else:
@@ -43,7 +43,7 @@ else:
     import winreg
 
     def user_registry() -> Registry | None:
-        """Return the registry; None on systems without one."""
+        """Return the user's registry; None on systems without a registry."""
         return _UserRegistry()
 
     class _UserRegistry:

@@ -1,4 +1,4 @@
-"""Reversal of an association: old contents are restored, and later changes by others are kept."""
+"""Undo an association: restore old contents, and keep later changes by other programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["restored", "revert", "revert_files", "revert_values", "run_for_other
 
 
 def revert(record: Record, path: str, transaction: Transaction) -> None:
-    """Revert all changes of `record`, and remove the record itself at `path`."""
+    """Undo all changes of `record`, and remove the record file at `path`."""
     revert_files(record.files, transaction)
     revert_values(record.values, transaction)
     own = {file.path for file in record.files}
@@ -33,7 +33,7 @@ def revert(record: Record, path: str, transaction: Transaction) -> None:
 
 
 def revert_files(files: Sequence[ChangedFile], transaction: Transaction) -> None:
-    """Revert written files, last first; keep and list files that others have changed since."""
+    """Undo the changes of files, last first; keep and list files that other programs have changed since."""
     for file in reversed(files):
         now = read_or_none(file.path)
         if now is None:
@@ -59,7 +59,7 @@ def restored(file: ChangedFile, now: bytes) -> bytes | None:
 
 
 def revert_values(values: Sequence[ChangedValue], transaction: Transaction) -> None:
-    """Revert registry values, last first; keep and list values that others have changed since."""
+    """Undo the changes of registry values, last first; keep and list values that other programs have changed since."""
     for value in reversed(values):
         now = transaction.registry.get(value.key, value.name) if transaction.registry else None
         if now is None:
@@ -92,7 +92,7 @@ def _revert_program(program: MadeFiles, own: set[str], transaction: Transaction)
 
 
 def run_for_others(arguments: tuple[str, ...], folder: str | None, keep: str | None) -> None:
-    """Run a program again after a rollback, if its folder has files of other programs.
+    """Run a program again after a rollback if its folder contains files of other programs.
 
     Errors are ignored, so that the first one is reported.
     """
@@ -103,7 +103,7 @@ def run_for_others(arguments: tuple[str, ...], folder: str | None, keep: str | N
 
 
 def _matches(folder: str, pattern: str) -> set[str]:
-    """Return the files below `folder` that match; only the last part of `pattern` has wildcards."""
+    """Return the files below `folder` that match `pattern`, of which only the last part has wildcards."""
     below, pattern = os.path.split(pattern)
     try:
         names = os.listdir(os.path.join(folder, below))

@@ -1,4 +1,4 @@
-"""The program that opens an .ozx file now, as every system's lookup returns it."""
+"""Describe the program that currently opens .ozx files, in the same form for every operating system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Opener", "Status", "opener_notes"]
 
 @dataclass(frozen=True, slots=True)
 class Opener:
-    """A program that a desktop starts.
+    """A program that the desktop can start.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Opener:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The current handling of ``.ozx`` files.
+    """The program that currently opens ``.ozx`` files, and related settings.
 
     Attributes
     ----------
@@ -60,12 +60,12 @@ class Status:
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx associate --status --json``."""
+        """Return the JSON output of ``ozx associate --status --json`` as a dictionary."""
         return {"schema": 2, **plain_json(self)}
 
 
 def opener_notes(opener: Opener | None, *, associated: bool) -> list[str]:
-    """Return notes about differences from what ``ozx associate`` sets.
+    """Return notes on differences from the settings that ``ozx associate`` makes.
 
     Examples
     --------

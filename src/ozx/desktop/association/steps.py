@@ -1,4 +1,4 @@
-"""The steps that register a file type, as plain data: a plan can be shown, compared and tested anywhere."""
+"""Describe the steps of a file type registration as plain data, to show, compare and test them on any system."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAME = "ozx-toolkit"
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """A file to write, used only by ozx; the record keeps its previous content."""
+    """A step that writes a file only ozx uses; the record keeps the file's previous content."""
 
     path: str
     content: bytes
@@ -38,7 +38,7 @@ class WriteFile:
 
 @dataclass(frozen=True, slots=True)
 class PutFirst:
-    """An item to put first in a list, in several sections of a key file that other programs write, too."""
+    """A step that puts an item first in a list, in several sections of a key file that other programs also edit."""
 
     path: str
     sections: tuple[str, ...]
@@ -48,7 +48,7 @@ class PutFirst:
 
 @dataclass(frozen=True, slots=True)
 class MergePlist:
-    """Entries for a property list made by a program of an earlier step; None removes an entry."""
+    """A step that changes entries of a property list made in an earlier step; None removes an entry."""
 
     path: str
     entries: dict[str, Any]
@@ -56,7 +56,7 @@ class MergePlist:
 
 @dataclass(frozen=True, slots=True)
 class RunProgram:
-    """A program to run after the steps before it."""
+    """A step that runs a program after the previous steps."""
 
     arguments: tuple[str, ...]  # the program and its arguments
     hint: str  # how to install the program
@@ -68,7 +68,7 @@ class RunProgram:
 
 @dataclass(frozen=True, slots=True)
 class SetValue:
-    """A string in the Windows registry; the empty `name` is the default value of `key`."""
+    """A step that sets a string in the Windows registry; the empty `name` is the default value of `key`."""
 
     key: str
     name: str
@@ -77,7 +77,7 @@ class SetValue:
 
 @dataclass(frozen=True, slots=True)
 class NotifyShell:
-    """Ask the Windows shell to read its associations again."""
+    """A step that requests the Windows shell to reload its file associations."""
 
 
 Step = WriteFile | PutFirst | MergePlist | RunProgram | SetValue | NotifyShell

@@ -1,4 +1,4 @@
-"""The desktop of this user: the plan, lookup and places of the running system."""
+"""Choose the file association code for the running operating system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Desktop", "this_desktop"]
 
 @dataclass(frozen=True, slots=True)
 class Desktop:
-    """The parts that differ between systems."""
+    """The functions of a file association that differ between operating systems."""
 
     system: str  # ``linux``, ``macos`` or ``windows``
     record: str  # path of the record
@@ -31,7 +31,7 @@ class Desktop:
 
 
 def this_desktop() -> Desktop:
-    """Return the desktop of this user on this system."""
+    """Return the desktop functions for this user and operating system."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
         return _windows(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"))

@@ -1,4 +1,4 @@
-"""Changes to a desktop, one at a time: listed, made unless it is a dry run, and rolled back after an error."""
+"""Change desktop settings one by one: list each change, make it unless in a dry run, roll back after an error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ What = Literal["write", "change", "restore", "delete", "keep", "run", "set", "un
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One change.
+    """One listed change of a transaction.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Action:
 
 @dataclass(slots=True)
 class Transaction:
-    """Changes, made and listed one by one, and rolled back if an error ends the ``with`` block."""
+    """A series of changes, made and listed one by one, and rolled back if an error ends the ``with`` block."""
 
     registry: Registry | None
     is_dry: bool = False  # whether changes are only listed
@@ -66,11 +66,11 @@ class Transaction:
                 self._undo.close()
 
     def add_action(self, what: What, target: str, *detail: str) -> None:
-        """List a change."""
+        """Add a change to the list."""
         self.actions.append(Action(what, target, detail))
 
     def write(self, path: str, content: bytes, what: What = "write", *, is_executable: bool = False) -> None:
-        """Write a file, or the target of a link, in one step; create missing folders."""
+        """Write a file, or the target of a symbolic link, atomically; create missing folders."""
         before = read_or_none(path)
         self.add_action(what, path, *_difference(before, content))
         if self.is_dry:
@@ -88,11 +88,11 @@ class Transaction:
             os.unlink(path)
 
     def keep(self, path: str, why: str) -> None:
-        """List a file or value that stays unchanged, and the reason."""
+        """List a file or registry value that stays unchanged, with the reason."""
         self.add_action("keep", path, why)
 
     def make_folder(self, path: str) -> None:
-        """Create a folder and its parents, and remember the new ones.
+        """Create a folder and its parents, and record the new folders for a rollback.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class Transaction:
             raise ResourceError(f"{' '.join(arguments)} failed: {output}")
 
     def set(self, key: str, name: str, value: str) -> None:
-        """Set a registry value, and remember the keys created for it."""
+        """Set a registry value, and record the created keys for a rollback."""
         registry = self._registry()
         before = registry.get(key, name)
         self.add_action("set", f"{key}\\{name}", *_lines(before, "-"), *_lines(value, "+"))
@@ -165,7 +165,7 @@ class Transaction:
             self._registry().delete_if_empty(key)
 
     def notify_shell(self) -> None:
-        """Ask the Windows shell to read its associations again."""
+        """Request the Windows shell to reload its file associations."""
         self.add_action("run", "SHChangeNotify")
         if not self.is_dry:
             self._registry().notify_shell()
@@ -201,7 +201,7 @@ def run_program(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
 
 
 def read_or_none(path: str) -> bytes | None:
-    """Return the bytes of a file, or None without one; UsageError for a directory, a device or a named pipe."""
+    """Return the bytes of a file, None if it is missing; raise `UsageError` for a directory, device or named pipe."""
     check_regular(path)
     try:
         with open(path, "rb") as file:
@@ -211,7 +211,7 @@ def read_or_none(path: str) -> bytes | None:
 
 
 def _put(path: str, content: bytes | None, *, is_executable: bool) -> None:
-    """Write a file, keeping its mode; remove it if `content` is None."""
+    """Write a file and keep its permissions; remove the file if `content` is None."""
     if content is None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -239,7 +239,7 @@ def _remove_if_empty(path: str) -> bool:
 
 
 def _difference(before: bytes | None, content: bytes) -> tuple[str, ...]:
-    """Return the added and removed lines, or for binary data the new size."""
+    """Return the added and removed lines; for binary data, the new size."""
     if b"\0" in content:
         return (f"+ {len(content):,} bytes",)
     old, new = (data.decode(errors="replace").splitlines() for data in (before or b"", content))

@@ -1,4 +1,4 @@
-"""Windows, for one user: the steps that register .ozx (a ProgID, and the extension), and the program that opens it now.
+"""Windows: the steps that register .ozx for one user (ProgID and extension), and the program that currently opens it.
 
 Written from Microsoft's documentation and not tried on Windows.
 """
@@ -23,7 +23,7 @@ _CHOICE = rf"Software\Microsoft\Windows\CurrentVersion\Explorer\FileExts\{EXTENS
 
 
 def record_path(local_data: str) -> str:
-    """Return the path of the record, below ``%LOCALAPPDATA%``."""
+    """Return the path of the association record below ``%LOCALAPPDATA%``."""
     return ntpath.join(local_data, NAME, "association.json")
 
 
@@ -45,7 +45,7 @@ def plan(local_data: str, viewer: tuple[str, ...]) -> tuple[Step, ...]:
 
 
 def read_status(registry: Registry | None, local_data: str) -> Status:
-    """Return the program that opens .ozx files now."""
+    """Return the program that currently opens .ozx files."""
     record = record_path(local_data)
     is_associated = os.path.exists(record)
     opener = find_opener(registry) if registry else None
@@ -60,7 +60,7 @@ def find_type(registry: Registry) -> str | None:
 
 
 def find_opener(registry: Registry) -> Opener | None:
-    """Return the program of the ProgID of .ozx files, or None."""
+    """Return the program that the ProgID of .ozx files names, or None."""
     prog_id = find_type(registry)
     if not prog_id:
         return None

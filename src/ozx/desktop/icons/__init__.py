@@ -1,4 +1,4 @@
-"""The icon of .ozx files: ``ozx.svg``, and pictures made by ``rsvg-convert -w N -h N ozx.svg -o ozx-N.png``."""
+"""The icon of .ozx files: ``ozx.svg``, and the PNG files that ``rsvg-convert`` made from it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _SIZES_OF_ICNS = {b"icp4": 16, b"icp5": 32, b"ic07": 128, b"ic08": 256}
 
 
 def svg() -> bytes:
-    """Return the drawing."""
+    """Return the icon as SVG."""
     return _read("ozx.svg")
 
 
 def png(size: int) -> bytes:
-    """Return the picture of 16, 32, 48, 128 or 256 pixels."""
+    """Return the icon as PNG, with a width of 16, 32, 48, 128 or 256 pixels."""
     return _read(f"ozx-{size}.png")
 
 
 def ico() -> bytes:
-    """Return the pictures as an ICO file of PNGs, for Windows."""
+    """Return the icon as an ICO file of PNG images, for Windows."""
     pictures = [(size, png(size)) for size in _SIZES_OF_ICO]
     offset = 6 + 16 * len(pictures)
     head, body = struct.pack("<HHH", 0, 1, len(pictures)), b""
@@ -35,7 +35,7 @@ def ico() -> bytes:
 
 
 def icns() -> bytes:
-    """Return the pictures as an ICNS file of PNGs, for macOS."""
+    """Return the icon as an ICNS file of PNG images, for macOS."""
     body = b""
     for kind, size in _SIZES_OF_ICNS.items():
         picture = png(size)

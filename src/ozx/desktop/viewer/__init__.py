@@ -1,4 +1,4 @@
-"""An image in a window: our own page, served on this computer only, and other viewers.
+"""Show an image in a window: a page served on this computer only, or another viewer.
 
 ``viewing``
     `ozx view`: all of this together.

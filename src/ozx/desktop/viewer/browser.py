@@ -1,4 +1,4 @@
-"""Search for a browser, and a window of it, if possible without bars and tabs."""
+"""Find a browser, and open a window in it, without toolbars and tabs if possible."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def app_command(
     which: Callable[[str], str | None] = shutil.which,
     is_file: Callable[[str], bool] = os.path.isfile,
 ) -> list[str] | None:
-    """Return the command that opens `url` in its own window; None without a browser of the Chromium family.
+    """Return the command that opens `url` in a window of a Chromium browser; None if there is no such browser.
 
     If ``BROWSER`` is set, that browser is used: None, too. The other parameters let tests try other systems.
     """
@@ -53,7 +53,7 @@ def app_command(
 
 
 def open_window(url: str, *, platform: str = sys.platform, environment: Mapping[str, str] = os.environ) -> bool:
-    """Open `url` in a browser; False without a browser, or without a screen."""
+    """Open `url` in a browser; return False if there is no browser or no screen."""
     has_screen = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
     if platform not in ("win32", "darwin") and not has_screen:
         return False

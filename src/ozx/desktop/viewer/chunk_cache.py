@@ -1,4 +1,4 @@
-"""A cache of decoded chunks: neighbouring tiles mostly share them."""
+"""Cache decoded chunks, which neighbouring tiles mostly share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST = Price(chunks=20_000, decoded=8 << 30, chunk=1 << 30)
 
 
 class ChunkCache:
-    """Cache of the most recently decoded chunks: up to `capacity` bytes, but always the latest chunk."""
+    """A cache of the most recently decoded chunks: up to `capacity` bytes, but at least one chunk."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -33,7 +33,7 @@ class ChunkCache:
         self.decoded = 0
 
     def read(self, source: LevelSlice, index: Sequence[range]) -> NDArray[Any]:
-        """Return the part of `source` at `index`, one ascending range per dimension."""
+        """Return the part of `source` at `index`, which has one ascending range per dimension."""
         wanted = tuple(slice(part.start, part.stop, part.step) for part in index)
         price = price_of(source.array, wanted)
         check_price(price, _MOST, f"{source.path}: this part", "Use a lower resolution, if there is one.")

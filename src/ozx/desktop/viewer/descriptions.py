@@ -1,4 +1,4 @@
-"""Descriptions for the page, as JSON: the contents of the file, and how to show each picture."""
+"""Describe a file for the viewer page in JSON: its contents, and how to show each picture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_COLORS = 100_000
 
 
 def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
-    """Return the contents of the file: its images, or the wells of its plate with their fields.
+    """Return a description of the file: its images, or the wells of its plate with their fields.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def _channel(known: ShownChannel, number: int, dtype: np.dtype[Any]) -> dict[str
 
 
 def _reach(dtype: np.dtype[Any]) -> tuple[float, float] | None:
-    """Return the smallest and largest value of a pixel type, or None if they are no useful range."""
+    """Return the minimum and maximum of an integer or boolean pixel type; None for other types."""
     if dtype.kind == "b":
         return 0, 1
     if dtype.kind not in "iu":

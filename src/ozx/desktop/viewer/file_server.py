@@ -1,4 +1,4 @@
-"""Files for programs that read by URL: each as a whole, by ranges, and as the directory packed in it."""
+"""Serve files to programs that read URLs: each as a whole, in ranges, and as the directory packed in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag"
 
 
 class ServedArchive:
-    """One archive, served by ranges and by values.
+    """An archive that is served as a file with ranges, and as separate values.
 
     Examples
     --------
@@ -42,11 +42,11 @@ class ServedArchive:
         self._etag = f'"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"'
 
     def answer_file(self, request: Request) -> Answer:
-        """Return the file, or the requested range of it."""
+        """Return a response with the file, or with the requested range of it."""
         return answer_range(request, self._etag, self.source.size(), self._iter_file, "application/vnd.ome.zarr+zip")
 
     def answer_value(self, key: str, request: Request) -> Answer:
-        """Return the value of `key`, or the requested range of it; 404 if there is none."""
+        """Return a response with the value of `key`, or the requested range of it; 404 if there is no such key."""
         index = self._session.find(key)
         if index is None:
             return refusal(HTTPStatus.NOT_FOUND, "there is no such key")
@@ -74,7 +74,7 @@ class _Shelf:
 
 
 class FileServer:
-    """Server of several files: ``/cells.ozx`` is a file, ``/cells.ozx/zarr.json`` a value in it.
+    """An HTTP server of several files: ``/cells.ozx`` is a file, ``/cells.ozx/zarr.json`` a value in it.
 
     Pages of the origin `cors` (``https://example.org``) may read them, with ``*`` all pages, with None no other page.
     A directory, a URL or a missing node is a UsageError.
@@ -96,11 +96,11 @@ class FileServer:
 
     @property
     def locations(self) -> list[str]:
-        """Path of each file's URL, without the leading slash."""
+        """The URL path of each file, without the leading slash."""
         return [quote(f"{name}/{shelf.node}" if shelf.node else name) for name, shelf in self._shelves.items()]
 
     def respond(self, request: Request) -> Answer:
-        """Return the answer to a request."""
+        """Return the response to a request."""
         allowed = self._allowed(request)
         if request.method == "OPTIONS":
             return Answer(HTTPStatus.NO_CONTENT, headers=allowed and {**allowed, **_PREFLIGHT})
@@ -114,7 +114,7 @@ class FileServer:
         return replace(answer, headers={**answer.headers, **allowed})
 
     def _allowed(self, request: Request) -> dict[str, str]:
-        """Return the headers that let the requesting page read the answer."""
+        """Return the CORS headers that let the requesting page read the response."""
         origin = request.headers.get("origin")
         if self._cors is None or origin is None or self._cors not in ("*", origin):
             return {}
@@ -144,7 +144,7 @@ def serve_files(
 
 
 def _unused(name: str, taken: dict[str, _Shelf]) -> str:
-    """Return `name`, numbered if another file has it already."""
+    """Return `name`, with a number added if another file already has that name."""
     stem, dot, ending = name.rpartition(".")
     candidates = (f"{stem}-{number}{dot}{ending}" if stem else f"{name}-{number}" for number in range(2, 1 << 20))
     return name if name not in taken else next(candidate for candidate in candidates if candidate not in taken)

@@ -1,4 +1,4 @@
-"""A secret path for all requests of a page."""
+"""Protect all requests of a page by a secret path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Gate"]
 
 
 class Gate:
-    """Check of requests for a secret token.
+    """A check that requests contain a secret token.
 
     The browser starts with an address that every user of this computer can see in the list of processes. It leads to
     the page once and is worthless afterwards.
@@ -35,7 +35,7 @@ class Gate:
         self.start_path = f"/{self._once[0]}/"
 
     def enter(self, request: Request) -> str | Answer:
-        """Return the path behind the token, or an answer (404) to a request without it."""
+        """Return the path after the token; return a 404 response if the token is missing or wrong."""
         given, slash, rest = request.path.removeprefix("/").partition("/")
         if _is_same(given, self._token):
             if request.method == "OPTIONS":

@@ -1,4 +1,4 @@
-"""An HTTP server that only this computer reaches, under no other name.
+"""Run an HTTP server that only programs on this computer can reach.
 
 A function from `Request` to `Answer`, which knows no sockets, does the serving.
 """
@@ -35,7 +35,7 @@ _LONGEST_BODY = 1 << 16
 
 @dataclass(frozen=True)
 class Request:
-    """An HTTP request."""
+    """An HTTP request: method, path and headers."""
 
     method: str  # ``GET``, ``HEAD`` or ``OPTIONS``
     path: str  # percent-encoding decoded, no query
@@ -47,7 +47,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """A response; `length` is the number of bytes in a `body` that comes in blocks, None for an endless stream."""
+    """An HTTP response; `length` is the number of bytes of a streamed `body`, None for an endless stream."""
 
     status: HTTPStatus
     body: bytes | Iterator[bytes] = b""
@@ -62,13 +62,13 @@ def refusal(status: HTTPStatus, message: str) -> Answer:
 
 
 def json_answer(document: Any, status: HTTPStatus = HTTPStatus.OK, headers: dict[str, str] | None = None) -> Answer:
-    """Return `document` as JSON."""
+    """Return a response with `document` as JSON."""
     body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
     return Answer(status, body, "application/json", headers or {})
 
 
 class LoopbackServer(ThreadingHTTPServer):
-    """Server that answers requests to 127.0.0.1 with `respond`, each connection in a thread; port 0 takes a free one.
+    """A server on 127.0.0.1 that calls `respond` for each request, in one thread per connection.
 
     Requests with another host in the ``Host`` header are refused (403), as from a foreign site whose name points here,
     and so are methods that change something (405). Errors of `respond` become responses that name them; unexpected ones
@@ -90,22 +90,22 @@ class LoopbackServer(ThreadingHTTPServer):
             ) from error
 
     def server_bind(self) -> None:
-        """Bind the socket without the standard library's host name lookup."""
+        """Bind the socket without the host name lookup of the standard library."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, int(self.server_address[1])
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port."""
+        """The scheme, host and port of the server's URL."""
         return f"http://{HOST}:{self.server_port}"
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The accepted values of a ``Host`` header."""
+        """The accepted values of the ``Host`` header."""
         return frozenset(f"{name}:{self.server_port}" for name in _NAMES)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report a fault in a few lines; ignore clients that went away early."""
+        """Report an error of a request in a few lines; ignore clients that disconnected early."""
         del request, client_address
         error = sys.exception()
         if isinstance(error, Exception) and not isinstance(error, ConnectionError | TimeoutError):
@@ -119,7 +119,7 @@ def _report(error: OzxError) -> None:
 
 @contextmanager
 def serving(server: LoopbackServer) -> Iterator[LoopbackServer]:
-    """Let `server` answer in its own thread until the end of the ``with`` block."""
+    """Run `server` in a separate thread until the end of the ``with`` block."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
@@ -148,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"this server only reads\n", headers={"Allow": "GET, HEAD"}))
 
     def log_message(self, *_: Any) -> None:
-        """Log nothing: standard error is for our messages."""
+        """Log nothing, because standard error is reserved for messages to the user."""
 
     def _respond(self) -> None:
         if self.headers.get("Host", "") not in self.server.hosts:
@@ -181,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_OPTIONS = _respond  # noqa: N815 (names that the standard library looks for)
 
     def _skip_body(self) -> bool:
-        """Read the body of a request, so that it is not taken for the next request; False if it is too long."""
+        """Read the body of a request, so that it is not parsed as the next request; return False if it is too long."""
         length = self.headers.get("Content-Length", "0")
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
             return False

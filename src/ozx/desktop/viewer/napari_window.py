@@ -1,4 +1,4 @@
-"""A file in napari, opened by the napari plugin of this package."""
+"""Show a file in napari with the napari plugin of this package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["show_in_napari"]
 
 
 def show_in_napari(path: str | os.PathLike[str]) -> None:
-    """Show `path`, a local .ozx file, in napari, and return when its window is closed.
+    """Show `path`, a local .ozx file, in napari; return when the window is closed.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""neuroglancer's own page, from its Python package, with a file's values beside it."""
+"""Serve the web page of the neuroglancer Python package, together with the values of a file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _START = b'<link rel="icon" href="data:,"><script src="start.js"></script>'
 
 
 def find_client() -> str:
-    """Return the folder of neuroglancer's page.
+    """Return the folder of neuroglancer's web page.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def find_client() -> str:
 
 
 class NeuroglancerServer:
-    """Server of neuroglancer's page (in `client`) and data below a secret path; `identity` changes with the file."""
+    """A server of neuroglancer's page (in `client`) and data at a secret path; `identity` changes with the file."""
 
     def __init__(self, group: zarr.Group, client: str, identity: str) -> None:
         self._pictures = Pictures(group)
@@ -78,11 +78,11 @@ class NeuroglancerServer:
         self.presence = Presence()
 
     def check(self) -> None:
-        """Raise `FormatError` or `UnsupportedError` if nothing can be shown."""
+        """Raise `FormatError` or `UnsupportedError` if the file contains nothing to show."""
         make_state(self._pictures, "")
 
     def respond(self, request: Request) -> Answer:
-        """Return the answer to a request; 404 without the token."""
+        """Return the response to a request; 404 without the token."""
         rest = self.gate.enter(request)
         if isinstance(rest, Answer):
             return rest
@@ -103,7 +103,7 @@ class NeuroglancerServer:
         return self._part(name.removeprefix(_PAGE) or "index.html", request)
 
     def _older_metadata(self, key: str) -> Answer | None:
-        """Return the metadata of a group of OME-Zarr 0.6 as 0.5, which neuroglancer knows; None for other values."""
+        """Return OME-Zarr 0.6 group metadata converted to 0.5, which neuroglancer supports; None for other values."""
         if not is_metadata_key(key):
             return None
         try:
@@ -129,7 +129,7 @@ class NeuroglancerServer:
         return Answer(HTTPStatus.OK, body, kind, {"Cache-Control": "no-cache"})
 
     def _start(self, request: Request) -> bytes:
-        """Return the script that sets the state before neuroglancer reads it."""
+        """Return the script that sets neuroglancer's state when its page loads."""
         base = f"http://{request.headers.get('host', '')}{self.gate.page_path}data"
         state = json.dumps(make_state(self._pictures, base))
         return f"if (!location.hash) location.hash = '!' + encodeURIComponent(JSON.stringify({state}));".encode()

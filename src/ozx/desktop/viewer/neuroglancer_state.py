@@ -1,4 +1,4 @@
-"""neuroglancer's state: layers, colours, contrast, the wells of a plate in their places, and all dimensions.
+"""Make neuroglancer's state: layers, colours, contrast, positions of a plate's wells, and all dimensions.
 
 Its dimensions are in SI units; a channel axis ``c`` becomes the local dimension ``c'``, one layer per channel. In
 neuroglancer's OME-Zarr source, whole numbers are the centres of pixels.
@@ -49,7 +49,7 @@ Offset = tuple[int, int]
 
 
 def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
-    """Return the state in which neuroglancer shows a file; `base` is the URL of its root without a slash at the end.
+    """Return the neuroglancer state that shows a file; `base` is the URL of its root without a slash at the end.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
 
 
 def si_unit(unit: str | None) -> tuple[float, str]:
-    """Return the factor and symbol of `unit` in SI base units; 1 and no symbol if it is unknown."""
+    """Return the factor and symbol of `unit` in SI base units; 1 and an empty symbol if the unit is unknown."""
     if unit in _OTHERS:
         return _OTHERS[unit]
     for base, symbol in _BASES.items():
@@ -163,7 +163,7 @@ def _segmentation(view: ImageView, name: str, source: list[dict[str, Any]]) -> d
 
 
 def _local(view: ImageView, channel: int) -> dict[str, Any]:
-    """Return the state that selects a layer's channel; empty without channels."""
+    """Return the part of the state that selects a layer's channel; empty for a picture without channels."""
     names = [f"{axis.name}'" for axis in view.axes if axis.type == "channel"]
     return {"localDimensions": {names[0]: [1, ""]}, "localPosition": [channel]} if names else {}
 

@@ -1,4 +1,4 @@
-"""The page, its descriptions and its tiles, for requests with the token."""
+"""Serve the viewer page, its descriptions and its tiles to requests with the token."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "the client is gone")
 
 
 class PageServer:
-    """Server of the page and its data below a secret path; the text `identity` changes with the file."""
+    """A server of the viewer page and its data at a secret path; the text `identity` changes with the file."""
 
     def __init__(self, group: zarr.Group, name: str, identity: str) -> None:
         self.pictures = Pictures(group)
@@ -58,11 +58,11 @@ class PageServer:
         self._opening = threading.Lock()
 
     def check(self) -> None:
-        """Raise `FormatError` if nothing can be shown."""
+        """Raise `FormatError` if the file contains nothing to show."""
         describe_file(self.pictures, self.name)
 
     def respond(self, request: Request) -> Answer:
-        """Return the answer to a request; 404 without the token."""
+        """Return the response to a request; 404 without the token."""
         rest = self.gate.enter(request)
         if isinstance(rest, Answer):
             return rest
@@ -134,7 +134,7 @@ class PageServer:
         return json_answer(answer)
 
     def _still(self, _: Request) -> Answer:
-        """Return a still picture for browsers without WebGL 2."""
+        """Return a static picture for browsers without WebGL 2."""
         with self._turns:
             return Answer(HTTPStatus.OK, encode_png(draw_thumbnail(self.pictures.group, _STILL).pixels), "image/png")
 
@@ -155,7 +155,7 @@ def _page_file(name: str) -> Answer:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number for JSON: large integers and non-finite numbers as text."""
+    """Return a number for JSON; large integers and non-finite numbers become strings."""
     if isinstance(value, int) and abs(value) < 1 << 53:
         return value
     return value if isinstance(value, float) and abs(value) < float("inf") else str(value)

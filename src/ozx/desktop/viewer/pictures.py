@@ -1,4 +1,4 @@
-"""The pictures of a file, cut into tiles: an image, a label image, or the fields of a plate as one picture."""
+"""Cut the pictures of a file into tiles: an image, a label image, or all fields of a plate as one picture."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Part = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class PictureLevel:
-    """One resolution: every `step`-th pixel of an image's level. A pixel covers `factor` (y, x) of the first level."""
+    """Every `step`-th pixel of a level of an image; each pixel covers `factor` (y, x) pixels of the first level."""
 
     number: int
     step: int
@@ -51,7 +51,7 @@ class PictureLevel:
 
 @dataclass(frozen=True)
 class Picture:
-    """An image, a label image, or a plate's images side by side."""
+    """An image, a label image, or the images of a plate side by side."""
 
     path: str  # of an image its path; of a plate the part below each field: empty, or the path of a label image
     view: ImageView  # the image; of a plate, its first one
@@ -62,26 +62,26 @@ class Picture:
 
     @cached_property
     def dimensions(self) -> tuple[int, int]:
-        """The numbers of the vertical and the horizontal dimension."""
+        """The indexes of the vertical and the horizontal dimension."""
         lead = len(self.axes) - len(self.view.axes)
         y, x = plane_axes(self.view)
         return y + lead, x + lead
 
     @cached_property
     def channel_dimension(self) -> int | None:
-        """The number of the channel dimension, or None."""
+        """The index of the channel dimension, or None."""
         found = self.view.channel_axis
         return None if found is None else found + len(self.axes) - len(self.view.axes)
 
     @cached_property
     def slider_dimensions(self) -> tuple[int, ...]:
-        """The other dimensions: one plane of each is shown at a time."""
+        """The indexes of the other dimensions; the viewer shows one plane of each at a time."""
         taken = (*self.dimensions, self.channel_dimension)
         return tuple(number for number in range(len(self.axes)) if number not in taken)
 
     @cached_property
     def levels(self) -> tuple[PictureLevel, ...]:
-        """The resolutions, full one first."""
+        """The resolution levels, starting with the full resolution."""
         down, right = self.dimensions
         full_height, full_width = (self.sources[0].shape[dimension] for dimension in (down, right))
         found = []
@@ -132,7 +132,7 @@ class Picture:
         return [self._plane(0, *place, channel, planes)[0, 0].item() for channel in channels]
 
     def contrast(self, channel: int, planes: Sequence[int], part: Part | None = None) -> Window:
-        """Return a range that holds nearly all pixel values of a channel, in the whole picture or a part.
+        """Return a range that contains nearly all pixel values of a channel, in the whole picture or in a part.
 
         Raises
         ------
@@ -191,12 +191,12 @@ class Pictures:
 
     @cached_property
     def fields(self) -> PlateFields | None:
-        """The fields of the plate, or None."""
+        """The fields of the plate; None for a file without a plate."""
         ome = GroupNodes(self.group)[""].ome
         return None if ome is None or ome.plate is None else find_plate(self.group, ome.plate)
 
     def image(self, path: str) -> Picture:
-        """Return the image or label image at `path`; `FormatError` if it cannot be shown."""
+        """Return the image or label image at `path`; raise `FormatError` if it cannot be shown."""
         return self._kept(path, is_plate=False)
 
     def plate(self, part: str = "") -> Picture:
@@ -236,7 +236,7 @@ class Pictures:
 
 
 def _span(number: int, length: int, step: int) -> range:
-    """Return the source pixels of tile `number` along one axis of a level, which has `length` pixels."""
+    """Return the range of source pixels of tile `number` along one axis of `length` pixels."""
     first = number * TILE
     if not 0 <= first < length:
         raise UsageError(f"expected a tile that begins within {length} pixels; got number {number}")
@@ -244,7 +244,7 @@ def _span(number: int, length: int, step: int) -> range:
 
 
 def _share(first: int, stop: int, factor: float, length: int) -> range:
-    """Return the pixels of a level (`length` long) that show the full-resolution pixels from `first` to `stop`.
+    """Return the range of pixels of a level (`length` long) that covers the full-resolution pixels `first` to `stop`.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def _share(first: int, stop: int, factor: float, length: int) -> range:
 
 
 def _stretch(pixels: range, step: int) -> range:
-    """Return the source pixels of `pixels`, which show every `step`-th source pixel."""
+    """Return the range of source pixels of the range `pixels`, which contains every `step`-th source pixel."""
     return range(pixels.start * step, pixels.stop * step, step)
 
 

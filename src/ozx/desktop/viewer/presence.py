@@ -1,4 +1,4 @@
-"""Count of the open pages, each of which holds a connection until it is closed."""
+"""Count the open pages; each page keeps a connection open until it is closed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PING = 15.0
 
 
 class Presence:
-    """Count of the open pages."""
+    """A counter of the open pages."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -29,7 +29,7 @@ class Presence:
 
     @contextmanager
     def page(self) -> Iterator[None]:
-        """Count one page until the end of the ``with`` block."""
+        """Count one more page until the end of the ``with`` block."""
         self._count(1)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Values by HTTP, whole or by ranges.
+"""Serve values by HTTP, as a whole or in ranges.
 
 RFC 9110, 14.2: an invalid range is ignored; a range beyond the end is answered with 416.
 """
@@ -23,7 +23,7 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 
 
 class StoreValues:
-    """The values below a zarr group, by keys relative to it; `etag` changes with the values.
+    """The values below a zarr group, by keys relative to the group; `etag` changes with the values.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class StoreValues:
         self._etag = etag
 
     def answer(self, key: str, request: Request) -> Answer:
-        """Return the value of `key`, or the requested range of it; 404 if there is none."""
+        """Return a response with the value of `key`, or the requested range of it; 404 if there is no such key."""
         where = f"{self._prefix}{key}"
         # Invalid names of entries may lead out of a directory.
         if name_fault(key) or not sync(self._store.exists(where)):
@@ -57,7 +57,7 @@ class StoreValues:
 def answer_range(
     request: Request, etag: str, size: int, iterate: Callable[[int, int], Iterator[bytes]], content_type: str
 ) -> Answer:
-    """Return an answer of `size` bytes or the requested range; `iterate` yields blocks for an offset and a length."""
+    """Return a response of `size` bytes or the requested range; `iterate` yields blocks from an offset and a length."""
     headers = {"Accept-Ranges": "bytes", "ETag": etag, "Cache-Control": "no-cache"}
     if request.headers.get("if-none-match") == etag:
         return Answer(HTTPStatus.NOT_MODIFIED, headers=headers)
@@ -76,7 +76,7 @@ def answer_range(
 
 
 def value_type(key: str) -> str:
-    """Return the media type of a value.
+    """Return the media type of the value of a key.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pixels for the page's graphics card: at most 32 bits, little-endian.
+"""Convert pixels for the page's graphics card: at most 32 bits, little-endian.
 
 WebGL 2 has textures of 8, 16 and 32-bit integers and of 32-bit floats. Exact values of wider types are sent for single
 pixels, on request.
@@ -20,7 +20,7 @@ _LAST = (1 << 32) - 1
 
 
 def sample_type(dtype: np.dtype[Any], *, is_label: bool) -> str:
-    """Return the type in which pixels of type `dtype` are sent.
+    """Return the data type in which pixels of type `dtype` are sent.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def sample_type(dtype: np.dtype[Any], *, is_label: bool) -> str:
 
 
 def image_samples(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Return pixels in their sample type; complex pixels as their magnitude."""
+    """Return pixels in the data type in which they are sent; complex pixels as their magnitude."""
     wanted = np.dtype(sample_type(pixels.dtype, is_label=False)).newbyteorder("<")
     with np.errstate(over="ignore", invalid="ignore"):
         plain = np.abs(pixels) if pixels.dtype.kind == "c" else pixels

@@ -1,4 +1,4 @@
-"""Display of a file in a window, until the window is closed."""
+"""Show a file in a window until the window is closed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GRACE = 3.0
 
 
 class ServedPage(Protocol):
-    """The server behind a window."""
+    """The server of the page in a window."""
 
     gate: Gate
     presence: Presence
@@ -36,14 +36,14 @@ class ServedPage(Protocol):
         """Raise an error if the file cannot be shown."""
 
     def respond(self, request: Request) -> Answer:
-        """Return the answer to a request."""
+        """Return the response to a request."""
 
 
 @contextmanager
 def page_serving(
     path: str | os.PathLike[str], *, viewer: str = "page", port: int = 0
 ) -> Iterator[tuple[LoopbackServer, ServedPage]]:
-    """Serve a page that shows `path` (a file, a directory, a URL or a node URI) until the end of the ``with`` block.
+    """Serve a page that shows `path` (file, directory, URL or node location) until the end of the ``with`` block.
 
     Port 0 takes a free one.
 
@@ -76,7 +76,7 @@ def show_page(
     browser: Callable[[str], bool] | None = open_window,
     announce: Callable[[str], None],
 ) -> None:
-    """Show `path` in a window, and return when it is closed; arguments as in `page_serving`.
+    """Show `path` in a window, and return when the window is closed; for the arguments see `page_serving`.
 
     `browser` opens a window at a URL, and returns whether it could. If it could not, or is None, the page is served
     until an interrupt, and `announce` gets its URL.
@@ -99,7 +99,7 @@ def show_page(
 
 
 def _identity(location: Location) -> str:
-    """Return a text that changes with the file; for a URL or a directory, with every run."""
+    """Return a text that changes with the file; for a URL or a directory it changes with every run."""
     if location.is_remote or os.path.isdir(location.path):
         return secrets.token_hex(8)
     status = os.stat(location.path)

@@ -1,4 +1,4 @@
-"""The chunks of one array as entries.
+"""Read, move and transcode the chunks of an array.
 
 ``stored_chunks``, ``inner_chunks``
     The stored values of an array, and the encoded chunks inside them.

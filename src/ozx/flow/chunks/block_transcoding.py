@@ -1,4 +1,4 @@
-"""Transcode the chunks of one block, in a thread or another process.
+"""Transcode the chunks of one block, in a thread or in another process.
 
 zarr-python decodes and encodes plain bytes here; it reads no files.
 """
@@ -56,7 +56,7 @@ _GZIP = ("gzip", "numcodecs.gzip")
 
 @dataclass(frozen=True, slots=True)
 class Transcoding:
-    """The decoding and encoding of an array.
+    """The decoder and the encoder of an array, picklable for other processes.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Transcoding:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Pixels that are transcoded at once.
+    """A block of pixels that is transcoded in one task.
 
     Attributes
     ----------
@@ -105,15 +105,15 @@ class Block:
 
 
 class UndecodableError(Exception):
-    """An undecodable chunk: `args` are its coordinates and the reason."""
+    """A chunk cannot be decoded; `args` holds its coordinates and the reason."""
 
 
 class InexactError(Exception):
-    """Encoded bytes that do not decode to the original values; `args` may hold the reason."""
+    """Encoded bytes do not decode to the original values; `args` may hold the reason."""
 
 
 def readable_document(document: Document, path: str) -> Document:
-    """Return a ``zarr.json`` that zarr-python reads, without attributes and dimension names.
+    """Return a copy of a ``zarr.json`` that zarr-python accepts, without attributes and dimension names.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def readable_document(document: Document, path: str) -> Document:
 
 
 def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
-    """Return the transcoding between two documents of an array.
+    """Return the decoder and encoder that convert an array from one ``zarr.json`` document to another.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
 
 
 def transcode_block(transcoding: Transcoding, block: Block) -> list[tuple[Lengths, bytes]]:
-    """Return the new chunks of a block with their coordinates, except chunks that hold only fill values.
+    """Return the new chunks of a block with their coordinates; omit chunks that hold only fill values.
 
     Bits are compared, so that nothing is lost: minus zero and NaNs of another payload are no fill values.
 
@@ -218,7 +218,7 @@ def transcode_block(transcoding: Transcoding, block: Block) -> list[tuple[Length
 
 
 def _encode_chunk(transcoding: Transcoding, codec: ChunkCodec, pixels: NDArray[Any]) -> bytes:
-    """Return an encoded chunk; pixels beyond the border of the array have the fill value."""
+    """Return an encoded chunk; fill pixels beyond the array's border with the fill value."""
     if pixels.shape != codec.shape:
         inside = pixels
         pixels = np.full(codec.shape, transcoding.new.fill_value, inside.dtype)
@@ -232,7 +232,7 @@ def _encode_chunk(transcoding: Transcoding, codec: ChunkCodec, pixels: NDArray[A
 
 
 def _encode(transcoding: Transcoding, block: Block, values: NDArray[Any]) -> dict[str, Any]:
-    """Return the new chunks of a block by their keys; raise `InexactError` if they do not decode to `values`."""
+    """Return the new encoded chunks of a block by key; raise `InexactError` if they do not decode to `values`."""
     stored: dict[str, Any] = {}
     target = open_decoded(transcoding.new, stored)
     try:
@@ -248,7 +248,7 @@ def _encode(transcoding: Transcoding, block: Block, values: NDArray[Any]) -> dic
 
 
 def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
-    """Return the pixels of a block; raise `UndecodableError` for a chunk that does not decode."""
+    """Return the pixels of a block; raise `UndecodableError` if a chunk cannot be decoded."""
     values = _decode_by_codec(transcoding.old_codec, transcoding, block)
     if values is None:
         values = _decode_by_zarr(transcoding, block)
@@ -258,7 +258,7 @@ def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
 
 
 def _decode_by_codec(codec: ChunkCodec | None, transcoding: Transcoding, block: Block) -> NDArray[Any] | None:
-    """Return the pixels of a block, undefined in missing chunks; None if zarr-python has to decode the block."""
+    """Return the pixels of a block, undefined where chunks are missing; None if only zarr-python can decode it."""
     if codec is None:
         return None
     values = np.empty([part.stop - part.start for part in block.box], transcoding.old.dtype.to_native_dtype())
@@ -304,7 +304,7 @@ def _try_chunk(source: zarr.Array[Any], transcoding: Transcoding, place: Lengths
 
 
 def _iter_new_chunks(transcoding: Transcoding, block: Block) -> Iterator[tuple[Lengths, tuple[slice, ...]]]:
-    """Yield the coordinates and the place of each new chunk of a block."""
+    """Yield the coordinates of each new chunk of a block, and the chunk's slices in the block."""
     lengths = transcoding.new_chunks
     ranges = [
         range(box.start // length, -(-box.stop // length)) for box, length in zip(block.box, lengths, strict=True)
@@ -314,7 +314,7 @@ def _iter_new_chunks(transcoding: Transcoding, block: Block) -> Iterator[tuple[L
 
 
 def _inside(place: Lengths, lengths: Lengths, block: tuple[slice, ...]) -> tuple[slice, ...]:
-    """Return the part of a block that a chunk covers."""
+    """Return the part of a block that a chunk covers, as slices."""
     return tuple(
         slice(max(0, at * length - box.start), min((at + 1) * length, box.stop) - box.start)
         for at, length, box in zip(place, lengths, block, strict=True)
@@ -331,7 +331,7 @@ def _is_filled(values: NDArray[Any], fill: Any) -> bool:
 
 
 def _is_same(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Tell whether all bits are equal; the second array may be a single value."""
+    """Return whether two arrays have equal bits; the second array may be a single value."""
     return bool((_bits(first) == _bits(np.asarray(second, first.dtype))).all())
 
 
@@ -343,7 +343,7 @@ def _bits(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _without_time(data: bytes, codecs: tuple[str, ...]) -> bytes:
-    """Return an encoded chunk with the time removed from its gzip header.
+    """Return an encoded chunk with the time in its gzip header set to zero.
 
     RFC 1952, "Member header and trailer": MTIME is bytes 4 to 7; 0 means no time.
     """
@@ -356,7 +356,7 @@ def _without_time(data: bytes, codecs: tuple[str, ...]) -> bytes:
 
 
 def open_decoded(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
-    """Return an array whose stored values are in a dictionary; no value decodes to more than a chunk."""
+    """Return a zarr array that reads its stored values from a dictionary and limits each decoded value to one chunk."""
     import zarr  # noqa: PLC0415 (see open_transcoding)
     from zarr.storage import MemoryStore, StorePath  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Add or remove the ``crc32c`` checksum of each chunk, without decoding."""
+"""Add or remove the ``crc32c`` checksum of each chunk without decoding the chunks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ChecksummedChunks"]
 
 
 class ChecksummedChunks(InnerChunks):
-    """The chunks of an array by number, each with a checksum of four bytes added or removed.
+    """The chunks of an array by number, with a checksum of four bytes added to or removed from each.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class ChecksummedChunks(InnerChunks):
         self._is_added = is_added
 
     def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
-        """Return the stored chunks of `numbers`, one part each; see `InnerChunks.find`.
+        """Return the stored chunks with these numbers, one part per chunk; see `InnerChunks.find`.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class ChecksummedChunks(InnerChunks):
 
 
 class _SummedPart(NamedTuple):
-    """A chunk with its checksum added; a tuple to save memory, as there may be a million."""
+    """A chunk with its checksum appended; a tuple, to save memory in lists of a million chunks."""
 
     chunk: Part
 
@@ -96,7 +96,7 @@ class _SummedPart(NamedTuple):
 
 
 class _ComparedPart(NamedTuple):
-    """A chunk with its checksum removed; reading it compares the checksum."""
+    """A chunk without its checksum; reading verifies the checksum."""
 
     chunk: Part
     chunks: ChecksummedChunks

@@ -1,4 +1,4 @@
-"""Decode chunks to test them; the pixels are discarded."""
+"""Decode chunks to test that they can be decoded; discard the pixels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LARGEST = 2 << 30
 
 
 class ChunkDecoder:
-    """Decodes the chunks of one array, or its inner chunks if sharded, with zarr-python.
+    """Decodes the chunks of one array with zarr-python; for a sharded array, its inner chunks.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class ChunkDecoder:
         self._codec = compile_metadata(self._metadata)
 
     def decode(self, chunks: Mapping[Lengths, bytes]) -> None:
-        """Decode chunks, given by their places in the grid of the array.
+        """Decode the chunks at these coordinates in the array's chunk grid.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class ChunkDecoder:
                 self._decode_one(place, data)
 
     def _decodes(self, chunks: Mapping[Lengths, bytes], box: tuple[slice, ...]) -> bool:
-        """Tell whether all chunks can be decoded together."""
+        """Return whether all of these chunks can be decoded in one call."""
         try:
             self._read(chunks, box)
         except Exception:  # noqa: BLE001 (codecs raise whatever they like)
@@ -127,7 +127,7 @@ def _is_decoded(codec: ChunkCodec, data: bytes) -> bool:
 
 
 def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:
-    """Yield the chunks in a stored value by their places in the array's grid, even if they lie outside of the grid.
+    """Yield the chunks of a stored value with their coordinates in the array's grid, also coordinates beyond the grid.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _inner(
 
 
 def _check_apart(offsets: NDArray[np.int64], lengths: NDArray[np.int64], where: str) -> None:
-    """Raise `FormatError` if chunks overlap; several chunks may share one span."""
+    """Raise `FormatError` if chunks overlap partly; several chunks may have the same span."""
     spans = np.unique(np.stack([offsets, offsets + lengths], axis=1)[lengths > 0], axis=0)
     shared = np.flatnonzero(spans[1:, 0] < spans[:-1, 1])
     if len(shared):

@@ -1,4 +1,4 @@
-"""Find the encoded chunks of an array, stored one per value or in (nested) shards."""
+"""Find the encoded chunks of an array that stores them one per value or in (nested) shards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CACHED_BYTES = 32 << 20
 
 
 class FoundChunks(NamedTuple):
-    """Stored chunks.
+    """Stored chunks with their positions, lengths and bytes.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class FoundChunks(NamedTuple):
 
 
 class InnerChunks:
-    """The chunks of an array by number, which is the position in its chunk grid, in C order.
+    """The chunks of an array by number; the number is the position in the chunk grid in C order.
 
     Inner chunks beyond the array's edge, which zarr-python may write, are excluded.
 
@@ -67,7 +67,7 @@ class InnerChunks:
         self._cached_bytes = 0
 
     def blocks(self, per_block: tuple[int, ...]) -> NDArray[np.int64]:
-        """Return the ascending positions of blocks with stored chunks, in the grid of blocks of `per_block` chunks."""
+        """Return the ascending positions of blocks of `per_block` chunks that contain a stored chunk."""
         blocks = tuple(-(-length // block) for length, block in zip(self.grid, per_block, strict=True))
         found = [np.empty(0, np.int64)]
         for places in self.iter_places():
@@ -76,7 +76,7 @@ class InnerChunks:
         return np.unique(np.concatenate(found))
 
     def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
-        """Return the stored chunks of `numbers`.
+        """Return the stored chunks with these numbers.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class InnerChunks:
         return FoundChunks(positions, lengths, parts)
 
     def iter_places(self) -> Iterator[NDArray[np.int64]]:
-        """Yield coordinates of stored chunks, one per row."""
+        """Yield the coordinates of stored chunks, as arrays with one row per chunk."""
         layout, numbers = self._layout, self._stored.numbers
         if not len(numbers):
             return
@@ -168,7 +168,7 @@ class InnerChunks:
 
 
 def _read_index(shard: Span, levels: tuple[ShardLevel, ...], where: str) -> ShardIndex:
-    """Return the index of the innermost chunks of a shard, in the shape of their grid."""
+    """Read the index of the innermost chunks of a shard; return it in the shape of their grid."""
     level, *deeper = levels
     chunks = math.prod(level.chunks_per_shard)
     size, offset = level.index.size(chunks), level.index.offset(chunks, shard.length)

@@ -1,4 +1,4 @@
-"""Move stored entries from one archive to another, in runs of adjacent entries, undecoded.
+"""Copy stored entries from one archive to another in runs of adjacent entries, without decoding them.
 
 Entries in the form of `ozx.archive.writer` move with their local headers; a run of adjacent ones is one copy. Entries
 of another form get a new header; compressed ones are inflated.
@@ -24,7 +24,7 @@ _ALIGNED_FROM = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """An entry in the form that ozx writes: header fields and offsets."""
+    """An entry with its header fields and offsets, ready to be written."""
 
     raw_name: bytes
     flags: int
@@ -81,7 +81,7 @@ def move_entries(reader: ArchiveReader, indices: Iterable[int], writer: ArchiveW
 
 
 def _move_run(run: list[_Moved], source: FileSource, writer: ArchiveWriter) -> None:
-    """Move adjacent entries by one copy, behind unused bytes if that lets the file system copy whole blocks."""
+    """Copy a run of adjacent entries; insert padding if that lets the file system share whole blocks."""
     start, end = run[0].offset, run[-1].end
     if end - start >= _ALIGNED_FROM and writer.offset:
         writer.add_unused((start - writer.offset) % _ALIGNMENT)

@@ -1,4 +1,4 @@
-"""Move encoded chunks of an array into other shards, or out of shards.
+"""Move the encoded chunks of an array into other shards, or out of shards.
 
 No chunk is decoded, nor read before its entry is written: a new shard is spans of the old values, a new index and, if
 asked for, new checksums.
@@ -68,7 +68,7 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
 
 
 def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[Entry]:
-    """Yield the stored values of `chunks` in the layout `new`, which has the same chunk grid; see `iter_resharded`.
+    """Yield the stored values of `chunks` in another layout with the same chunk grid; see `iter_resharded`.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def _iter_shards(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[E
 def _in_order(
     numbers: NDArray[np.int64], layout: ArrayLayout, path: str, size: int
 ) -> Iterator[tuple[list[str], NDArray[np.int64]]]:
-    """Yield keys and numbers in hierarchy order, `size` at a time."""
+    """Yield keys with the numbers of their values in hierarchy order, in arrays of at most `size`."""
     prefix, encode = f"{path}/" if path else "", layout.keys.encode
     if layout.keys.separator == ".":
         # Keys of one component sort as text: c.0.10 before c.0.9.

@@ -1,4 +1,4 @@
-"""A buffer for bytes to be written later: first in memory, then in a temporary file."""
+"""Hold values until they are written: first in memory, then in a temporary file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BLOCK = 1 << 20
 
 
 class Spool:
-    """Buffer for values, kept as long as one of their parts exists.
+    """A buffer of values in memory and in a temporary file; each value is kept while a part refers to it.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Spool:
         self._file: _SpoolFile | None = None
 
     def add(self, data: bytes) -> Part:
-        """Keep a value; return a part that can be read at once."""
+        """Add a value to the buffer; return a part that reads the value."""
         if len(data) <= self._room:
             self._room -= len(data)
             return BytesPart(data)

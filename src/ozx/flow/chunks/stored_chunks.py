@@ -1,4 +1,4 @@
-"""The stored values of an array, and the keys of a hierarchy grouped by array."""
+"""Read the stored values of an array; group the keys of a hierarchy by array."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NONE: NDArray[np.int64] = np.empty(0, np.int64)
 
 
 class StoredChunks(Protocol):
-    """The stored values (shards or chunks) of one array by number, which is the position in their grid, in C order.
+    """The stored values (shards or chunks) of one array by number, the position in their grid in C order.
 
     Values may be made on request if each part knows its length; those of one shard are requested together. The values
     of a sharded array are divisible: their parts are `ozx.flow.entry.Span`.
@@ -30,18 +30,18 @@ class StoredChunks(Protocol):
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """The numbers of the values, ascending."""
+        """The numbers of the stored values, ascending."""
 
     def name(self, number: int) -> str:
-        """Return the key of a value, for messages."""
+        """Return the key of the stored value with this number, for messages."""
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return the stored values, undecoded."""
+        """Return the stored values with these numbers, undecoded."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceChunks:
-    """The stored values of an array in a source.
+    """The stored values of one array of a source.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class SourceChunks:
     numbers: NDArray[np.int64]
 
     def name(self, number: int) -> str:
-        """Return the key of a value."""
+        """Return the key of the stored value with this number."""
         return self._keys([number])[0]
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return the encoded values of the chunks with these numbers."""
+        """Return the encoded values with these numbers."""
         return self.source.parts(self._keys(numbers))
 
     def _keys(self, numbers: Sequence[int]) -> list[str]:
@@ -75,7 +75,7 @@ class SourceChunks:
 
 @dataclass(slots=True)
 class KeyGroup:
-    """Consecutive keys of one array, or of no array.
+    """Consecutive keys that belong to one array, or to no array.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class KeyGroup:
 
 
 def iter_key_groups(keys: Iterable[str], layouts: Mapping[str, ArrayLayout]) -> Iterator[KeyGroup]:
-    """Yield the data keys of a hierarchy grouped by array, in order; metadata keys are skipped.
+    """Yield the data keys of a hierarchy in order, grouped by array; skip metadata keys.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def iter_key_groups(keys: Iterable[str], layouts: Mapping[str, ArrayLayout]) -> 
 
 
 def places_of(numbers: Sequence[int] | NDArray[np.int64], grid: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Return the coordinates of positions in a grid.
+    """Return the coordinates of chunks in a grid from their numbers.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def places_of(numbers: Sequence[int] | NDArray[np.int64], grid: tuple[int, ...])
 
 
 class _ArrayFinder:
-    """Look-up of the array that a key belongs to; fast for consecutive keys of one folder."""
+    """Finds the array that a key belongs to; fast for consecutive keys in one folder."""
 
     def __init__(self, layouts: Mapping[str, ArrayLayout]) -> None:
         self._layouts = layouts

@@ -1,4 +1,4 @@
-"""Crop an array to a box of whole chunks: the same encoded chunks under other keys."""
+"""Crop an array to a box of whole chunks: rename the encoded chunks without decoding them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def iter_cropped(stored: SourceChunks, start: tuple[int, ...], new: ArrayLayout)
 
 
 class CroppedChunks(InnerChunks):
-    """The chunks in a box of an array by number, which is the position in the grid of the box, in C order.
+    """The chunks in a box of an array by number; the number is the position in the box's grid in C order.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ class CroppedChunks(InnerChunks):
         self.grid = grid
 
     def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
-        """Return the stored chunks of `numbers`; see `InnerChunks.find`."""
+        """Return the stored chunks with these numbers; see `InnerChunks.find`."""
         columns = np.unravel_index(numbers, self.grid)
         moved = tuple(column + at for column, at in zip(columns, self._first, strict=True))
         return super().find(np.ravel_multi_index(moved, self._whole).astype(np.int64), is_joined=is_joined)
 
     def iter_places(self) -> Iterator[NDArray[np.int64]]:
-        """Yield coordinates of stored chunks in the box, one per row."""
+        """Yield the coordinates of stored chunks in the box, as arrays with one row per chunk."""
         for places in super().iter_places():
             moved = places - self._first
             yield moved[((moved >= 0) & (moved < np.array(self.grid))).all(axis=1)]

@@ -1,4 +1,4 @@
-"""Transcode an array: decode its chunks and encode them in other chunks or by another codec, with zarr-python.
+"""Transcode an array: decode its chunks, then encode them with another chunk shape or codec.
 
 Pixels stay the same, bit for bit. `ozx.flow.chunks.reshard` moves chunks between shards without decoding, and assembles
 the shards here, too.
@@ -55,7 +55,7 @@ def iter_transcoded(
     jobs: int | None = None,
     executor: Executor | None = None,
 ) -> Iterator[Entry]:
-    """Yield the stored values of an array in its new document, in hierarchy order.
+    """Yield the stored values of an array after transcoding, in hierarchy order.
 
     Equal chunks give equal bytes at any time. A new chunk that is all fill values is not written; a missing chunk reads
     as the fill value of `new`, even if `old` has none.
@@ -109,7 +109,7 @@ def iter_transcoded(
 
 @dataclass(frozen=True, slots=True)
 class _Layouts:
-    """The old layout of the array, the new one, and the intermediate layout of new chunks without shards."""
+    """The old layout of an array, the new layout, and the new layout without shards."""
 
     old: ArrayLayout
     plain: ArrayLayout
@@ -118,7 +118,7 @@ class _Layouts:
 
 @dataclass(frozen=True, slots=True)
 class _EncodedChunks:
-    """New chunks, as input of `iter_resharded`."""
+    """Newly encoded chunks by number, as input of `iter_resharded`."""
 
     found: Mapping[int, Part]
     path: str
@@ -135,7 +135,7 @@ class _EncodedChunks:
 
 
 class _Transcoder:
-    """Transcoding of one array, block by block."""
+    """Transcodes one array block by block."""
 
     def __init__(self, stored: StoredChunks, layouts: _Layouts, transcoding: Transcoding, path: str) -> None:
         self._stored = stored
@@ -154,7 +154,7 @@ class _Transcoder:
                 yield from self._assemble(chunk for _, chunks in group for chunk in chunks)
 
     def _assemble(self, chunks: Iterator[tuple[Lengths, bytes]]) -> Iterator[Entry]:
-        """Yield the stored values made of the chunks of a group."""
+        """Yield the stored values assembled from the chunks of one group of blocks."""
         spool, found, plain = Spool(), dict[int, Part](), self._layouts.plain
         for place, data in chunks:
             found[_number(place, plain.grid)] = spool.add(data)
@@ -162,7 +162,7 @@ class _Transcoder:
             yield from iter_resharded(_EncodedChunks(found, self._path), plain, self._layouts.new, self._path)
 
     def _iter_results(self, executor: Executor, most: int) -> Generator[tuple[int, _Chunks]]:
-        """Yield the chunks of each block in order, with the number of its group; at most `most` are in progress."""
+        """Yield the chunks of each block in order, with the number of its group; run at most `most` tasks at once."""
         pending: deque[tuple[int, Future[_Chunks]]] = deque()
         try:
             for number, block in self._iter_blocks():
@@ -199,7 +199,7 @@ class _Transcoder:
                     yield number, block
 
     def _ordered_groups(self) -> list[int]:
-        """Return the groups with old chunks, in hierarchy order."""
+        """Return the groups of blocks that contain old chunks, in hierarchy order."""
         old, new, plan = self._layouts.old, self._layouts.new, self._plan
         found = self._chunks.blocks((1,) * len(old.grid))
         places = np.array(places_of(found, old.grid), np.int64).reshape(len(found), len(old.grid))
@@ -216,7 +216,7 @@ class _Transcoder:
         return numbers
 
     def _read(self, box: tuple[slice, ...]) -> Block | None:
-        """Return a block with its stored chunks, or None if it has none."""
+        """Return a block with its stored chunks; None if the block has no stored chunk."""
         old = self._layouts.old
         ranges = [range(at.start // part, -(-at.stop // part)) for at, part in zip(box, old.chunks, strict=True)]
         places = list(itertools.product(*ranges))
@@ -244,7 +244,7 @@ class _Transcoder:
 
 
 def _number(place: Lengths, grid: Lengths) -> int:
-    """Return the position of a chunk in a grid, in C order."""
+    """Return the number of a chunk: its position in a grid in C order."""
     number = 0
     for at, length in zip(place, grid, strict=True):
         number = number * length + at

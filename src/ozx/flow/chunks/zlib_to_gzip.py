@@ -1,4 +1,4 @@
-"""Conversion of zlib chunks, which Zarr v3 lacks, to gzip: only the header and the trailer of a chunk change."""
+"""Convert zlib chunks to gzip, which Zarr v3 supports, by replacing only header and trailer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGER = (10 + 8) - (2 + 4)
 
 @dataclass(frozen=True, slots=True)
 class GzipChunks:
-    """The stored values of an array of zlib streams, as gzip members.
+    """The stored values of an array of zlib streams, converted to gzip.
 
     Attributes
     ----------
@@ -33,15 +33,15 @@ class GzipChunks:
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """The numbers of the values, ascending."""
+        """The numbers of the stored values, ascending."""
         return self.stored.numbers
 
     def name(self, number: int) -> str:
-        """Return the key of a value, for messages."""
+        """Return the key of the stored value with this number, for messages."""
         return self.stored.name(number)
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return values, each converted to gzip when read."""
+        """Return the values with these numbers; each is converted to gzip when it is read."""
         parts = self.stored.parts(numbers)
         return [_ReframedPart(self.stored.name(number), part) for number, part in zip(numbers, parts, strict=True)]
 

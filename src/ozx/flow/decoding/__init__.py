@@ -1,4 +1,4 @@
-"""Decoding with bounded memory.
+"""Decode chunks with bounded memory.
 
 ``bounded``, ``bounded_filters``, ``exact``
     Decompression and filters with a limit on their output; decompression into memory of the exact length.

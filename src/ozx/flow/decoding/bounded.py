@@ -1,4 +1,4 @@
-"""Bounded decompression for the compressors of Zarr.
+"""Decompress Zarr chunks with a limit on the decoded size.
 
 A few bytes can decode to gigabytes, and a header can claim any size. The array's metadata give the limit; decoding
 stops there, before memory is allocated for more. Nothing here loads zarr.
@@ -49,7 +49,7 @@ class OversizeError(ValueError):
 
 
 class UndecodableChunkError(ValueError):
-    """The chunk `key` cannot be decoded; the cause is the original exception.
+    """A chunk cannot be decoded; `key` is its store key, the cause is the original exception.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class UndecodableChunkError(ValueError):
         return f"{place}: {self.reason}"
 
     def at(self, path: str) -> UndecodableChunkError:
-        """Return the same error with the name of the file."""
+        """Return the same error with the file name added."""
         return UndecodableChunkError(self.key, self.reason, path)
 
 
@@ -83,7 +83,7 @@ class _Decompressor(Protocol):
 
 
 def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
-    """Return the decoded output of a compressor.
+    """Return the decoded data of any compressor of Zarr, up to a limit.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
 
 
 def decoding_reason(error: Exception) -> str:
-    r"""Return the reason of a decoding error in one line of some 200 characters.
+    r"""Return the reason of a decoding error in one line of at most about 200 characters.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def decoding_reason(error: Exception) -> str:
 
 
 def decode_gzip(data: Bytes, limit: int) -> bytes:
-    """Return the decoded members of a gzip file (RFC 1952); their checksums are checked.
+    """Return the decoded data of a gzip file (RFC 1952); verify the checksums of its members.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def decode_gzip(data: Bytes, limit: int) -> bytes:
 
 
 def decode_zstd(data: Bytes, limit: int) -> bytes:
-    """Return the decoded zstd frames (RFC 8878); checksums are checked if present.
+    """Return the decoded data of zstd frames (RFC 8878); verify checksums if present.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def _check_length(length: int, limit: int) -> None:
 def _from_streams(
     start: Callable[[], _Decompressor], data: Bytes, limit: int, *, is_padded: bool = False, is_single: bool = False
 ) -> bytes:
-    """Return the joined output of all streams."""
+    """Return the joined output of consecutive compressed streams."""
     view = memoryview(data).cast("B")
     found: list[bytes] = []
     total = streams = position = 0
@@ -310,7 +310,7 @@ def _from_zstd(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
 
 
 def _zstd_content_size(head: bytes) -> int | None:
-    """Return the content size in a frame's header, if it has one."""
+    """Return the content size from a zstd frame's header; None if the header has no content size."""
     # RFC 8878, 3.1.1.1: descriptor, window descriptor (but for a single segment), dictionary id, content size.
     if head[:4] != _ZSTD_MAGIC or len(head) < 6:
         return None
@@ -332,7 +332,7 @@ def _from_blosc(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
 
 
 def check_blosc_header(data: Bytes, limit: int) -> None:
-    """Check the two lengths in a blosc header, which decoders believe.
+    """Check the two lengths in a blosc header before a decoder allocates memory for them.
 
     Raises
     ------

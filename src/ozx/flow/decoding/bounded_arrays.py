@@ -1,4 +1,4 @@
-"""Arrays of zarr-python whose chunks decode to no more bytes than the metadata declare.
+"""Limit the decoded size of an array's chunks in zarr-python to the size that the metadata declare.
 
 A codec pipeline that knows the maximal size of each step replaces the array's own. It bounds stored chunks, the output
 of compressors, the number of texts in a chunk, and the bytes decoded at once.
@@ -43,7 +43,7 @@ _PASSED_ON = (OzxError, OSError)
 
 
 def bound_array(array: Any, pipeline: type[BoundedPipeline] | None = None) -> Any:
-    """Bound the decoding of an array's chunks, in place; return the array, or any other object unchanged.
+    """Limit the decoded size of a zarr array's chunks, in place; return the array, or any other object unchanged.
 
     Metadata and written chunks stay the same.
 
@@ -69,11 +69,11 @@ def bound_array(array: Any, pipeline: type[BoundedPipeline] | None = None) -> An
 
 
 class BoundedPipeline(BatchedCodecPipeline):
-    """zarr's pipeline with bounded codecs; each chunk is decoded by itself, so that errors can name it."""
+    """zarr's codec pipeline with size limits; each chunk is decoded separately, so that errors can name it."""
 
     @classmethod
     def from_codecs(cls, codecs: Iterable[Codec], *, batch_size: int | None = None) -> Self:
-        """Return a pipeline of bounded codecs."""
+        """Return a pipeline of codecs with size limits."""
         del batch_size
         return super().from_codecs(_bounded_codecs(tuple(codecs)), batch_size=1)
 
@@ -88,7 +88,7 @@ class BoundedPipeline(BatchedCodecPipeline):
         return cls.from_codecs(metadata.codecs)
 
     async def read(self, batch_info: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
-        """Read and decode chunks, some at a time; errors name the chunk."""
+        """Read and decode chunks, several at a time; errors name the chunk."""
         items = list(batch_info)
         results: list[Any] = [None] * len(items)
         numbers = iter(range(len(items)))
@@ -128,7 +128,7 @@ class BoundedPipeline(BatchedCodecPipeline):
 
 
 class _BoundedSharding(ShardingCodec):
-    """The sharding codec with a bounded pipeline for inner chunks."""
+    """The sharding codec with size limits for inner chunks."""
 
     @property
     def codec_pipeline(self) -> Any:
@@ -137,7 +137,7 @@ class _BoundedSharding(ShardingCodec):
 
 @dataclass(frozen=True)
 class _BoundedTexts(ArrayBytesCodec):
-    """A codec of variable-length texts that checks their number before it allocates memory."""
+    """A codec for variable-length strings that checks their number before it allocates memory."""
 
     codec: Any
     is_fixed_size = False
@@ -160,7 +160,7 @@ class _BoundedTexts(ArrayBytesCodec):
 
 @dataclass(frozen=True)
 class BoundedCompressor(BytesBytesCodec):
-    """A compressor behind other codecs, which determine the limit of its output."""
+    """A compressor whose output is limited; the codecs before it determine the limit."""
 
     codec: Any
     config: Mapping[str, Any]
@@ -173,7 +173,7 @@ class BoundedCompressor(BytesBytesCodec):
         return self.codec.to_dict()
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
-        """Return what the compressor returns."""
+        """Return the encoded size that the compressor returns."""
         return int(self.codec.compute_encoded_size(input_byte_length, chunk_spec))
 
     async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer:
@@ -200,7 +200,7 @@ class BoundedCompressor(BytesBytesCodec):
 
 
 class _Gate:
-    """Limit on the total size of chunks that are decoded at once."""
+    """A limit on the total size of the chunks that are decoded at the same time."""
 
     def __init__(self) -> None:
         self._taken = 0
@@ -229,7 +229,7 @@ def _gate() -> _Gate:
 
 
 def _bounded_codecs(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:
-    """Return an array's codecs, with bounded codecs in place of compressors, shards and texts."""
+    """Return an array's codecs, with compressors, shards and string codecs replaced by size-limited versions."""
     found: list[Codec] = []
     serializer = ""
     before: list[str] = []
@@ -277,7 +277,7 @@ def _decoded_size(spec: ArraySpec) -> int:
 
 
 async def _check_stored(getter: Any, spec: ArraySpec, *, is_sharded: bool) -> None:
-    """Raise `OversizeError` if a stored value is too long for a chunk, before reading it."""
+    """Raise `OversizeError` before reading if a stored value is too long for a chunk."""
     if not isinstance(getter, StorePath) or not _knows_lengths(getter.store):
         return
     try:
@@ -290,7 +290,7 @@ async def _check_stored(getter: Any, spec: ArraySpec, *, is_sharded: bool) -> No
 
 
 def _knows_lengths(store: Store) -> bool:
-    """Tell whether a store returns lengths without reading values."""
+    """Return whether a store can return the length of a value without reading the value."""
     while isinstance(store, WrapperStore):
         store = store._store  # noqa: SLF001 (zarr's own way)
     return getattr(type(store), "getsize", Store.getsize) is not Store.getsize

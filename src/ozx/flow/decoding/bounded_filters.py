@@ -1,4 +1,4 @@
-"""Compressors and filters of Zarr v2 with bounded output.
+"""Limit the output of compressors and filters of Zarr v2.
 
 The data type and the number of pixels of a chunk give the length after each filter, or a limit.
 """
@@ -29,7 +29,7 @@ _MOST_REWRITTEN = 8
 
 
 def largest_stored(decoded: int, *, is_shard: bool = False) -> int:
-    """Return the maximal stored length of a chunk or shard of `decoded` bytes, for any compressor.
+    """Return the maximal stored length of a chunk or shard of `decoded` bytes, with any compressor.
 
     Compressors add little to incompressible data; a chain of several, and their checksums, fit as well. Shards may have
     gaps from chunks that were written again.
@@ -43,7 +43,7 @@ def largest_stored(decoded: int, *, is_shard: bool = False) -> int:
 
 
 def most_text(count: int) -> int:
-    """Return the maximal number of bytes of `count` texts in a chunk, whose lengths the metadata do not give.
+    """Return the maximal number of bytes of `count` variable-length strings in a chunk.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def most_text(count: int) -> int:
 
 
 def check_count(data: Any, count: int) -> None:
-    r"""Check the number of texts in a chunk.
+    r"""Check the number of strings that a chunk declares.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def check_item_sizes(config: Mapping[str, Any], dtype: np.dtype[Any]) -> None:
 def bounded_filters(
     filters: Sequence[Any] | None, compressor: Any, dtype: np.dtype[Any], count: int
 ) -> tuple[tuple[Any, ...] | None, Any]:
-    """Return filters and compressor of an array, each with its limit.
+    """Return the filters and the compressor of an array, each with an output limit.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The codecs of an array as functions that work in threads, for codec chains that do not need zarr-python."""
+"""Encode and decode chunks in threads, for codec chains that do not need zarr-python."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ChunkCodec:
-    """Decoder and encoder of chunks of one shape.
+    """The decoder and encoder of chunks of one shape.
 
     Attributes
     ----------
@@ -76,11 +76,11 @@ class ChunkCodec:
 
     @property
     def is_raw(self) -> bool:
-        """Whether the stored bytes are the pixels."""
+        """Whether the stored bytes are the uncompressed pixels."""
         return self.compressor is None and not self.checksums_outside
 
     def decode_into(self, data: memoryview, target: NDArray[Any]) -> None:
-        """Decode a chunk into `target`, an array of its shape.
+        """Decode a chunk into `target`, an array of the chunk's shape.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class ChunkCodec:
             stored_view[...] = self._decode_stored(data)
 
     def decode(self, data: memoryview) -> NDArray[Any]:
-        """Return a decoded chunk, which is valid until this thread decodes the next one.
+        """Return a decoded chunk; it is valid until this thread decodes another chunk.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class ChunkCodec:
         return self._decode_stored(data).transpose(self.inverse)
 
     def decode_bounded(self, data: memoryview) -> NDArray[Any]:
-        """Decode a chunk after a length check.
+        """Decode a chunk after checking the length of its stored bytes.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class ChunkCodec:
         return self.decode(data)
 
     def encode(self, pixels: NDArray[Any]) -> memoryview:
-        """Return an encoded chunk; without a compressor it may be the memory of `pixels`."""
+        """Return an encoded chunk; without a compressor the result may share memory with `pixels`."""
         stored = np.ascontiguousarray(pixels.transpose(self.order), self.dtype).reshape(-1).view(np.uint8)
         data = _with_checksums(stored.data, self.checksums_inside)
         if self.encoder is not None:
@@ -125,7 +125,7 @@ class ChunkCodec:
         return _with_checksums(data, self.checksums_outside)
 
     def _decode_stored(self, data: memoryview) -> NDArray[Any]:
-        """Decode a chunk, with its axes in stored order."""
+        """Decode a chunk without transposing its axes back."""
         data = self._checked(data)
         if self.compressor is not None:
             decoded = _scratch(self.size + CHECKSUM_BYTES * self.checksums_inside)
@@ -141,7 +141,7 @@ class ChunkCodec:
 
 @dataclass(frozen=True, slots=True)
 class ShardCodec:
-    """Layout of shards of one shape.
+    """The layout of shards of one shape.
 
     Attributes
     ----------
@@ -165,17 +165,17 @@ class ShardCodec:
 
     @property
     def size(self) -> int:
-        """Length of the decoded shard in bytes."""
+        """The length of the decoded shard in bytes."""
         return prod(self.grid) * self.inner.size
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The data type of the pixels as stored."""
+        """The data type of the stored pixels."""
         return self.inner.dtype
 
 
 class ArrayCodecs:
-    """The codecs of one array, compiled once for each shape of its chunks.
+    """The codecs of one array, compiled once for each chunk shape.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class ArrayCodecs:
         self._compiled: dict[Lengths, ChunkCodec | ShardCodec | None] = {}
 
     def find(self, shape: Lengths, data_type: Any) -> ChunkCodec | ShardCodec | None:
-        """Return the codec of chunks of a shape and zarr-python data type; None if only zarr-python decodes them."""
+        """Return the codec for chunks of a shape and a zarr data type; None if only zarr-python can decode them."""
         if shape not in self._compiled:
             self._compiled[shape] = compile_codecs(self._codecs, shape, data_type.to_native_dtype())
         return self._compiled[shape]
@@ -212,7 +212,7 @@ def compile_codecs(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]
 
 
 def compile_metadata(metadata: Any) -> ChunkCodec | None:
-    """Return the codec of unsharded chunks from zarr-python's metadata; None if only zarr-python decodes them."""
+    """Return the codec of an unsharded array from its zarr metadata; None if only zarr-python can decode the chunks."""
     codecs = tuple(BoundedPipeline.from_metadata(metadata))
     codec = compile_codecs(codecs, tuple(metadata.chunks), metadata.dtype.to_native_dtype())
     return codec if isinstance(codec, ChunkCodec) else None
@@ -270,7 +270,7 @@ def _encoder(codec: BoundedCompressor) -> Callable[[memoryview], Any]:
 
 
 def _encode_zstd(data: memoryview, level: int) -> Any:
-    """Compress as numcodecs does, in three quarters of the time."""
+    """Compress to the same bytes as numcodecs, in three quarters of the time."""
     import imagecodecs  # noqa: PLC0415 (15 ms)
 
     codecs: Any = imagecodecs  # its type hints lack arrays and views
@@ -278,12 +278,12 @@ def _encode_zstd(data: memoryview, level: int) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Return the value of an enumeration member, or plain text unchanged: zarr-python before 3.4 has members."""
+    """Return the value of an enumeration member, or a string unchanged: older zarr-python has enumerations."""
     return getattr(value, "value", value)
 
 
 def _without_checksums(data: memoryview, count: int) -> memoryview:
-    """Return the data before `count` checksums, each of which covers all before it (Zarr codec ``crc32c``)."""
+    """Return the data without `count` trailing checksums, each over all bytes before it (Zarr codec ``crc32c``)."""
     for _ in range(count):
         data, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
         if google_crc32c.value(np.frombuffer(data, np.uint8)) != int.from_bytes(checksum, "little"):
@@ -292,7 +292,7 @@ def _without_checksums(data: memoryview, count: int) -> memoryview:
 
 
 def _with_checksums(data: memoryview, count: int) -> memoryview:
-    """Return the data followed by `count` checksums, each of which covers all before it."""
+    """Return the data with `count` checksums appended, each computed over all bytes before it."""
     for _ in range(count):
         checksum = int(google_crc32c.value(np.frombuffer(data, np.uint8)))
         data = memoryview(b"".join((data, checksum.to_bytes(CHECKSUM_BYTES, "little"))))
@@ -303,7 +303,7 @@ _kept = threading.local()
 
 
 def _scratch(size: int) -> NDArray[np.uint8]:
-    """Return a buffer that this thread reuses for its next chunk: new memory pages cost more than the decoding."""
+    """Return a buffer that this thread reuses for each chunk: new memory pages cost more time than decoding."""
     buffer: NDArray[np.uint8] | None = getattr(_kept, "buffer", None)
     if buffer is None or buffer.size < size:
         buffer = np.empty(size, np.uint8)

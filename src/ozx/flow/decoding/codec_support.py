@@ -1,4 +1,4 @@
-"""Extensions that the installed zarr-python can decode, by name."""
+"""Find out by name whether the installed zarr-python supports an extension."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GRIDS = frozenset(("regular", "rectilinear") if hasattr(v3, "RectilinearChunkGr
 
 
 def zarr_understands(point: str, value: Any) -> bool:
-    """Tell whether zarr-python knows a codec, data type, chunk grid or chunk key encoding.
+    """Return whether zarr-python supports a codec, data type, chunk grid or chunk key encoding.
 
     It knows no storage transformers and none of ZEP 10's extensions.
 

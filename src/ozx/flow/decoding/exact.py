@@ -1,4 +1,4 @@
-"""Decompression into memory of exactly the expected decoded length."""
+"""Decompress into a buffer of exactly the expected decoded length."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["decompress_into"]
 
 
 def decompress_into(config: dict[str, Any], data: memoryview, out: NDArray[np.uint8]) -> None:
-    """Fill `out` with the decoded data; nothing is written beyond it.
+    """Fill `out` with the decoded data; write nothing beyond its end.
 
     Parameters
     ----------

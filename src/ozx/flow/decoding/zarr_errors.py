@@ -1,4 +1,4 @@
-"""Errors of zarr-python for arrays that it cannot open or decode, and for codecs that are not installed."""
+"""Describe errors of zarr-python: arrays that it cannot open or decode, and missing codecs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = re.compile(r"['\"`]([\w.+-]+)['\"`]")
 
 
 def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
-    """Return the error for a codec that is not installed; None for any other error.
+    """Return the error for a codec that is not installed; None if `error` has another cause.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
 
 
 def check_codecs_installed(metadata: Any, where: str) -> None:
-    """Check that all codecs of an open array are installed; zarr-python would fail only at the first chunk.
+    """Check that all codecs of an open array are installed, since zarr-python fails only at the first chunk.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def check_codecs_installed(metadata: Any, where: str) -> None:
 
 
 def _wrapped_codecs(codecs: Any) -> Iterator[str]:
-    """Yield the names of numcodecs' codecs that zarr-python wraps, including those inside shards."""
+    """Yield the names of the numcodecs codecs that zarr-python wraps, including codecs inside shards."""
     for codec in codecs:
         wrapped = getattr(codec, "codec_config", None)
         if isinstance(wrapped, dict) and isinstance(wrapped.get("id"), str):
@@ -74,7 +74,7 @@ def _wrapped_codecs(codecs: Any) -> Iterator[str]:
 
 
 def words_of(error: Exception) -> str:
-    """Return zarr-python's error message as one line.
+    """Return the message of a zarr-python error as one line.
 
     A `TypeError` or the like comes from Python, for an unexpected value: its text does not describe the file.
 

@@ -1,4 +1,4 @@
-"""Plans: the entries to write, made from a source.
+"""Make plans, the lists of entries to write, from a source.
 
 ``copy``
     A directory unchanged.

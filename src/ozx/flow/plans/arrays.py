@@ -1,4 +1,4 @@
-"""The entries of arrays whose chunks are moved or transcoded.
+"""Make the entries of arrays whose chunks are moved or transcoded.
 
 No chunk is read before its entry is written. Encoded chunks are moved; only what must be is decoded.
 """
@@ -35,7 +35,7 @@ Treatment = Literal["moved", "zlib_to_gzip", "transcoded"]
 
 @dataclass(slots=True)
 class ArrayPlan:
-    """An array whose chunks are not just copied.
+    """An array whose chunks are moved or transcoded instead of copied.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def iter_grouped(
     copied: Callable[[str], Entry],
     entries: Callable[[str, KeyGroup], Iterator[Entry]],
 ) -> Iterator[Entry]:
-    """Yield the entries of `keys` in order: `entries` makes the entries of arrays, `copied` all other entries.
+    """Yield the entries of `keys` in order; `entries` makes the entries of arrays, `copied` the entries of other keys.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def iter_grouped(
 
 
 def note_outside(group: KeyGroup, path: str) -> list[str]:
-    """Return a note on chunks beyond the array's grid."""
+    """Return a note about chunks outside of the array's grid."""
     if not group.outside:
         return []
     chunks = f"{len(group.outside):,} chunks outside of the array, such as {group.outside[0]}"
@@ -102,7 +102,7 @@ def _order(entry: Entry) -> tuple[object, ...]:
 
 
 class ArrayPlans:
-    """The data of a hierarchy in another layout.
+    """The data entries of a hierarchy in another layout.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class ArrayPlans:
         self._is_upgrade = is_upgrade
 
     def iter_entries(self, keys: Iterable[str], workers: Workers) -> Iterator[Entry]:
-        """Yield the new entries made from `keys` of the source."""
+        """Yield the new entries that `keys` of the source become."""
 
         def entries(path: str, group: KeyGroup) -> Iterator[Entry]:
             return self._iter_array(self._arrays[path], group, workers)
@@ -143,7 +143,7 @@ class ArrayPlans:
         return iter_resharded(chunks, array.old, array.new, array.path)
 
     def _take_slashes(self, array: ArrayPlan, group: KeyGroup) -> None:
-        """Treat keys such as ``0/0`` as chunks if no key is like ``0.0``: early writers declared no separator."""
+        """Read keys such as ``0/0`` as chunks if no key is like ``0.0``, since early writers declared no separator."""
         nested = replace(array.old, keys=ChunkKeys("v2", "/"))
         for found in iter_key_groups(group.others, {array.path: nested}):
             if len(found.numbers):

@@ -1,4 +1,4 @@
-"""A directory unchanged, byte for byte."""
+"""Plan the copy of a directory, byte for byte."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["plan_copy"]
 
 
 def plan_copy(source: DirectorySource | RemoteDirectorySource) -> Plan:
-    """Return the plan of a listed directory; nothing is read yet."""
+    """Return the plan that copies a listed directory; read no file yet."""
     listing = source.listing
     metadata = StoredValues(listing.metadata, source.read)
     if isinstance(source, DirectorySource):

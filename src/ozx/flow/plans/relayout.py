@@ -1,4 +1,4 @@
-"""Plans of a hierarchy in another layout (other chunks or shards, Zarr v2 as v3), made from metadata alone."""
+"""Plan a hierarchy in another layout (other chunks or shards, or Zarr v3 from v2) from its metadata alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_UPGRADE: dict[str, Treatment] = {"verbatim": "moved", "zlib_to_gzip": "zlib_
 
 @dataclass
 class RelayoutPlan(Plan):
-    """The plan of a hierarchy in another layout or version.
+    """The plan of a hierarchy in another layout or Zarr version.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class RelayoutPlan(Plan):
 
 
 def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
-    """Return the plan of the hierarchy in `source` in another layout; read metadata, but no chunk.
+    """Return a plan that writes the hierarchy of `source` in another layout; read metadata, but no chunk.
 
     Zarr v2 becomes v3. Unchanged parts are copied byte for byte.
 
@@ -75,7 +75,7 @@ def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
 
 
 def iter_checksum_variants(source: Source, layout: LayoutChoice) -> Iterator[RelayoutPlan]:
-    """Yield the plans for `layout` with each other checksum option that is possible."""
+    """Yield the plan for `layout` with each other possible checksum option."""
     options: list[ChecksumOption | None] = [None, *get_args(ChecksumOption)]
     for option in options:
         if option != layout.checksums:
@@ -113,7 +113,7 @@ def _make_plan(
 
 
 class _Relaying:
-    """Planner for Zarr v3: arrays are copied unless another layout is requested."""
+    """Plans Zarr v3 hierarchies: arrays are copied unless the requested layout differs."""
 
     def __init__(self, source: Source, layout: LayoutChoice) -> None:
         self._source = source
@@ -124,7 +124,7 @@ class _Relaying:
         self._notes: list[str] = []
 
     def plan(self) -> RelayoutPlan:
-        """Read the metadata, and plan each array."""
+        """Read the metadata and return the plan with all arrays."""
         arrays: dict[str, ArrayPlan] = {}
         if not self._layout.changes_nothing:
             self._read()
@@ -167,7 +167,7 @@ class _Relaying:
         return ArrayPlan(path, "transcoded", old, new, (old_document, document))
 
     def _is_kept(self, old: ArrayLayout, new: ArrayLayout) -> bool:
-        """Tell whether shards are copied as stored, with an index of any form: the request keeps their lengths."""
+        """Return whether shards are copied without change because the requested shard shape is that of the source."""
         kind = self._layout.shards.kind
         return old.shards == new.shards and (kind == "keep" or (kind == "auto" and old.shards is not None))
 
@@ -186,7 +186,7 @@ class _Relaying:
         return relaid_document(path, old, document)
 
     def _drop_consolidated(self) -> None:
-        """Drop copies of changed metadata (a group's ``consolidated_metadata``)."""
+        """Drop outdated ``consolidated_metadata``, the copies of other nodes' metadata in a group."""
         if not self._changed:
             return
         dropped = []
@@ -202,7 +202,7 @@ class _Relaying:
 
 
 class _Upgrading:
-    """Planner for Zarr v2 as v3: every array gets a new document and new chunk keys."""
+    """Plans the conversion of Zarr v2 to v3: every array gets a new document and new chunk keys."""
 
     def __init__(self, source: Source, layout: LayoutChoice, legacy: list[str]) -> None:
         self._source = source
@@ -213,7 +213,7 @@ class _Upgrading:
         )
 
     def plan(self) -> RelayoutPlan:
-        """Plan each array."""
+        """Return the plan with all arrays converted."""
         upgraded = self._upgraded
         for refusal in upgraded.refusals:
             raise _and_more(refusal, len(upgraded.refusals) - 1)

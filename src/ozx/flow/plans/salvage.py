@@ -1,4 +1,4 @@
-"""The plan of a salvaged archive."""
+"""Plan the archive that `recover` writes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["plan_salvage"]
 
 
 def plan_salvage(source: ByteSource, found: Salvage) -> Plan:
-    """Return the plan to write the found values, the recreated metadata and the rebuilt values.
+    """Return a plan with the found values, the recreated metadata and the rebuilt values of a damaged archive.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def plan_salvage(source: ByteSource, found: Salvage) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _FoundPart:
-    """A value of a damaged archive; reading checks its CRC-32 again."""
+    """A value found in a damaged archive; reading verifies its CRC-32 again."""
 
     source: ByteSource
     entry: FoundEntry
@@ -74,7 +74,7 @@ class _FoundPart:
 
 @dataclass(frozen=True, slots=True)
 class _RebuiltPart:
-    """A damaged value without its lost chunks."""
+    """A damaged value, rebuilt without its lost chunks."""
 
     source: ByteSource
     value: RebuiltValue

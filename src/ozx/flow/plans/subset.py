@@ -1,4 +1,4 @@
-"""Plans of a part of a hierarchy as a new hierarchy: a node with everything below it, some levels, or a region.
+"""Plan a part of a hierarchy as a new hierarchy: a node with its subtree, some levels, or a region.
 
 Nothing is decoded. Whole arrays and unchanged metadata are copied byte for byte; of cropped arrays the encoded chunks
 are moved.
@@ -37,7 +37,7 @@ _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
 class Extractor:
-    """A node to extract from, with its metadata.
+    """A node of a hierarchy that becomes the root of a new hierarchy, with its metadata.
 
     Parameters
     ----------
@@ -82,11 +82,11 @@ class Extractor:
 
     @property
     def name(self) -> str:
-        """The node's name in messages."""
+        """The name of the node, for messages."""
         return self._source.name
 
     def take(self, selection: Selection) -> SubsetPlan:
-        """Return the plan of the selection; read metadata and the indexes of shards, but no chunk.
+        """Return the plan of the selection; read metadata and shard indexes, but no chunk.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Extractor:
         return _make_plan(self._source, kept, subset, notes, legacy)
 
     def take_within(self, selection: Selection, limit: int) -> SubsetPlan:
-        """Return the plan of the selection without the finest levels that would make the file too large.
+        """Return the plan of the selection, without the finest levels if they would exceed the file size limit.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ def _make_plan(
 
 
 def _iter_keys(source: Source, dropped: set[str]) -> Iterator[str]:
-    """Yield all keys but those of dropped nodes."""
+    """Yield all keys except the keys of dropped nodes."""
     folder, is_dropped = "", False
     for key in source.iter_keys():
         here = key.rpartition("/")[0]
@@ -245,14 +245,14 @@ def _version(document: Document) -> str | None:
 
 
 def _above(node: str) -> Iterator[str]:
-    """Yield the paths of the groups above `node`, the root first."""
+    """Yield the paths of the groups above `node`, starting at the root."""
     parts = node.split("/") if node else []
     for depth in range(len(parts)):
         yield "/".join(parts[:depth])
 
 
 def _is_below(path: str, dropped: set[str]) -> bool:
-    """Tell whether a node, or one above it, is dropped."""
+    """Return whether a node or one of its parents is dropped."""
     while path:
         if path in dropped:
             return True
@@ -261,7 +261,7 @@ def _is_below(path: str, dropped: set[str]) -> bool:
 
 
 def _drop_copies(kept: Mapping[str, Document], changed: dict[str, Document], dropped: set[str]) -> list[str]:
-    """Drop copies of changed metadata (a group's ``consolidated_metadata``), in place; return a note."""
+    """Drop outdated ``consolidated_metadata`` from groups, in place; return a note."""
     stale: set[str] = set()
     for path in (*changed, *dropped):
         stale.update(_above(path))
@@ -276,7 +276,7 @@ def _drop_copies(kept: Mapping[str, Document], changed: dict[str, Document], dro
 
 
 class Subtree:
-    """A node of a source and everything below it, as a hierarchy of its own.
+    """A node of a source with its subtree, as a separate source.
 
     Parameters
     ----------
@@ -302,33 +302,33 @@ class Subtree:
         return self._prefix + key in self._source
 
     def iter_keys(self) -> Iterator[str]:
-        """Yield the keys, relative to the node, in the order of the source."""
+        """Yield the keys relative to the node, in the order of the source."""
         prefix, length = self._prefix, len(self._prefix)
         if not prefix:
             return self._source.iter_keys()
         return (key[length:] for key in self._source.iter_keys() if key.startswith(prefix))
 
     def size(self, key: str) -> int:
-        """Return the length of a value."""
+        """Return the length of the value of a key."""
         return self._source.size(self._prefix + key)
 
     def read(self, key: str) -> bytes:
-        """Return a value."""
+        """Return the value of a key."""
         return self._source.read(self._prefix + key)
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
-        """Return a value or a span of it, to be read later."""
+        """Return the value of a key, or a span of it, as a part to be read later."""
         return self._source.part(self._prefix + key, offset, length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return whole values as divisible parts."""
+        """Return whole values as divisible parts to be read later."""
         prefix = self._prefix
         return self._source.parts([prefix + key for key in keys] if prefix else keys)
 
     def entry(self, key: str) -> Entry:
-        """Return a value as an entry under its relative key."""
+        """Return the value of a relative key as an entry."""
         return Entry(key, self._source.entry(self._prefix + key).parts)
 
     def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value if known without reading it."""
+        """Return the CRC-32 of a value if the source can return it without reading the value."""
         return self._source.crc32(self._prefix + key)

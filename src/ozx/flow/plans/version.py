@@ -1,4 +1,4 @@
-"""A plan whose metadata are in another OME-Zarr version; all other entries stay."""
+"""Plan the conversion of metadata to another OME-Zarr version; data entries are copied."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _P = TypeVar("_P", bound=Plan)
 
 @dataclass(frozen=True, slots=True)
 class VersionChoice:
-    """The OME-Zarr version to write: 0.5 or 0.6, or None for that of the source.
+    """The OME-Zarr version to write: 0.5 or 0.6, or None to keep the version of the source.
 
     `drop` leaves out what 0.5 cannot express.
     """
@@ -43,7 +43,7 @@ class VersionChoice:
 
 
 def in_version(plan: _P, choice: VersionChoice) -> _P:
-    """Return the plan with metadata of the chosen version, and notes on what changed.
+    """Return the plan with its metadata converted to the chosen version, and notes about the changes.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def in_version(plan: _P, choice: VersionChoice) -> _P:
 
 
 class _Conversion:
-    """The documents of a hierarchy that change."""
+    """The documents of a hierarchy that a version conversion changes."""
 
     def __init__(self, metadata: Mapping[str, bytes], choice: VersionChoice) -> None:
         self.notes = NoteCollector()
@@ -84,7 +84,7 @@ class _Conversion:
             self._name(path, wanted)
 
     def _convert(self, key: str, document: Document, choice: VersionChoice) -> dict[str, tuple[str, ...]]:
-        """Convert a group; return the names of the dimensions of its levels."""
+        """Convert a group; return the dimension names of its levels."""
         path = node_of(key)
         group = convert_group(document, choice.version or "", path or "the root", drop=choice.drop)
         if group.document is not document:
@@ -94,7 +94,7 @@ class _Conversion:
         return {join_path(path, level): names for level, names in group.dimension_names}
 
     def _name(self, path: str, names: tuple[str, ...]) -> None:
-        """Give the names of the axes to the dimensions of a level."""
+        """Name the dimensions of a level after the axes."""
         array = self._arrays.get(path)
         if array is None or array.get("dimension_names") == list(names):
             return
@@ -108,7 +108,7 @@ class _Conversion:
         self.notes.add(path, "got the names of the axes as dimension_names, which OME-Zarr 0.5 demands")
 
     def metadata(self) -> Mapping[str, bytes]:
-        """Return all documents, in their order."""
+        """Return all documents in their order, converted or unchanged."""
         for key, document in self._copies.items():
             self._changed[key] = without_copies(self._changed.get(key, document))
             self.notes.add(node_of(key), "left out the copies of other nodes' metadata (consolidated_metadata)")

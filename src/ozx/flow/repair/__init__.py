@@ -1,4 +1,4 @@
-"""Repair of faults that other programs make, and of damaged archives.
+"""Repair hierarchies that other programs wrote incorrectly, and damaged archives.
 
 ``hierarchy``
     Open any directory or archive as a repaired source.

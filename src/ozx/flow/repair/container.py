@@ -1,4 +1,4 @@
-"""Container faults that rewriting repairs."""
+"""Find and describe container faults that rewriting repairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["container_repairs", "key_repairs", "litter_repairs", "name_repairs"]
 
 
 def name_repairs(names: RepairedNames) -> Iterator[Repair]:
-    """Yield the repairs of names."""
+    """Yield the repairs of entry names."""
     for tally, rule, what, done in (
         (names.backslashed, "zip/name", "names with backslashes between components", "slashes now"),
         (names.dotted, "zip/name", "names with empty components or '.'", "removed"),
@@ -34,14 +34,14 @@ def name_repairs(names: RepairedNames) -> Iterator[Repair]:
 
 
 def litter_repairs(names: Sequence[str]) -> Iterator[Repair]:
-    """Yield the repair that leaves out litter such as ``.DS_Store``."""
+    """Yield the repair that omits system files such as ``.DS_Store``."""
     if names:
         what = "files that desktops and editors leave behind"
         yield Repair.of_many("repair/litter", what, len(names), "left out", names[0])
 
 
 def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repair]:
-    """Yield the repair of repeated keys; the last entry of each key must also be the last one in the file."""
+    """Yield the repair of duplicate keys; the last directory entry of a key must also be its last in the file."""
     if not keys.repeated:
         return
     same = 0
@@ -59,7 +59,7 @@ def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repa
 def container_repairs(
     reader: ArchiveReader, keys: ArchiveKeys, root_version: str | None, *, is_ome_zip: bool
 ) -> Iterator[Repair]:
-    """Yield the repairs of the archive's own structure.
+    """Yield the repairs of the ZIP structure.
 
     Parameters
     ----------

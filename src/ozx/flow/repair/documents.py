@@ -1,4 +1,4 @@
-"""Repairs of metadata: missing groups, leftovers of Zarr v2, outdated copies."""
+"""Repair metadata: add missing groups, remove leftover Zarr v2 documents and outdated copies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["repair_documents"]
 
 
 def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[str]) -> tuple[Changes, list[Repair]]:
-    """Return the changes that repair the metadata of a Zarr v3 hierarchy.
+    """Return the metadata changes that repair a Zarr v3 hierarchy.
 
     Read the root's ``zarr.json``, those above missing groups, and those that ``consolidated_metadata`` copies. Drop
     copies that differ from the documents, or that a new group makes incomplete: zarr-python trusts them.
@@ -60,7 +60,7 @@ def _drop_legacy(name: str, nodes: Collection[str], legacy: Sequence[str]) -> It
 
 
 class _Documents:
-    """The metadata of a hierarchy with the changes made so far."""
+    """The metadata of a hierarchy with the repairs made so far."""
 
     def __init__(self, source: Source, nodes: set[str]) -> None:
         self._source = source
@@ -69,7 +69,7 @@ class _Documents:
         self.written: dict[str, bytes] = {}
 
     def add_groups(self) -> Iterable[Repair]:
-        """Write the missing groups above nodes: Zarr core 3.1 has no implicit groups."""
+        """Create the missing groups above nodes, since Zarr core 3.1 has no implicit groups."""
         for path in self._missing:
             above = self._nearest(path)
             if self._read(above).get("node_type") == "array":
@@ -105,7 +105,7 @@ class _Documents:
         return (*self._nodes, *self._missing)
 
     def _ancestors(self, path: str) -> Iterable[str]:
-        """Yield the groups above a folder that have a document, nearest first."""
+        """Yield the groups above a folder that have a document, from the nearest to the root."""
         while path:
             path = path.rpartition("/")[0]
             if path in self._nodes:

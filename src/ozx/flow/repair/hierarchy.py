@@ -1,4 +1,4 @@
-"""Open any OME-Zarr hierarchy as a clean source: faults of other programs are repaired and reported.
+"""Open any OME-Zarr hierarchy as a source, with faults of other programs repaired and reported.
 
 Repaired is what every tolerant reader understands alike: the place of the root, the spelling of names, the form and
 order of entries. Refused is what is ambiguous or harmful: encryption, overlapping entries, contradicting headers, names
@@ -45,7 +45,7 @@ _FEW = 5
 
 
 def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = False) -> RepairedSource:
-    """Return a hierarchy as a source of clean keys and values, without writing anything or reading chunks.
+    """Open a hierarchy as a source with repaired keys and metadata; write no file and read no chunk.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _open_archive(file: FileSource | RemoteSource, node: str, *, allow_bombs: bo
 
 
 def _cut_to_root(names: RepairedNames, path: str, node: str) -> tuple[str, list[Repair], list[str]]:
-    """Make all names relative to the hierarchy's root; return its prefix, the repairs, and the names outside of it."""
+    """Make names relative to the hierarchy's root; return its prefix, the repairs, and the names outside of it."""
     raw_metadata = names.names.raw_names(np.flatnonzero(metadata_places(names.names)))
     metadata = [raw.decode("utf-8") for raw in raw_metadata]
     nodes = set(map(node_of, [*metadata, *(key for key in names.legacy if not key.endswith(".zmetadata"))]))
@@ -179,7 +179,7 @@ def _root_version(source: Source) -> str | None:
 
 
 def _foreign(file: FileSource | RemoteSource, error: OzxError) -> OzxError:
-    """Return the error for a file that is no ZIP file, naming its format where known."""
+    """Return the error for a file that is not a ZIP file; the message names the format if known."""
     known = name_format(file.read_at(0, _HEAD))
     if known is None:
         return error.at(file.name)

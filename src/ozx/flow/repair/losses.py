@@ -1,4 +1,4 @@
-"""Losses by array: the number of missing chunks and their region."""
+"""Count lost chunks by array, and compute the region that they cover."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Region = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class ArrayLoss:
-    """An array that lacks chunks, or may lack some.
+    """The lost and doubtful chunks of one array.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class ArrayLoss:
 
 
 def count_losses(salvage: Salvage) -> list[ArrayLoss]:
-    """Return the arrays that are or may be damaged, sorted by path."""
+    """Return the losses of all arrays that are or may be damaged, sorted by path."""
     if salvage.is_complete:
         return []
     hierarchy = salvage.hierarchy
@@ -87,7 +87,7 @@ def count_losses(salvage: Salvage) -> list[ArrayLoss]:
 
 
 def _loss(salvage: Salvage, path: str, there: ChunkTally, gone: ChunkTally) -> ArrayLoss | None:
-    """Return the loss of one array from tallies of its found and its lost chunks; None if it lost nothing."""
+    """Return the loss of one array from the counts of its found and lost chunks; None if nothing is lost."""
     inside = [chunk for chunk in salvage.lost_chunks if chunk.array == path and not chunk.is_kept]
     region, missing, total = None, 0, there.grid.total
     if not salvage.evidence.is_whole and there.found < total:

@@ -1,4 +1,4 @@
-"""Repair of entry names: turn them into keys, leave out litter and folders.
+"""Repair entry names: convert them to valid keys, omit system files and folders.
 
 A vectorised check proves most names clean; only the others are examined one by one.
 """
@@ -43,7 +43,7 @@ _AFTER_DOT = _lookup(b"dDiI")  # Thumbs.db, desktop.ini
 
 @dataclass
 class Tally:
-    """The number of names with a fault, and the first such name."""
+    """The number of names with a fault, and the first of these names."""
 
     count: int = 0
     first: str = ""
@@ -56,7 +56,7 @@ class Tally:
 
 @dataclass
 class RepairedNames:
-    """The files of an archive under clean names.
+    """The files of an archive under repaired names.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class RepairedNames:
 
 
 def repair_names(columns: Columns, path: str) -> RepairedNames:
-    """Return the names of an archive's files as keys that all readers read alike.
+    """Convert the names of an archive's files to keys that all ZIP readers read alike.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def repair_names(columns: Columns, path: str) -> RepairedNames:
 
 
 def _without_slips(columns: Columns) -> tuple[NameTable, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Replace backslashes by slashes, strip leading ``./``; return the names and a mask of each fault."""
+    """Replace backslashes by slashes and remove leading ``./``; return the names and a mask for each fault."""
     table: NameTable = columns
     has_backslash = np.zeros(len(columns), bool)
     for rows, matrix in columns.iter_name_matrices():
@@ -139,7 +139,7 @@ def _without_slips(columns: Columns) -> tuple[NameTable, NDArray[np.bool_], NDAr
 
 
 def _find_suspects(names: NameTable) -> NDArray[np.int64]:
-    """Return the rows of the names to be examined one by one."""
+    """Return the rows of names that must be examined one by one."""
     suspects = [np.flatnonzero(names.name_lengths == 0)]
     for rows, matrix in names.iter_name_matrices():
         flagged = _ANYWHERE[matrix].any(1) | _FIRST_IN_COMPONENT[matrix[:, 0]] | (matrix[:, -1] == _SLASH)
@@ -154,7 +154,7 @@ def _find_suspects(names: NameTable) -> NDArray[np.int64]:
 
 
 class _NameRepairer:
-    """Repair of names one by one."""
+    """Repairs names one by one."""
 
     def __init__(self, columns: Columns, path: str, repaired: RepairedNames, directories: set[int]) -> None:
         self._columns = columns
@@ -165,7 +165,7 @@ class _NameRepairer:
         self.renamed: dict[int, bytes] = {}
 
     def repair(self, row: int) -> None:
-        """Repair one name, or leave it out."""
+        """Repair one name, or omit its entry."""
         columns, repaired = self._columns, self._repaired
         name = columns.name(row)
         parts = name.replace("\\", "/").split("/")
@@ -204,7 +204,7 @@ class _NameRepairer:
 
     @cached_property
     def _nodes(self) -> set[str]:
-        """The paths of all nodes in the archive and of their parent folders."""
+        """The paths of all nodes in the archive and of the nodes' parent folders."""
         found: set[str] = set()
         for row, raw in enumerate(self._repaired.names.iter_raw_names()):
             if raw.endswith(_NODE_METADATA):

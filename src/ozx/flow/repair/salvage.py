@@ -68,7 +68,7 @@ class _KeyResolver:
     # --- metadata -----------------------------------------------------------------------------------------------------
 
     def read_documents(self) -> None:
-        """Collect the nodes; reject documents that more likely belong to another node."""
+        """Collect the metadata of all nodes; reject documents that more likely belong to another node."""
         self._add_documents()
         self._look_around()
         wanted, needed = self._wanted_nodes(), self._needed_nodes()
@@ -117,7 +117,7 @@ class _KeyResolver:
     # --- names --------------------------------------------------------------------------------------------------------
 
     def settle_disputes(self) -> None:
-        """Choose between the two names of an entry whose headers disagree; reject the entry if nothing decides."""
+        """Choose between the two names of an entry whose headers disagree; reject it if the evidence is equal."""
         disputed = sorted(self._unsettled, key=lambda index: not self._is_document(index))  # metadata first
         wanted = self._wanted_nodes() if disputed else set()
         listed = Counter(self._evidence.listed if disputed else ())
@@ -149,14 +149,14 @@ class _KeyResolver:
                 self._result.hierarchy.add(name, document)
 
     def _doubt_older(self, index: int, names: tuple[str, str]) -> None:
-        """Record doubts about earlier entries of either name: the disputed value may have replaced them."""
+        """Mark earlier entries with one of the two names as doubtful: the disputed entry may have replaced them."""
         starts = self._evidence.entries.starts
         for other in self._kept():
             if starts[other] < starts[index] and self._name(other) in names:
                 self._doubts.append((index, other))
 
     def _weight(self, index: int, name: str, wanted: set[str]) -> int:
-        """Return how well a name fits its value; 0 if it does not."""
+        """Return a score of how well a name fits its value; 0 means that the name does not fit."""
         if name_fault(name) is not None or name.endswith("/") or name in self._taken or name in self._folders:
             return 0
         role = self._result.hierarchy.role(name)
@@ -169,7 +169,7 @@ class _KeyResolver:
         return 2 if role.kind == "chunk" else 1
 
     def check_values(self) -> None:
-        """Reject values that do not fit their key, or fit another key better, if only one header confirms the key."""
+        """Reject values that do not fit their key, or fit another key better, unless both headers confirm the key."""
         hierarchy = self._result.hierarchy
         self._look_around()
         for index in self._unconfirmed():
@@ -187,7 +187,7 @@ class _KeyResolver:
                 self._reject(index, "its name is likely damaged: it is out of order, and a similar one is missing")
 
     def _has_better_name(self, index: int) -> bool:
-        """Tell whether the entry is in the place of a missing chunk whose key differs in one digit."""
+        """Return whether the entry is at the position of a missing chunk whose key differs in one digit."""
         name, hierarchy = self._name(index), self._result.hierarchy
         for position, character in enumerate(name):
             for other in "0123456789" if character.isdigit() else "":
@@ -197,7 +197,7 @@ class _KeyResolver:
         return False
 
     def _is_unlikely_file(self, name: str) -> bool:
-        """Tell whether the key of a file outside of nodes is likely a missing key with one damaged character."""
+        """Return whether the key of a file outside of nodes is likely a missing key with one damaged character."""
         if not name.isprintable() or (
             _differ_by_one(name, _ORIGINAL_METADATA) and _ORIGINAL_METADATA not in self._taken
         ):
@@ -207,12 +207,12 @@ class _KeyResolver:
 
     @cached_property
     def _taken(self) -> set[str]:
-        """The keys of accepted entries, and the keys known to be lost."""
+        """The keys of accepted entries and of entries known to be lost."""
         return {self._name(index) for index in self._kept()} | {entry.name for entry in self._evidence.lost}
 
     @cached_property
     def _folders(self) -> set[str]:
-        """The paths that have keys below them; none of them can be a key."""
+        """The paths of folders that contain keys; a folder cannot be a key."""
         return {path for name in self._names() for path in parents_of(name)}
 
     def _is_in_place(self, index: int, name: str) -> bool:
@@ -221,7 +221,7 @@ class _KeyResolver:
         return (before is None or archive_rank(before) < here) and (after is None or here < archive_rank(after))
 
     def _look_around(self) -> None:
-        """Record the entries before and after each entry that is disputed or out of order.
+        """Record the neighbours of each entry that has two names or is out of order.
 
         An archive with holes was changed in place by `OzxStore`: its order proves nothing.
         """
@@ -255,7 +255,7 @@ class _KeyResolver:
     # --- results ------------------------------------------------------------------------------------------------------
 
     def take_last_values(self) -> None:
-        """Keep the last of several values of one key, as their writer meant; none if the last is damaged.
+        """Keep the last of several values of one key; if the last value is damaged, keep none of them.
 
         If the file ends inside the last value, that was still being written: the value before it counts.
         """
@@ -279,7 +279,7 @@ class _KeyResolver:
         result.lost = [*lost.values(), *rejected]
 
     def complete_nodes(self) -> None:
-        """Leave out chunks of arrays without metadata, and add missing parents of nodes."""
+        """Omit chunks of arrays without metadata, and recreate missing parents of nodes."""
         result, hierarchy = self._result, self._result.hierarchy
         has_nodes = bool(hierarchy.nodes) and not any(map(is_legacy_metadata_key, self._names()))
         lost = {node_of(entry.name) for entry in result.lost if is_metadata_key(entry.name)}
@@ -299,7 +299,7 @@ class _KeyResolver:
             self._make_groups(lost)
 
     def _make_groups(self, lost: set[str]) -> None:
-        """Recreate missing groups inside the hierarchy; reject a key if nothing else shows that its group existed."""
+        """Recreate missing groups; reject a key if no other entry shows that its group existed."""
         hierarchy = self._result.hierarchy
         missing = [path for path in hierarchy.missing_groups() if path]
         below = Counter(path for name in self._names() for path in parents_of(name)) if missing else Counter[str]()
@@ -313,7 +313,7 @@ class _KeyResolver:
                 self._reject(index, "its name is likely damaged: no group leads to it")
 
     def confirm_by_counting(self) -> None:
-        """Confirm keys that have no alternative: chunks of full grids, and nodes that others refer to."""
+        """Confirm keys without an alternative: chunks of complete grids, and nodes that other metadata refers to."""
         evidence, hierarchy = self._evidence, self._result.hierarchy
         single = [index for index in self._kept() if evidence.names_by[index] < Witnesses.TWO]
         # Local headers of streamed entries have a name but no CRC-32: several may have been exchanged.
@@ -335,7 +335,7 @@ class _KeyResolver:
                 evidence.names_by[older] = Witnesses.ONE
 
     def _lost_array(self, name: str, lost: set[str]) -> str | None:
-        """Return the array that the chunk `name` belongs to if that array has no metadata, else None."""
+        """Return the array without metadata that the chunk `name` belongs to; None if the array has metadata."""
         hierarchy = self._result.hierarchy
         array = looks_like_chunk(name)
         if array is None:  # with separator "/" and no prefix, a chunk is 0/0/1 below its array
@@ -364,7 +364,7 @@ class _KeyResolver:
         return (index for index in self._order if index not in self._rejected and index not in self._unsettled)
 
     def _unconfirmed(self) -> list[int]:
-        """Return the undisputed entries whose name only one header confirms."""
+        """Return the entries with one undisputed name that only one header confirms."""
         names_by = self._evidence.names_by
         return [index for index in self._kept() if names_by[index] < Witnesses.TWO and index not in self._settled]
 

@@ -1,4 +1,4 @@
-"""The result of a salvage: the values to write, and the lost ones."""
+"""The result of a salvage: values to write, and lost values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["LostChunk", "RebuiltValue", "Salvage"]
 
 @dataclass(frozen=True, slots=True)
 class LostChunk:
-    """An unproven chunk of a damaged value: no checksum confirms its bytes.
+    """A chunk of a damaged value whose bytes no checksum confirms.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class LostChunk:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltValue:
-    """A damaged value without its lost chunks.
+    """A damaged value, rebuilt without its lost chunks.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class RebuiltValue:
 
 @dataclass(slots=True)
 class Salvage:
-    """The values to write, in archive order, and the values left out.
+    """The values to write in archive order, and the lost values.
 
     Attributes
     ----------
@@ -115,15 +115,15 @@ class Salvage:
     repeated: int = 0
 
     def key(self, index: int) -> str:
-        """Return the key of an entry."""
+        """Return the key that an entry of the damaged archive gets."""
         return self.names.get(index) or self.evidence.entries.names[index]
 
     def entry(self, index: int) -> FoundEntry:
-        """Return an entry under its key."""
+        """Return an entry of the damaged archive under its assigned key."""
         return self.evidence.entries[index]._replace(name=self.key(index))
 
     @property
     def is_complete(self) -> bool:
-        """Whether no expected value is missing, and every value and key is proven."""
+        """Whether every expected value is present, and every value and key is confirmed."""
         gaps = self.lost or self.orphans or self.rebuilt or self.made or self.unconfirmed
         return self.evidence.is_accounted and not gaps

@@ -1,4 +1,4 @@
-"""Rescue of chunks from damaged values of arrays: shards and single chunks whose CRC-32 does not fit.
+"""Rescue chunks from damaged array values: shards and single chunks with a wrong CRC-32.
 
 Its own checksum proves the index of a shard. The checksum of the last codec proves a chunk: that of ``crc32c``, gzip,
 or zstd if the frame has one. Unproven chunks are lost, or kept on request.
@@ -44,7 +44,7 @@ _WRONG = "its checksum does not fit"
 
 
 def salvage_chunks(source: ByteSource, found: Salvage, *, keep_unproven: bool = False) -> None:
-    """Rescue chunks of the damaged values in `found`, and record the lost ones.
+    """Rescue chunks from the damaged values in `found`, and record the lost chunks.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def _rebuild(
 
 @dataclass
 class _Piece:
-    """Bytes to write: spans of the source, and new bytes."""
+    """Bytes of a rebuilt value: spans of the source, and new bytes."""
 
     parts: list[tuple[int, int] | bytes]
     size: int
@@ -131,7 +131,7 @@ class _Shard:
     is_bytewise: bool = True
 
     def piece(self, span: tuple[int, int], place: Lengths, depth: int) -> _Piece | None:
-        """Return the rescued part of a shard, or of a chunk if `depth` is past the last level; None if all is lost."""
+        """Return the rescued part of a shard, or of a chunk if `depth` is past the last level; None if none is left."""
         if depth == len(self.layout.levels):
             return self._chunk(span, place)
         level = self.layout.levels[depth]
@@ -172,7 +172,7 @@ class _Shard:
         return _Piece([span], span[1]) if self.keep_unproven else None
 
     def _index(self, span: tuple[int, int], grid: Lengths, form: IndexFormat) -> ShardIndex | None:
-        """Return the index of a shard if its checksum is right or unproven indexes are kept, else None."""
+        """Return a shard's index if its checksum is right or unconfirmed indexes are allowed; else None."""
         count, (start, size) = math.prod(grid), span
         if form.size(count) > size or not (form.has_checksum or self.keep_unproven):
             return None
@@ -214,7 +214,7 @@ def iter_rebuilt(source: ByteSource, value: RebuiltValue) -> Iterator[bytes]:
 
 
 def prove_chunk(data: bytes, layout: ArrayLayout) -> Proof:
-    """Return the result of checking an encoded chunk by its last codec's checksum, in memory of its decoded size."""
+    """Verify the checksum that an encoded chunk contains, and return the result; memory use is the decoded size."""
     last = parse_named(layout.codecs[-1])
     name = None if last is None else last.name
     if name == "crc32c":
@@ -228,7 +228,7 @@ def prove_chunk(data: bytes, layout: ArrayLayout) -> Proof:
 
 
 def _has_others(codecs: Sequence[Any]) -> bool:
-    """Tell whether codecs other than bytes and transpose precede the last codec."""
+    """Return whether codecs other than bytes and transpose precede the last codec."""
     names = [None if (codec := parse_named(each)) is None else codec.name for each in codecs[:-1]]
     return any(name not in ("bytes", "transpose") for name in names)
 
@@ -243,7 +243,7 @@ def _prove_gzip(data: bytes, limit: int) -> Proof:
 
 
 def _prove_zstd(data: bytes, limit: int) -> Proof:
-    """Check a zstd frame whose header (RFC 8878, 3.1.1.1) declares a checksum and the size of the content."""
+    """Verify a zstd frame (RFC 8878, 3.1.1.1) whose header declares a checksum and the content size."""
     if len(data) < 6 or not data.startswith(_ZSTD_MAGIC):
         return "wrong"
     descriptor = data[4]

@@ -1,4 +1,4 @@
-"""A repaired hierarchy as a source."""
+"""Read a repaired hierarchy as a source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OWN_IDS = ("repair/litter", "repair/outside", "repair/data-descriptor", "repair/
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One kind of repaired fault.
+    """One kind of repair, with a description for the user.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Repair:
 
     @classmethod
     def of_many(cls, identifier: str, what: str, count: int, done: str, first: str | None = None) -> Repair:
-        """Return the repair of `count` similar faults.
+        """Return the repair of `count` faults of the same kind.
 
         Examples
         --------
@@ -46,7 +46,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changes to the metadata of the source.
+    """Changed metadata that replaces documents of the source.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Changes:
 
 
 class Closing(Protocol):
-    """A file that can be closed, and checked for changes."""
+    """A file that can be closed, and checked for changes since it was opened."""
 
     def check_unchanged(self) -> None:
         """Raise `FormatError` if the file changed."""
@@ -75,17 +75,17 @@ class Closing(Protocol):
 
 @runtime_checkable
 class Remote(Protocol):
-    """A file or folder on a server."""
+    """A file or folder on a server, which counts requests and bytes."""
 
     requests: int
     bytes_read: int
 
     def missing(self, offset: int, length: int) -> int:
-        """Return how many bytes a read would request."""
+        """Return the number of bytes that a read would request from the server."""
 
 
 class RepairedSource:
-    """A hierarchy without container faults, as a source; see `ozx.flow.repair.hierarchy.open_repaired`.
+    """A hierarchy with its container faults repaired, as a source; see `ozx.flow.repair.hierarchy.open_repaired`.
 
     Parameters
     ----------
@@ -129,12 +129,12 @@ class RepairedSource:
 
     @property
     def repaired(self) -> tuple[str, ...]:
-        """The repairs, one sentence each."""
+        """The repairs, as one sentence each."""
         return tuple(repair.message for repair in self.repairs)
 
     @property
     def remote(self) -> Remote | None:
-        """The place of the hierarchy on a server, which counts requests; None if it is on this computer."""
+        """The remote file or folder, which counts requests; None if the hierarchy is local."""
         place = self._file if self._file is not None else getattr(self._source, "folder", None)
         return place if isinstance(place, Remote) else None
 
@@ -145,7 +145,7 @@ class RepairedSource:
         self.close()
 
     def close(self) -> None:
-        """Close the file; parts already handed out open it again when read."""
+        """Close the file; parts that were already returned open it again when they are read."""
         if self._file is not None:
             self._file.close()
 
@@ -172,32 +172,32 @@ class RepairedSource:
         yield from filterfalse(self._dropped.__contains__, keys) if self._dropped else keys
 
     def size(self, key: str) -> int:
-        """Return the length of a value in bytes."""
+        """Return the length of the value of a key in bytes."""
         return len(self._written[key]) if key in self._written else self._source.size(self._checked(key))
 
     def read(self, key: str) -> bytes:
-        """Return a value."""
+        """Return the value of a key."""
         return self._written[key] if key in self._written else self._source.read(self._checked(key))
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
-        """Return a span of a value."""
+        """Return a span of the value of a key, to be read later."""
         if key not in self._written:
             return self._source.part(self._checked(key), offset, length)
         whole = BytesPart(self._written[key])
         return whole.span(offset, whole.length - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return the whole values of many keys."""
+        """Return the whole values of many keys as parts."""
         if self._dropped.isdisjoint(keys) and self._written.keys().isdisjoint(keys):
             return self._source.parts(keys)
         return list(map(self.part, keys))
 
     def entry(self, key: str) -> Entry:
-        """Return a value as an entry of the same key; raise `FormatError` if it is an archive."""
+        """Return a value as an entry with the same key; raise `FormatError` if the value is an archive."""
         return Entry(key, (self.part(key),)) if key in self._written else self._source.entry(self._checked(key))
 
     def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value if known without reading it."""
+        """Return the CRC-32 of a value if the source has it without reading the value."""
         return None if key in self._written else self._source.crc32(self._checked(key))
 
     def _checked(self, key: str) -> str:

@@ -1,4 +1,4 @@
-"""Sinks: plans written as files.
+"""Write plans to files, directories or objects.
 
 ``target``
     The place of an output, and where it is refused.

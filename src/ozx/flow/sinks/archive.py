@@ -23,7 +23,7 @@ __all__ = ["write_archive", "write_entries"]
 def write_archive(
     plan: Plan, output: int | Upload, workers: Workers, progress: Progress, manifest: Manifest | None = None
 ) -> tuple[int, int]:
-    """Write a plan into an empty file (its descriptor) or an upload; return the number of entries and of bytes.
+    """Write a plan into an empty file (by descriptor) or an upload; return the number of entries and of bytes.
 
     The values are added to `manifest`, hashed from the bytes that are written.
 
@@ -62,7 +62,7 @@ def _open_writer(output: int | Upload) -> ArchiveWriter:
 
 
 def _write_before_metadata(plan: Plan, rooms: Mapping[str, int], descriptor: int, workers: Workers) -> tuple[int, int]:
-    """Write the data, then the metadata into the space reserved before the data: nothing is written twice."""
+    """Write the data, then the metadata into the space reserved before the data, so that nothing is written twice."""
     data = ArchiveWriter(descriptor)
     data.skip_to(sum(LOCAL_OVERHEAD + len(key.encode()) + room for key, room in rooms.items()))
     _add_values(data, plan.iter_data(workers))
@@ -80,7 +80,7 @@ def _add_values(writer: ArchiveWriter, entries: Iterable[Entry]) -> None:
 
 
 def _finish(plan: Plan, rooms: Mapping[str, int], data: ArchiveWriter) -> tuple[int, int]:
-    """Write metadata, directory and comment."""
+    """Write the metadata, the central directory and the comment."""
     end = data.flush()
     writer = ArchiveWriter(data.descriptor)
     for key, room in rooms.items():
@@ -104,7 +104,7 @@ def write_entries(
     *,
     is_copy: bool = False,
 ) -> None:
-    """Write `entries` to `writer` in order, reading each only while it is written.
+    """Write `entries` to `writer` in order; read each entry only when it is written.
 
     With `is_copy`, the entries in a manifest are copies of the files with their keys.
 

@@ -1,4 +1,4 @@
-"""The checksum file of an archive, for ``sha256sum -c``."""
+"""Write and check the checksum file of an archive, in the format of ``sha256sum -c``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["check_checksum_file", "sha256_of", "write_checksum_file"]
 
 
 def sha256_of(path: str) -> str:
-    """Return the SHA-256 of a file or object in hexadecimal; an object is read back from its server."""
+    """Return the SHA-256 of a file or object in hexadecimal; an object is downloaded for this."""
     if not Location(path).is_remote:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -29,7 +29,7 @@ def sha256_of(path: str) -> str:
 
 
 def check_checksum_file(path: str) -> str:
-    """Compare the file at `path` with the digest in ``PATH.sha256``, and return it.
+    """Check the file at `path` against the digest in ``PATH.sha256``; return the digest.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def check_checksum_file(path: str) -> str:
 
 
 def write_checksum_file(path: str, digest: str, *, sync: bool, sync_name: bool = True) -> None:
-    """Write ``PATH.sha256`` with the line that ``sha256sum`` prints in the file's folder.
+    """Write ``PATH.sha256`` with the line that ``sha256sum`` prints for the file.
 
     As with `sha256sum`, backslashes and line breaks in the name are escaped, and the line then begins with a backslash.
     """

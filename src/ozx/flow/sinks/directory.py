@@ -1,4 +1,4 @@
-"""Write entries into a directory; check that their keys can be file names there."""
+"""Write entries into a directory; check that keys are possible file names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HINT = "Open the file without unpacking (ozx.open), or unpack it on another sys
 
 
 def folders_of(keys: Iterable[str]) -> list[str]:
-    """Return the folders of `keys`, each after its parent.
+    """Return the folders of `keys`, each after its parent folder.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def make_folders(target: str, folders: Iterable[str]) -> None:
 
 
 def lift_folder(target: str, folder: str) -> None:
-    """Move the contents of `folder`, which holds all that is in the directory `target`, into `target` itself."""
+    """Move the contents of `folder`, the only item in the directory `target`, into `target`."""
     top, *below = folder.split("/")
     names = os.listdir(f"{target}/{folder}")
     aside = ".ozx-lift"
@@ -76,7 +76,7 @@ def lift_folder(target: str, folder: str) -> None:
 
 
 def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows: bool = os.name == "nt") -> None:
-    """Check that each key can be a file name in the directory `target`.
+    """Check that each key is a possible file name in the directory `target`.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows:
 
 
 def write_entries(target: str, entries: Iterable[Entry], progress: Progress) -> None:
-    """Write `entries` one by one into `target`, whose folders exist.
+    """Write `entries` one by one into `target`, whose folders must exist.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def write_entries(target: str, entries: Iterable[Entry], progress: Progress) -> 
 
 
 def write_directory(plan: Plan, target: str, workers: Workers, progress: Progress) -> tuple[int, int]:
-    """Write a plan into the empty directory `target`, with its folders; return the number of files and of bytes.
+    """Write a plan into the empty directory `target`; return the number of files and of bytes.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def write_directory(plan: Plan, target: str, workers: Workers, progress: Progres
 
 
 def _folding(target: str) -> Callable[[str], str] | None:
-    """Return a function that folds names like the file system, or None if the file system compares bytes."""
+    """Return a function that folds case as the file system does; None if the file system compares bytes."""
     probe = os.path.join(target, ".ozx-probe-\u00e9")
     with open(probe, "xb"):
         pass

@@ -1,4 +1,4 @@
-"""Assemble entries of many parts fast, on POSIX systems: the same bytes as `ozx.flow.sinks.archive`.
+"""Write entries of many parts fast on POSIX systems; the result equals that of `ozx.flow.sinks.archive`.
 
 All lengths are known before reading, so that every part has its place in the file at once. Threads then fill pieces of
 about 8 MiB independently: they read parts into a buffer that stays in the processor's cache, hash it, and write it by
@@ -33,12 +33,12 @@ _WAITING = 4
 
 
 def is_available() -> bool:
-    """Tell whether this system has the required calls."""
+    """Return whether this system has the required system calls."""
     return hasattr(os, "preadv") and hasattr(os, "pwrite")
 
 
 def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Progress, jobs: int | None = None) -> None:
-    """Write `entries` to `writer` in order; raise what `archive.write_entries` raises.
+    """Write `entries` to `writer` in order; raise the same errors as `archive.write_entries`.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Pro
 
 @dataclass(slots=True)
 class _Placed:
-    """An entry with its place: its local header begins at `offset`."""
+    """An entry with the offset of its local header."""
 
     raw_name: bytes
     flags: int
@@ -84,7 +84,7 @@ class _Placed:
 
 @dataclass(slots=True)
 class _Piece:
-    """The task of one thread: whole small entries, or parts of one large entry, written from `offset` on."""
+    """The task of one thread: write whole small entries, or parts of one large entry, from `offset` on."""
 
     offset: int
     entries: list[_Placed] = field(default_factory=list)
@@ -94,7 +94,7 @@ class _Piece:
 
 
 class _Assembly:
-    """Assigns places and pieces, and collects checksums in the order of the file."""
+    """Assigns offsets and tasks, and collects checksums in file order."""
 
     def __init__(self, writer: ArchiveWriter, progress: Progress, jobs: int) -> None:
         self._writer = writer
@@ -109,7 +109,7 @@ class _Assembly:
         self._checksum = 0  # of the large entry being collected
 
     def add(self, entry: Entry) -> None:
-        """Give an entry its place and queue it."""
+        """Assign an offset to an entry, and queue it."""
         raw_name, flags = encode_name(entry.key)
         placed = _Placed(raw_name, flags, entry.size, self._offset, entry.parts)
         self._offset = placed.end
@@ -125,14 +125,14 @@ class _Assembly:
             self._submit(piece)
 
     def finish(self) -> int:
-        """Wait until everything is written; return the offset of the next byte."""
+        """Wait until everything is written; return the offset after the last byte."""
         self._flush_small()
         while self._waiting:
             self._collect()
         return self._offset
 
     def stop(self) -> None:
-        """End the threads, also after a failure: each stops at its next buffer."""
+        """Stop the threads, also after an error; each thread stops at its next buffer."""
         self._is_stopped = True
         self._pool.shutdown(wait=True, cancel_futures=True)
 
@@ -147,7 +147,7 @@ class _Assembly:
         self._waiting.append((piece, self._pool.submit(self._work, piece)))
 
     def _collect(self) -> None:
-        """Take the checksums of the oldest piece; raise its thread's error."""
+        """Wait for the oldest task and store its checksums; raise the thread's error, if any."""
         piece, future = self._waiting.popleft()
         checksums = future.result()
         if not piece.parts:
@@ -165,7 +165,7 @@ class _Assembly:
         self._writer.directory.add(placed.raw_name, placed.flags, checksum, placed.size, placed.offset)
 
     def _work(self, piece: _Piece) -> list[int]:
-        """Write a piece in a thread; return the CRC-32 of each entry in it, or one CRC-32 for parts of one entry."""
+        """Run a task in a thread; return the CRC-32 of each of its entries, or of the parts of a large entry."""
         buffer = getattr(self._buffers, "buffer", None)
         if buffer is None:  # one per thread: fresh memory would cost a page fault for every 4 KiB
             buffer = self._buffers.buffer = memoryview(bytearray(_CAPACITY))
@@ -183,11 +183,11 @@ class _Assembly:
 
 
 class _StoppedError(Exception):
-    """The assembly ended while a thread was at work; its result is not used."""
+    """The assembly ended while a thread was working; the thread's result is discarded."""
 
 
 class _Filler:
-    """A buffer whose first byte belongs at `offset` in the file."""
+    """A write buffer whose first byte belongs at `offset` in the file."""
 
     def __init__(self, buffer: memoryview, descriptor: int, offset: int, advance: Callable[[int], None]) -> None:
         self._buffer = buffer
@@ -211,7 +211,7 @@ class _Filler:
         return checksum
 
     def stream(self, parts: Iterable[Part]) -> int:
-        """Write consecutive parts; return their common CRC-32."""
+        """Write consecutive parts; return the CRC-32 of all of them together."""
         checksum = 0
         for part in _iter_divided(parts, _CAPACITY):
             length = part.length
@@ -228,13 +228,13 @@ class _Filler:
         return checksum
 
     def flush(self) -> None:
-        """Write the buffer."""
+        """Write the buffer to the file."""
         if self._position:
             self._write(self._buffer[: self._position])
             self._position = 0
 
     def _pass_on(self, part: Part, checksum: int) -> int:
-        """Write an indivisible part that exceeds the buffer."""
+        """Write an indivisible part that is larger than the buffer."""
         end = self._offset + part.length
         for block in part.iter_blocks():
             checksum = crc32(block, checksum)
@@ -253,7 +253,7 @@ class _Filler:
 
 
 def _divide(placed: _Placed) -> Iterator[_Piece]:
-    """Yield the pieces of a large entry."""
+    """Yield the tasks that write a large entry."""
     piece = _Piece(placed.data_offset, [placed], is_last=False)
     for part in _iter_divided(placed.parts, _PIECE):
         if piece.size and piece.size + part.length > _PIECE:
@@ -266,7 +266,7 @@ def _divide(placed: _Placed) -> Iterator[_Piece]:
 
 
 def _iter_divided(parts: Iterable[Part], longest: int) -> Iterator[Part]:
-    """Yield parts, divisible ones in spans of at most `longest` bytes."""
+    """Yield the parts; split divisible parts into spans of at most `longest` bytes."""
     for part in parts:
         divide = None if part.length <= longest else getattr(part, "span", None)
         if divide is None:

@@ -1,4 +1,4 @@
-"""Pack whole files fast, on POSIX systems: the same bytes as `ozx.flow.sinks.archive`.
+"""Pack whole files fast on POSIX systems; the result equals that of `ozx.flow.sinks.archive`.
 
 One thread reads each file into a buffer of 1 MiB, behind the place of its header, hashes it there and adds the header;
 another thread writes full buffers. A small file costs five system calls and no copy in Python, and reading overlaps
@@ -38,14 +38,14 @@ _Piece = tuple[bytearray | bytes, int, int]  # data, number of bytes of it, offs
 
 
 def is_available() -> bool:
-    """Tell whether this system has the required calls."""
+    """Return whether this system has the required system calls."""
     return hasattr(os, "readv") and hasattr(os, "pwrite")
 
 
 def write_files(
     writer: ArchiveWriter, root: str, folders: Iterable[Folder], progress: Progress, manifest: Manifest | None = None
 ) -> None:
-    """Write the files of `folders`, below `root`, to `writer`; raise what `archive.write_entries` raises."""
+    """Write the files of `folders` in `root` to `writer`; raise the same errors as `archive.write_entries`."""
     packer = _Packer(writer, progress, manifest)
     try:
         for folder in folders:
@@ -63,7 +63,7 @@ def _spare_buffer() -> bytearray:
 
 
 class _Background:
-    """The thread that writes buffers; `take` raises its error."""
+    """The thread that writes buffers; `take` raises an error of the thread."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -75,7 +75,7 @@ class _Background:
         self._thread.start()
 
     def take(self) -> bytearray:
-        """Return an empty buffer: one that is written, or up to three others."""
+        """Return a free buffer; wait until one has been written if all three are in use."""
         if self._taken < _BUFFERS and self._free.empty():
             self._taken += 1
             return _spare_buffer()
@@ -85,18 +85,18 @@ class _Background:
         return buffer
 
     def put(self, data: bytearray | bytes, length: int, offset: int) -> None:
-        """Queue `length` bytes of `data` to be written at `offset`."""
+        """Queue the first `length` bytes of `data` to be written at `offset`."""
         self._full.put((data, length, offset))
 
     def stop(self) -> None:
-        """Wait until everything is written."""
+        """Wait until all queued buffers are written, and end the thread."""
         self._full.put(None)
         self._thread.join()
         while not self._free.empty() and _spare.qsize() < _BUFFERS:
             _spare.put(self._free.get())
 
     def check(self) -> None:
-        """Raise the thread's failure, if any."""
+        """Raise the error of the thread, if any."""
         if self.failure is not None:
             raise self.failure
 
@@ -113,7 +113,7 @@ class _Background:
 
 
 class _Packer:
-    """Filler of the buffers; the current buffer belongs at `offset` in the file and holds `position` bytes."""
+    """Fills the buffers; the current buffer belongs at `offset` in the file and contains `position` bytes."""
 
     def __init__(self, writer: ArchiveWriter, progress: Progress, manifest: Manifest | None) -> None:
         self._manifest = manifest
@@ -128,7 +128,7 @@ class _Packer:
         self._read = vector_reader()
 
     def add_folder(self, prefix: str, names: list[str], path: str) -> None:
-        """Write the files `names` of the folder at `path`, in one loop with few calls."""
+        """Write the files `names` of the folder at `path`, in one loop with few system calls."""
         raw_prefix, read, add_header = prefix.encode("utf-8"), self._read, self._directory.add
         for name in names:
             raw_name = raw_prefix + name.encode("utf-8")
@@ -173,18 +173,18 @@ class _Packer:
             add_header(raw_name, flags, checksum, size, header_offset)
 
     def finish(self) -> int:
-        """Write the rest; return the offset of the next byte."""
+        """Write the remaining bytes; return the offset after the last byte."""
         self._flush()
         self.stop()
         self._background.check()
         return self._offset
 
     def stop(self) -> None:
-        """End the writing thread, also after a failure."""
+        """Stop the writing thread, also after an error."""
         self._background.stop()
 
     def _stream(self, descriptor: int, raw_name: bytes, flags: int, size: int) -> tuple[int, int, bool]:
-        """Write a file that exceeds a buffer; return bytes read, CRC-32, and whether it begins like an archive."""
+        """Write a file larger than a buffer; return its length, its CRC-32, and whether it begins like an archive."""
         header_offset, count, checksum, is_suspect = self._offset, 0, 0, False
         header = local_header(raw_name, flags, 0, size)
         self._background.put(header, len(header), header_offset)

@@ -1,4 +1,4 @@
-"""Unpack fast, on POSIX systems: the same files as `ozx.flow.sinks.directory`.
+"""Unpack archives fast on POSIX systems; the result equals that of `ozx.flow.sinks.directory`.
 
 Small entries: one read brings half a MiB of neighbours; each is checked in place and written by one call. If there are
 many, a second process helps where possible. Large entries: two threads copy pieces, whose CRC-32s are combined.
@@ -35,12 +35,12 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
 
 def is_available(reader: ArchiveReader) -> bool:
-    """Tell whether this system and the archive's source allow the fast way."""
+    """Return whether this system and this archive allow fast unpacking."""
     return hasattr(os, "preadv") and hasattr(os, "pwrite") and isinstance(reader.source, FileSource)
 
 
 def write_files(reader: ArchiveReader, indices: NDArray[np.int64], target: str, progress: Progress) -> None:
-    """Write the entries with `indices` into `target`, whose folders exist; raise as `directory.write_entries`."""
+    """Write the entries with `indices` into `target`, whose folders must exist; see `directory.write_entries`."""
     columns = reader.columns
     order = indices[np.argsort(columns.header_offsets[indices], kind="stable")]
     is_stored = columns.methods[order] == STORED
@@ -66,7 +66,7 @@ def write_files(reader: ArchiveReader, indices: NDArray[np.int64], target: str, 
 def _write_small(
     reader: ArchiveReader, order: NDArray[np.int64], firsts: Iterable[int], target: str, progress: Progress
 ) -> None:
-    """Write small entries: the batches of `order` that begin at `firsts`."""
+    """Write the batches of small entries that begin at positions `firsts` of `order`."""
     size = _batch_size(order)
     buffer = memoryview(bytearray(_SPAN))  # one for all: fresh memory would cost a page fault for every 4 KiB
     folder = os.open(target, os.O_RDONLY)
@@ -115,7 +115,7 @@ def _write_batch(
 
 
 def _foreign_value(reader: ArchiveReader, index: int, block: memoryview, at: int) -> memoryview:
-    """Return the value behind another program's local header, as far as `block` holds the value."""
+    """Return the value after a local header of another program; truncated if `block` ends inside the value."""
     try:
         local = LocalHeader.from_bytes(block, at)
     except FormatError:
@@ -146,7 +146,7 @@ def _write_large(reader: ArchiveReader, order: list[int], target: str, progress:
 
 
 def _copy(reader: ArchiveReader, offset: int, length: int, descriptor: int, target: int, progress: Progress) -> int:
-    """Copy one piece of a value; return its CRC-32."""
+    """Copy one piece of a large value; return the CRC-32 of the piece."""
     source = reader.source
     assert isinstance(source, FileSource)  # noqa: S101 (see is_available)
     buffer, checksum = memoryview(bytearray(min(_COPY, length))), 0

@@ -20,7 +20,7 @@ _UNITS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}
 
 
 def parse_size(value: str | int) -> int:
-    """Return a size in bytes, from ``20MB``, ``1.5 GiB``, ``500kB``, or plain bytes.
+    """Return the number of bytes that a text such as ``20MB``, ``1.5 GiB``, ``500kB`` or ``1000`` stands for.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def parse_size(value: str | int) -> int:
 
 
 def archive_size(entries: Iterable[Entry], comment: bytes, limit: int | None = None) -> int:
-    """Return the exact size of the archive of `entries` in bytes, without reading values.
+    """Return the exact size in bytes of an archive with these entries, without reading values.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The manifest of an archive: the SHA-256 and size of every value, as they were when they were packed."""
+"""Write and read the manifest of an archive: the SHA-256 and size of every packed value."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class ManifestValue:
-    """One value.
+    """The size, SHA-256 and source file time of one value.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class ManifestValue:
 
 @dataclass(slots=True)
 class Manifest:
-    """The values of an archive by their keys; filled while they are written.
+    """The values of an archive by key, recorded while the values are written.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Manifest:
     values: dict[str, ManifestValue] = field(default_factory=dict)
 
     def hashed(self, entry: Entry, *, is_copy: bool) -> Iterator[bytes]:
-        """Yield the blocks of an entry, and add it when all were taken.
+        """Yield the blocks of an entry; record the entry after its last block.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class Manifest:
 
 
 def encode_manifest(manifest: Manifest, archive: str) -> bytes:
-    """Return the document of the archive at a path."""
+    """Return the manifest document of the archive at `path`."""
     # Written by hand, since an encoder call for each of a million values takes longer than the hashes of small ones.
     values = (
         f'{{"key": {json.dumps(key)}, "bytes": {value.bytes}, "sha256": "{value.sha256}", '
@@ -115,7 +115,7 @@ def write_manifest(path: str, manifest: Manifest, *, sync: bool) -> None:
 
 @resource_errors()
 def read_manifest(path: str) -> dict[str, ManifestValue]:
-    """Return the values of a manifest by key.
+    """Read a manifest file; return its values by key.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def read_manifest(path: str) -> dict[str, ManifestValue]:
 
 
 def parse_manifest(document: bytes, path: str) -> dict[str, ManifestValue]:
-    """Return the values of a manifest by key; `path` names it in errors.
+    """Parse a manifest; return its values by key; `path` names the manifest in errors.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""New files by path or URL: each appears complete, or not at all."""
+"""Create output files and objects by path or URL; each appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BLOCK = 8 << 20
 
 @dataclass(slots=True)
 class NewObject:
-    """An object under construction, with what `NewFile` has.
+    """An object that is being uploaded, with the attributes of `NewFile`.
 
     Attributes
     ----------
@@ -51,22 +51,22 @@ class NewObject:
 
     @property
     def descriptor(self) -> Upload:
-        """The upload, into which `ozx.flow.sinks.archive.write_archive` writes."""
+        """The upload that `ozx.flow.sinks.archive.write_archive` writes to."""
         return self.upload
 
     @property
     def path(self) -> str:
-        """The URL, where the object is once it is complete."""
+        """The URL of the object, which exists after the upload is complete."""
         return self.upload.url
 
     @property
     def swept(self) -> list[str]:
-        """Nothing: what was removed on the server is in `notes`."""
+        """Empty; `notes` lists the incomplete uploads that were removed from the server."""
         return []
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on uploads of killed runs."""
+        """Notes about incomplete uploads that earlier runs left on the server."""
         return tuple(self.upload.notes)
 
 
@@ -80,7 +80,7 @@ def new_output(
     check: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Iterator[NewFile | NewObject]:
-    """Create the file or object at `target` if the block succeeds, and leave nothing if it fails.
+    """Create the file or object at `target` if the ``with`` block succeeds; create nothing if it fails.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def new_output(
 
 @contextmanager
 def spooled_output(target: str, *, force: bool = False, sync: bool = True, **options: Any) -> Iterator[NewFile]:
-    """Create the file at `target`, or an object, which is written into a temporary file first, then uploaded.
+    """Create the file or object at `target`; an object is written to a temporary file first, then uploaded.
 
     For writers that write a place again, read back, or know their length only in the end.
 
@@ -167,12 +167,12 @@ def spooled_output(target: str, *, force: bool = False, sync: bool = True, **opt
 
 
 def open_output(target: str) -> FileSource | RemoteSource:
-    """Return the bytes of a complete file or object."""
+    """Open a complete file or object for reading."""
     return open_remote(target) if Location(target).is_remote else FileSource(target)
 
 
 def output_exists(target: str) -> bool:
-    """Tell whether there is a file or object at `target`.
+    """Return whether a file or object exists at `target`.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def output_exists(target: str) -> bool:
 
 
 def check_output(target: str, *, force: bool) -> None:
-    """Refuse a name at which nothing may be written; that of an object is checked when its upload begins.
+    """Check that a file may be written at `target`; for an object this is checked when its upload begins.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def check_output(target: str, *, force: bool) -> None:
 
 
 def check_output_place(source: str, target: str) -> None:
-    """Refuse a local target inside a hierarchy; see `ozx.flow.sinks.target.check_place`.
+    """Raise `UsageError` if a local target is inside a hierarchy; see `ozx.flow.sinks.target.check_place`.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def check_output_place(source: str, target: str) -> None:
 
 
 def write_small(target: str, data: bytes, *, sync: bool, sync_name: bool = True) -> None:
-    """Write a small file or object, in place of another.
+    """Write a small file or object; replace an existing one.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The place of an output: its default, where it is refused, and notes on it."""
+"""Choose and check the path of an output, and return notes about it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MANY_ENTRIES = 10_000
 
 
 def default_output(source: str, out_dir: str | None = None) -> str:
-    """Return the default output file of a directory.
+    """Return the default output path for a directory.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def default_output(source: str, out_dir: str | None = None) -> str:
 
 
 def stem_of_archive(path: str) -> str:
-    """Return the name of a file or directory without folder and ending, for the names of outputs.
+    """Return the name of a file or directory without its folder and extension, to name outputs.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def stem_of_archive(path: str) -> str:
 
 
 def check_place(source: str, target: str) -> None:
-    """Refuse a target inside a hierarchy: the new file would become part of that hierarchy.
+    """Raise `UsageError` if a target is inside a hierarchy, because the new file would become part of that hierarchy.
 
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
 
@@ -93,7 +93,7 @@ def check_place(source: str, target: str) -> None:
 
 
 def check_outside(source: str, target: str) -> None:
-    """Refuse to replace a directory that contains the source; the source itself may be replaced.
+    """Raise `UsageError` if the directory to replace contains the source; replacing the source itself is allowed.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def check_outside(source: str, target: str) -> None:
 
 
 def name_notes(target: str) -> tuple[str, ...]:
-    """Return a warning if the name of an archive does not end in ``.ozx``, as RFC-9 (R2, 2026-04-20) recommends.
+    """Return a warning if the file name does not end in ``.ozx``, as RFC-9 (R2, 2026-04-20) recommends.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def name_notes(target: str) -> tuple[str, ...]:
 
 
 def entry_notes(entries: int) -> tuple[str, ...]:
-    """Return advice if an archive has so many entries that opening it is slow.
+    """Return a note with advice if an archive has so many entries that it opens slowly.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def entry_notes(entries: int) -> tuple[str, ...]:
 
 
 def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:
-    """Return a sentence for each leftover beside the target that was removed, or is now visible.
+    """Return a note for each temporary file beside the target that was removed, or is now visible.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Work shared with a forked process, for loops of system calls that Python's threads cannot share.
+"""Share work with a forked process, for loops of system calls that run in only one Python thread at a time.
 
 This works only on Linux, and only while the program has one thread: a fork would copy locks that other threads hold.
 docs/decisions/0006-unpacking-by-two-processes.md gives the reasons.
@@ -32,12 +32,12 @@ Work = Callable[[Iterable[int], Progress], None]
 
 
 def are_possible() -> bool:
-    """Tell whether a second process may be started now."""
+    """Return whether a second process can be started now."""
     return sys.platform == "linux" and threading.active_count() == 1
 
 
 def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
-    """Do `work` for all `numbers` together with a child process; a free process takes the next number.
+    """Run `work` on all `numbers` in this process and a child process; each takes the next number when free.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
 
 
 def _take(queue: int) -> Iterator[int]:
-    """Yield the numbers that the other process has not taken; reading eight bytes of a pipe is atomic."""
+    """Yield numbers from the shared pipe until it is empty; reading eight bytes of a pipe is atomic."""
     while number := os.read(queue, 8):
         yield array("q", number)[0]
 
 
 def _be_the_child(work: Work, queue: int, sending: int, parent: int) -> NoReturn:
-    """Do the child's share of the work, then exit without the parent's exit handlers."""
+    """Run the child's share of the work; exit without running the parent's exit handlers."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # prctl(2): a killed parent takes its child along
     if os.getppid() != parent:  # the parent was killed before the call
         os._exit(1)
@@ -107,7 +107,7 @@ def _be_the_child(work: Work, queue: int, sending: int, parent: int) -> NoReturn
 
 
 class _Doubled:
-    """Progress that counts all bytes twice: the other process handles about as many."""
+    """Progress that counts each byte twice, as the child process handles about as many bytes."""
 
     def __init__(self, progress: Progress) -> None:
         self.start, self.stop = progress.start, progress.stop

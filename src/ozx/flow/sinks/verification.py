@@ -22,7 +22,7 @@ __all__ = ["check_archive", "find_same_entries", "hash_values", "manifest_of_arc
 
 
 def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
-    """Tell whether the file at `archive` is a sound archive with the keys and sizes of `plan`."""
+    """Return whether the file at `archive` is an intact archive with the keys and sizes of `plan`."""
     try:
         reader = ArchiveReader(open_output(archive))
         reader.check()
@@ -34,7 +34,7 @@ def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
 
 
 def find_same_entries(archive: str, plan: Plan, variants: Iterable[Plan], workers: Workers) -> Plan | None:
-    """Return the first of several plans with the keys and sizes of an archive, or None; all get the added entries."""
+    """Return the first plan that has the keys and sizes of an archive, or None; add the given entries to every plan."""
     for each in chain([plan], variants):
         if each is not plan:
             for entry in plan.added:
@@ -45,7 +45,7 @@ def find_same_entries(archive: str, plan: Plan, variants: Iterable[Plan], worker
 
 
 def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress) -> None:
-    """Read the file at `archive` back, if possible from the disk, and compare it with `plan`.
+    """Read the file at `archive` back, if possible from disk instead of the cache, and compare it with `plan`.
 
     The plan is executed a second time, so that every value is compared with its source.
 
@@ -82,7 +82,7 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
 
 
 def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
-    """Yield key, length and SHA-256 of each value of an archive.
+    """Yield the key, length and SHA-256 of each value of an archive.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
 
 
 def manifest_of_archive(archive: str, source: str) -> Manifest:
-    """Return the manifest of an archive that was found complete, with the present times of the files in `source`.
+    """Return the manifest of an existing complete archive, with the current times of the files in `source`.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def _differs(archive: str, found: str) -> ResourceError:
 
 
 def _is_same(first: Iterable[bytes], second: Iterable[bytes]) -> bool:
-    """Tell whether two streams hold the same bytes, however divided into blocks."""
+    """Return whether two streams contain the same bytes, regardless of block boundaries."""
     left, right = _Stream(first), _Stream(second)
     while True:
         length = min(left.fill(), right.fill())

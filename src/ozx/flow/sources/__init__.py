@@ -1,4 +1,4 @@
-"""Sources: hierarchies to read.
+"""Read hierarchies from directories, archives and servers.
 
 ``source``
     The interface: keys in hierarchy order, sizes, entries.

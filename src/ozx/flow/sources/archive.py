@@ -1,4 +1,4 @@
-"""An archive as a source, and its entries."""
+"""Read an archive as a source, and its values as entries."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ _MOST_INFLATED = 2
 
 @dataclass(frozen=True, slots=True)
 class ArchivedPart:
-    """The value of an entry, inflated if needed; reading checks its CRC-32."""
+    """The value of an entry, decompressed if needed; reading verifies its CRC-32."""
 
     reader: ArchiveReader
     index: int
 
     @property
     def length(self) -> int:
-        """The number of bytes after inflating."""
+        """The number of bytes after decompression."""
         return int(self.reader.columns.uncompressed_sizes[self.index])
 
     def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the value; raise what `ArchiveReader.read` raises."""
+        """Yield the value in blocks; raise the same errors as `ArchiveReader.read`."""
         return self.reader.iter_blocks(self.index)
 
     def place(self) -> Place | None:
-        """Return the span of the entry with its local header, or None for an archive on this computer."""
+        """Return the remote span of the entry with its local header; None for a local archive."""
         reader, index = self.reader, self.index
         if isinstance(reader.source, FileSource):
             return None
@@ -64,7 +64,7 @@ class ArchivedPart:
         return Place(reader.source, header.header_offset, limit, partial(_read_span, reader.source), take)
 
     def read_into(self, view: memoryview) -> None:
-        """Fill `view`, which is as long as the value, straight from the file if the value is stored."""
+        """Fill `view` with the value, directly from the file if possible; `view` must have the value's length."""
         reader, index = self.reader, self.index
         if reader.columns.methods[index] != STORED:
             fill_from_blocks(self, view)
@@ -74,13 +74,13 @@ class ArchivedPart:
 
 
 def iter_entries(reader: ArchiveReader, indices: Iterable[int]) -> Iterator[Entry]:
-    """Yield the entries with `indices`; each value is read, inflated and checked on access."""
+    """Yield the entries with `indices`; each value is read, decompressed and checked on access."""
     for index in indices:
         yield Entry(reader.columns.name(index), (ArchivedPart(reader, index),))
 
 
 class ArchiveSource:
-    """An archive as an `ozx.flow.sources.source.Source`, without entries of folders.
+    """An archive as an `ozx.flow.sources.source.Source`; entries for folders are omitted.
 
     Every value is checked against its CRC-32; a divided one before its first span is returned.
 
@@ -102,7 +102,7 @@ class ArchiveSource:
 
     @property
     def name(self) -> str:
-        """The archive's path."""
+        """The path or URL of the archive."""
         return self.reader.source.name
 
     def __len__(self) -> int:
@@ -112,32 +112,32 @@ class ArchiveSource:
         return self._keys.find(key) is not None
 
     def iter_keys(self) -> Iterator[str]:
-        """Yield the keys in the order that ozx writes."""
+        """Yield the keys in the order in which ozx writes them."""
         return iter(self._keys)
 
     def size(self, key: str) -> int:
-        """Return the length of a value after inflating."""
+        """Return the length of a value after decompression."""
         return int(self.reader.columns.uncompressed_sizes[self._row(key)])
 
     def read(self, key: str) -> bytes:
-        """Return a value, its CRC-32 checked; raise `FormatError` if it is metadata of excessive length."""
+        """Return a value after verifying its CRC-32; raise `FormatError` if it is metadata that is too long."""
         row = self._row(key)
         self._long.check(int(self.reader.columns.uncompressed_sizes[row]), key)
         return self.reader.read(row)
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
-        """Return a value, or a span of it."""
+        """Return a value, or a span of it, as a part to be read later."""
         whole = _SourcePart(self.reader, self._row(key), self)
         if offset == 0 and length is None:
             return whole
         return whole.span(offset, whole.length - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return whole values as divisible parts."""
+        """Return whole values as divisible parts to be read later."""
         return [_SourcePart(self.reader, row, self) for row in self._keys.find_all(keys)]
 
     def entry(self, key: str) -> Entry:
-        """Return a value as an entry.
+        """Return the value of a key as an entry.
 
         Raises
         ------
@@ -166,7 +166,7 @@ class ArchiveSource:
         self.reader.source.check_unchanged()
 
     def check_value(self, row: int) -> None:
-        """Check the CRC-32 of a value once, before it is divided."""
+        """Verify the CRC-32 of a value once, before spans of the value are read."""
         if row not in self._checked:
             if self.reader.columns.methods[row] == STORED:
                 _check_stored(self.reader, row)
@@ -175,7 +175,7 @@ class ArchiveSource:
             self._checked.add(row)
 
     def inflated(self, row: int) -> _InflatedValue:
-        """Return a deflated value in seekable form; the last few are kept."""
+        """Return a seekable copy of a deflated value; the last few copies are cached."""
         with self._lock:
             value = self._inflated.pop(row, None) or _InflatedValue(self.reader, row)
             self._inflated[row] = value
@@ -192,12 +192,12 @@ class ArchiveSource:
 
 @dataclass(frozen=True, slots=True)
 class _SourcePart(ArchivedPart):
-    """A whole, divisible value of a source."""
+    """A whole, divisible value of an archive."""
 
     source: ArchiveSource
 
     def span(self, offset: int, length: int) -> _ArchivedSpan:
-        """Return a span of the value; the whole value is checked before, but not that of a remote archive."""
+        """Return a span of the value; for a local archive, verify the CRC-32 of the whole value first."""
         if isinstance(self.reader.source, FileSource) or self.reader.columns.methods[self.index] != STORED:
             self.source.check_value(self.index)
         return _ArchivedSpan(self.source, self.index, offset, length)
@@ -205,7 +205,7 @@ class _SourcePart(ArchivedPart):
 
 @dataclass(frozen=True, slots=True)
 class _ArchivedSpan:
-    """Part of an entry's value."""
+    """A span of an entry's value."""
 
     source: ArchiveSource
     index: int
@@ -238,7 +238,7 @@ class _ArchivedSpan:
 
 
 class _InflatedValue:
-    """A value in a temporary file, inflated once for all of its spans."""
+    """A deflated value, decompressed once into a temporary file that serves all of its spans."""
 
     def __init__(self, reader: ArchiveReader, index: int) -> None:
         self._lock = threading.Lock()
@@ -256,7 +256,7 @@ class _InflatedValue:
 
 
 def _data_offset(reader: ArchiveReader, index: int) -> int:
-    """Return the offset of a stored value, without a request for its local header where the directory is enough."""
+    """Return the offset of a stored value; avoid the request for a local header if the central directory suffices."""
     if not isinstance(reader.source, FileSource):
         predicted = predicted_data_offset(reader.columns, index, reader.end_of_room(index))
         if predicted >= 0:
@@ -277,7 +277,7 @@ def _read_into(reader: ArchiveReader, view: memoryview, offset: int) -> None:
 
 
 def _read_with_header(reader: ArchiveReader, index: int, view: memoryview) -> bool:
-    """Fill `view` by one call that reads the local header, too; tell whether that header has the usual form.
+    """Read a local header and its value into `view` by one call; return whether the header has the usual form.
 
     Parsing a header takes five times as long as comparing it with the expected one.
     """

@@ -1,4 +1,4 @@
-"""The keys of an archive in the order ozx writes, and their entries."""
+"""Sort the keys of an archive into the order in which ozx writes them, with their entries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SLASH = ord("/")
 
 
 class ArchiveKeys:
-    """Keys and their entries.
+    """The keys of an archive with the indices of their entries.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class ArchiveKeys:
 
     @classmethod
     def of_files(cls, columns: Columns) -> ArchiveKeys:
-        """Return the decoded names of all entries but those of folders."""
+        """Return the keys of all entries except entries for folders."""
         is_file, other = np.ones(len(columns), bool), np.zeros(len(columns), bool)
         for rows, names in columns.iter_name_matrices():
             is_file[rows] = names[:, -1] != _SLASH
@@ -80,12 +80,12 @@ class ArchiveKeys:
                 yield from (raw.decode("utf-8", "surrogateescape") for raw in raw_names)
 
     def find(self, key: str) -> int | None:
-        """Return the entry of `key`, or None."""
+        """Return the entry index of `key`; None if there is no such key."""
         place = self._index.find(key.encode("utf-8", "surrogateescape"))
         return None if place is None else int(self.rows[place])
 
     def find_all(self, keys: Sequence[str]) -> list[int]:
-        """Return the entries of `keys`, vectorised.
+        """Return the entry indices of many keys, vectorised.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class ArchiveKeys:
 
 
 def metadata_places(names: NameTable) -> NDArray[np.bool_]:
-    """Return the mask of names that are keys of ``zarr.json``; see `ozx.hierarchy.keys.is_metadata_key`."""
+    """Return a mask of the names that are ``zarr.json`` keys; see `ozx.hierarchy.keys.is_metadata_key`."""
     found, length = np.zeros(len(names), bool), len(METADATA)
     for rows, matrix in names.iter_name_matrices():
         width = matrix.shape[1]
@@ -111,7 +111,7 @@ def metadata_places(names: NameTable) -> NDArray[np.bool_]:
 
 
 def _in_order(names: NameTable, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return `places` in hierarchy order; names already in order are recognised in blocks, without a sort."""
+    """Return `places` sorted into hierarchy order; blocks of names that are already in order are not sorted."""
     # Consecutive blocks share one name.
     starts = range(0, max(len(places) - 1, 0), _BLOCK)
     if all(are_in_hierarchy_order(names.raw_names(places[start : start + _BLOCK + 1])) for start in starts):

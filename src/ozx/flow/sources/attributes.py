@@ -1,4 +1,4 @@
-"""Attributes of files that an archive does not keep: access control lists, extended attributes, hard links."""
+"""Find file attributes that an archive does not keep: access control lists, extended attributes, hard links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_USERS = ("user.", "security.capability")
 
 
 def check_no_attributes(root: str) -> None:
-    """Refuse a directory with attributes that its archive would not keep, since it is to be removed.
+    """Raise an error if a directory to be removed has file attributes that its archive would not keep.
 
     Extended attributes and access control lists are examined on Linux only.
 
@@ -38,7 +38,7 @@ def check_no_attributes(root: str) -> None:
 
 
 def _attributes(root: str) -> Iterator[str]:
-    """Yield the name of each file or folder with what it has."""
+    """Yield the name of each file or folder with such attributes, and a description of them."""
     for folder, _, files in os.walk(root, onerror=raise_error):
         for path in (folder, *(os.path.join(folder, name) for name in files)):
             shown = os.path.relpath(path, root)

@@ -1,4 +1,4 @@
-"""Tolerant views of an archive or a directory: the common part of `info`, `ls` and `cat`.
+"""View archives and directories tolerantly, for `info`, `ls` and `cat`.
 
 A view of a node shows only the keys below it, relative to it. `list_directory` and `ArchiveReader` prepare for copying
 everything and refuse what they cannot copy; a view reads as little as possible and shows everything.
@@ -44,7 +44,7 @@ _ENDINGS = (METADATA, *LEGACY_METADATA)
 
 
 class Item(NamedTuple):
-    """An entry of an archive or a file of a directory: its key relative to the view's node, and its size in bytes.
+    """An entry of an archive or a file of a directory: its key relative to the viewed node, and its size in bytes.
 
     `header` is the entry's header in the central directory, None for a file.
     """
@@ -55,7 +55,7 @@ class Item(NamedTuple):
 
 
 class ArchiveView:
-    """A view of an archive.
+    """A tolerant view of an archive.
 
     Parameters
     ----------
@@ -87,12 +87,12 @@ class ArchiveView:
 
     @property
     def name(self) -> str:
-        """Path or URL of the archive."""
+        """The path or URL of the archive."""
         return self.source.name
 
     @property
     def leading(self) -> list[Item]:
-        """The ``zarr.json`` entries before the first other entry; entries of folders do not count."""
+        """The ``zarr.json`` entries before the first data entry; entries for folders do not count."""
         return list(self._below(self._leading))
 
     @cached_property
@@ -104,14 +104,14 @@ class ArchiveView:
 
     @property
     def is_metadata_first(self) -> bool:
-        """Whether `leading` holds all metadata: the comment says so, and the root's document is the first.
+        """Whether `leading` contains all metadata: the comment declares it, and the root's document is the first entry.
 
         RFC-9 (R2, 2026-04-20), ``jsonFirst``: a reader may stop at the first entry that is no ``zarr.json``.
         """
         return self.comment.json_first and bool(self._leading) and self._leading[0].key == ROOT_METADATA
 
     def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
-        """Yield the entries in the order of the central directory, including those of folders."""
+        """Yield the entries in the order of the central directory, including entries for folders."""
         if metadata_only and self.is_metadata_first:
             yield from self.leading
             return
@@ -129,14 +129,14 @@ class ArchiveView:
         self._starts, self._is_sorted = starts, False
 
     def _end_of_room(self, header: CentralHeader) -> int:
-        """Return the offset of the next entry if known, or else of the central directory."""
+        """Return the largest possible end offset of an entry: the next entry if known, else the central directory."""
         if len(self._starts) > 1 and not self._is_sorted:
             self._starts, self._is_sorted = sorted(self._starts), True
         following = bisect_right(self._starts, header.header_offset)
         return self._starts[following] if following < len(self._starts) else self.end.directory_offset
 
     def _below(self, items: Iterable[Item]) -> Iterable[Item]:
-        """Return the items below the node, with keys relative to it."""
+        """Return the items inside the viewed node, with keys relative to it."""
         prefix = self._prefix
         if not prefix:
             return items
@@ -144,7 +144,7 @@ class ArchiveView:
         return (item._replace(key=item.key[length:]) for item in items if item.key.startswith(prefix))
 
     def find(self, key: str) -> Item | None:
-        """Return the last entry called `key`, or None."""
+        """Return the last entry with the name `key`, or None."""
         if is_metadata_key(key) and self.is_metadata_first:
             found = [item for item in self.leading if item.key == key]
             if found:
@@ -155,18 +155,18 @@ class ArchiveView:
         return found[-1] if found else None
 
     def iter_value(self, item: Item) -> Iterator[bytes]:
-        """Yield the value of an entry in blocks; check its CRC-32 at the end."""
+        """Yield the value of an entry in blocks; verify its CRC-32 at the end."""
         header = _header_of(item)
         return iter_value(self.source, header, self._end_of_room(header))
 
     def read_document(self, item: Item) -> bytes:
-        """Return the value of a metadata entry; raise `FormatError` if its length is excessive."""
+        """Return the value of a metadata entry; raise `FormatError` if it is too long."""
         self._long.check(item.size, item.key)
         header = _header_of(item)
         return b"".join(iter_value(self._ahead, header, self._end_of_room(header)))
 
     def data_offset(self, item: Item) -> int | None:
-        """Return the offset of an entry's bytes; None if its local header is missing or wrong."""
+        """Return the offset of an entry's data; None if its local header is missing or wrong."""
         try:
             header = _header_of(item)
             return find_data(self.source, header, self._end_of_room(header))
@@ -198,7 +198,7 @@ class ArchiveView:
 
 
 class DirectoryView:
-    """A view of a directory; links are followed, except in circles.
+    """A tolerant view of a directory; symbolic links are followed, except in cycles.
 
     Parameters
     ----------
@@ -215,11 +215,11 @@ class DirectoryView:
 
     @property
     def name(self) -> str:
-        """Path of the directory."""
+        """The path of the directory."""
         return self.path
 
     def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
-        """Yield the files of each folder before those of its sub-folders."""
+        """Yield the files of each folder before the files of its sub-folders."""
         pending: list[tuple[str, tuple[str, ...]]] = [("", (os.path.realpath(self.path),))]
         while pending:
             prefix, above = pending.pop()
@@ -243,7 +243,7 @@ class DirectoryView:
         return sorted(os.listdir(self.path))
 
     def find(self, key: str) -> Item | None:
-        """Return the file of `key`, or None."""
+        """Return the file with the key `key`, or None."""
         path = self._path(key)
         return Item(key, os.stat(path).st_size) if os.path.isfile(path) else None
 
@@ -256,12 +256,12 @@ class DirectoryView:
         source.check_unchanged()
 
     def read_document(self, item: Item) -> bytes:
-        """Return the value of a metadata file; raise `FormatError` if its length is excessive."""
+        """Return the value of a metadata file; raise `FormatError` if it is too long."""
         self._long.check(item.size, item.key)
         return b"".join(self.iter_value(item))
 
     def data_offset(self, item: Item) -> int | None:
-        """Return None: a file has no offset."""
+        """Return None, since a file of a directory has no offset in an archive."""
         del item
         return None
 
@@ -270,7 +270,7 @@ class DirectoryView:
 
 
 def similar_nodes(node: str, nodes: Iterable[str]) -> str:
-    """Return a hint with existing nodes for a missing node.
+    """Return a hint for a missing node that lists existing nodes.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def similar_nodes(node: str, nodes: Iterable[str]) -> str:
 
 
 def is_any_metadata_key(key: str) -> bool:
-    """Tell whether `key` is metadata of Zarr v3 or of Zarr v2.
+    """Return whether `key` is a metadata key of Zarr v3 or Zarr v2.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A directory as a source, and its files as entries."""
+"""Read a directory as a source, and its files as entries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DirectorySource:
 
     @property
     def name(self) -> str:
-        """The directory's path."""
+        """The path of the directory."""
         return self.listing.root
 
     def __len__(self) -> int:
@@ -43,7 +43,7 @@ class DirectorySource:
         return self.listing.has(key)
 
     def exists(self, key: str) -> bool:
-        """Tell whether there is such a file, also one that the listing leaves out."""
+        """Return whether a file exists, including files that the listing omits."""
         return os.path.isfile(self.listing.path(key))
 
     def iter_keys(self) -> Iterator[str]:
@@ -51,11 +51,11 @@ class DirectorySource:
         return self.listing.iter_keys()
 
     def size(self, key: str) -> int:
-        """Return a file's length."""
+        """Return the length of the file of a key in bytes."""
         return os.stat(self._path(key)).st_size
 
     def read(self, key: str) -> bytes:
-        """Return a file's bytes.
+        """Return the bytes of the file of a key.
 
         Raises
         ------
@@ -72,17 +72,17 @@ class DirectorySource:
         return data
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> FileSpan:
-        """Return a span of the file's current state."""
+        """Return a span of a file in its current state, to be read later."""
         whole = FileSpan.of_file(self._path(key))
         return whole.span(offset, whole.length - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return the files as parts in their current state; raise `OSError` for a missing file."""
+        """Return files as parts in their current state; raise `OSError` for a missing file."""
         root = self.listing.root
         return [FileSpan.of_file(f"{root}/{key}") for key in keys]
 
     def entry(self, key: str) -> Entry:
-        """Return a file as an entry.
+        """Return the file of a key as an entry.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class DirectorySource:
         return Entry(key, (part,))
 
     def crc32(self, key: str) -> None:
-        """Return None: a directory keeps no checksums."""
+        """Return None, because a directory stores no checksums."""
         del key
 
     def _path(self, key: str) -> str:
@@ -113,7 +113,7 @@ class DirectorySource:
 
 
 def iter_files(listing: Listing) -> Iterator[Entry]:
-    """Yield all files but metadata as entries; each is opened when it is read."""
+    """Yield all files except metadata as entries; each file is opened when it is read."""
     for folder in listing.folders:
         for name in folder.names:
             path = f"{listing.root}/{folder.prefix}{name}"
@@ -121,7 +121,7 @@ def iter_files(listing: Listing) -> Iterator[Entry]:
 
 
 class _WholeFile(FilePart):
-    """A file that is checked, when read, not to be an archive (``rfc9/not-embedded``)."""
+    """A whole file; reading raises an error if the file is an archive (``rfc9/not-embedded``)."""
 
     def iter_blocks(self) -> Iterator[bytes]:
         blocks = FilePart.iter_blocks(self)
@@ -137,7 +137,7 @@ class _WholeFile(FilePart):
 
 
 def read_file(path: str, key: str, long: LongDocuments) -> bytes:
-    """Return a whole file's bytes.
+    """Return all bytes of a file.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def read_file(path: str, key: str, long: LongDocuments) -> bytes:
 
 
 def check_not_embedded(descriptor: int, path: str, size: int) -> None:
-    """Check that a file with the beginning of an archive does not also end like an archive.
+    """Check that a file that begins like an archive does not also end like an archive.
 
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy". A chunk may
     begin with the signature of a local file header by chance, but does not also end in an end record.

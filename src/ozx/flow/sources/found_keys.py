@@ -1,4 +1,4 @@
-"""The keys of a hierarchy on a server that cannot list them: those that its metadata speak of.
+"""Find the keys of a hierarchy on a server without listing, from the references in its metadata.
 
 OME-Zarr names the levels of images, wells, fields, labels and series; chunk grids name the chunks. An object that the
 server does not have is a missing chunk, which zarr reads as the fill value.
@@ -30,7 +30,7 @@ _MOST_CHUNKS = 10_000_000
 
 @dataclass
 class FoundKeys:
-    """The objects that were found.
+    """The objects that were found on a server.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class FoundKeys:
 
 
 def find_keys(folder: RemoteFolder, *, metadata_only: bool = False) -> FoundKeys:
-    """Return the objects of a hierarchy, by requests for what its metadata name.
+    """Find the objects of a hierarchy by requesting every key that its metadata refer to.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class _Search:
         self.found = FoundKeys()
 
     def visit_nodes(self) -> None:
-        """Read the metadata of all nodes, those of one depth of references at a time."""
+        """Read the metadata of all nodes, one depth of references after the other."""
         with ThreadPoolExecutor(REQUESTS, "ozx-find") as threads:
             is_v2 = False
             pending = [""]
@@ -105,7 +105,7 @@ class _Search:
                 pending = [path for path in dict.fromkeys([*wanted, *above]) if path not in self._visited]
 
     def find_chunks(self) -> None:
-        """Ask for each chunk of each array."""
+        """Request each possible chunk of each array."""
         grids = {path: grid for path, grid in self._hierarchy.grids.items() if grid is not None}
         unknown = sorted(self._hierarchy.grids.keys() - grids.keys())
         if unknown:
@@ -139,7 +139,7 @@ class _Search:
             return key, None, b""
 
     def _add(self, key: str, found: RemoteObject | None, data: bytes) -> Iterable[str]:
-        """Add a document; return the paths of nodes that its kind implies."""
+        """Add a document; return the paths of nodes that its kind of metadata implies."""
         path = key.rpartition("/")[0]
         if found is None:
             return
@@ -161,7 +161,7 @@ class _Search:
                 self._numbered.setdefault(path, 0)
 
     def _next_numbers(self) -> Iterator[str]:
-        """Yield the next nodes of numbered series, as long as the last one of those before exists."""
+        """Yield the next node paths of each numbered series whose last known node exists."""
         for path, count in self._numbered.items():
             if count == 0 or join_path(path, str(count - 1)) in self._hierarchy.nodes:
                 self._numbered[path] = count + _SERIES_AT_A_TIME

@@ -1,4 +1,4 @@
-"""Find the root of a hierarchy: the given folder, or one below it."""
+"""Find the root of a hierarchy: the given folder, or a folder inside it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _ROOT_NAMES = (METADATA, *LEGACY_METADATA[:3])
 
 @dataclass
 class FoundRoot:
-    """The topmost folders with Zarr metadata, and the files outside of them."""
+    """The topmost folders with Zarr metadata, and the files outside of these folders."""
 
     folders: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
 
 
 def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Sequence[str] = ()) -> str:
-    """Return the path of the node that is above all other nodes.
+    """Return the path of the node that contains all other nodes.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Se
 
 
 def find_root_folder(path: str) -> FoundRoot:
-    """Find the topmost nodes in a directory, a few folders deep.
+    """Find the topmost nodes in a directory, down to a few folder levels.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def find_root_folder(path: str) -> FoundRoot:
 
 
 def _look(path: str, prefix: str, found: FoundRoot) -> list[str]:
-    """Record the files of a folder, or the folder if it is a node; return the sub-folders to search."""
+    """Record the files of a folder, or the folder itself if it is a node; return the sub-folders to search."""
     files: list[str] = []
     folders: list[str] = []
     with os.scandir(os.path.join(path, prefix)) as entries:

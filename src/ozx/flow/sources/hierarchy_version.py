@@ -1,4 +1,4 @@
-"""The Zarr and OME-Zarr version of a hierarchy."""
+"""Determine the Zarr and OME-Zarr versions of a hierarchy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TAR = 257  # where "ustar" stands
 
 @dataclass(frozen=True, slots=True)
 class HierarchyVersion:
-    """The format versions of a hierarchy.
+    """The Zarr and OME-Zarr versions of a hierarchy.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def _version_of(root: Node, name: str) -> HierarchyVersion:
 
 
 def name_format(head: bytes) -> str | None:
-    r"""Return the name of the format of a file that begins with `head`, if known.
+    r"""Return the name of a file format from the first bytes `head` of a file; None if unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The listing of keys that are no files: those of a directory behind a URL."""
+"""List the keys of a remote directory, whose keys are not files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _METADATA_NAMES = frozenset((METADATA, *LEGACY_METADATA))
 
 
 def list_keys(name: str, keys: Iterable[str]) -> Listing:
-    """Return the listing of `keys`, in any order; folders and litter are left out.
+    """Return a listing of `keys`, given in any order; omit folders and system files.
 
     Raises
     ------
@@ -51,5 +51,5 @@ def list_keys(name: str, keys: Iterable[str]) -> Listing:
 
 
 def _folder_order(prefix: str) -> list[object]:
-    """Return a sorting key by which a folder comes before its sub-folders, and those in the order of their names."""
+    """Return a sort key that puts each folder before its sub-folders, which are sorted by name."""
     return [component_order(name) for name in prefix.split("/")[:-1]]

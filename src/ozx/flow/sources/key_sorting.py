@@ -18,7 +18,7 @@ _WIDEST = 256
 
 
 def are_in_hierarchy_order(names: Sequence[bytes]) -> bool:
-    """Tell whether UTF-8 keys are in the order of `hierarchy_order`.
+    """Return whether UTF-8 keys are in the order of `hierarchy_order`.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def are_in_hierarchy_order(names: Sequence[bytes]) -> bool:
 def _component(
     names: NDArray[np.uint8], start: NDArray[np.int64], place: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the end of the component at `place`, whether it is the last one, and whether it is a number."""
+    """Return the end of the path component at `place`, whether it is the last one, and whether it is a number."""
     width = names.shape[1]
     columns = np.arange(width)
     is_end = ((names == _SLASH) | (names == 0)) & (columns >= place)
@@ -66,7 +66,7 @@ def _component(
 
 
 def sorted_by_hierarchy(keys: Sequence[str]) -> list[int]:
-    """Return the positions of keys in the order of `hierarchy_order`, far faster than sorting by that key.
+    """Return the positions that sort keys into `hierarchy_order`, faster than `sorted` with that key.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The keys of a hierarchy in a directory, in archive order.
+"""List the keys of a hierarchy in a directory in archive order.
 
 One pass of `os.scandir` finds them, without a `stat` per file; memory holds one short string per file.
 """
@@ -56,7 +56,7 @@ DEEPEST = 256
 
 @dataclass(slots=True)
 class Folder:
-    """Files of one folder, adjacent in the archive: the key of each is `prefix` + its name."""
+    """The files of one folder, adjacent in the archive; the key of each file is `prefix` plus its name."""
 
     prefix: str
     names: list[str]
@@ -90,11 +90,11 @@ class Listing:
         return len(self.metadata) + sum(len(folder.names) for folder in self.folders)
 
     def path(self, key: str) -> str:
-        """Return the path of the file of `key`."""
+        """Return the path of the file with this key."""
         return f"{self.root}/{key}"
 
     def has(self, key: str) -> bool:
-        """Tell whether `key` exists.
+        """Return whether `key` exists.
 
         Examples
         --------
@@ -114,11 +114,11 @@ class Listing:
 
     @cached_property
     def _names(self) -> dict[str, list[str]]:
-        """The files of each folder, by prefix."""
+        """The file names in each folder, by prefix."""
         return {folder.prefix: folder.names for folder in self.folders}
 
     def drop(self, key: str) -> None:
-        """Leave out a key, unless it is metadata or missing."""
+        """Remove a key from the listing, unless it is metadata or missing."""
         for folder in self.folders:
             if key.startswith(folder.prefix) and (name := key[len(folder.prefix) :]) in folder.names:
                 folder.names.remove(name)
@@ -131,7 +131,7 @@ class Listing:
                 yield folder.prefix + name
 
     def count_bytes(self) -> int:
-        """Return the sum of the files' sizes, by one `stat` each."""
+        """Return the total size of the files in bytes, with one `stat` call per file."""
         return sum(os.stat(self.path(key)).st_size for key in self.iter_keys())
 
 
@@ -158,7 +158,7 @@ def check_is_directory(root: str) -> None:
 
 
 def is_litter(name: str) -> bool:
-    """Tell whether desktops or editors leave files of this name; the folder of a node may have such a name, too.
+    """Return whether desktops or editors create files of this name; a node's folder may have such a name, too.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def is_litter(name: str) -> bool:
 
 
 def is_left_out(entry: os.DirEntry[str]) -> bool:
-    """Tell whether a file or folder is litter: it has a typical name of litter, and holds no node.
+    """Return whether a file or folder is omitted: it has the name of a system file, and contains no node.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def is_left_out(entry: os.DirEntry[str]) -> bool:
 
 
 def is_litter_key(key: str, nodes: Collection[str]) -> bool:
-    """Tell whether an entry of an archive is litter, or in a folder of litter.
+    """Return whether an entry of an archive is a system file, or in a folder of system files.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def _holds_node(path: str) -> bool:
 
 
 def list_directory(root: str) -> Listing:
-    """Return the keys of the hierarchy at `root`.
+    """Return the listing of the hierarchy in the directory `root`.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def list_directory(root: str) -> Listing:
 
 
 def _visit(listing: Listing, prefix: str, real_root: str, links: tuple[str, ...]) -> bool:
-    """Add the files below `prefix`; tell whether there are any."""
+    """Add the files in the folder `prefix` and below; return whether there are any."""
     if prefix.count("/") > DEEPEST:
         raise FormatError(
             f"expected at most {DEEPEST} nested folders; found more, in {prefix[:80]}…",
@@ -261,7 +261,7 @@ def _visit(listing: Listing, prefix: str, real_root: str, links: tuple[str, ...]
 
 
 def add_files(listing: Listing, prefix: str, names: list[str]) -> None:
-    """Add the files of one folder, which `names` are sorted for.
+    """Add the files of one folder to the listing; `names` is sorted.
 
     Raises
     ------
@@ -292,7 +292,7 @@ def add_files(listing: Listing, prefix: str, names: list[str]) -> None:
 
 
 def check_names(listing: Listing, prefix: str, names: list[str]) -> None:
-    """Check the names in one folder, whose own name is checked already.
+    """Check the file names in one folder; the folder's own name must be checked already.
 
     Raises
     ------
@@ -314,7 +314,7 @@ def check_names(listing: Listing, prefix: str, names: list[str]) -> None:
 
 
 def _follow(listing: Listing, key: str, real_root: str, links: tuple[str, ...]) -> str:
-    """Return the target of a link that stays inside the hierarchy; raise `FormatError` for anything else."""
+    """Return the target of a symbolic link inside the hierarchy; raise `FormatError` for any other link."""
     path = listing.path(key)
     mode = os.lstat(path).st_mode
     if not stat.S_ISLNK(mode):
@@ -346,7 +346,7 @@ def _special(listing: Listing, key: str, what: str) -> FormatError:
 
 
 def refuse_folder_of_images(listing: Listing) -> None:
-    """Refuse a folder of several images, with the command that packs each of them.
+    """Raise an error for a folder of several images; the hint is the command that packs each of them.
 
     Raises
     ------

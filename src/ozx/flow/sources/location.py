@@ -1,4 +1,4 @@
-"""Names of nodes inside archives: ``ozx:///abs/cells.ozx/labels/cells`` and ``cells.ozx|zip:labels/cells/``."""
+"""Parse node locations in archives: ``ozx:///abs/cells.ozx/labels/cells`` and ``cells.ozx|zip:labels/cells/``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A file or its URL, and a node in it.
+    """A file path or URL, and the path of a node in that file.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Location:
         return _URL.match(self.path) is not None
 
     def is_directory_url(self) -> bool:
-        """Tell whether `path` is the URL of a directory: by its name, or else by asking the server for metadata."""
+        """Return whether `path` is the URL of a directory, by its name or else by requesting its metadata."""
         if not self.is_remote or self.node:
             return False
         path = printable_url(self.path).lower()
@@ -83,7 +83,7 @@ def parse_location(
     is_directory: Callable[[str], bool] = os.path.isdir,
     windows: bool = os.name == "nt",
 ) -> Location:
-    """Return the file and the node that `text` names.
+    """Return the file and the node that the location `text` names.
 
     An existing file or directory named exactly `text` comes first, and a path object is always a path. Otherwise:
 
@@ -126,7 +126,7 @@ def parse_location(
 
 
 def given_path(path: StrPath) -> str:
-    """Return a path as text, but refuse an empty one, such as from an unset variable of a shell.
+    """Return a path as a string; raise `UsageError` if it is empty, for example from an unset shell variable.
 
     The system would take it for the working directory or, with a slash added, for the root.
 
@@ -149,7 +149,7 @@ def given_path(path: StrPath) -> str:
 
 
 def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool = False) -> str:
-    """Return the path of an output; refuse URLs, but those of S3 if `remote` allows them.
+    """Return the path of an output; reject URLs, except S3 URLs if `remote` is true.
 
     ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects drop one of two slashes:
     ``s3:/bucket/cells.ozx`` counts as a URL unless the folder ``s3:`` exists.
@@ -192,7 +192,7 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool
 
 
 def _local_hint(url: str, *, windows: bool) -> str:
-    """Return a hint for an output that is a URL."""
+    """Return the hint for an output that is a URL: the local path it stands for, or to write a local file first."""
     if url.lower().startswith(("file://", _SCHEME)):
         path = _without_drive_slash(unquote(url.partition("://")[2], errors="surrogateescape"), windows=windows)
         if path.startswith("/") or windows:
@@ -203,7 +203,7 @@ def _local_hint(url: str, *, windows: bool) -> str:
 
 
 def given_source(path: StrPath) -> str:
-    """Return the path of a local source, for functions that take no node URIs.
+    """Return the path of a local source, for functions that accept no node locations.
 
     Raises
     ------
@@ -217,7 +217,7 @@ def given_source(path: StrPath) -> str:
 
 
 def parse_local(text: StrPath) -> Location:
-    """Return the local location that `text` names, but refuse URLs; see `parse_location`.
+    """Return the local location that `text` names; reject URLs; see `parse_location`.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def _remote_refused(url: str) -> UsageError:
 
 
 def format_location(location: Location) -> str:
-    """Return the canonical URI of a node: ``ozx:///…`` for a local one, ``URL|zip:NODE/`` for a remote one.
+    """Return the canonical location of a node: ``ozx:///…`` for a local file, ``URL|zip:NODE/`` for a URL.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def format_location(location: Location) -> str:
 
 
 def printable_location(text: StrPath) -> str:
-    """Return `text` for messages: a URL without its query, which may hold a signature.
+    """Return a location for messages: a URL without its query, which may contain a signature.
 
     Examples
     --------
@@ -291,7 +291,7 @@ def _parse_ozx(
 
 
 def _ends(path: str) -> list[int]:
-    """Return the end of each component of `path`."""
+    """Return the end position of each component of `path`."""
     return [match.end() for match in re.finditer(r"[^/]+", path)]
 
 
@@ -314,7 +314,7 @@ def _parse_pipeline(text: str, is_directory: Callable[[str], bool], *, windows: 
 
 
 def _local_path(text: str, *, windows: bool) -> str:
-    """Return the path of a ``file:`` URL, and anything else unchanged."""
+    """Return the local path of a ``file:`` URL; return any other text unchanged."""
     if not text.lower().startswith("file://"):
         return text
     try:

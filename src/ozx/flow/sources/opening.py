@@ -1,4 +1,4 @@
-"""Open the view of an archive or directory, on the disk or behind a URL."""
+"""Open a view of a local or remote archive or directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["open_view"]
 
 
 def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
-    """Return a view of a directory, an archive, or a node of an archive.
+    """Return a tolerant view of a directory, of an archive, or of a node in an archive.
 
     Parameters
     ----------

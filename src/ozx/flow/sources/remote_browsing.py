@@ -1,4 +1,4 @@
-"""A tolerant view of a directory behind a URL, for `info`, `ls` and `cat`."""
+"""View a remote directory tolerantly, for `info`, `ls` and `cat`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["RemoteDirectoryView"]
 
 
 class RemoteDirectoryView(DirectoryView):
-    """A view of a directory behind a URL; on a server without listing, it shows metadata only.
+    """A view of a remote directory; if the server cannot list it, the view contains only metadata.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ class RemoteDirectoryView(DirectoryView):
         self.notes = tuple(self._objects.notes)
 
     def iter_items(self, *, metadata_only: bool = False) -> Iterator[Item]:
-        """Yield the objects of each folder before those of its sub-folders."""
+        """Yield the objects of each folder before the objects of its sub-folders."""
         for key in sorted(self._objects.marks, key=_order):
             if not metadata_only or is_any_metadata_key(key):
                 yield Item(key, self._objects.marks[key].size)
 
     def find(self, key: str) -> Item | None:
-        """Return the object of `key`, or None."""
+        """Return the object with the key `key`, or None."""
         mark = self._objects.marks.get(key)
         if mark is None and not self._objects.folder.can_list:
             found = self._objects.folder.find(key)
@@ -48,7 +48,7 @@ class RemoteDirectoryView(DirectoryView):
         return None if mark is None else Item(key, mark.size)
 
     def names(self) -> list[str]:
-        """Return the names directly below the URL."""
+        """Return the names of objects and folders directly below the URL."""
         return sorted({key.partition("/")[0] for key in self._objects.marks})
 
     def iter_value(self, item: Item) -> Iterator[bytes]:
@@ -60,7 +60,7 @@ class RemoteDirectoryView(DirectoryView):
             yield from ObjectPart(folder, item.key, mark, 0, mark.size).iter_blocks()
 
     def read_document(self, item: Item) -> bytes:
-        """Return the value of a metadata object; raise `FormatError` if its length is excessive."""
+        """Return the value of a metadata object; raise `FormatError` if it is too long."""
         return self._objects.read_document(item.key)
 
 

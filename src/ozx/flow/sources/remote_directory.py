@@ -1,4 +1,4 @@
-"""A directory behind a URL as a source, and its objects as entries."""
+"""Read a remote directory as a source, and its objects as entries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BLOCK = 16 << 20
 
 
 class RemoteDirectorySource:
-    """A directory behind a URL as an `ozx.flow.sources.source.Source`.
+    """A remote directory as an `ozx.flow.sources.source.Source`.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ class RemoteDirectorySource:
 
     @property
     def name(self) -> str:
-        """The directory's URL, without a query."""
+        """The directory's URL without its query."""
         return self.folder.name
 
     @property
     def url(self) -> str:
-        """The directory's URL, perhaps with a signature: not for messages."""
+        """The directory's URL with its query, which may contain a signature; do not use it in messages."""
         return self.folder.url
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class RemoteDirectorySource:
         return self.listing.has(key)
 
     def exists(self, key: str) -> bool:
-        """Tell whether there is such an object, also one that the listing leaves out."""
+        """Return whether an object exists, including objects that the listing omits."""
         return key in self._marks
 
     def iter_keys(self) -> Iterator[str]:
@@ -64,11 +64,11 @@ class RemoteDirectorySource:
         return self.listing.iter_keys()
 
     def size(self, key: str) -> int:
-        """Return the length of an object."""
+        """Return the length of the object of a key in bytes."""
         return self._mark(key).size
 
     def read(self, key: str) -> bytes:
-        """Return the bytes of an object.
+        """Return the bytes of the object of a key.
 
         Raises
         ------
@@ -83,28 +83,28 @@ class RemoteDirectorySource:
         return self._objects.read_document(key)
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> ObjectPart:
-        """Return a span of an object."""
+        """Return a span of an object as a part to be read later."""
         mark = self._mark(key)
         return ObjectPart(self.folder, key, mark, offset, mark.size - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return whole objects as parts."""
+        """Return whole objects as parts to be read later."""
         return [self.part(key) for key in keys]
 
     def entry(self, key: str) -> Entry:
-        """Return an object as an entry; reading it checks that it is no archive (``rfc9/not-embedded``)."""
+        """Return an object as an entry; reading it raises an error if it is an archive (``rfc9/not-embedded``)."""
         return Entry(key, (self.part(key),))
 
     def crc32(self, key: str) -> None:
-        """Return None: ETags are no checksums of content."""
+        """Return None, because an object's ETag is not a checksum of its content."""
         del key
 
     def count_bytes(self) -> int:
-        """Return the sum of the lengths of all objects, without a request."""
+        """Return the total length of all objects in bytes, without a request."""
         return sum(self._mark(key).size for key in self.iter_keys())
 
     def check_unchanged(self) -> None:
-        """Do nothing: every answer is compared with the listing when it arrives."""
+        """Do nothing, because every response is already compared with the listing."""
 
     def close(self) -> None:
         """Do nothing: connections close on their own."""
@@ -117,7 +117,7 @@ class RemoteDirectorySource:
 
 @dataclass(frozen=True, slots=True)
 class ObjectPart:
-    """A span of an object; reading compares the object with its listing."""
+    """A span of an object; reading checks that the object is the one in the listing."""
 
     folder: RemoteFolder
     key: str
@@ -126,7 +126,7 @@ class ObjectPart:
     length: int
 
     def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the bytes, by a request for each 16 MiB.
+        """Yield the bytes, with one request per 16 MiB.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class ObjectPart:
             yield block
 
     def place(self) -> Place:
-        """Return the span of the object."""
+        """Return the place of the span on the server."""
 
         def read(offset: int, length: int) -> bytes:
             return self.folder.read(self.key, offset, length, self.mark)
@@ -156,7 +156,7 @@ class ObjectPart:
         return Place(self, self.offset, self.offset + self.length, read, take)
 
     def span(self, offset: int, length: int) -> ObjectPart:
-        """Return a span of the span."""
+        """Return a sub-span of this span."""
         return ObjectPart(self.folder, self.key, self.mark, self.offset + offset, length)
 
     def _check_not_embedded(self) -> None:

@@ -1,4 +1,4 @@
-"""The objects below a URL, listed by an object store, or else found by what the metadata name."""
+"""Find the objects below a URL: list them, or else request the keys that the metadata refer to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEPT = 256 << 20
 
 @dataclass
 class RemoteObjects:
-    """The objects below a URL.
+    """The objects below a URL, with their sizes and metadata.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class RemoteObjects:
     _long: LongDocuments = field(default_factory=LongDocuments)
 
     def read_document(self, key: str) -> bytes:
-        """Return a metadata document; the first call requests all of them, many at a time.
+        """Return a metadata document; the first call requests all documents concurrently.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class RemoteObjects:
 
 
 def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
-    """Return the objects below a URL.
+    """Find the objects below a URL, by a listing if possible.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The interface of a hierarchy to read: a directory, an archive, or a wrapper that changes keys or values."""
+"""Define the interface of a readable hierarchy: a directory, an archive, or a wrapper that changes keys or values."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ __all__ = ["Source", "StoredValues"]
 
 
 class Source(Protocol):
-    """The keys of a hierarchy and their values, which are read on request.
+    """The interface of a readable hierarchy: keys, and values that are read on request.
 
     A source is cheap with a million keys: to visit all of them, go through `iter_keys` once.
     """
 
     @property
     def name(self) -> str:
-        """The name used in messages."""
+        """The name of the hierarchy, for messages."""
 
     def __len__(self) -> int:
         """Return the number of keys."""
 
     def __contains__(self, key: str) -> bool:
-        """Tell whether the key exists."""
+        """Return whether the key exists."""
 
     def iter_keys(self) -> Iterator[str]:
         """Yield all keys in archive order: metadata breadth-first, then data node by node."""
 
     def size(self, key: str) -> int:
-        """Return the length of a value in bytes."""
+        """Return the length of the value of a key in bytes."""
 
     def read(self, key: str) -> bytes:
-        """Return a whole value, checked as far as possible.
+        """Return the whole value of a key, verified as far as possible.
 
         Raises
         ------
@@ -44,13 +44,13 @@ class Source(Protocol):
         """
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
-        """Return a span of a value, to be read later; reading checks that the value is unchanged."""
+        """Return a span of a value as a part; reading it checks that the value has not changed."""
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return the whole values of many keys, each like `part`; divisible values are `ozx.flow.entry.Span`."""
+        """Return the whole values of many keys as parts; divisible values are `ozx.flow.entry.Span`."""
 
     def entry(self, key: str) -> Entry:
-        """Return a value as an entry of the same key, for copying.
+        """Return the value of a key as an entry with the same key, for copying.
 
         Raises
         ------
@@ -59,11 +59,11 @@ class Source(Protocol):
         """
 
     def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value if known without reading it."""
+        """Return the CRC-32 of a value if the source has it without reading the value."""
 
 
 class StoredValues(Mapping[str, bytes]):
-    """Values by key, read on request.
+    """A mapping from keys to values that are read on request.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""napari opens .ozx files and saves layers as .ozx; ``napari.yaml`` beside this file names these functions.
+"""Plugin of napari that opens .ozx files and saves layers as .ozx, declared in ``napari.yaml``.
 
 Layer data is plain, so neither way needs napari.
 ``reading``

@@ -1,4 +1,4 @@
-"""Lazy arrays composed of other arrays."""
+"""Combine lazy arrays to new lazy arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Stacked", "Strided"]
 
 
 class Stacked:
-    """Arrays of one shape and type, stacked along a new dimension at `axis`.
+    """A lazy array of arrays with one shape and type, stacked along a new dimension at `axis`.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class Stacked:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Lengths of the dimensions."""
+        """The shape of the array."""
         shape = list(self._arrays[0].shape)
         shape.insert(self._axis, len(self._arrays))
         return tuple(shape)
@@ -41,7 +41,7 @@ class Stacked:
 
 
 class Strided:
-    """Every n-th pixel of an array, as a lower level of labels: a pixel next to the centre of each block.
+    """A lazy array of every n-th pixel, as a lower level of labels: a pixel next to the centre of each block.
 
     Examples
     --------

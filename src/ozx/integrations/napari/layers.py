@@ -1,4 +1,4 @@
-"""The metadata of a napari layer in OME-Zarr's terms: axes, places, channels, colours of labels."""
+"""Convert the metadata of a napari layer to OME-Zarr: axes, positions, channels, label colours."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RGBA = (("Red", "FF0000"), ("Green", "00FF00"), ("Blue", "0000FF"), ("Alpha", "
 
 @dataclass(frozen=True)
 class Layer:
-    """An image or labels layer.
+    """An image layer or labels layer of napari.
 
     `parts` has the levels of each channel, full resolution first; one part if the channels are an axis, or absent.
     `levels` of a labels layer are those of its only part.
@@ -46,7 +46,7 @@ class Layer:
 
     @property
     def levels(self) -> tuple[ArrayLike, ...]:
-        """The levels of the first part."""
+        """The levels of the first part of the layer."""
         return self.parts[0]
 
     @property
@@ -56,7 +56,7 @@ class Layer:
 
 
 class _Component:
-    """One item of the last dimension: the red, green or blue of colour pixels."""
+    """A lazy array of one colour component (red, green or blue) from the last dimension of colour pixels."""
 
     def __init__(self, array: ArrayLike, number: int) -> None:
         self._array = array
@@ -115,7 +115,7 @@ def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
 def place_levels(
     scale: tuple[float, ...], translation: tuple[float, ...], shapes: Sequence[tuple[int, ...]]
 ) -> tuple[Place, ...]:
-    """Return each level's scale and translation, given the first level's.
+    """Return the scale and translation of each level, computed from those of the first level.
 
     A pixel of a lower level covers whole pixels of the first one, and their centres coincide.
 
@@ -202,7 +202,7 @@ def _parse_window(limits: Any, dtype: np.dtype[Any]) -> Window:
 
 
 def _parse_color(colormap: Any) -> str:
-    """Return the colour of the brightest pixels, six hexadecimal digits; white if there is none."""
+    """Return the colour of the brightest pixels as six hexadecimal digits; white if the layer has no colour."""
     if isinstance(colormap, Mapping) and len(colormap.get("colors", ())):
         red, green, blue = (round(255 * float(part)) for part in np.asarray(colormap["colors"])[-1][:3])
         return f"{red:02X}{green:02X}{blue:02X}"
@@ -228,7 +228,7 @@ def _rgba(color: Any) -> tuple[int, int, int, int]:
 
 
 def _parse_properties(features: Any) -> dict[int, dict[str, Any]]:
-    """Return the properties of each label value, which is in the column ``index``, as far as JSON can hold them."""
+    """Return the properties of each label value (column ``index``), as far as JSON can represent them."""
     if features is None or "index" not in features:
         return {}
     columns = {str(key): np.asarray(features[key]).tolist() for key in features}

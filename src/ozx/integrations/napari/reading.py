@@ -1,4 +1,4 @@
-"""Layer data of .ozx files: one layer per channel and label image, whose pixels are read when shown."""
+"""Read .ozx files as napari layers: one layer per channel and label image, with pixels read when shown."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _URI = "ozx://"
 
 
 def get_reader(path: str | Sequence[str]) -> Callable[[str | Sequence[str]], list[LayerData]] | None:
-    """Return the function that reads `path`, or None for other files.
+    """Return the function that reads `path`; None for a path that is not an .ozx file.
 
     A file called .ozx is ours whatever it contains, so that the user sees what is wrong; a .zip file is ours if its
     contents look like an OME-Zarr.
@@ -101,14 +101,14 @@ def read_layers(path: str | Sequence[str]) -> list[LayerData]:
 
 
 def with_way_out(error: OzxError, path: str) -> OzxError:
-    """Return an error whose message names the file and ends with the hint: napari shows only the message."""
+    """Return an error whose message names the file and ends with the hint, since napari shows only the message."""
     message = error.message if error.hint is None else f"{error.message}. {error.hint}"
     return type(error)(message, path=error.path or path, rule=error.rule, hint=error.hint)
 
 
 @dataclass(frozen=True)
 class _Picture:
-    """The source of one image's layers; `lead` names the leading dimensions, such as a plate's field."""
+    """The source of the layers of one image; `lead` names the leading dimensions, such as a plate's field."""
 
     file: str
     view: ImageView
@@ -149,7 +149,7 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
 
 
 def _place_images(scene: Scene | None, views: Sequence[ImageView]) -> list[Place]:
-    """Return the place of each image in the scene, or of a single one in another of its coordinate systems."""
+    """Return the position of each image in the scene, or of a single image in another of its coordinate systems."""
     known = {view.path: view.multiscale for view in views if view.multiscale is not None}
     places = {} if scene is None else place_scene(scene, known)
     return [
@@ -172,7 +172,7 @@ def _read_image(group: zarr.Group, view: ImageView, place: Place, name: str) -> 
 
 
 def _place_of_label(place: Place, image: ImageView, label: ImageView) -> Place:
-    """Return the place of an image for a label image, which may lack some of its axes."""
+    """Return the position of an image for a label image, which may lack some of the image's axes."""
     names = [axis.name for axis in image.axes]
     axes = [names.index(axis.name) for axis in label.axes if axis.name in names]
     matrix, count = place.matrix, len(names)
@@ -253,7 +253,7 @@ def _label_layers(picture: _Picture, title: str, image: _Picture | None = None) 
 
 
 def _levels(picture: _Picture, axis: int | None, channel: int) -> list[Any]:
-    """Return the levels as dask arrays, in blocks of some chunks."""
+    """Return the levels as dask arrays in blocks of several chunks."""
     slices = [picture.slice_level(level, axis, channel) for level in range(len(picture.view.levels))]
     return [_lazy(item) for item in slices]
 
@@ -282,7 +282,7 @@ def _as_layer(levels: list[Any], meta: dict[str, Any], kind: str) -> LayerData:
 
 
 def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
-    """Return the names, units and place of a layer's dimensions, without the channel."""
+    """Return the names, units and position of a layer's dimensions, without the channel dimension."""
     view, level, lead = picture.view, picture.view.levels[0], len(picture.lead)
     kept = [number for number in range(len(view.axes)) if number != axis]
     meta: dict[str, Any] = {"metadata": {"ozx": {"path": picture.file, "image": view.path}}}
@@ -304,7 +304,7 @@ def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
 
 
 def _add_affine(meta: dict[str, Any], picture: _Picture, kept: Sequence[int]) -> None:
-    """Add the place of an image in another coordinate system, if napari can show it."""
+    """Add the affine transformation of an image to another coordinate system, if napari supports it."""
     matrix, view = picture.place.matrix, picture.view
     count = len(view.axes)
     if matrix is None or matrix.shape != (count, count + 1) or not _keeps_apart(matrix, kept):
@@ -316,13 +316,13 @@ def _add_affine(meta: dict[str, Any], picture: _Picture, kept: Sequence[int]) ->
 
 
 def _keeps_apart(matrix: Matrix, kept: Sequence[int]) -> bool:
-    """Tell whether the axes of a layer do not depend on another axis, such as the channels."""
+    """Return whether the axes of a layer are independent of all other axes, such as the channel axis."""
     others = [number for number in range(len(matrix)) if number not in kept]
     return not matrix[np.ix_(kept, others)].any()
 
 
 def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[list[Any], dict[str, Any]]:
-    """Repeat labels along the dimensions of their image that they lack.
+    """Repeat labels along the image's dimensions that the labels lack.
 
     napari pairs dimensions from the last one backwards: labels tyx would follow the z planes of an image tzyx.
     """
@@ -351,7 +351,7 @@ def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[l
 
 
 def _label_colors(display: LabelDisplay) -> dict[str, Any]:
-    """Return napari's keyword argument for label colours; empty if napari, which defines its type, is missing."""
+    """Return the keyword argument with label colours; empty if napari is not installed."""
     if not display.colors:
         return {}
     try:

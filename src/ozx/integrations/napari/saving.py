@@ -1,4 +1,4 @@
-"""Layer data of napari into one .ozx file: an image of one or more channels, and its label images."""
+"""Write napari layers to one .ozx file: an image of one or more channels, and its label images."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AS_THEY_ARE = PyramidChoice(axes=())
 
 
 def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
-    """Write image and labels layers to one .ozx file, and return its path in a list, as napari requires.
+    """Write image and labels layers to one .ozx file; return its path in a list, as napari requires.
 
     Image layers of one shape, type and place become the channels of one image, labels layers its label images, with as
     many levels as it has. A labels layer alone becomes a label image. Only the levels of the layers are written. The
@@ -110,7 +110,7 @@ def _arrange(layers: Sequence[LayerData], title: str) -> tuple[NewImage, dict[st
 
 
 def _merge(layers: Sequence[Layer], title: str) -> NewImage:
-    """Return the image whose channels are the layers."""
+    """Return an image with the layers as its channels."""
     first = layers[0]
     for other in layers[1:]:
         if (other.shapes, other.levels[0].dtype) != (first.shapes, first.levels[0].dtype):
@@ -154,7 +154,7 @@ def _channel(shown: ShownChannel) -> NewChannel:
 
 
 def _label_image(layer: Layer, image: NewImage | None) -> NewImage:
-    """Return a label image, with as many levels as its image has (OME-Zarr 0.5, "labels": a MUST)."""
+    """Return a label image with the same number of levels as its image (OME-Zarr 0.5, "labels": a MUST)."""
     levels = list(layer.levels)
     if image is not None:
         levels = levels[: len(image.levels)]
@@ -165,7 +165,7 @@ def _label_image(layer: Layer, image: NewImage | None) -> NewImage:
 
 
 def _thin(array: ArrayLike, axes: Sequence[Axis], image: NewImage, number: int) -> ArrayLike:
-    """Return labels at the resolution of one of their image's lower levels."""
+    """Return labels at the resolution of a lower level of their image."""
     names = [axis.name for axis in image.axes]
     full, lower = (dict(zip(names, image.levels[level].source.shape, strict=True)) for level in (0, number))
     factors = [round(level_factor(full[axis.name], lower[axis.name])) if axis.name in full else 1 for axis in axes]
@@ -177,7 +177,7 @@ def _thin(array: ArrayLike, axes: Sequence[Axis], image: NewImage, number: int) 
 
 
 def _node_name(name: str, taken: dict[str, Any]) -> str:
-    """Return a name for a node: letters, digits, dots, dashes and underscores (Zarr core 3.1, "Node names")."""
+    """Return a valid node name: letters, digits, dots, dashes and underscores (Zarr core 3.1, "Node names")."""
     plain = re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).lstrip("_.") or "labels"
     number = 2
     unique = plain

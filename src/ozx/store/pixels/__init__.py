@@ -1,4 +1,4 @@
-"""Pixels of arrays in an archive: few reads bring many chunks, and threads decode and encode them.
+"""Read and write pixels of arrays in an archive, with few file reads and with codecs running in threads.
 
 ``pipeline``, ``configured``
     The codec pipeline that zarr-python calls, and the class for its configuration.

@@ -1,4 +1,4 @@
-"""Spans of a file: neighbouring spans are joined into blocks, which a few threads read and decode."""
+"""Join neighbouring spans of a file into blocks, which a few threads read and decode."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOCKS_PER_THREAD = 4
 
 
 class Span:
-    """A range of a file, and the function to call with its bytes.
+    """A byte range of a file, and the function to call with its bytes.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Span:
 
 
 class Block:
-    """Spans that are read together, and a function to call with the bytes of the block.
+    """Spans that one read covers, and a function to call with the bytes of the whole block.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Block:
 
 
 def join_spans(spans: Iterable[Span], jobs: int, *, gap: int = _GAP, length: int | None = None) -> list[Block]:
-    """Return blocks that cover the spans, in the order of the file.
+    """Return blocks that cover the spans, in file order.
 
     Gaps up to `gap` bytes are read too. A block ends at `length` bytes; by default there are some for each job.
 
@@ -98,7 +98,7 @@ def join_spans(spans: Iterable[Span], jobs: int, *, gap: int = _GAP, length: int
 
 
 def tile_spans(spans: Iterable[Span], start: int, stop: int, jobs: int) -> list[Block]:
-    """Return the blocks of `join_spans`, and blocks without spans for the other bytes from `start` to `stop`.
+    """Return the blocks of `join_spans`, plus blocks without spans for all other bytes from `start` to `stop`.
 
     Examples
     --------
@@ -121,14 +121,14 @@ def _block_length(total: int, jobs: int) -> int:
 
 
 class BlockReader:
-    """Reads blocks of a file and passes on their spans, in the calling thread and in those of a common pool."""
+    """Reads blocks of a file in the calling thread and a shared thread pool, and passes the bytes to their spans."""
 
     def __init__(self, source: FileSource) -> None:
         self._source = source
         self._waiting: deque[Block] = deque()
 
     def run(self, blocks: Sequence[Block], jobs: int) -> None:
-        """Read the blocks, and call the function of each span.
+        """Read the blocks, and call the function of each span with its bytes.
 
         Raises
         ------
@@ -176,7 +176,7 @@ _kept = threading.local()
 
 
 def _buffer(length: int) -> memoryview:
-    """Return memory that this thread uses again for its next block."""
+    """Return a buffer that this thread reuses for its next block."""
     buffer: bytearray | None = getattr(_kept, "buffer", None)
     if buffer is None or len(buffer) < length:
         buffer = bytearray(max(length, _SMALLEST_BLOCK))

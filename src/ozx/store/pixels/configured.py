@@ -1,4 +1,4 @@
-"""The codec pipeline in zarr-python's configuration, for arrays that zarr-python opens from an `OzxStore`.
+"""Set the codec pipeline in zarr-python's configuration, for arrays opened from an `OzxStore`.
 
 zarr-python asks the one class that ``codec_pipeline.path`` names for every array of every store.
 """
@@ -20,7 +20,7 @@ _SETTING = "codec_pipeline.path"
 
 
 class StorePipeline(CodecPipeline):
-    """A factory of pipelines: ozx's for arrays of an archive, the previously configured class's elsewhere."""
+    """A factory of codec pipelines: of ozx for arrays in archives, of the previously configured class for others."""
 
     others: type[CodecPipeline] = BatchedCodecPipeline
 
@@ -47,7 +47,7 @@ class StorePipeline(CodecPipeline):
 
 
 def use_pipeline() -> None:
-    """Let zarr-python read and write arrays of an `OzxStore` through the codec pipeline of ozx, in this process.
+    """Configure zarr-python to read and write arrays of an `OzxStore` with the codec pipeline of ozx, in this process.
 
     Only arrays opened afterwards have it; those of `ozx.open` have it anyway. Arrays of other stores keep the pipeline
     that is configured now. To undo it, set ``codec_pipeline.path`` in ``zarr.config`` to another class.

@@ -1,4 +1,4 @@
-"""New values of chunks and shards, from new pixels and the stored ones around them."""
+"""Encode changed chunks and shards from new pixels and the stored pixels around them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _INTEGER_SIZES = (1, 2, 4, 8)
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """The value of pixels that are not stored, and whether chunks of this value alone are stored."""
+    """The value of pixels that are not stored, and whether a chunk with only this value is stored."""
 
     fill_value: Any
     is_stored: bool
 
     def is_all_of(self, pixels: NDArray[Any]) -> bool:
-        """Tell whether all pixels of a chunk have this value, bit by bit: minus zero differs from zero."""
+        """Return whether all pixels of a chunk have this value, compared by bits: minus zero differs from zero."""
         fill = np.asarray(self.fill_value, pixels.dtype).tobytes()
         if pixels[(slice(0, 1),) * pixels.ndim].tobytes() != fill:
             return False
@@ -43,7 +43,7 @@ class Background:
 
 @dataclass(frozen=True, slots=True)
 class ChunkEdit:
-    """New pixels of one chunk.
+    """New pixels for one chunk.
 
     Attributes
     ----------
@@ -67,11 +67,11 @@ class ChunkEdit:
 
     @property
     def size(self) -> int:
-        """Decoded length in bytes."""
+        """The decoded length in bytes."""
         return self.codec.size
 
     def encode(self) -> memoryview | None:
-        """Return the encoded chunk; None if it is not stored.
+        """Return the encoded chunk; None if the chunk need not be stored.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class ChunkEdit:
 
 
 class ShardEdit:
-    """New pixels of one shard: its inner chunks that change, those that stay, and the index of all.
+    """New pixels for one shard: its changed inner chunks, its unchanged inner chunks, and the new index.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class ShardEdit:
         self._offsets = np.zeros(codec.grid, np.int64)
 
     def iter_edits(self) -> Iterator[tuple[Lengths, ChunkEdit]]:
-        """Yield the inner chunks that change, each with its place, in the order in which the shard holds them.
+        """Yield the changed inner chunks with their coordinates, in the order in which the shard stores chunks.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class ShardEdit:
                 yield place, edits.pop(place)
 
     def _edits_in(self, box: Box) -> dict[Lengths, ChunkEdit]:
-        """Decode the inner chunks of a box that change, and set the new pixels; return them as whole chunks."""
+        """Decode the changed inner chunks of a box and insert the new pixels; return them as whole chunks."""
         inner = self._codec.inner
         if isinstance(inner, ShardCodec):
             raise TypeError("expected slices for shards in shards")
@@ -192,7 +192,7 @@ class ShardEdit:
         }
 
     def iter_chunks(self, encoded: Iterable[tuple[Lengths, memoryview | None]]) -> Iterator[memoryview]:
-        """Yield the inner chunks of the new shard, which has no gaps: the encoded edits, and the chunks that stay.
+        """Yield the inner chunks of the new shard without gaps: newly encoded chunks and unchanged stored chunks.
 
         `encoded` holds the result of each edit with its place, in the order of `iter_edits`.
         """
@@ -210,11 +210,11 @@ class ShardEdit:
                 yield chunk
 
     def index(self) -> bytes:
-        """Return the index of the new shard, once `iter_chunks` has ended."""
+        """Return the index of the new shard; call it after `iter_chunks` has ended."""
         return build_index(self._offsets, self._lengths, self._codec.index)
 
     def parts(self, encoded: Iterable[tuple[Lengths, memoryview | None]]) -> list[bytes | memoryview]:
-        """Return the new shard in parts, its chunks as from `iter_chunks` and its index; none for an empty shard."""
+        """Return the parts of the new shard: its chunks as from `iter_chunks`, then its index; empty if it has none."""
         chunks: list[bytes | memoryview] = [*self.iter_chunks(encoded)]
         if chunks:
             chunks.insert(0 if self._codec.index.location == "start" else len(chunks), self.index())
@@ -223,7 +223,7 @@ class ShardEdit:
 
 @functools.lru_cache(64)
 def _ordered_places(grid: Lengths, order: str) -> list[Lengths]:
-    """Return the places of a grid in the order in which a shard holds its chunks."""
+    """Return the coordinates in a grid in the order in which a shard stores its chunks."""
     places = [tuple(place) for place in np.argwhere(np.ones(grid, bool)).tolist()]
     if order == "colexicographic":
         places.sort(key=lambda place: place[::-1])
@@ -233,7 +233,7 @@ def _ordered_places(grid: Lengths, order: str) -> list[Lengths]:
 
 
 def _morton_number(place: Lengths) -> int:
-    """Return the Morton number of a place: the bits of all axes in turn, those of the first axis lowest."""
+    """Return the Morton number of coordinates: their bits interleaved, with the first axis in the lowest bits."""
     bits = max(number.bit_length() for number in place)
     return sum(
         (number >> bit & 1) << (bit * len(place) + axis) for bit in range(bits) for axis, number in enumerate(place)

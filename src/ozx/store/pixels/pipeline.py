@@ -1,4 +1,4 @@
-"""The codec pipeline of zarr-python for arrays in an archive.
+"""Implement zarr-python's codec pipeline for arrays in an archive.
 
 zarr-python's own pipeline asks the store for one chunk after the other. This one plans all chunks of a request at once
 (`ozx.store.pixels.request`). What it does not know it passes on, whole: to the bounded pipeline, which also words the
@@ -35,10 +35,10 @@ _MISSING, _PRESENT = {"status": "missing"}, {"status": "present"}
 
 
 class ArchivePipeline(BoundedPipeline):
-    """Reads and writes the chunks of a request together, checked and bounded; see `ozx.store.pixels`."""
+    """A codec pipeline that reads and writes the chunks of a request together, with checks and size limits."""
 
     async def read(self, batch_info: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
-        """Read, decode and place the chunks of a request.
+        """Read and decode the chunks of a request, and copy their pixels to the output.
 
         Parameters
         ----------
@@ -126,12 +126,12 @@ def _plan_and_read(request: PixelRequest) -> None:
 
 
 def _results(missing: list[bool]) -> tuple[dict[str, str], ...]:
-    """Return the status of each chunk in the form of zarr-python 3.4; 3.1 ignores it."""
+    """Return the status of each chunk in the form that zarr-python 3.4 requires and 3.1 ignores."""
     return tuple(_MISSING if is_missing else _PRESENT for is_missing in missing)
 
 
 def with_archive_pipeline(array: Any) -> Any:
-    """Give an array of zarr-python this pipeline, in place; return the array, or any other object unchanged.
+    """Replace the codec pipeline of a zarr array by this one, in place; return the array or any other object.
 
     Examples
     --------
@@ -145,20 +145,20 @@ def with_archive_pipeline(array: Any) -> Any:
 
 
 def knows_store(store: Any) -> bool:
-    """Tell whether a store reads or writes an archive."""
+    """Return whether a store reads or writes an archive."""
     if isinstance(store, FsspecStore):
         return hasattr(store.fs, "archive_session_at")
     return any(getattr(store, name, None) is not None for name in ("archive_session", "write_session"))
 
 
 def _write_session_of(items: list[Any]) -> WriteSession | None:
-    """Return the session of the archive that all chunks go to, or None."""
+    """Return the session of the archive that all chunks are written to; None if there is no such archive."""
     first = items[0][0] if items else None
     return getattr(first.store, "write_session", None) if isinstance(first, StorePath) else None
 
 
 def _archive_of(items: list[Any]) -> tuple[ArchiveSession, str] | None:
-    """Return the session of the archive that all chunks come from and a prefix of their keys in it, or None."""
+    """Return the session of the archive that all chunks are read from and their key prefix in it, or None."""
     store = items[0][0].store if items and isinstance(items[0][0], StorePath) else None
     session: ArchiveSession | None = getattr(store, "archive_session", None)
     if session is not None:

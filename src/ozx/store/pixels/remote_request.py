@@ -1,4 +1,4 @@
-"""Reading pixels of an archive behind a URL: few requests to the server, many of them at a time."""
+"""Read pixels of a remote archive with few requests, many of them concurrent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BATCH = 1 << 20
 
 
 class _Stored(NamedTuple):
-    """An item of a request, with the codec and the place of its chunk or shard."""
+    """An item of a request, with the codec and the byte range of its chunk or shard."""
 
     item: Any
     codec: ChunkCodec | ShardCodec
@@ -48,7 +48,7 @@ class RemoteRequest(PixelRequest):
     """The chunks of one selection of a remote array; see `PixelRequest`."""
 
     async def answer(self) -> None:
-        """Find, request, check and decode the chunks.
+        """Find, request, verify and decode the chunks.
 
         Raises
         ------
@@ -76,20 +76,20 @@ class RemoteRequest(PixelRequest):
             step()
 
     def _find_stored(self, reader: ArchiveReader) -> list[_Stored]:
-        """Return the items whose chunk or shard exists."""
+        """Return the items whose chunk or shard exists in the archive."""
         items = [item for item, row in zip(self._items, self._find_rows(reader), strict=True) if row >= 0]
         places = self._entry_spans(reader)
         return [_Stored(item, self._codec(item[1]), place) for item, place in zip(items, places, strict=True)]
 
     def _needs_header(self, reader: ArchiveReader, item: Any, codec: ChunkCodec | ShardCodec, place: EntrySpan) -> bool:
-        """Tell whether the local header has to be read before the value, whose offset is otherwise unknown."""
+        """Return whether the local header must be read first, because the offset of the value is unknown."""
         if place.stop < place.limit:
             return True
         is_part = isinstance(codec, ShardCodec) and not _is_requested_whole(codec, item[2], _size(reader, place))
         return is_part and _predicted(reader, place) < 0
 
     def _missing_indexes(self, reader: ArchiveReader, stored: list[_Stored]) -> Iterator[Block]:
-        """Yield the blocks that hold the indexes of shards that are not known yet."""
+        """Yield the blocks that contain shard indexes missing in the cache."""
         for item, codec, place in stored:
             size = _size(reader, place)
             if not isinstance(codec, ShardCodec) or _is_requested_whole(codec, item[2], size):
@@ -130,7 +130,7 @@ class RemoteRequest(PixelRequest):
     def _open_shard(
         self, reader: ArchiveReader, item: Any, place: EntrySpan, codec: ShardCodec, block: Block, data: memoryview
     ) -> None:
-        """Check a shard that has arrived, and find the inner chunks in it."""
+        """Verify the shard in a received block, and find its requested inner chunks."""
         begin = value_position(reader, place, data) if block.start == place.start else 0
         shard = self._shard(reader, item, place, block.start + begin)
         value = data[begin : begin + shard.length]
@@ -156,20 +156,20 @@ def _predicted(reader: ArchiveReader, place: EntrySpan) -> int:
 
 
 def _value_offset(reader: ArchiveReader, place: EntrySpan) -> int:
-    """Return the offset of a value, from the directory or from its local header."""
+    """Return the offset of a value, computed from the central directory or from its local header."""
     offset = _predicted(reader, place)
     return reader.data_offset(place.entry) if offset < 0 else offset
 
 
 def _is_requested_whole(codec: ShardCodec, selection: Any, size: int) -> bool:
-    """Tell whether most of a shard is requested, or the shard is too small for a separate request of its index."""
+    """Return whether to request a whole shard: most of it is needed, or it is too small for an index request."""
     if size <= _SMALL_SHARD or size > _LARGE_SHARD or not isinstance(selection, tuple):
         return size <= _SMALL_SHARD
     return 2 * count_touched(selection, codec.shape, codec.inner.shape) >= prod(codec.grid)
 
 
 async def _fetch_all(source: RemoteSource, blocks: list[Block]) -> None:
-    """Request blocks, many at a time, and decode each when it arrives."""
+    """Request blocks, many at a time; decode each block when it arrives."""
     largest = max((block.stop - block.start for block in blocks), default=1)
     gate = asyncio.Semaphore(max(1, min(_MOST_REQUESTS, _MOST_BYTES // largest)))
 

@@ -1,4 +1,4 @@
-"""One request for pixels: the bytes to read of each entry, and the place of the decoded pixels."""
+"""Plan a request for pixels: the bytes to read of each entry, and the place of the decoded pixels."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ Selection = Any
 
 
 class NotPlannedError(Exception):
-    """A request that only zarr-python's own pipeline can answer."""
+    """The request can be answered only by zarr-python's own pipeline."""
 
 
 class PixelRequest:
-    """The chunks of one selection, and the array for their pixels.
+    """The chunks of one selection, and the output array for their pixels.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class PixelRequest:
 
     @property
     def size(self) -> int:
-        """Number of bytes to read; known after `plan`."""
+        """The number of bytes to read; known after `plan`."""
         return sum(block.stop - block.start for block in self._blocks)
 
     def plan(self) -> None:
@@ -118,7 +118,7 @@ class PixelRequest:
         self._blocks += join_spans(self._spans, self._jobs())
 
     def read(self) -> None:
-        """Read, check and decode the bytes that `plan` found.
+        """Read, verify and decode the bytes that `plan` found.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class PixelRequest:
         return max(1, min(default_jobs(), (_SCRATCH - self._scratch) // max(1, self._largest_chunk)))
 
     def _find_rows(self, reader: ArchiveReader) -> list[int]:
-        """Return the index of each item's entry, -1 for missing ones."""
+        """Return the entry index of each item; -1 for missing items."""
         if self._rows is None:
             self._rows = self._look_up(reader)
         return self._rows
@@ -206,7 +206,7 @@ class PixelRequest:
         return spans, self._plan_shard(codec, shard, item[2], self._out, item[3], self._drop_axes, spans)
 
     def _plan_direct(self, reader: ArchiveReader, codec: ChunkCodec, row: int, out_selection: Selection) -> bool:
-        """Plan to read an entry directly into the result; tell whether that is possible."""
+        """Plan to read an entry directly into the output array; return whether that is possible."""
         target = self._out[(*out_selection, ...)]
         stored = target.transpose(codec.order)
         if stored.dtype != codec.dtype or not stored.flags.c_contiguous:
@@ -235,7 +235,7 @@ class PixelRequest:
         drop_axes: tuple[int, ...],
         spans: list[Span],
     ) -> bool:
-        """Append the spans of the requested inner chunks; tell whether these are all chunks of the shard."""
+        """Append the spans of the requested inner chunks; return whether these are all chunks of the shard."""
         index = self._indexes.find(shard.start, shard.length, codec, shard.key)
         offsets, lengths = index.offsets, index.lengths
         inner = codec.inner
@@ -267,7 +267,7 @@ class PixelRequest:
         target_selection: Selection,
         drop_axes: tuple[int, ...],
     ) -> tuple[NDArray[Any], Iterable[Overlap]]:
-        """Return the array that inner chunks are decoded into, a view or a buffer, and the place of each chunk."""
+        """Return the array to decode inner chunks into (a view or a buffer), and the place of each chunk in it."""
         if not isinstance(chunk_selection, tuple) or len(chunk_selection) != len(codec.shape):
             raise NotPlannedError
         if (
@@ -303,7 +303,7 @@ class PixelRequest:
         return array, overlaps
 
     def _checked_blocks(self, reader: ArchiveReader, row: int, shard: _Shard, spans: list[Span]) -> list[Block]:
-        """Return blocks that cover a shard, so that its CRC-32 can be compared."""
+        """Return blocks that cover a whole shard, so that its CRC-32 can be verified."""
         blocks = tile_spans(spans, shard.start, shard.start + shard.length, self._jobs())
         sums = [0] * len(blocks)
 
@@ -323,7 +323,7 @@ class PixelRequest:
 
 
 class _Shard:
-    """A shard in the file: its bytes, its key for messages, and the value of missing pixels."""
+    """A shard in the file: its byte range, its key for messages, and the value of missing pixels."""
 
     __slots__ = ("fill_value", "key", "length", "start")
 
@@ -342,7 +342,7 @@ def _put(
     drop_axes: tuple[int, ...],
     data: memoryview,
 ) -> None:
-    """Decode a chunk, and put its part `inside`, or the whole chunk, into the target."""
+    """Decode a chunk, and copy its part `inside`, or the whole chunk, to the target."""
     if inside is None:
         codec.decode_into(data, target[(*target_selection, ...)])
     else:

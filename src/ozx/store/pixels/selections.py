@@ -1,4 +1,4 @@
-"""Selections of numpy over a grid of inner chunks: the chunks that they touch, and the place of each pixel."""
+"""Find the inner chunks that a numpy selection overlaps, and the place of each selected pixel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Overlap(NamedTuple):
 
 
 class Box(NamedTuple):
-    """The smallest box of whole inner chunks around a selection.
+    """The smallest box of whole inner chunks that contains a selection.
 
     `first` and `shape` are in chunks; `selection` applies to the pixels of the box, `chunks` are those that it touches.
     """
@@ -39,7 +39,7 @@ class Box(NamedTuple):
 
 
 def is_basic(selection: Selection) -> bool:
-    """Tell whether a selection has only integers, and slices without a step: its result is a view.
+    """Return whether a selection consists of integers and slices without steps, so that its result is a view.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def is_basic(selection: Selection) -> bool:
 
 
 def covers(selection: object, shape: Lengths) -> bool:
-    """Tell whether a selection of slices covers a whole chunk.
+    """Return whether a selection of slices covers a whole chunk.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def _iter_axis(part: slice | int, length: int, step: int) -> Iterator[tuple[int,
 
 
 def bounding_box(selection: Selection, shape: Lengths, chunk: Lengths) -> Box | None:
-    """Return the box around a selection with arrays of indices or steps; None if it is of another kind or empty."""
+    """Return the box around a selection with index arrays or steps; None for empty and other selections."""
     positions: list[NDArray[np.int64] | slice] = []
     for part, length in zip(selection, shape, strict=True):
         if isinstance(part, slice):
@@ -126,7 +126,7 @@ def bounding_box(selection: Selection, shape: Lengths, chunk: Lengths) -> Box | 
 
 
 def _iter_touched(positions: list[Any], touched: list[NDArray[np.int64]]) -> Iterator[Lengths]:
-    """Yield the places of the chunks that a selection touches, each once.
+    """Yield the coordinates of the chunks that a selection overlaps, each once.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _iter_touched(positions: list[Any], touched: list[NDArray[np.int64]]) -> Ite
 
 
 def count_touched(selection: Selection, shape: Lengths, chunk: Lengths) -> int:
-    """Return an upper bound of the number of inner chunks that a selection touches.
+    """Return an upper bound on the number of inner chunks that a selection overlaps.
 
     Examples
     --------

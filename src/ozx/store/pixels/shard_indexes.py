@@ -1,4 +1,4 @@
-"""A cache of the indexes of shards."""
+"""Cache the indexes of shards."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ShardIndexes:
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Create a new lock."""
+        """Create a new lock, after a fork."""
         self._lock = threading.Lock()
 
     def find(self, start: int, length: int, codec: ShardCodec, where: str) -> ShardIndex:
@@ -54,7 +54,7 @@ class ShardIndexes:
         return self.add(start, length, codec, where, data)
 
     def kept(self, start: int, length: int, codec: ShardCodec) -> ShardIndex | None:
-        """Return the index of the shard at offset `start` if it is in the cache, else None."""
+        """Return the index of the shard at offset `start` if it is in the cache; else None."""
         key = (start, length, codec.grid, codec.index)
         with self._lock:
             index = self._indexes.get(key)
@@ -63,7 +63,7 @@ class ShardIndexes:
             return index
 
     def add(self, start: int, length: int, codec: ShardCodec, where: str, data: bytes) -> ShardIndex:
-        """Parse the bytes of a shard's index and keep it; raise as `find` does."""
+        """Parse the bytes of a shard index and add it to the cache; raise errors as `find` does."""
         key = (start, length, codec.grid, codec.index)
         index = parse_index(data, codec.grid, length, where, codec.index)
         with self._lock:
@@ -86,6 +86,6 @@ _INDEXES: WeakKeyDictionary[ArchiveSession, ShardIndexes] = WeakKeyDictionary()
 
 
 def indexes_of(session: ArchiveSession) -> ShardIndexes:
-    """Return the kept indexes of the archive that a session reads."""
+    """Return the index cache of the archive that a session reads."""
     indexes = _INDEXES.get(session)
     return _INDEXES.setdefault(session, ShardIndexes(session.source)) if indexes is None else indexes

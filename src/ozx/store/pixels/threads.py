@@ -1,4 +1,4 @@
-"""The threads of all requests for pixels in this process."""
+"""Share one thread pool among all pixel requests of this process."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ T = TypeVar("T")
 
 
 class _Pool:
-    """Threads that start at the first use."""
+    """A thread pool whose threads start on first use."""
 
     def __init__(self) -> None:
         self.renew_locks()
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Forget the threads, which a forked child lacks."""
+        """Discard the threads, which do not exist in a forked child process."""
         self._executor: ThreadPoolExecutor | None = None
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
-        """Start `function` in a thread."""
+        """Run `function` in a thread."""
         if self._executor is None:
             self._executor = ThreadPoolExecutor(default_jobs(), "ozx-pixels")
         return self._executor.submit(function)

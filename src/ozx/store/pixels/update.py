@@ -1,4 +1,4 @@
-"""One request that writes pixels: chunks are encoded in threads, and each value is written once, in order."""
+"""Write the pixels of one request: encode chunks in threads, write each value once and in order."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class PixelUpdate:
                 value.store(self._session, ((job.place, data) for job, data in group))
 
     def _plan_value(self, codecs: ArrayCodecs, item: Any) -> tuple[ChunkCodec | ShardCodec, Box | None]:
-        """Return the codec of a value, and the box around a shard's selection unless the selection is a box itself."""
+        """Return the codec of a value, and the box around the selection in a shard if the selection has gaps."""
         _, spec, selection, *_ = item
         codec = codecs.find(spec.shape, spec.dtype)
         if codec is None or self._value.dtype.kind != codec.dtype.kind:
@@ -121,7 +121,7 @@ class PixelUpdate:
                 yield _Job(_Chunk(path.path), (), ChunkEdit(codec, view, inside, pixels, background))
 
     def _change(self, item: Any) -> tuple[Selection, NDArray[Any]]:
-        """Return the part of a chunk that changes, as slices of all axes if possible, and its new pixels."""
+        """Return the changed part of a chunk, as slices of all axes if possible, and its new pixels."""
         _, spec, selection, wanted, *_ = item
         pixels = self._value[wanted] if self._value.shape else self._value
         if self._drop_axes and self._value.shape:
@@ -144,24 +144,24 @@ _Encoded = Iterable[tuple[Lengths, memoryview | None]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Chunk:
-    """A chunk to store as a value of its own."""
+    """A chunk to store as a separate value."""
 
     key: str
 
     def store(self, session: WriteSession, chunks: _Encoded) -> None:
-        """Store the only chunk, or delete the value."""
+        """Store the encoded chunk; delete the value if there is none."""
         _store(session, self.key, [data for _, data in chunks if data is not None])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Shard:
-    """A shard to store once all its chunks are encoded: its space in the file has to fit it."""
+    """A shard to store when all its chunks are encoded, in space of its size."""
 
     key: str
     edit: ShardEdit
 
     def store(self, session: WriteSession, chunks: _Encoded) -> None:
-        """Store the shard, or delete an empty one."""
+        """Store the shard; delete the value if the shard is empty."""
         _store(session, self.key, self.edit.parts(chunks))
 
 
@@ -190,7 +190,7 @@ def _store(session: WriteSession, key: str, parts: list[bytes | memoryview]) -> 
 
 
 class _Job(NamedTuple):
-    """A chunk to encode, and the value that it belongs to."""
+    """A chunk to encode, and the value that contains it."""
 
     value: _Chunk | _Shard | _NewShard
     place: Lengths
@@ -202,7 +202,7 @@ class _Job(NamedTuple):
 
 
 def _encoded(jobs: Iterator[_Job]) -> Generator[tuple[_Job, memoryview | None]]:
-    """Encode in threads; yield each job with its encoded chunk, in order."""
+    """Encode chunks in threads; yield each job with its encoded chunk, in order."""
     pending: deque[tuple[list[_Job], Future[list[memoryview | None]]]] = deque()
     ahead = 0
     try:
@@ -242,7 +242,7 @@ def _encode_all(batch: list[_Job]) -> list[memoryview | None]:
 
 @contextmanager
 def _named(key: str, place: Lengths = ()) -> Iterator[None]:
-    """Add a chunk's name to the error of decoding it."""
+    """Add the name of a chunk to its decoding error."""
     try:
         yield
     except OzxError:
