@@ -61,6 +61,23 @@ def test_a_line_for_each_file_and_a_second_run_for_the_failures(capsys, here, im
     jsonschema.validate(json.loads(out), schema_of("log"))
 
 
+def test_a_retry_takes_files_that_are_complete_meanwhile(capsys, here, images):
+    ozx(capsys, "pack", *images, "--out-dir", "out", "--log", "run.jsonl")
+    shutil.rmtree(here / "b.ome.zarr")
+    make_image(here / "b.ome.zarr")
+    assert ozx(capsys, "pack", "b.ome.zarr", "--out-dir", "out")[0] == 0
+    code, out, _ = ozx(capsys, "pack", "--retry-failed", "run.jsonl", "--out-dir", "out", "--log", "run.jsonl")
+    assert (code, "complete already" in out) == (0, True)
+    assert [each["status"] for each in lines_of(here / "run.jsonl")] == ["packed", "failed", "packed", "skipped"]
+
+    write(here / "x.tif", pixels((30, 40)))
+    write(here / "y.tif", pixels((30, 40)))
+    assert ozx(capsys, "import", "x.tif", "--out-dir", "out")[0] == 0
+    assert ozx(capsys, "import", "x.tif", "y.tif", "--out-dir", "out", "--log", "run.jsonl")[0] == 3
+    code, out, _ = ozx(capsys, "import", "--retry-failed", "run.jsonl", "--out-dir", "out")
+    assert (code, "complete already" in out) == (0, True)
+
+
 def test_a_single_file_is_logged_too_and_its_error(capsys, here, images):
     assert ozx(capsys, "pack", images[0], "one.ozx", "--log", "run.jsonl")[0] == 0
     assert ozx(capsys, "pack", images[1], "two.ozx", "--log", "run.jsonl")[0] == 1
