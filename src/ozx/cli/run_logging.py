@@ -74,6 +74,7 @@ class RunLogger:
             status=result.status,
             bytes=getattr(result, "bytes", None),
             sha256=getattr(result, "sha256", None),
+            verified=getattr(result, "verified", False),
             source_removed=getattr(result, "source_removed", False),
             exit=code,
             error=result.error,
