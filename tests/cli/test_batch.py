@@ -97,6 +97,20 @@ def test_quiet_prints_failures_only(capsys, images):
     assert err == ""
 
 
+def test_a_failure_names_its_source(capsys, here):
+    for name in ("a", "b"):
+        make_image(here / f"{name}.ome.zarr")
+    assert ozx(capsys, "pack", "a.ome.zarr", "b.ome.zarr", "--out-dir", "out", "--no-sync")[0] == 0
+    code, _, err = ozx(capsys, "pack", "a.ome.zarr", "b.ome.zarr", "--out-dir", "out")
+    assert code == 3
+    assert "error: b.ome.zarr: out/b.ozx exists already\n" in err
+    assert ozx(capsys, "unpack", "out/a.ozx", "out/b.ozx", "--out-dir", "back", "--no-sync")[0] == 0
+    assert (
+        "error: out/b.ozx: back/b.ome.zarr exists already\n"
+        in ozx(capsys, "unpack", "out/a.ozx", "out/b.ozx", "--out-dir", "back")[2]
+    )
+
+
 def test_the_work_goes_on_when_nobody_reads(monkeypatch, capsys):
     batch = Batch(2, None, None, quiet=False, as_json=False)
     dropped = []

@@ -61,6 +61,38 @@ def test_a_line_for_each_file_and_a_second_run_for_the_failures(capsys, here, im
     jsonschema.validate(json.loads(out), schema_of("log"))
 
 
+def test_a_retry_takes_files_that_are_complete_meanwhile(capsys, here, images):
+    ozx(capsys, "pack", *images, "--out-dir", "out", "--log", "run.jsonl")
+    shutil.rmtree(here / "b.ome.zarr")
+    make_image(here / "b.ome.zarr")
+    assert ozx(capsys, "pack", "b.ome.zarr", "--out-dir", "out")[0] == 0
+    code, out, _ = ozx(capsys, "pack", "--retry-failed", "run.jsonl", "--out-dir", "out", "--log", "run.jsonl")
+    assert (code, "complete already" in out) == (0, True)
+    assert [each["status"] for each in lines_of(here / "run.jsonl")] == ["packed", "failed", "packed", "skipped"]
+
+    write(here / "x.tif", pixels((30, 40)))
+    write(here / "y.tif", pixels((30, 40)))
+    assert ozx(capsys, "import", "x.tif", "--out-dir", "out")[0] == 0
+    assert ozx(capsys, "import", "x.tif", "y.tif", "--out-dir", "out", "--log", "run.jsonl")[0] == 3
+    code, out, _ = ozx(capsys, "import", "--retry-failed", "run.jsonl", "--out-dir", "out")
+    assert (code, "complete already" in out) == (0, True)
+
+
+def test_several_logs_are_one_account(capsys, here, images):
+    ozx(capsys, "pack", *images, "--out-dir", "out", "--log", "1.jsonl")
+    ozx(capsys, "pack", images[0], images[2], "--out-dir", "out", "--resume", "--remove-source", "--log", "2.jsonl")
+    code, out, _ = ozx(capsys, "log", "summary", "2.jsonl", "1.jsonl")
+    assert code == 0
+    head, counts, outputs, *_ = out.splitlines()
+    assert head.startswith("5 lines of 2 runs, ")
+    assert counts == "pack: 1 failed, 2 packed"
+    assert outputs.endswith("; verified: 2; sources removed: 2")
+    (here / "one.jsonl").write_text((here / "1.jsonl").read_text().splitlines()[0])
+    assert ozx(capsys, "log", "summary", "one.jsonl")[1].startswith("1 line of 1 run, ")
+    code, _, err = ozx(capsys, "log", "summary")
+    assert (code, "Missing argument 'LOG...'" in err) == (2, True)
+
+
 def test_a_single_file_is_logged_too_and_its_error(capsys, here, images):
     assert ozx(capsys, "pack", images[0], "one.ozx", "--log", "run.jsonl")[0] == 0
     assert ozx(capsys, "pack", images[1], "two.ozx", "--log", "run.jsonl")[0] == 1

@@ -16,8 +16,9 @@ from ozx.progress import NO_PROGRESS
     ],
 )
 def test_two_sources_for_one_file(sources, targets, message):
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=message) as caught:
         check_distinct(sources, targets, verb="Pack")
+    assert caught.value.hint in ("Name each source once.", "Pack them into different folders.")
 
 
 def test_each_has_its_own():

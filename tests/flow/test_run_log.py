@@ -17,8 +17,9 @@ def line(source, status="packed", **values):
     )
 
 
-def failure(source, code="format"):
-    return line(source, "failed", exit=1, error={"code": code, "message": "", "rule": None, "hint": None})
+def failure(source, code="format", **values):
+    error = {"code": code, "message": "", "rule": None, "hint": None}
+    return line(source, "failed", **{"exit": 1, "error": error} | values)
 
 
 def test_lines_come_back(tmp_path):
@@ -86,3 +87,38 @@ def test_the_last_line_of_a_source_decides():
 def test_sizes_of_outputs_count_once():
     lines = [line("a", bytes=10), line("a", "skipped", bytes=10), line("b", bytes=5, source_removed=True)]
     assert (summarise(lines).bytes, summarise(lines).removed) == (15, 1)
+
+
+def test_the_later_line_by_time_wins_in_joined_logs():
+    early = {"time": "2025-01-01T00:00:00+00:00"}
+    lines = [line("a"), line("b"), failure("a", **early), failure("b", time="2026-01-01T00:00:01+00:00")]
+    assert [each.source for each in failed_lines(lines, "pack")] == ["b"]
+    assert summarise(reversed(lines)).failed == ("b",)
+
+
+def test_a_source_keeps_what_earlier_runs_made_of_it():
+    lines = [
+        line("a", bytes=10),
+        line("b", bytes=5, verified=True),
+        failure("c", bytes=0),
+        line("a", "skipped", bytes=10, verified=True, source_removed=True),
+        line("b", "skipped", bytes=5),
+        line("c", bytes=1),
+        line("d", "skipped", bytes=1),
+        failure("d", bytes=0),
+    ]
+    summary = summarise(lines)
+    assert summary.statuses == {"pack": {"packed": 3, "failed": 1}}
+    assert (summary.verified, summary.removed, summary.bytes) == (2, 1, 17)
+
+
+def test_a_file_that_is_packed_again_is_not_verified_any_more():
+    assert summarise([line("a", verified=True), line("a")]).verified == 0
+
+
+def test_a_source_that_one_run_removed_did_not_fail_in_another():
+    lines = [line("a", source_removed=True), failure("a", "missing")]
+    assert failed_lines(lines, "pack") == []
+    assert summarise(lines).statuses == {"pack": {"packed": 1}}
+    assert [each.source for each in failed_lines([*lines, failure("a")], "pack")] == ["a"]
+    assert [each.source for each in failed_lines([failure("b", "missing")], "pack")] == ["b"]

@@ -28,6 +28,7 @@ from tiffs import (
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.images.tiff import segments as tiff_segments
+from ozx.operations import import_tiff as import_module
 
 
 def imported(path, out=None, **options):
@@ -459,6 +460,25 @@ def test_resuming_needs_the_same_images(tmp_path):
         ozx.import_tiff(path, resume=True)
     assert ozx.import_tiff(path, resume=True, force=True, sync=False).status == "imported"
     assert ozx.import_tiff(path, resume=True).status == "skipped"
+
+
+@pytest.mark.parametrize("width", [70, 71])
+def test_resuming_takes_what_another_run_imported_meanwhile(tmp_path, monkeypatch, width):
+    path, other = write(tmp_path / "a.tif", pixels((60, 70))), write(tmp_path / "b.tif", pixels((60, width)))
+    original = import_module.write_hierarchy
+
+    def write_hierarchy(*arguments, **options):
+        monkeypatch.setattr(import_module, "write_hierarchy", original)
+        ozx.import_tiff(other, tmp_path / "a.ozx", sync=False)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(import_module, "write_hierarchy", write_hierarchy)
+    if width == 70:
+        assert ozx.import_tiff(path, resume=True).status == "skipped"
+    else:
+        with pytest.raises(UsageError, match="exists already"):
+            ozx.import_tiff(path, resume=True)
+    assert sorted(os.listdir(tmp_path)) == ["a.ozx", "a.tif", "b.tif"]
 
 
 def test_files_that_are_one_image_are_imported_once(tmp_path):

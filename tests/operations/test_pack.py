@@ -19,7 +19,9 @@ from ozx.flow import source_removal
 from ozx.flow.sinks import verification
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations import pack as module
+from ozx.operations import pack_one as pack_one_module
 from ozx.operations.pack import pack, pack_many
+from ozx.operations.verify import verify
 
 
 def test_every_fixture_comes_back_byte_for_byte(tmp_path, hierarchy):
@@ -535,16 +537,90 @@ def test_resume_verifies_and_removes_what_an_interrupted_run_left(tmp_path, imag
     assert not root.exists()
 
 
-def test_resume_does_not_remove_a_source_whose_values_differ(tmp_path, image):
+@pytest.fixture
+def changed(tmp_path, image):
+    """A source whose last chunk changed after it was packed, with the same size; and its file."""
     root = shutil.copytree(image, tmp_path / "h")
-    pack(root, tmp_path / "a.ozx")
+    pack(root, tmp_path / "a.ozx", manifest=True, checksum="sha256")
     chunk = root / "0" / "c" / "0" / "0" / "0"
     data = bytearray(chunk.read_bytes())
     data[-1] ^= 1
     chunk.write_bytes(data)
-    with pytest.raises(ResourceError, match="differs from its source"):
-        pack(root, tmp_path / "a.ozx", resume=True, remove_source=True)
-    assert root.is_dir()
+    os.utime(chunk, (1, 1))  # not newer than the file: values alone can tell
+    return root, tmp_path / "a.ozx"
+
+
+@pytest.mark.parametrize("options", [{"remove_source": True}, {"verify": True}])
+def test_resume_takes_a_file_whose_values_differ_for_another_file(changed, options):
+    root, out = changed
+    before = tree(root)
+    with pytest.raises(UsageError, match=r"not the complete copy of .*: the value of '0/c/0/0/0' differs$") as caught:
+        pack(root, out, resume=True, **options)
+    assert "The source changed since it was packed, or one of them is damaged" in caught.value.hint
+    assert "--resume --force" in caught.value.hint
+    assert tree(root) == before
+    result = pack(root, out, resume=True, force=True, manifest=True, **options)
+    assert (result.status, result.verified) == ("packed", True)
+    assert verify(out).entries == len(before)
+    assert tree(ozx.unpack(out).path) == before
+
+
+def test_resume_compares_the_values_of_a_source_that_is_newer_than_its_file(changed):
+    root, out = changed
+    assert pack(root, out, resume=True).status == "skipped"
+    os.utime(root / "0" / "c" / "0" / "0" / "0")
+    with pytest.raises(UsageError, match="the value of '0/c/0/0/0' differs"):
+        pack(root, out, resume=True)
+    assert pack(root, out, resume=True, force=True).status == "packed"
+    os.utime(root / "zarr.json", (2_000_000_000, 2_000_000_000))
+    again = pack(root, out, resume=True)
+    assert (again.status, again.verified) == ("skipped", True)
+
+
+def test_resume_and_force_replace_a_damaged_file(tmp_path, image):
+    root = shutil.copytree(image, tmp_path / "h")
+    out = tmp_path / "a.ozx"
+    pack(root, out, checksum="sha256")
+    good = out.read_bytes()
+    out.write_bytes(good[:2000] + bytes([good[2000] ^ 1]) + good[2001:])
+    with pytest.raises(UsageError, match="not the complete copy"):
+        pack(root, out, resume=True, verify=True)
+    with pytest.raises(ResourceError, match="its SHA-256 is"):
+        pack(root, out, resume=True, checksum="sha256")
+    assert pack(root, out, resume=True, force=True, checksum="sha256").status == "packed"
+    assert out.read_bytes() == good
+
+
+@pytest.mark.parametrize("options", [{}, {"shards": "auto"}])
+def test_resume_takes_what_another_run_packed_meanwhile(tmp_path, image, monkeypatch, options):
+    original = pack_one_module.write_archive
+
+    def write_archive(*arguments):
+        written = original(*arguments)
+        if not (tmp_path / "a.ozx").exists():
+            monkeypatch.setattr(pack_one_module, "write_archive", original)
+            pack(image, tmp_path / "a.ozx", **options)
+        return written
+
+    monkeypatch.setattr(pack_one_module, "write_archive", write_archive)
+    result = pack(image, tmp_path / "a.ozx", resume=True, manifest=True, **options)
+    assert result.status == "skipped"
+    assert verify(result.path).entries == result.entries
+    assert sorted(os.listdir(tmp_path)) == ["a.ozx", "a.ozx.manifest.json"]
+
+
+def test_resume_refuses_what_another_run_made_of_another_source_meanwhile(tmp_path, image, monkeypatch):
+    other = make_image(tmp_path / "other.ome.zarr")
+    original = pack_one_module.write_archive
+
+    def write_archive(*arguments):
+        monkeypatch.setattr(pack_one_module, "write_archive", original)
+        pack(other, tmp_path / "a.ozx")
+        return original(*arguments)
+
+    monkeypatch.setattr(pack_one_module, "write_archive", write_archive)
+    with pytest.raises(UsageError, match="not the complete copy"):
+        pack(image, tmp_path / "a.ozx", resume=True)
 
 
 # many sources

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -74,7 +75,7 @@ _ENDINGS = (".ozx",)
 )
 @dask_option
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
-@log_options
+@partial(log_options, resumes=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @access_options
@@ -109,6 +110,7 @@ def command(
     given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
     sources, out = (given, None) if retry_failed else _split_arguments(given, out_dir)
     options = {**parse_metadata(options), "sync": not no_sync}
+    options["resume"] = options["resume"] or retry_failed is not None
     sum_up = counted("imported", "skipped", "failed")
     is_told: Any = {"log": log, "quiet": quiet, "as_json": as_json}
     with connected(dask) as executor, following(sources, sum_up, **is_told) as batch:

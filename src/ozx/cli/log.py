@@ -17,20 +17,22 @@ _MOST_LINES = 20
 
 @click.command("log")
 @click.argument("action", metavar="summary", type=click.Choice(["summary"]))
-@click.argument("file", metavar="LOG", type=click.Path())
+@click.argument("files", metavar="LOG...", nargs=-1, required=True, type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
-def command(*, action: str, file: str, as_json: bool) -> None:
+def command(*, action: str, files: tuple[str, ...], as_json: bool) -> None:
     """Count what the runs in a log made of each file.
 
-    LOG is what --log of other commands wrote. Each source counts once for each command, by its last line.
+    LOG is what --log of other commands wrote. Each source counts once for each command, by the times of its lines in
+    all logs: a later run that skips it changes nothing.
 
     \b
     Examples:
       ozx log summary run.jsonl
+      ozx log summary logs/*.jsonl
       ozx pack --retry-failed run.jsonl --out-dir packed --log run.jsonl
     """
     del action  # there is one
-    summary = summarise(read_log(file))
+    summary = summarise(line for file in files for line in read_log(file))
     if as_json:
         print_json(summary.to_dict())
         return
@@ -40,10 +42,11 @@ def command(*, action: str, file: str, as_json: bool) -> None:
 
 def _describe(summary: LogSummary) -> Iterator[str]:
     times = f", {summary.first} to {summary.last}" if summary.first else ""
-    yield f"{summary.lines:,} lines of {summary.runs:,} runs{times}"
+    yield f"{_count(summary.lines, 'line')} of {_count(summary.runs, 'run')}{times}"
     for verb, counts in summary.statuses.items():
         yield f"{verb}: {', '.join(f'{count:,} {status}' for status, count in counts.items())}"
-    yield f"outputs: {format_bytes(summary.bytes)}; sources removed: {summary.removed:,}"
+    verified = f"verified: {summary.verified:,}; sources removed: {summary.removed:,}"
+    yield f"outputs: {format_bytes(summary.bytes)}; {verified}"
     if summary.damaged:
         yield f"lines that cannot be read: {summary.damaged:,}"
     if summary.failed:
@@ -51,3 +54,7 @@ def _describe(summary: LogSummary) -> Iterator[str]:
         yield from (f"  {one_line(source)}" for source in summary.failed[:_MOST_LINES])
     if len(summary.failed) > _MOST_LINES:
         yield f"  and {len(summary.failed) - _MOST_LINES:,} more (--json lists them)"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import click
@@ -55,7 +56,7 @@ _ENDINGS = (".ozx", ".zip")
 @click.option("--manifest-inside", is_flag=True, help="Put the manifest into OUT, as its last entry.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @dask_option
-@log_options
+@partial(log_options, resumes=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @access_options
@@ -92,6 +93,7 @@ def command(
     given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
     sources, out = (given, None) if retry_failed else _split_arguments(given, out_dir)
     options |= {"remove_source": remove_source, "sync": not no_sync}
+    options["resume"] = options["resume"] or retry_failed is not None
     sum_up = counted("packed", "skipped", "failed")
     is_told: Any = {"log": log, "quiet": quiet, "as_json": as_json}
     with connected(dask) as executor, following(sources, sum_up, **is_told) as batch:

@@ -28,11 +28,10 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _NOT_LOGGED = {"log", "retry_failed", "as_json", "quiet"}
 
 
-def log_options(command: _Command) -> _Command:
-    """Add the options ``--log`` and ``--retry-failed`` to a command."""
-    command = click.option(
-        "--retry-failed", metavar="LOG", type=click.Path(), help="Take the sources that failed from LOG."
-    )(command)
+def log_options(command: _Command, *, resumes: bool = False) -> _Command:
+    """Add the options ``--log`` and ``--retry-failed`` to a command; `resumes`: the latter implies ``--resume``."""
+    retry = f"Take the sources that failed from LOG{'; implies --resume' if resumes else ''}."
+    command = click.option("--retry-failed", metavar="LOG", type=click.Path(), help=retry)(command)
     return click.option(
         "--log", metavar="LOG", type=click.Path(), help="Append a JSON line for each file to LOG, synced."
     )(command)
@@ -75,6 +74,7 @@ class RunLogger:
             status=result.status,
             bytes=getattr(result, "bytes", None),
             sha256=getattr(result, "sha256", None),
+            verified=getattr(result, "verified", False),
             source_removed=getattr(result, "source_removed", False),
             exit=code,
             error=result.error,

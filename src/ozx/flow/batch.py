@@ -17,7 +17,14 @@ from ozx.faults import FaultError, as_error
 from ozx.flow.space import check_room
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
 
-__all__ = ["FileResult", "check_distinct", "describe_failure", "run_batch", "run_each"]
+__all__ = [
+    "FileResult",
+    "check_distinct",
+    "describe_failure",
+    "describe_failure_of",
+    "run_batch",
+    "run_each",
+]
 
 _Result = TypeVar("_Result")
 _Work = Callable[[str, str, Progress], _Result]
@@ -44,7 +51,9 @@ def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str)
         if other == source:
             raise UsageError(f"{source} is given twice", hint="Name each source once.")
         if other is not None:
-            raise UsageError(f"{other} and {source} would both become {target}", hint=f"{verb} them one by one.")
+            raise UsageError(
+                f"{other} and {source} would both become {target}", hint=f"{verb} them into different folders."
+            )
         seen[os.path.abspath(target)] = source
 
 
@@ -215,7 +224,7 @@ def run_each(
     >>> run_each(lambda source, target, progress: None, [("a", "b")], **options)[0].status
     'read'
     """
-    check_distinct([source for source, _ in pairs], [target for _, target in pairs], verb="Give")
+    check_distinct([source for source, _ in pairs], [target for _, target in pairs], verb="Write")
     check_room(pairs)
 
     attempt, fail = partial(_done, work, done), _failed
@@ -228,7 +237,18 @@ def _done(work: _Work[Any], done: str, source: str, target: str, progress: Progr
 
 
 def _failed(source: str, target: str, error: OzxError) -> FileResult:
-    return FileResult(source, target, "failed", error=describe_failure(error))
+    return FileResult(source, target, "failed", error=describe_failure_of(source, error))
+
+
+def describe_failure_of(source: str, error: OzxError) -> dict[str, str | None]:
+    """Return an error for ``--json``, with the name of its source: one of many is found by its name.
+
+    Examples
+    --------
+    >>> describe_failure_of("a.tif", UsageError("a.ozx exists already"))["message"]
+    'a.tif: a.ozx exists already'
+    """
+    return describe_failure(error if source in str(error) else error.at(source))
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:

@@ -39,8 +39,8 @@ class LogLine:
         Length of the output in bytes, if it is known.
     sha256
         The output's digest in hexadecimal digits, if it was asked for.
-    source_removed
-        Whether the whole source was deleted.
+    verified, source_removed
+        Whether the output was read back and compared; whether the whole source was deleted.
     exit
         The exit code for this file alone.
     error
@@ -59,6 +59,7 @@ class LogLine:
     status: str
     bytes: int | None = None
     sha256: str | None = None
+    verified: bool = False
     source_removed: bool = False
     exit: int = 0
     error: Mapping[str, str | None] | None = None
@@ -158,31 +159,61 @@ def read_log(path: str) -> Iterator[LogLine | None]:
             yield line
 
 
-def _last_lines(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], LogLine]:
-    """Return the last line of each pair of command and source, in the order of the log."""
-    last: dict[tuple[str, str], LogLine] = {}
-    for line in lines:
-        if line is not None:
-            last.pop((line.verb, line.source), None)
-            last[line.verb, line.source] = line
-    return last
+@dataclass(slots=True)
+class _Account:
+    """What the runs made of one source, by its lines in the order of their times."""
+
+    last: LogLine
+    made: LogLine | None = None  # the last that wrote the output
+    bytes: int = 0
+    verified: bool = False
+    removed: bool = False
+
+    def add(self, line: LogLine) -> None:
+        """Take the next line."""
+        if self.removed and (line.error or {}).get("code") == "missing":
+            return  # a second run came too late
+        self.last = line
+        if line.error is None and line.status != "skipped":
+            self.made, self.verified, self.removed = line, False, False
+        self.bytes = line.bytes or self.bytes
+        self.verified = self.verified or line.verified
+        self.removed = self.removed or line.source_removed
+
+    @property
+    def status(self) -> str:
+        """The word for the source: a later run that skipped it changes nothing."""
+        return self.last.status if self.made is None or self.last.status != "skipped" else self.made.status
+
+
+def _accounts(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], _Account]:
+    """Return the account of each command and source, in the order of their last lines."""
+    accounts: dict[tuple[str, str], _Account] = {}
+    # By time: logs of several runs may be joined in any order. Lines of one time stay in their order.
+    for line in sorted((line for line in lines if line is not None), key=lambda line: line.time):
+        account = accounts.pop((line.verb, line.source), None) or _Account(line)
+        account.add(line)
+        accounts[line.verb, line.source] = account
+    return accounts
 
 
 def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
     """Return the last line of each source whose last run of `verb` ended with an exit code other than 0.
+
+    Last is the latest by its time. A source that one run removed is not one that another did not find.
 
     Examples
     --------
     >>> failed_lines([], "pack")
     []
     """
-    last = _last_lines(lines).values()
+    last = [account.last for account in _accounts(lines).values()]
     return [line for line in last if line.verb == verb and line.exit != 0]
 
 
 @dataclass(frozen=True, slots=True)
 class LogSummary:
-    """The counts of a log; for each command, only the last line of a source counts.
+    """Counts of a log; each source counts once for each command, by all of its lines.
 
     Attributes
     ----------
@@ -191,13 +222,13 @@ class LogSummary:
     first, last
         Times of the first and the last line, or None.
     statuses
-        For each command the number of sources by status.
+        For each command the number of sources by status; a source that a later run skipped keeps its status.
     codes
         Number of failures by the code of the error.
     bytes
         Length of all outputs together in bytes.
-    removed
-        Number of sources that are removed.
+    verified, removed
+        Number of sources whose output was compared with them, and of sources that are removed.
     failed
         The sources of failures, in the order of their last lines.
     """
@@ -210,6 +241,7 @@ class LogSummary:
     statuses: dict[str, dict[str, int]]
     codes: dict[str, int]
     bytes: int
+    verified: int
     removed: int
     failed: tuple[str, ...]
 
@@ -228,12 +260,12 @@ def summarise(lines: Iterable[LogLine | None]) -> LogSummary:
     """
     found = list(lines)
     intact = [line for line in found if line is not None]
-    last = _last_lines(intact).values()
+    accounts = _accounts(intact).values()
     statuses: dict[str, Counter[str]] = {}
-    for line in last:
-        statuses.setdefault(line.verb, Counter())[line.status] += 1
-    failures = [line for line in last if line.exit != 0]
-    outputs = {line.output: line.bytes or 0 for line in last if line.output is not None}
+    for account in accounts:
+        statuses.setdefault(account.last.verb, Counter())[account.status] += 1
+    failures = [account.last for account in accounts if account.last.exit != 0]
+    outputs = {account.last.output: account.bytes for account in accounts if account.last.output is not None}
     times = sorted(line.time for line in intact)
     return LogSummary(
         lines=len(found),
@@ -244,6 +276,7 @@ def summarise(lines: Iterable[LogLine | None]) -> LogSummary:
         statuses={verb: dict(counts) for verb, counts in statuses.items()},
         codes=dict(Counter((line.error or {}).get("code") or "loss" for line in failures)),
         bytes=sum(outputs.values()),
-        removed=sum(line.source_removed for line in last),
+        verified=sum(account.verified for account in accounts),
+        removed=sum(account.removed for account in accounts),
         failed=tuple(line.source for line in failures),
     )

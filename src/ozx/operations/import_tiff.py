@@ -12,7 +12,7 @@ from inspect import signature
 from typing import Any
 
 from ozx.errors import OzxError, UsageError, resource_errors
-from ozx.flow.batch import check_distinct, describe_failure, run_batch
+from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import check_output, check_output_place, output_exists, spooled_output
 from ozx.flow.sinks.target import name_notes, swept_notes
@@ -238,7 +238,7 @@ def import_tiffs(
 
 
 def _failure(path: str, target: str, error: OzxError) -> ImportResult:
-    return ImportResult(path, target, "failed", error=describe_failure(error))
+    return ImportResult(path, target, "failed", error=describe_failure_of(path, error))
 
 
 def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str]:
@@ -328,17 +328,29 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
         except OzxError as error:
             raise error.at(source) from None
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
-        if order.resume and output_exists(target):
+        was_there = order.resume and output_exists(target)
+        if was_there:
             if has_images(target, hierarchy):
-                entries, size = measure_archive(target)
-                return replace(result, status="skipped", entries=entries, bytes=size)
+                return _skipped(result)
             if not order.force:
                 raise UsageError(
                     f"{target} exists, but does not have the images of {source}",
                     hint="Give --force (force=True) to replace it.",
                 )
         check_output(target, force=order.force)
-        return _write(result, found, hierarchy, order, progress)
+        try:
+            return _write(result, found, hierarchy, order, progress)
+        except UsageError:
+            is_new = order.resume and not (was_there or order.force) and output_exists(target)
+            if not (is_new and has_images(target, hierarchy)):
+                raise
+        return _skipped(result)  # another run made it meanwhile
+
+
+def _skipped(result: ImportResult) -> ImportResult:
+    """Return the result for a file that was found complete."""
+    entries, size = measure_archive(result.path)
+    return replace(result, status="skipped", entries=entries, bytes=size)
 
 
 def _write(

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ozx.errors import OzxError, resource_errors
-from ozx.flow.batch import check_distinct, describe_failure, run_batch
+from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
 from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.target import default_output
 from ozx.flow.sources.location import Location, StrPath, given_output, given_source, parse_location, printable_location
@@ -67,8 +67,9 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
     checksum
         ``"sha256"`` writes ``OUT.sha256`` beside the file, as `sha256sum` does.
     resume
-        Write nothing if `out` exists and is complete: it opens, and its keys and sizes are those of the source. It is
-        synced. If requested, a missing checksum or manifest is written, and an existing checksum compared.
+        Write nothing if `out` exists and is complete: it opens, and its keys and sizes are those of the source; with
+        `verify`, or if the source is newer, also its values. It is synced. If requested, a missing checksum or manifest
+        is written, and an existing checksum compared. A file that another run makes meanwhile counts, too.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         Another layout or OME-Zarr version, as for `ozx.repack`; encoded chunks are moved unless `chunks` or `codec` are
         given. Without any of these every value stays unchanged.
@@ -228,7 +229,8 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
 
 
 def _failure(root: str, target: str, error: OzxError) -> PackResult:
-    return PackResult(printable_location(root), target, "failed", error=describe_failure(error))
+    source = printable_location(root)
+    return PackResult(source, target, "failed", error=describe_failure_of(source, error))
 
 
 def _pack_with(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:

@@ -14,7 +14,7 @@ from ozx.flow.plan import Plan
 from ozx.flow.plans.copy import plan_copy
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
-from ozx.flow.sinks.checksum import check_checksum_file, sha256_of, write_checksum_file
+from ozx.flow.sinks.checksum import check_checksum_file, read_checksum_file, sha256_of, write_checksum_file
 from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, write_manifest
 from ozx.flow.sinks.output import check_output, check_output_place, new_output, output_exists
 from ozx.flow.sinks.target import entry_notes, name_notes, swept_notes
@@ -30,6 +30,8 @@ from ozx.validation.container.one_hierarchy import refuse_errors
 
 if TYPE_CHECKING:
     from ozx.flow.sources.remote_directory import RemoteDirectorySource
+
+    _DirectorySource = DirectorySource | RemoteDirectorySource
 
 __all__ = ["PackManyResult", "PackOptions", "PackResult", "pack_one"]
 
@@ -125,12 +127,30 @@ class PackOptions:
             raise UsageError("a source is removed only when its copy is on the disk: leave out --no-sync (sync=False)")
 
 
+_DIFFERS = (
+    "The source changed since it was packed, or one of them is damaged (`ozx verify` tells whether the file is). "
+    "Give --resume --force (force=True) to pack it again."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Run:
-    place: str  # path or URL of the source, to be opened
+    source: _DirectorySource
     options: PackOptions
     workers: Workers
     progress: Progress
+
+    @property
+    def place(self) -> str:
+        """Path or URL of the source, to be opened."""
+        return self.source.name if isinstance(self.source, DirectorySource) else self.source.url
+
+    def is_compared(self, archive: str) -> bool:
+        """Tell whether the values of an existing archive are compared: as requested, or since the source is newer."""
+        if self.options.verify or Location(archive).is_remote or not isinstance(self.source, DirectorySource):
+            return self.options.verify
+        listing, written = self.source.listing, os.stat(archive).st_mtime_ns
+        return any(os.stat(listing.path(key)).st_mtime_ns > written for key in listing.iter_keys())
 
     def verify(self, archive: str, plan: Plan) -> None:
         """Compare the written archive with its plan."""
@@ -176,7 +196,7 @@ def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -
         )
     refuse_folder_of_images(listing)
     result = PackResult(root, target, "packed", left_out=tuple(listing.left_out))
-    result = _pack_listed(result, DirectorySource(listing), options, progress)
+    result = _pack_beside_others(result, DirectorySource(listing), options, progress)
     return result if removal is None else _with_removal(result, removal.run(target))
 
 
@@ -193,18 +213,29 @@ def _pack_remote(url: str, target: str, options: PackOptions, progress: Progress
     source = list_remote_directory(url)
     refuse_folder_of_images(source.listing)
     result = PackResult(name, target, "packed", left_out=tuple(source.listing.left_out), notes=source.notes)
+    return _pack_beside_others(result, source, options, progress)
+
+
+def _pack_beside_others(
+    result: PackResult, source: _DirectorySource, options: PackOptions, progress: Progress
+) -> PackResult:
+    """Pack a source; with `resume`, take the file that another run made of it meanwhile."""
+    was_there = options.resume and output_exists(result.path)
+    try:
+        return _pack_listed(result, source, options, progress)
+    except UsageError:
+        if was_there or options.force or not options.resume or not output_exists(result.path):
+            raise
     return _pack_listed(result, source, options, progress)
 
 
-def _pack_listed(
-    result: PackResult, source: DirectorySource | RemoteDirectorySource, options: PackOptions, progress: Progress
-) -> PackResult:
+def _pack_listed(result: PackResult, source: _DirectorySource, options: PackOptions, progress: Progress) -> PackResult:
     listing = source.listing
     is_old = bool(listing.legacy_keys) and ROOT_METADATA not in listing.metadata
     # A file that is there may have checksums behind its chunks, which converted content is compared without.
     is_compared = options.resume and output_exists(result.path)
     with working() as workers:
-        run = _Run(source.name if isinstance(source, DirectorySource) else source.url, options, workers, progress)
+        run = _Run(source, options, workers, progress)
         has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
         if not is_old and options.shards == "keep" and has_same_chunks and not is_compared:
             return _pack_plan(result, in_version(plan_copy(source), options.version), (), run)
@@ -237,12 +268,14 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _R
         from ozx.flow.sinks.verification import find_same_entries  # noqa: PLC0415 (numpy)
 
         complete = find_same_entries(target, plan, variants, run.workers)
-        if complete is not None:
-            return _finish_skipped(result, complete, run)
+        is_compared = complete is not None and run.is_compared(target)
+        found = None if complete is None else _compare_existing(target, complete, run, with_values=is_compared)
+        if complete is not None and found is None:
+            return _finish_skipped(replace(result, verified=is_compared), complete, run)
         if not options.force:
             raise UsageError(
-                f"{target} exists, but is not the complete copy of {root}",
-                hint="Give --force (force=True) to replace it.",
+                f"{target} exists, but is not the complete copy of {root}{f': {found}' if found else ''}",
+                hint=_DIFFERS if found else "Give --force (force=True) to replace it.",
             )
     check_output(target, force=options.force)
     for is_wanted, ending in ((options.checksum, CHECKSUM_ENDING), (options.manifest, MANIFEST_ENDING)):
@@ -256,13 +289,27 @@ def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
     return replace(result, notes=(*result.notes, *notes), source_removed=not os.path.lexists(result.source))
 
 
+def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) -> str | None:
+    """Return how an existing file with the keys and sizes of a plan differs from it, or None; the file is synced."""
+    options = run.options
+    if options.sync and not Location(target).is_remote:
+        sync_file(target)  # it may come from a run with --no-sync; only synced pages can be read from the disk
+    if with_values:
+        from ozx.flow.sinks.verification import CopyDiffersError  # noqa: PLC0415 (numpy)
+
+        try:
+            run.verify(target, plan)
+        except CopyDiffersError as error:
+            return error.found
+    if options.force and options.checksum and output_exists(target + CHECKSUM_ENDING):
+        is_same = sha256_of(target) == read_checksum_file(target)
+        return None if is_same else f"{target}{CHECKSUM_ENDING} has another SHA-256"
+    return None
+
+
 def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
-    """Complete an interrupted run: sync and verify the existing file, write its checksum."""
+    """Write what an interrupted run may have left out: the checksum and the manifest of the existing file."""
     options, digest = run.options, None
-    if options.sync and not Location(result.path).is_remote:
-        sync_file(result.path)  # it may come from a run with --no-sync; only synced pages can be read from the disk
-    if options.verify:
-        run.verify(result.path, plan)
     if options.checksum and output_exists(result.path + CHECKSUM_ENDING):
         digest = check_checksum_file(result.path)
     elif options.checksum:
@@ -273,7 +320,7 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
 
         write_manifest(result.path, manifest_of_archive(result.path, result.source), sync=options.sync)
     notes = (*result.notes, *dict.fromkeys(plan.notes))
-    return replace(_measured(result), status="skipped", notes=notes, sha256=digest, verified=options.verify)
+    return replace(_measured(result), status="skipped", notes=notes, sha256=digest)
 
 
 def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:

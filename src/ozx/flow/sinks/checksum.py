@@ -11,7 +11,7 @@ from ozx.errors import ResourceError, UsageError
 from ozx.flow.sinks.output import open_output, write_small
 from ozx.flow.sources.location import Location
 
-__all__ = ["check_checksum_file", "sha256_of", "write_checksum_file"]
+__all__ = ["check_checksum_file", "read_checksum_file", "sha256_of", "write_checksum_file"]
 
 
 def sha256_of(path: str) -> str:
@@ -28,26 +28,38 @@ def sha256_of(path: str) -> str:
     return digest.hexdigest()
 
 
-def check_checksum_file(path: str) -> str:
-    """Check the file at `path` against the digest in ``PATH.sha256``; return the digest.
+def read_checksum_file(path: str) -> str:
+    """Return the digest in ``PATH.sha256``.
 
     Raises
     ------
     UsageError
-        The file in ``PATH.sha256`` is none, or of another file.
-    ResourceError
-        The digests differ: the file, or its checksum, was damaged or changed.
+        The file in ``PATH.sha256`` is none of sha256sum.
     """
     source = open_output(path + CHECKSUM_ENDING)
     try:
         text = source.read_at(0, 4096)
     finally:
         source.close()
-    digest, found = text[1 if text.startswith(b"\\") else 0 :][:64].decode("ascii", "replace").lower(), sha256_of(path)
+    digest = text[1 if text.startswith(b"\\") else 0 :][:64].decode("ascii", "replace").lower()
     if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
         raise UsageError(
             "expected a line of sha256sum", path=path + CHECKSUM_ENDING, hint="Remove it, or write it again."
         )
+    return digest
+
+
+def check_checksum_file(path: str) -> str:
+    """Compare the file at `path` with the digest in ``PATH.sha256``, and return it.
+
+    Raises
+    ------
+    UsageError
+        As `read_checksum_file`.
+    ResourceError
+        The digests differ: the file, or its checksum, was damaged or changed.
+    """
+    digest, found = read_checksum_file(path), sha256_of(path)
     if digest != found:
         raise ResourceError(
             f"its SHA-256 is {found}; expected {digest}, by {os.path.basename(path)}{CHECKSUM_ENDING}",

@@ -10,7 +10,7 @@ from itertools import chain
 from ozx.archive.directory import read_end
 from ozx.archive.positional_reading import forget_cache, open_for_reading
 from ozx.archive.reader import ArchiveReader
-from ozx.errors import OzxError, ResourceError
+from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.flow.plan import Plan
 from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, ManifestValue
 from ozx.flow.sinks.output import open_output
@@ -18,7 +18,23 @@ from ozx.flow.sources.location import Location
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
-__all__ = ["check_archive", "find_same_entries", "hash_values", "manifest_of_archive", "measure_archive"]
+__all__ = [
+    "CopyDiffersError",
+    "check_archive",
+    "find_same_entries",
+    "hash_values",
+    "manifest_of_archive",
+    "measure_archive",
+]
+
+
+class CopyDiffersError(ResourceError):
+    """An archive, read back, that is not what its plan says; `found` names the difference.
+
+    The hint is that for an archive that was just written.
+    """
+
+    found: str = ""
 
 
 def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
@@ -51,8 +67,8 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
 
     Raises
     ------
-    ResourceError
-        An entry is missing or superfluous, or a value differs: memory, disk or network damaged it.
+    CopyDiffersError
+        An entry is missing or superfluous, or a value differs or is damaged.
     """
     if not Location(archive).is_remote:
         descriptor = open_for_reading(archive)
@@ -71,7 +87,7 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
             index = reader.find(entry.key)
             if index is None:
                 raise _differs(archive, f"{entry.key!r} is missing")
-            if not _is_same(reader.iter_blocks(index), entry.iter_blocks()):
+            if not _is_same(_stored_blocks(reader, index, archive), entry.iter_blocks()):
                 raise _differs(archive, f"the value of {entry.key!r} differs")
             progress.advance(entry.size)
         count += reader.find(MANIFEST_KEY) is not None and not is_packed
@@ -134,12 +150,22 @@ def measure_archive(path: str) -> tuple[int, int]:
         source.close()
 
 
-def _differs(archive: str, found: str) -> ResourceError:
-    return ResourceError(
+def _stored_blocks(reader: ArchiveReader, index: int, archive: str) -> Iterator[bytes]:
+    """Yield a value of an archive; a damaged one differs."""
+    try:
+        yield from reader.iter_blocks(index)
+    except FormatError as error:
+        raise _differs(archive, error.message) from error
+
+
+def _differs(archive: str, found: str) -> CopyDiffersError:
+    error = CopyDiffersError(
         f"read back, the archive differs from its source: {found}",
         path=archive,
         hint="Disk, memory or network damaged it; the source is unchanged. Try again, on another disk if it recurs.",
     )
+    error.found = found
+    return error
 
 
 def _is_same(first: Iterable[bytes], second: Iterable[bytes]) -> bool:
