@@ -156,7 +156,7 @@ def test_names_cannot_steer_the_terminal(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("make", "code", "message"),
     [
-        (lambda path: path.write_bytes(b""), 1, "expected a ZIP file"),
+        (lambda path: path.write_bytes(b""), 1, "expected an .ozx file; it is empty"),
         (lambda path: path.write_bytes(b"PK\3\4 cut off"), 1, "hint: The file is incomplete"),
         (lambda path: path.mkdir(), 1, "expected an OME-Zarr hierarchy"),
         (lambda path: None, 4, "No such file"),

@@ -18,6 +18,8 @@
     One entry's value, the values of neighbours by one read, and many short spans of a file in few reads.
 ``empty_values``, ``inner_archives``, ``file_kinds``
     Checks against misreadings: values without sizes, archives in values, entries that are no plain files.
+``other_formats``
+    Files of other formats by their first bytes and names, and the way from them to .ozx.
 ``reader``, ``writer``, ``splicing``
     Read entries of an archive; write a new archive; give entries of a large archive other values.
 ``audit/``, ``recovery/``

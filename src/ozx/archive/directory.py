@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.inner_archives import check_leading
+from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
 from ozx.archive.records import (
     CENTRAL_HEADER,
     CENTRAL_SIGNATURE,
@@ -222,12 +223,16 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
         )
     if head == SPLIT_SIGNATURE:
         raise _split(source, "it begins with the mark of the first part of a split archive")
+    if not head:
+        raise FormatError("expected an .ozx file; it is empty", path=source.name, rule="zip/not-a-zip")
+    known = find_format(source.read_at(0, LONGEST_SIGNATURE))
     raise FormatError(
-        f"expected a ZIP file; found no end of central directory record, and the first bytes are {head!r}"
-        if head
-        else "expected a ZIP file; the file is empty",
+        f"expected an .ozx file; it is {known.name}"
+        if known is not None
+        else f"expected a ZIP file; found no end of central directory record, and the first bytes are {head!r}",
         path=source.name,
         rule="zip/not-a-zip",
+        hint=None if known is None else known.hint(source.name),
     )
 
 

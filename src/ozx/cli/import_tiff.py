@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from functools import partial
 from typing import Any
 
@@ -135,6 +137,16 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
     out = output_of_one(arguments, out_dir, _ENDINGS)
     if out is not None:
         return [arguments[0]], out
+    last = arguments[-1].rstrip("/")
+    if len(arguments) == 2 and last.lower().endswith(".zarr") and not os.path.lexists(last):
+        image, file, folder = map(
+            shlex.quote, (arguments[0], f"{last.removesuffix('.zarr').removesuffix('.ome')}.ozx", last)
+        )
+        raise UsageError(
+            f"expected an .ozx file as output; got {last}",
+            hint="import writes .ozx files; unpack makes a directory of one: "
+            f"ozx import {image} {file}; ozx unpack {file} {folder}",
+        )
     if names_output(arguments[-1], _ENDINGS):
         raise UsageError(
             f"expected TIFF files and at most one output; got {len(arguments) - 1} and {arguments[-1]}",

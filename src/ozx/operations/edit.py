@@ -16,6 +16,7 @@ from ozx.errors import FormatError, UnsupportedError, UsageError, resource_error
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.browsing import ArchiveView, similar_nodes
 from ozx.flow.sources.location import Location, parse_location
+from ozx.flow.sources.wrong_sources import folder_error, refuse_images
 from ozx.hierarchy.edit.differences import Difference
 from ozx.hierarchy.edit.plan import Change, EditPlan, edit_hierarchy
 from ozx.hierarchy.edit.request import Edits, parse_edits
@@ -162,10 +163,7 @@ def edit(
         return _edit_object(location, edits, dry_run=dry_run, confirm=confirm, drop_attributes=drop_attributes)
     file = location.path
     if os.path.isdir(file):
-        raise UsageError(
-            f"expected an .ozx file to edit; {file} is a directory",
-            hint="Pack it first, or change its zarr.json files with a text editor.",
-        )
+        raise folder_error(file, "edit", "Pack it first, or change its zarr.json files with a text editor.")
     source = FileSource(file)
     try:
         plan, notes = _edit(ArchiveView(source), edits, location.node)
@@ -233,6 +231,8 @@ def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[EditPlan, tuple[s
 
     if node and node not in nodes:
         raise UsageError(f"expected a node to edit; there is no {node!r}", hint=similar_nodes(node, nodes))
+    if not nodes:
+        refuse_images((item.key for item in view.iter_items()), view.source.name, is_folder=False)
     plan = edit_hierarchy(nodes, read, edits, node)
     root = nodes.get("")
     is_converted = root is not None and root.ome is not None and root.ome.layout is not None

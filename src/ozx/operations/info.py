@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, UnsupportedError, resource_errors
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, is_any_metadata_key
 from ozx.flow.sources.location import printable_location
 from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.wrong_sources import describe_folder
 from ozx.hierarchy.images import (
     Image,
     Level,
@@ -245,11 +247,13 @@ def _check_root(view: DirectoryView) -> None:
     if any(view.find(name) for name in ("zarr.json", ".zgroup", ".zarray", ".zattrs")):
         return
     inside = [name for name in view.names() if name.endswith((".zarr", ".ozx"))][:3]
+    found = None if inside else describe_folder(view.path)
+    what = "the directory has neither zarr.json nor .zgroup nor .zarray" if found is None else f"it is {found[0]}"
     raise FormatError(
-        "expected an OME-Zarr hierarchy; the directory has neither zarr.json nor .zgroup nor .zarray",
+        f"expected an OME-Zarr hierarchy; {what}",
         path=view.path,
         rule="rfc9/root",
-        hint=f"Did you mean one of those in it: {', '.join(inside)}?" if inside else None,
+        hint=f"Did you mean one of those in it: {', '.join(inside)}?" if inside else found and found[1],
     )
 
 
@@ -319,6 +323,9 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
     if root is None:
         where = next((path for path, node in nodes.items() if node.node_type is not None), None)
         found = "no Zarr metadata at all" if where is None else f"the first is {where}/, a level too deep"
+        if where is None and isinstance(view, ArchiveView):
+            names = (item.key for item in view.iter_items())
+            found = ". ".join(describe_names(names, view.name, is_folder=False) or (found,))
         notes.append(f"no hierarchy: there is no zarr.json at the root of the archive; {found}")
     elif view.node:
         pass  # a node of an OME-Zarr hierarchy may be an array, or a group without ome metadata

@@ -21,8 +21,9 @@ from ozx.flow.sinks.target import entry_notes, name_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, finish_source_removal
 from ozx.flow.sources.attributes import check_no_attributes
 from ozx.flow.sources.directory import DirectorySource
-from ozx.flow.sources.listing import check_is_directory, list_directory, refuse_folder_of_images
+from ozx.flow.sources.listing import list_directory
 from ozx.flow.sources.location import Location, printable_location
+from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.progress import Progress, needs_total

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.archive.byte_source import ByteSource, FileSource
+from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
 from ozx.archive.recovery.directory import merge_directory
 from ozx.archive.recovery.evidence import Evidence, LostEntry
 from ozx.archive.recovery.scan import scan_archive
@@ -23,6 +24,7 @@ from ozx.flow.repair.shards import salvage_chunks
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_local
+from ozx.flow.sources.wrong_sources import folder_error
 from ozx.flow.workers import working
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.values import plain_json
@@ -176,9 +178,7 @@ def recover(
 
 def _check_places(file: str, target: str, *, force: bool) -> None:
     if os.path.isdir(file):
-        raise UsageError(
-            f"expected a file to recover; {file} is a directory", hint="A directory needs no recovery: run ozx pack."
-        )
+        raise folder_error(file, "recover", "A directory needs no recovery: run ozx pack.")
     if os.path.lexists(target) and os.path.exists(file) and os.path.samefile(file, target):
         raise UsageError(f"{target} is the damaged file itself", hint="Choose another name; the old file is kept.")
     check_target(target, force=force)
@@ -210,8 +210,13 @@ def _find(source: ByteSource, progress: Progress) -> Evidence:
         first = evidence.lost[0]
         message = f"nothing can be recovered of {len(evidence.lost):,} damaged entries; {first.name!r}: {first.reason}"
         raise FormatError(message, rule="zip/crc")
+    known = find_format(source.read_at(0, LONGEST_SIGNATURE))
     found = "no local file header of a ZIP file in it" if source.size() else "an empty file"
-    raise FormatError(f"expected a damaged ZIP file; found {found}", rule="zip/not-a-zip")
+    raise FormatError(
+        f"expected a damaged ZIP file; found {found if known is None else known.name}",
+        rule="zip/not-a-zip",
+        hint=None if known is None else known.hint(source.name),
+    )
 
 
 def _check_usable(found: Salvage, file: str) -> None:

@@ -11,18 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import FileSource
+from ozx.archive.columns import Columns
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.targets import check_folder
-from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
+from ozx.errors import FormatError, UnsupportedError, resource_errors
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks import fast_unpacking
 from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_folders, write_entries
 from ozx.flow.sinks.target import check_outside, swept_notes
 from ozx.flow.sources.archive import iter_entries
+from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.location import Location, StrPath, given_output, parse_location, printable_location
 from ozx.flow.sources.opening import open_view
+from ozx.flow.sources.wrong_sources import folder_error, refuse_images
+from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["UnpackResult", "default_directory", "unpack"]
@@ -114,10 +118,8 @@ def unpack(
     prefix = f"{node}/" if node else ""
     target = (_default_target(location) if wanted is None else wanted).rstrip("/") or "/"
     if os.path.isdir(archive) or location.is_directory_url():
-        raise UsageError(
-            f"expected an .ozx file to unpack; {printable_location(archive)} is a directory",
-            hint="A directory is unpacked already; ozx pack makes an .ozx file of it.",
-        )
+        hint = "A directory is unpacked already; ozx pack makes an .ozx file of it."
+        raise folder_error(printable_location(archive), "unpack", hint)
     if node:
         open_view(path)  # there is such a node, or the error says which there are
     source = open_remote(archive) if location.is_remote else FileSource(archive)
@@ -127,6 +129,7 @@ def unpack(
     check_folder(target, force=force, replace_folder=replace_folder)
     reader.check(allow_bombs=allow_bombs)
     columns = reader.columns
+    _check_kind(columns, source.name)
     # A name that ends in a slash only makes a folder known to unzip.
     values = np.flatnonzero(~reader.columns.are_folders())
     indices = _indices_below(reader, values, prefix) if node else values
@@ -192,6 +195,14 @@ def _write_values(
         fast_unpacking.write_files(reader, indices, folder, progress)
     else:
         write_entries(folder, read_ahead(iter_entries(reader, indices.tolist())), progress)
+
+
+def _check_kind(columns: Columns, path: str) -> None:
+    """Refuse an archive of pictures: a folder that is named like an OME-Zarr image would mislead."""
+    if len(columns) and columns.name(0) != ROOT_METADATA:  # costs nothing for most hierarchies
+        names = columns.names()
+        if not any(map(is_any_metadata_key, names)):
+            refuse_images(names, path, is_folder=False)
 
 
 def _indices_below(reader: ArchiveReader, indices: NDArray[np.int64], prefix: str) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from ozx.flow.sinks.checksum import check_checksum_file
 from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest, read_manifest
 from ozx.flow.sinks.verification import hash_values
 from ozx.flow.sources.location import StrPath, given_source
+from ozx.flow.sources.wrong_sources import folder_error
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["VerifyResult", "verify"]
@@ -84,6 +85,8 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
     71
     """
     path = given_source(file)
+    if os.path.isdir(path):
+        raise folder_error(path, "verify", "ozx validate --level data checks a directory; ozx pack makes a file of it.")
     place = path + MANIFEST_ENDING if manifest is None else given_source(manifest)
     has_checksum = os.path.exists(path + CHECKSUM_ENDING)
     has_manifest = manifest is not None or os.path.exists(place)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.location import parse_location, printable_location
+from ozx.flow.sources.wrong_sources import describe_folder, refuse_images
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.limits import check_document_length
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
@@ -195,12 +196,10 @@ def _open_directory(path: str) -> zarr.Group:
             raise UsageError("expected a group; the directory holds an array", path=path)
         store = NormalisedStore(store)
     elif not os.path.isfile(os.path.join(path, ".zgroup")):
-        raise FormatError(
-            "expected an OME-Zarr hierarchy; the directory has neither zarr.json nor .zgroup",
-            path=path,
-            rule="rfc9/root",
-            hint="Give the directory that has one.",
-        )
+        what, hint = "the directory has neither zarr.json nor .zgroup", "Give the directory that has one."
+        if (found := describe_folder(path)) is not None:
+            what, hint = f"it is {found[0]}", found[1]
+        raise FormatError(f"expected an OME-Zarr hierarchy; {what}", path=path, rule="rfc9/root", hint=hint)
     is_v3 = os.path.isfile(root)
     with refused_by_zarr("the root"):
         # Copies of metadata may be out of date or broken; the originals are there.
@@ -228,6 +227,8 @@ def _missing(store: NormalisedStore, node: str, path: str) -> FormatError | Unsu
         )
     if node:
         return UsageError(f"it has no node {node!r}", path=path, hint=similar_nodes(node, nodes))
+    if not nodes:
+        refuse_images(keys, path, is_folder=False)
     return FormatError(
         f"expected a hierarchy; found no zarr.json at the root of the archive ({len(keys):,} entries)",
         path=path,

@@ -115,11 +115,12 @@ def validate(
             open_view(path)
     source = open_remote(where) if location.is_remote else FileSource(where)
     try:
-        findings = [*check_file_name(source.name)]
-        findings += [] if location.is_remote else check_surroundings(where)
+        findings = [] if location.is_remote else [*check_surroundings(where)]
         strict = profile == "strict"
         found = check_archive(ArchiveReader(source), level, options, strict=strict, jobs=jobs, progress=progress)
         findings += by_revision(found, revision)
+        if all(finding.id != "zip/not-a-zip" for finding in findings):  # no name makes it one
+            findings[:0] = check_file_name(source.name)
     finally:
         source.close()
     return Report.of(given, level, [finding for finding in findings if _concerns(finding, location.node)])
@@ -168,7 +169,7 @@ def _check_hierarchy(
     values = _MetadataEntries(reader, facts, roles.metadata, roles.indices)
     nodes, faults = read_nodes(values, values.damaged(), None if rules is None else rules.look)
     yield from check_read_faults(faults)
-    yield from check_nodes(nodes, roles.legacy)
+    yield from check_nodes(nodes, roles.legacy, _iter_data_keys(facts))
     yield from check_sharding(nodes, _iter_data_keys(facts))
     root = nodes.get("")
     version = root.version if root is not None and isinstance(root.version, str) else None

@@ -418,12 +418,12 @@ def test_a_node_that_there_is_not(tmp_path):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"II*\0" + bytes(600), "found a TIFF file"),
-        (b"\x89HDF\r\n\x1a\n" + bytes(600), "found an HDF5 file"),
-        (b"x" * 257 + b"ustar" + bytes(600), "found a tar archive"),
-        (b'{"zarr_format": 3}', "found what looks like JSON"),
+        (b"II*\0" + bytes(600), "it is a TIFF image"),
+        (b"\x89HDF\r\n\x1a\n" + bytes(600), "it is an HDF5 file"),
+        (b"x" * 257 + b"ustar" + bytes(600), "it is a tar archive"),
+        (b'{"zarr_format": 3}', "it is what looks like JSON"),
         (b"nothing that is known", "found no end of central directory record"),
-        (b"", "the file is empty"),
+        (b"", "it is empty"),
     ],
 )
 def test_other_files_are_called_by_their_names(tmp_path, data, message):
@@ -438,7 +438,8 @@ def test_other_files_are_called_by_their_names(tmp_path, data, message):
     ("files", "message", "hint"),
     [
         ([], "found nothing", None),
-        (["a.tif"], "found 1 other file: 'a.tif'", None),
+        (["a.txt"], "found 1 other file: 'a.txt'", None),
+        (["a.tif"], "found 1 TIFF image", "Run: ozx import"),
         (["a.ozx", "b.ozx"], "found 2 other files: 'a.ozx', 'b.ozx'", "Name the file itself"),
         (["a/b/c/d/e/f/zarr.json"], "found 1 other file: 'a/b/c/d/'", None),
     ],
@@ -488,7 +489,7 @@ def test_a_url(tmp_path):
         assert contents(source) == VALUES
         assert source.repaired == ("the hierarchy was in the folder 'c.zarr', which is the root now",)
         source.close()
-    with serving(b"II*\0" + bytes(100)) as server, pytest.raises(FormatError, match="a TIFF file"):
+    with serving(b"II*\0" + bytes(100)) as server, pytest.raises(FormatError, match="a TIFF image"):
         open_repaired(server.url)
 
 

@@ -26,7 +26,6 @@ from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.archive_keys import ArchiveKeys, metadata_places
 from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.hierarchy_root import choose_root, find_root_folder
-from ozx.flow.sources.hierarchy_version import name_format
 from ozx.flow.sources.listing import list_directory
 from ozx.flow.sources.location import parse_location
 from ozx.flow.sources.source import Source
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Repair", "RepairedSource", "open_repaired"]
 
-_HEAD = 512
 # The number of other files that a message names.
 _FEW = 5
 
@@ -83,8 +81,6 @@ def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fa
         return _open_archive(file, location.node, allow_bombs=allow_bombs)
     except OzxError as error:
         file.close()
-        if error.rule == "zip/not-a-zip":
-            raise _foreign(file, error) from None
         raise error.at(file.name) from None
     except BaseException:
         file.close()
@@ -176,16 +172,3 @@ def _root_repairs(root: str, outside: Sequence[str], *, asked: bool = False) -> 
 def _root_version(source: Source) -> str | None:
     attributes = as_object(parse_document(source.read(ROOT_METADATA), ROOT_METADATA).get("attributes"))
     return as_text(as_object(attributes.get("ome")).get("version"))
-
-
-def _foreign(file: FileSource | RemoteSource, error: OzxError) -> OzxError:
-    """Return the error for a file that is not a ZIP file; the message names the format if known."""
-    known = name_format(file.read_at(0, _HEAD))
-    if known is None:
-        return error.at(file.name)
-    return FormatError(
-        f"expected an OME-Zarr directory or ZIP file; found {known}",
-        path=file.name,
-        rule="zip/not-a-zip",
-        hint="Convert it to OME-Zarr first, for example with bioformats2raw." if "file" in known else error.hint,
-    )

@@ -12,6 +12,8 @@
     The file and node that a path, URL or node URI means.
 ``hierarchy_root``, ``hierarchy_version``
     The folder of the root, and its Zarr and OME-Zarr version.
+``wrong_sources``
+    The errors for sources of another kind, with the command for them.
 ``browsing``, ``remote_browsing``, ``opening``
     Views of an archive and of a directory that read as little as possible; the view of a path or URL.
 ``remote_directory``, ``remote_objects``, ``found_keys``, ``key_listing``

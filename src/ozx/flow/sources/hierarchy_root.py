@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.listing import is_left_out
@@ -70,11 +71,14 @@ def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Se
         )
     what = f"{len(files):,} other {'file' if len(files) == 1 else 'files'}: {_few(files)}" if files else "nothing"
     archives = [name for name in files if name.lower().endswith((".ozx", ".zip"))]
+    hint = f"Name the file itself: {os.path.join(path, archives[0])}" if archives and os.path.isdir(path) else None
+    if not archives:
+        what, hint = describe_names(files, path, is_folder=os.path.isdir(path)) or (what, None)
     raise FormatError(
         f"expected an OME-Zarr hierarchy, which has zarr.json or .zgroup; found {what}",
         path=path,
         rule="rfc9/root",
-        hint=f"Name the file itself: {os.path.join(path, archives[0])}" if archives and os.path.isdir(path) else None,
+        hint=hint,
     )
 
 

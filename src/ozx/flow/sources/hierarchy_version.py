@@ -10,26 +10,7 @@ from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.keys import LEGACY_METADATA, ROOT_METADATA
 from ozx.hierarchy.nodes import Node, NodeCollector
 
-__all__ = ["HierarchyVersion", "has_version", "name_format"]
-
-# First bytes of other formats that microscopists use.
-_BEGINNINGS = (
-    (b"II*\0", "a TIFF file"),
-    (b"MM\0*", "a TIFF file"),
-    (b"II+\0", "a TIFF file"),
-    (b"MM\0+", "a TIFF file"),
-    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
-    (b"ZISRAWFILE", "a CZI file"),
-    (b"\xda\xce\xbe\x0a", "an ND2 file"),
-    (b"\x70\0\0\0", "a LIF file"),
-    (b"\x89PNG", "a PNG file"),
-    (b"\xff\xd8\xff", "a JPEG file"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-    (b"Rar!", "a RAR archive"),
-    (b"\x1f\x8b", "gzip data, such as a .tar.gz"),
-    (b"{", "what looks like JSON, perhaps metadata of one node"),
-)
-_TAR = 257  # where "ustar" stands
+__all__ = ["HierarchyVersion", "has_version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +69,3 @@ def _version_of(root: Node, name: str) -> HierarchyVersion:
     if root.ome is not None:
         found = "attributes.ome without a version"
     raise FormatError(f"expected a group with OME-Zarr metadata; found {found}", path=name, rule="rfc9/one-hierarchy")
-
-
-def name_format(head: bytes) -> str | None:
-    r"""Return the name of a file format from the first bytes `head` of a file; None if unknown.
-
-    Examples
-    --------
-    >>> name_format(b"II*\0rest"), name_format(b"PK")
-    ('a TIFF file', None)
-    """
-    if head[_TAR:].startswith(b"ustar"):
-        return "a tar archive"
-    return next((name for beginning, name in _BEGINNINGS if head.startswith(beginning)), None)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import stat
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ozx.archive.names.decoding import name_fault
-from ozx.errors import FormatError, UsageError, raise_error
+from ozx.errors import FormatError, raise_error
 from ozx.hierarchy.entry_order import breadth_first, component_order
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key
 
@@ -24,13 +23,11 @@ __all__ = [
     "Folder",
     "Listing",
     "add_files",
-    "check_is_directory",
     "check_names",
     "is_left_out",
     "is_litter",
     "is_litter_key",
     "list_directory",
-    "refuse_folder_of_images",
 ]
 
 # Files of desktops, editors, network file systems and interrupted writers, to be left out. A folder that holds a node
@@ -133,28 +130,6 @@ class Listing:
     def count_bytes(self) -> int:
         """Return the total size of the files in bytes, with one `stat` call per file."""
         return sum(os.stat(self.path(key)).st_size for key in self.iter_keys())
-
-
-def check_is_directory(root: str) -> None:
-    """Check that `root` is a directory.
-
-    Raises
-    ------
-    UsageError
-        `root` is a file.
-    FileNotFoundError
-        `root` does not exist.
-    """
-    if not os.path.lexists(root):
-        raise FileNotFoundError(2, "no such directory", root)
-    if not os.path.isdir(root):
-        is_archive = root.lower().endswith((".ozx", ".zip"))
-        raise UsageError(
-            f"expected an OME-Zarr directory to pack; {root} is a file",
-            hint="To rewrite an archive, use ozx repack."
-            if is_archive
-            else "Give the directory that holds the root's zarr.json.",
-        )
 
 
 def is_litter(name: str) -> bool:
@@ -343,24 +318,3 @@ def _special(listing: Listing, key: str, what: str) -> FormatError:
         rule="zip/special-file",
         hint="Remove it, or replace it by the file itself, then pack again.",
     )
-
-
-def refuse_folder_of_images(listing: Listing) -> None:
-    """Raise an error for a folder of several images; the hint is the command that packs each of them.
-
-    Raises
-    ------
-    FormatError
-        There are several (``rfc9/root``).
-    """
-    folders = {key.partition("/")[0] for key in (*listing.metadata, *listing.legacy_keys)}
-    for ending in (".ome.zarr", ".zarr"):
-        if len(folders) > 1 and all(folder.endswith(ending) for folder in folders):
-            raise FormatError(
-                f"expected one hierarchy; found {len(folders):,}: {', '.join(sorted(folders)[:3])}, …",
-                path=listing.root,
-                rule="rfc9/root",
-                hint=f"Make a file of each: ozx pack {shlex.quote(listing.root)}/*{ending}"
-                if "://" not in listing.root
-                else f"Make a file of each: ozx pack {listing.root}/{min(folders)} …",
-            )

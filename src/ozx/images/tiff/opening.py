@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import re
-import stat
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from tifffile import TiffFile, TiffPageSeries
 
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.decoding.zarr_errors import words_of
+from ozx.flow.sources.wrong_sources import check_is_tiff_file, not_a_tiff_file
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.claims import check_claims
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
@@ -129,7 +129,7 @@ def open_tiff(path: str, options: TiffOptions | None = None) -> TiffImages:
         The given axes do not fit.
     """
     options = options or TiffOptions()
-    _check_regular(path)
+    check_is_tiff_file(path)
     try:
         with _listening() as said, _opened(path) as (file, document, text):
             return _read_images(path, file, document, text, options, said)
@@ -211,24 +211,15 @@ def _parse_document(text: str) -> OmeXml | None:
 
 @contextlib.contextmanager
 def _parsed(path: str, **options: Any) -> Iterator[TiffFile]:
-    _check_regular(path)
+    check_is_tiff_file(path)
     try:
         file = TiffFile(path, **options)
     except OSError:
         raise
     except Exception as error:  # noqa: BLE001 (tifffile lets struct, index and other errors through)
-        raise FormatError(
-            f"expected a TIFF file; {words_of(error)}", path=path, hint="Other formats have to be saved as TIFF first."
-        ) from None
+        raise not_a_tiff_file(path, words_of(error)) from None
     with file:
         yield file
-
-
-def _check_regular(path: str) -> None:
-    status = os.stat(path)
-    if not stat.S_ISREG(status.st_mode):
-        found = "a directory" if stat.S_ISDIR(status.st_mode) else "a device, pipe or socket"
-        raise UsageError(f"expected a TIFF file; {path} is {found}")
 
 
 def _check_files(folder: str, names: Sequence[str], path: str) -> None:

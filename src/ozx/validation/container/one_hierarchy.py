@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
@@ -23,6 +24,8 @@ __all__ = ["MANY_DATA_ENTRIES", "check_metadata", "check_nodes", "check_read_fau
 MANY_DATA_ENTRIES = 1000
 
 _CONVERT = "`ozx repack` and `ozx pack` convert it to OME-Zarr 0.5."
+
+_EXPECTED = "expected a zarr.json at the root; found"
 
 _Nodes = Mapping[str, NodeFacts]
 
@@ -61,13 +64,21 @@ def check_read_faults(faults: Sequence[ReadFault]) -> Iterator[Finding]:
         yield from each(rule, list(group), lambda fault: finding_from_error(fault.error, entry=fault.key))
 
 
-def check_nodes(nodes: _Nodes, legacy_keys: Sequence[str] = (), *, is_directory: bool = False) -> Iterator[Finding]:
-    """Yield findings about the nodes of a hierarchy, given by path; OME-Zarr 0.4 is allowed in a directory."""
+def check_nodes(
+    nodes: _Nodes, legacy_keys: Sequence[str] = (), names: Iterable[str] = (), *, folder: str | None = None
+) -> Iterator[Finding]:
+    """Yield findings about the hierarchy of the nodes, given by path.
+
+    `names` are those of all files, used if there is no node. A `folder` may hold OME-Zarr 0.4.
+    """
     root = nodes.get("")
     if root is None:
         # RFC-9: "The ZIP file MUST contain the OME-Zarr's root-level zarr.json." All else would follow from this.
         missing = _missing_root(nodes, legacy_keys)
-        is_old = is_directory and any(name in legacy_keys for name in LEGACY_METADATA)
+        if not nodes and not legacy_keys:
+            found, hint = describe_names(names, folder or "", is_folder=folder is not None) or ("", "")
+            missing = make_finding("rfc9/root", f"{_EXPECTED} {found}", hint=hint) if found else missing
+        is_old = folder is not None and any(name in legacy_keys for name in LEGACY_METADATA)
         yield replace(missing, severity="note", hint=f"Nothing has to be done. {_CONVERT}") if is_old else missing
         return
     # RFC-9: "The ZIP file MUST contain exactly one OME-Zarr hierarchy."
@@ -109,20 +120,19 @@ def check_sharding(nodes: _Nodes, keys: Iterable[str]) -> Iterator[Finding]:
 
 def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
     found = [name for name in LEGACY_METADATA if name in legacy_keys]
-    expected = "expected a zarr.json at the root; found"
     if found:
-        message = f"{expected} {found[0]}: this is OME-Zarr 0.4 (Zarr v2)"
+        message = f"{_EXPECTED} {found[0]}: this is OME-Zarr 0.4 (Zarr v2)"
         return make_finding("rfc9/root", message, entry=found[0], hint=f"RFC-9 needs OME-Zarr 0.5. {_CONVERT}")
     paths = {*nodes, *map(node_of, legacy_keys)}
     top = min(paths, key=breadth_first, default="")
     if top == ".":  # some programs write it when they pack their working folder
         hint = "Unpack it with the program that wrote it, then run `ozx pack` on the folder."
-        return make_finding("rfc9/root", f"{expected} './{METADATA}', which is another name", entry=top, hint=hint)
+        return make_finding("rfc9/root", f"{_EXPECTED} './{METADATA}', which is another name", entry=top, hint=hint)
     is_legacy = top not in nodes
     is_root = is_legacy or nodes[top].node_type != "array"
     if paths and is_root and all(path == top or path.startswith(f"{top}/") for path in paths):
         version = "an OME-Zarr 0.4 (Zarr v2) hierarchy" if is_legacy else "the hierarchy"
-        message = f"{expected} {version} in the folder {top!r} instead"
+        message = f"{_EXPECTED} {version} in the folder {top!r} instead"
         hint = f"Pack the folder {top!r} itself, not a folder around it."
         return make_finding("rfc9/root", message, entry=top, hint=f"{hint} {_CONVERT}" if is_legacy else hint)
     if paths:
@@ -130,10 +140,10 @@ def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
         names = ", ".join(map(repr, folders[:3])) + (", …" if len(folders) > 3 else "")
         return make_finding(
             "rfc9/root",
-            f"{expected} {len(paths):,} nodes, but none above them all: {names}",
+            f"{_EXPECTED} {len(paths):,} nodes, but none above them all: {names}",
             hint="If these are several images, pack each of them on its own; otherwise write the root's zarr.json.",
         )
-    return make_finding("rfc9/root", f"{expected} no metadata of Zarr at all", hint="Check that this is OME-Zarr.")
+    return make_finding("rfc9/root", f"{_EXPECTED} no metadata of Zarr at all", hint="Check that this is OME-Zarr.")
 
 
 def _check_root(root: NodeFacts) -> Iterator[Finding]:

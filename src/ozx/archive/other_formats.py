@@ -1,0 +1,171 @@
+"""Files of other formats, known by their first bytes or by the names in a ZIP file or folder, and the way to .ozx."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+__all__ = ["LONGEST_SIGNATURE", "OtherFormat", "describe_names", "find_format"]
+
+#: The number of first bytes by which every format is known.
+LONGEST_SIGNATURE = 512
+
+_IMPORT = "Run: ozx import {path}"
+_CONVERT = "Convert it, then pack that: bioformats2raw {path} {stem}.ome.zarr; ozx pack {stem}.ome.zarr"
+_SAVE = "Save it as TIFF, for example with Fiji; then run: ozx import {stem}.tif"
+_UNPACK = "Unpack it, then run ozx pack on the OME-Zarr folder in it, or ozx import on the TIFF files."
+_LOOK = "If it is an .ozx file, ozx info shows what is in it. Otherwise unpack it, then import the TIFF files in it."
+
+
+class OtherFormat(NamedTuple):
+    """A format of files, and how to make an .ozx file of one.
+
+    Attributes
+    ----------
+    name
+        The format with its article.
+    way
+        The hint for a file at ``{path}``; ``{stem}`` is the path without its last ending.
+    """
+
+    name: str
+    way: str | None
+
+    @property
+    def is_tiff(self) -> bool:
+        """Whether it is TIFF, which `ozx import` reads."""
+        return self.way is _IMPORT
+
+    @property
+    def is_zip(self) -> bool:
+        """Whether it is ZIP, so that it may be an .ozx file."""
+        return self.way is _LOOK
+
+    def hint(self, path: str) -> str | None:
+        """Return the hint for the file at `path`, which may be a URL.
+
+        Examples
+        --------
+        >>> OtherFormat("a TIFF image", "Run: ozx import {path}").hint("my cells.tif")
+        "Run: ozx import 'my cells.tif'"
+        >>> OtherFormat("a TIFF image", "Run: ozx import {path}").hint("https://example.org/cells.tif")
+        'Download it first. Run: ozx import cells.tif'
+        """
+        if self.way is None:
+            return None
+        before = ""
+        if "://" in path:
+            before, path = "Download it first. ", os.path.basename(path)
+        if self.way is _IMPORT and path.lower().endswith(".ozx"):  # the new file would have its name
+            path = path[:-4] + ".tif"
+            before += f"Rename it to {os.path.basename(path)}. "
+        stem = path.removesuffix(os.path.splitext(path)[1])
+        return before + self.way.format(path=shlex.quote(path), stem=shlex.quote(stem))
+
+
+_TIFF = OtherFormat("a TIFF image", _IMPORT)
+
+_BEGINNINGS = {
+    b"II*\0": _TIFF,
+    b"MM\0*": _TIFF,
+    b"II+\0": _TIFF,  # BigTIFF
+    b"MM\0+": _TIFF,
+    b"\x89HDF\r\n\x1a\n": OtherFormat("an HDF5 file", _CONVERT),
+    b"ZISRAWFILE": OtherFormat("a CZI file (Zeiss)", _CONVERT),
+    b"\xda\xce\xbe\x0a": OtherFormat("an ND2 file (Nikon)", _CONVERT),
+    b"\x70\0\0\0": OtherFormat("a LIF file (Leica)", _CONVERT),
+    b"\x89PNG\r\n\x1a\n": OtherFormat("a PNG picture", _SAVE),
+    b"\xff\xd8\xff": OtherFormat("a JPEG picture", _SAVE),
+    b"GIF8": OtherFormat("a GIF picture", _SAVE),
+    b"PK\3\4": OtherFormat("a ZIP file", _LOOK),
+    b"7z\xbc\xaf\x27\x1c": OtherFormat("a 7z archive", _UNPACK),
+    b"Rar!": OtherFormat("a RAR archive", _UNPACK),
+    b"\x1f\x8b": OtherFormat("gzip data, such as a .tar.gz", _UNPACK),
+    b"{": OtherFormat("what looks like JSON, perhaps metadata of one node", "Name the folder of the image."),
+}
+_LATER = {128: (b"DICM", OtherFormat("a DICOM file", _CONVERT)), 257: (b"ustar", OtherFormat("a tar archive", _UNPACK))}
+
+
+def find_format(head: bytes) -> OtherFormat | None:
+    r"""Return the format of a file that begins with `head`, `LONGEST_SIGNATURE` bytes of it, if known.
+
+    Examples
+    --------
+    >>> find_format(b"II*\0rest").name, find_format(b"nothing known")
+    ('a TIFF image', None)
+    """
+    for beginning, known in _BEGINNINGS.items():
+        if head.startswith(beginning):
+            return known
+    return next((known for at, (mark, known) in _LATER.items() if head.startswith(mark, at)), None)
+
+
+_KINDS = {
+    ".tif": "TIFF images",
+    ".tiff": "TIFF images",
+    ".png": "PNG pictures",
+    ".jpg": "JPEG pictures",
+    ".jpeg": "JPEG pictures",
+    ".czi": "CZI files",
+    ".nd2": "ND2 files",
+    ".lif": "LIF files",
+    ".ozx": ".ozx files",
+}
+
+
+def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple[str, str] | None:
+    """Return what a ZIP file or folder without a hierarchy holds, by the names of its files, and a hint.
+
+    Parameters
+    ----------
+    names
+        The names of its files.
+    path
+        The ZIP file, or the folder.
+    is_folder
+        Whether it is a folder.
+
+    Returns
+    -------
+    tuple of str, or None
+        None if fewer than half of the files are images.
+
+    Examples
+    --------
+    >>> describe_names(["a/1.tif", "a/2.tif", "notes.txt"], "photos.zip", is_folder=False)
+    ('2 TIFF images', 'Unpack it with another program. Run: ozx import a/*.tif')
+    >>> describe_names(["1.tif"], "raw", is_folder=True)
+    ('1 TIFF image', 'Run: ozx import raw/*.tif')
+    >>> describe_names(["notes.txt"], "raw", is_folder=True) is None
+    True
+    """
+    total, kinds = 0, Counter[str]()
+    first: dict[str, str] = {}
+    for name in names:
+        if not name.endswith("/"):
+            total += 1
+            kind = _KINDS.get(os.path.splitext(name.lower())[1])
+            if kind is not None:
+                kinds[kind] += 1
+                first.setdefault(kind, name)
+    if 2 * kinds.total() < max(total, 1):
+        return None
+    ((kind, count),) = kinds.most_common(1)
+    found = f"{count:,} {kind if count > 1 else kind[:-1]}"
+    place = os.path.join(path, first[kind]) if is_folder else first[kind]
+    return found, ("" if is_folder else "Unpack it with another program. ") + _way(kind, place)
+
+
+def _way(kind: str, place: str) -> str:
+    """Return the hint for files of a kind; `place` is one of them."""
+    if kind == "TIFF images":
+        folder, ending = os.path.dirname(place), os.path.splitext(place)[1]
+        return f"Run: ozx import {shlex.quote(folder) + '/' if folder else ''}*{ending}"
+    if kind == ".ozx files":
+        return f"Name the file itself: {shlex.quote(place)}"
+    if kind.endswith("pictures"):
+        return "Save them as TIFF, for example with Fiji; then run ozx import on these."
+    return "Convert each of them with bioformats2raw; then run ozx pack on the folders that it makes."

@@ -1,0 +1,174 @@
+"""Refuse sources that are something else than a verb needs, and tell the command for them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Iterable, Sequence
+
+from ozx.archive.other_formats import LONGEST_SIGNATURE, OtherFormat, describe_names, find_format
+from ozx.errors import FormatError, OzxError, UsageError
+from ozx.flow.sources.listing import Listing
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+
+__all__ = [
+    "check_is_directory",
+    "check_is_tiff_file",
+    "describe_folder",
+    "folder_error",
+    "not_a_tiff_file",
+    "refuse_folder_of_images",
+    "refuse_images",
+]
+
+# The number of names that are read of a folder without a hierarchy.
+_MOST_NAMES = 1000
+_GROUP_NAMES = (METADATA, LEGACY_METADATA[0])
+
+
+def check_is_directory(root: str) -> None:
+    """Check that the source of pack is a directory.
+
+    Raises
+    ------
+    UsageError
+        `root` is a file; the hint fits its format.
+    FileNotFoundError
+        `root` does not exist.
+    """
+    if not os.path.lexists(root):
+        raise FileNotFoundError(2, "no such directory", root)
+    if os.path.isdir(root):
+        return
+    known = _read_format(root)
+    found, hint = "a file", "Give the directory that holds the root's zarr.json."
+    if known is not None and not known.is_zip:
+        found, hint = known.name, known.hint(root) or hint
+    elif known is not None or root.lower().endswith((".ozx", ".zip")):
+        found, hint = _describe_zip(root) or (found, "To rewrite an archive, use ozx repack.")
+    raise UsageError(f"expected an OME-Zarr directory to pack; {root} is {found}", hint=hint)
+
+
+def check_is_tiff_file(path: str) -> None:
+    """Check that the source of import is a regular file.
+
+    Raises
+    ------
+    UsageError
+        It is a folder, perhaps of OME-Zarr or of TIFF files; the hint says what to do with it. Or it is a device, pipe
+        or socket.
+    OSError
+        It does not exist.
+    """
+    status = os.stat(path)
+    if stat.S_ISREG(status.st_mode):
+        return
+    if not stat.S_ISDIR(status.st_mode):
+        raise UsageError(f"expected a TIFF file; {path} is a device, pipe or socket")
+    found, hint = describe_folder(path) or ("a directory", None)
+    raise UsageError(f"expected a TIFF file; {path} is {found}", hint=hint)
+
+
+def not_a_tiff_file(path: str, reason: str) -> FormatError:
+    """Return the error for a file that tifffile refuses for `reason`, with a hint that fits its format."""
+    known = _read_format(path)
+    if known is None or known.is_tiff:
+        hint = None if known is not None else "Other formats have to be saved as TIFF first."
+        return FormatError(f"expected a TIFF file; {reason}", path=path, hint=hint)
+    found, hint = known.name, known.hint(path)
+    if known.is_zip:
+        found, hint = _describe_zip(path) or (found, hint)
+    return FormatError(f"expected a TIFF file; it is {found}", path=path, hint=hint)
+
+
+def folder_error(path: str, verb: str, hint: str) -> UsageError:
+    """Return the error for a folder in the place of an .ozx file; `hint` is for a folder of OME-Zarr."""
+    found, other = describe_folder(path) or ("a directory", hint)
+    if found == "an OME-Zarr directory":
+        found, other = "a directory", hint
+    return UsageError(f"expected an .ozx file to {verb}; {path} is {found}", hint=other)
+
+
+def describe_folder(path: str) -> tuple[str, str] | None:
+    """Return what a folder holds instead of what a verb needs, and a hint; None if that is not known."""
+    if not os.path.isdir(path):  # a URL
+        return None
+    quoted = shlex.quote(path)
+    names = _names_in(path)
+    if any(name in _GROUP_NAMES for name in names):
+        return "an OME-Zarr directory", f"Run: ozx pack {quoted}"
+    images = [name for name in names if name.endswith(".zarr")]
+    if images:
+        ending = ".ome.zarr" if all(name.endswith(".ome.zarr") for name in images) else ".zarr"
+        return f"a directory of {len(images):,} OME-Zarr images", f"Run: ozx pack {quoted}/*{ending}"
+    files = describe_names(names, path, is_folder=True)
+    return None if files is None else (f"a directory of {files[0]}", files[1])
+
+
+def refuse_folder_of_images(listing: Listing) -> None:
+    """Refuse a folder of several images, with the command that makes a file of each.
+
+    Raises
+    ------
+    FormatError
+        There are several OME-Zarr images, or images of other formats and no hierarchy (``rfc9/root``).
+    """
+    folders = {key.partition("/")[0] for key in (*listing.metadata, *listing.legacy_keys)}
+    for ending in (".ome.zarr", ".zarr"):
+        if len(folders) > 1 and all(folder.endswith(ending) for folder in folders):
+            raise FormatError(
+                f"expected one hierarchy; found {len(folders):,}: {', '.join(sorted(folders)[:3])}, …",
+                path=listing.root,
+                rule="rfc9/root",
+                hint=f"Make a file of each: ozx pack {shlex.quote(listing.root)}/*{ending}"
+                if "://" not in listing.root
+                else f"Make a file of each: ozx pack {listing.root}/{min(folders)} …",
+            )
+    if not folders:
+        refuse_images(listing.iter_keys(), listing.root, is_folder="://" not in listing.root)
+
+
+def refuse_images(names: Iterable[str], path: str, *, is_folder: bool) -> None:
+    """Refuse a ZIP file or folder without a hierarchy if most of its files are images.
+
+    Raises
+    ------
+    FormatError
+        They are (``rfc9/root``).
+    """
+    found = describe_names(names, path, is_folder=is_folder)
+    if found is not None:
+        raise FormatError(
+            f"expected an OME-Zarr hierarchy; found {found[0]}", path=path, rule="rfc9/root", hint=found[1]
+        )
+
+
+def _read_format(path: str) -> OtherFormat | None:
+    try:
+        with open(path, "rb") as file:
+            return find_format(file.read(LONGEST_SIGNATURE))
+    except OSError:  # a device; the message is about something else
+        return None
+
+
+def _describe_zip(path: str) -> tuple[str, str] | None:
+    """Return what a ZIP file of images of other formats is, and a hint."""
+    from ozx.archive.reader import ArchiveReader  # noqa: PLC0415 (numpy; only this error needs it)
+
+    try:
+        names = ArchiveReader(path).columns.names()
+    except (OSError, OzxError):
+        return None
+    images = describe_names(names, path, is_folder=False)
+    return None if images is None else (f"a ZIP file of {images[0]}", images[1])
+
+
+def _names_in(path: str) -> Sequence[str]:
+    names = []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            names.append(entry.name)
+            if len(names) == _MOST_NAMES:
+                break
+    return sorted(names)
