@@ -54,6 +54,18 @@ def values(entries):
     return [(entry.key, b"".join(entry.iter_blocks())) for entry in entries]
 
 
+def test_local_headers_between_values_part_no_neighbours():
+    entries = entries_at(Server(bytes(20_000)), *((1080 * number, 1080 * number + 1000) for number in range(9)))
+    assert list(spans_of(entries)) == [(0, 9 * 1080 - 80)]
+
+
+@pytest.fixture
+def no_headers(monkeypatch):
+    """Values of some bytes, between which there are no headers."""
+    monkeypatch.setattr(module, "LONGEST_HEADER", 0)
+
+
+@pytest.mark.usefixtures("no_headers")
 def test_neighbours_are_one_request():
     server = Server(bytes(range(100)))
     entries = entries_at(server, (0, 40), (41, 80), (90, 100))
@@ -66,6 +78,7 @@ def test_neighbours_are_one_request():
     assert sorted(server.requests) == [(0, 80), (90, 10)]
 
 
+@pytest.mark.usefixtures("no_headers")
 def test_many_requests_at_a_time():
     server = Server(bytes(6400), parties=64)
     entries = entries_at(server, *((100 * number, 100 * number + 50) for number in range(64)))
@@ -85,6 +98,7 @@ def test_what_is_here_passes_unchanged():
     assert all(new is old for new, old in zip(read_ahead(entries), entries, strict=True))
 
 
+@pytest.mark.usefixtures("no_headers")
 def test_no_more_than_the_room_is_waiting(monkeypatch):
     monkeypatch.setattr(module, "_ROOM", 100)
     monkeypatch.setattr(module, "_LONGEST", 30)

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from ozx.flow.entry import BytesPart, Entry, Part
 
-__all__ = ["Place", "RemotePart", "read_ahead", "spans_of"]
+__all__ = ["LONGEST_HEADER", "Place", "RemotePart", "read_ahead", "spans_of"]
 
 _REQUESTS = 64
 # Bytes that are requested or kept; twice as many are in use for a moment.
@@ -23,8 +23,10 @@ _ROOM = 128 << 20
 # The most that neighbours are joined to, and the longest request.
 _JOINED = 8 << 20
 _LONGEST = 16 << 20
-# Neighbours are joined across gaps that cost at most this share of what they hold.
+# Neighbours are joined across gaps that cost at most this share of what they hold, or have the length of a local
+# header: the central directory, which is read as well, has as many bytes for each entry.
 _GAP_SHARE = 1 / 32
+LONGEST_HEADER = 256
 
 
 class Place(NamedTuple):
@@ -70,7 +72,8 @@ class _Batch:
             return False
         gap = place.start - self.places[-1].stop
         length = place.stop - self.places[0].start
-        return 0 <= gap <= (self.payload + place.stop - place.start) * _GAP_SHARE and length <= _JOINED
+        allowed = max(LONGEST_HEADER, (self.payload + place.stop - place.start) * _GAP_SHARE)
+        return 0 <= gap <= allowed and length <= _JOINED
 
     def add(self, piece: _Piece) -> None:
         self.pieces.append(piece)

@@ -50,6 +50,23 @@ def test_nothing_is_requested_for_no_bytes(server):
     assert server.requests == []
 
 
+def test_a_listing_without_quotes_and_with_parts_of_seconds(server):
+    """Seen in `rclone serve s3`, whose listings say ABC where headers say "ABC"."""
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    from ozx.archive.remote import folder  # noqa: PLC0415
+
+    time = datetime(2026, 11, 24, 10, 0, 0, tzinfo=UTC)
+    for listed, stored in (
+        ({"size": 10, "e_tag": "abc", "last_modified": time}, {"size": 10, "e_tag": '"abc"', "last_modified": time}),
+        (
+            {"size": 10, "e_tag": None, "last_modified": time.replace(microsecond=851_000)},
+            {"size": 10, "e_tag": None, "last_modified": time},
+        ),
+    ):
+        assert folder._mark(listed) == folder._mark(stored)
+
+
 def test_an_object_that_changes_or_vanishes(server):
     folder = RemoteFolder(f"{server.url}/a b", HURRY)
     mark = folder.find("c").mark

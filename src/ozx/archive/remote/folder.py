@@ -233,7 +233,9 @@ class RemoteFolder:
 
 
 def _mark(meta: Any) -> Mark:
-    return Mark(meta["size"], meta["e_tag"] or meta["last_modified"].isoformat())
+    # Listings of some servers have ETags without quotes, and times with fractions of seconds, which headers have not.
+    tag = str(meta["e_tag"] or "").removeprefix('"').removesuffix('"')
+    return Mark(meta["size"], tag or meta["last_modified"].replace(microsecond=0).isoformat())
 
 
 def _object(meta: Any) -> RemoteObject:
