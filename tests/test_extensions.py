@@ -181,7 +181,8 @@ def test_extensions_of_a_group_are_asked_about_arrays_below(hierarchy, tmp_path,
         ozx.repack(hierarchy, tmp_path / "new.ozx", shards="y=32,x=32")
     else:
         with pytest.raises(
-            UnsupportedError, match=r"the root: expected the extension 'example\.tiered-storage' to stay"
+            UnsupportedError,
+            match=r"the root: expected an unchanged configuration of the extension 'example\.tiered-storage'",
         ):
             ozx.repack(hierarchy, tmp_path / "new.ozx", shards="y=32,x=32")
     assert asked == ["0"]

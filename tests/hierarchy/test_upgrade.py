@@ -302,7 +302,7 @@ def test_more_axes_than_dimensions():
 
 def test_a_level_that_is_missing():
     upgraded, _ = upgrade(group_v2(multiscales=[multiscale_of("yx", ["0", "1"])]) | array_v2("0"))
-    assert upgraded.notes == ("1: a level is listed here, but there is no array",)
+    assert upgraded.notes == ("1: this path is listed as a level, but it has no array",)
 
 
 # --- what is refused --------------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ def test_attributes_without_a_group():
     values = image_v2()
     del values[".zgroup"]
     upgraded, _ = upgrade(values)
-    assert upgraded.notes == ("the root: taken for a group: it has .zattrs, but neither .zgroup nor .zarray",)
+    assert upgraded.notes == ("the root: treated as a group: it has .zattrs, but neither .zgroup nor .zarray",)
 
 
 JSON = st.recursive(

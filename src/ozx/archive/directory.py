@@ -146,8 +146,8 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
     left = len(buffer) - position + stop - following
     if left:
         raise FormatError(
-            f"the central directory has {left:,} bytes after its {end.entries:,} entries, whose number is that "
-            "of the end record",
+            f"the central directory has {left:,} bytes after its {end.entries:,} entries, although the end record "
+            f"declares the same number of entries",
             path=source.name,
             rule="zip/directory",
         )
@@ -206,7 +206,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
         first, second = sorted((tail_offset + chosen, tail_offset + rivals[0]))
         raise FormatError(
             f"two end of central directory records fit, at {first:,} and {second:,}"
-            "; readers would see different archives",
+            "; readers would find different archives",
             path=source.name,
             rule="zip/end-record",
         )
@@ -288,7 +288,7 @@ def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, loc
     if locator not in ends:
         raise FormatError(
             f"the ZIP64 end record at {offset:,} ends at {ends[1]:,}, its locator stands at {locator:,}; "
-            "readers would see different archives",
+            "readers would find different archives",
             path=source.name,
             rule="zip/end-record",
         )
@@ -346,7 +346,7 @@ def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) ->
     if source.read_at(adjacent, 4) == CENTRAL_SIGNATURE:  # such as two archives appended to each other
         raise FormatError(
             f"two central directories fit the end record, at {declared:,} and {adjacent:,}; "
-            "readers would see different archives",
+            "readers would find different archives",
             path=source.name,
             rule="zip/directory",
         )

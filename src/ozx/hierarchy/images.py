@@ -208,7 +208,7 @@ def _describe(
         array = None if node is None else node.array
         level = describe_level(dataset.path, array, dataset)
         if array is None:
-            notes.append(f"{join_path(path, dataset.path)}: a level is listed here, but there is no array")
+            notes.append(f"{join_path(path, dataset.path)}: this path is listed as a level, but it has no array")
         elif level.shape is not None and multiscale.axes and len(level.shape) != len(multiscale.axes):
             where, axes = join_path(path, dataset.path), len(multiscale.axes)
             notes.append(f"{where}: the array has {len(level.shape)} dimensions, the image {axes} axes")

@@ -37,7 +37,7 @@ def edit_channels(
         if values is not None and len(values) != count:
             raise UsageError(
                 f"{node or 'the image'}: expected {count} {what}, one per channel; got {len(values)}",
-                hint="An empty one between commas keeps what a channel has.",
+                hint="An empty value between commas keeps the current value of a channel.",
             )
     omero = copy_json(as_object(ome.get("omero"))) or _new_block(axes, array)
     old = list(as_list(omero.get("channels")))

@@ -155,7 +155,7 @@ def _choose_requested(arrays: Mapping[str, ShardArray], lengths: Mapping[str, in
             raise UsageError(
                 f"{path or 'the root'}: expected shards of at most {LARGEST_SHARD:,} bytes; "
                 f"{'×'.join(map(str, shards))} pixels can take {size:,}",
-                hint="Readers drop larger entries: choose shorter shards.",
+                hint="Some readers do not read larger entries: choose smaller shards.",
             )
         chosen[path] = shards
     return chosen
