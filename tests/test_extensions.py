@@ -196,7 +196,7 @@ def test_a_handler_that_fails_is_a_finding(hierarchy, handlers):  # noqa: F811
 
     handlers("extensions", "example.offset")(Fails)
     (finding,) = [found for found in ozx.validate(hierarchy).findings if found.id == "zarr/extension-configuration"]
-    assert "its handler fails with KeyError('nothing')" in finding.message
+    assert "its handler raised KeyError('nothing')" in finding.message
 
 
 def test_handlers_see_every_node_even_if_documents_are_equal(hierarchy, handlers):  # noqa: F811

@@ -351,9 +351,12 @@ def test_refusals_are_gathered_and_name_the_nodes():
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"0/.zgroup": b'{"zarr_format": 2}'}, "0: expected one node"),
-        ({"0/x/.zgroup": b'{"zarr_format": 2}'}, "0/x: expected no nodes inside an array; found one below the array 0"),
-        ({"0/y/z/.zattrs": b"{}"}, "0/y/z: expected no nodes inside an array; found one below the array 0"),
+        ({"0/.zgroup": b'{"zarr_format": 2}'}, "0: expected an array or a group"),
+        (
+            {"0/x/.zgroup": b'{"zarr_format": 2}'},
+            "0/x: expected no nodes inside an array; found a node below the array 0",
+        ),
+        ({"0/y/z/.zattrs": b"{}"}, "0/y/z: expected no nodes inside an array; found a node below the array 0"),
         ({"a/.zgroup": b'{"zarr_format": 3}'}, "a: expected zarr_format 2; found 3"),
         ({"a/.zgroup": b"[]"}, "a: .zgroup: expected a JSON object"),
         ({"a/.zgroup": b'{"zarr_format": 2}', "a/.zattrs": b"{"}, "a: .zattrs: expected JSON"),

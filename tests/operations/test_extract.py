@@ -535,7 +535,7 @@ def test_what_has_no_levels_and_is_too_large(tmp_path):
     zarr.open_group(str(tmp_path / "a"), mode="w", attributes={"ome": {"version": "0.5"}})
     for options in ({"region": "y=:3"}, {"levels": "0"}):
         with pytest.raises(
-            UsageError, match="expected an image from which to extract levels or a region; the hierarchy has none"
+            UsageError, match="expected an image from which to extract levels or a region; the hierarchy has no images"
         ):
             extract(tmp_path / "a", tmp_path / "b.ozx", **options)
     with pytest.raises(UsageError, match="there are no levels to leave out"):

@@ -61,7 +61,7 @@ class Columns(NameTable):
         return names
 
     def are_folders(self) -> NDArray[np.bool_]:
-        """Return for each entry whether it is a folder, because its name ends in a slash."""
+        """Return for each entry whether its name ends in a slash, which marks a folder."""
         last = np.frombuffer(self.buffer, np.uint8)[self.starts + (CENTRAL_HEADER.size - 1) + self.name_lengths]
         are_folders: NDArray[np.bool_] = (last == ord("/")) & (self.name_lengths > 0)
         return are_folders

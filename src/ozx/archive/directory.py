@@ -54,7 +54,7 @@ _LONGEST_HEADER = CENTRAL_HEADER.size + 3 * MASK_16
 
 @dataclass(frozen=True, slots=True)
 class EndOfDirectory:
-    """The end records of an archive, with ZIP64 values resolved and offsets from the beginning of the file."""
+    """The end records of an archive, with ZIP64 values resolved; offsets count from the beginning of the file."""
 
     entries: int  # number of entries in the central directory
     directory_offset: int
@@ -218,7 +218,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
             "it begins like a ZIP file, but has no end of central directory record",
             path=source.name,
             rule="zip/truncated",
-            hint="The file is incomplete: copy or download it again; `ozx recover` saves what is whole.",
+            hint="The file is incomplete: copy or download it again; `ozx recover` saves the undamaged entries.",
         )
     if head == SPLIT_SIGNATURE:
         raise _split(source, "it begins with the mark of the first part of a split archive")
@@ -287,7 +287,7 @@ def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, loc
     ends = (offset + ZIP64_END_RECORD.size, offset + 12 + record.size_of_rest)
     if locator not in ends:
         raise FormatError(
-            f"the ZIP64 end record at {offset:,} ends at {ends[1]:,}, its locator stands at {locator:,}; "
+            f"the ZIP64 end record at {offset:,} ends at {ends[1]:,}, but its locator begins at {locator:,}; "
             "readers would find different archives",
             path=source.name,
             rule="zip/end-record",

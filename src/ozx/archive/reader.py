@@ -196,7 +196,7 @@ class ArchiveReader:
         return self.source if isinstance(self.source, SlowSource) else None
 
     def _stop(self, index: int, offset: int, length: int | None) -> int:
-        """Return the end of a read of `length` bytes from `offset`, limited to the size of the value."""
+        """Return the end offset of a read of `length` bytes from `offset`, limited to the size of the value."""
         if offset < 0 or (length is not None and length < 0):
             raise UsageError(f"expected an offset and a length of at least 0; got {offset} and {length}")
         size = int(self.columns.uncompressed_sizes[index])

@@ -69,11 +69,11 @@ def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
         raise _refused_name(path, error) from None
     if stat.S_ISDIR(status.st_mode):
         raise UsageError(
-            f"expected a file name to write to; {name or path} is a directory", hint="Choose another name."
+            f"expected a file name for the output; {name or path} is a directory", hint="Choose another name."
         )
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(
-            f"expected a regular file, or none, to write to; {name or path} is {_kind(status)}",
+            f"expected a regular file or a new file name for the output; {name or path} is {_kind(status)}",
             hint="Choose another name.",
         )
     return status
@@ -154,7 +154,7 @@ def _refused_name(path: str, error: OSError) -> OSError | UsageError:
             hint="Most file systems take names of up to 255 bytes. Name a shorter output.",
         )
     if error.errno == errno.ELOOP:
-        return UsageError(f"expected a file name to write to; {path} is a link that leads to itself")
+        return UsageError(f"expected a file name for the output; {path} is a link that leads to itself")
     return error
 
 

@@ -63,7 +63,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image or label image.
+    """An image or label image of a hierarchy: its axes, levels and display metadata.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Well:
-    """A well in the list of a plate.
+    """A well of a plate, from the plate's metadata.
 
     Attributes
     ----------

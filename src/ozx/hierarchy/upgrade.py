@@ -147,7 +147,7 @@ class _HierarchyUpgrade:
 
     def _upgrade_group(self, path: str) -> UpgradedGroup:
         if path in self._nodes.arrays:
-            raise FormatError("expected one node; found .zarray beside .zgroup")
+            raise FormatError("expected an array or a group; found both .zarray and .zgroup")
         if path not in self._nodes.groups:
             self._notes.add(path, "treated as a group: it has .zattrs, but neither .zgroup nor .zarray")
         elif (stored := self._stored[join_path(path, _GROUP)]) not in self._sound_groups:
@@ -186,7 +186,7 @@ class _HierarchyUpgrade:
                 above = above.rpartition("/")[0]
                 if above in self._nodes.arrays:
                     self._refuse(
-                        path, FormatError(f"expected no nodes inside an array; found one below the array {above}")
+                        path, FormatError(f"expected no nodes inside an array; found a node below the array {above}")
                     )
                     break
                 if above in groups:

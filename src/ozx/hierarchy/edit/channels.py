@@ -87,7 +87,7 @@ def _new_block(axes: Sequence[Axis], array: ArrayMetadata | None) -> dict[str, A
 
 
 def _complete(channels: list[Any], count: int, data_type: str | None) -> tuple[list[Any], list[str]]:
-    """Fill the list of channels up to `count`; return it, with a note about the added channels."""
+    """Add default channels up to `count` channels; return all channels, and a note about the added channels."""
     window, assumed = _window(data_type)
     complete = list(channels)
     made = 0

@@ -202,7 +202,7 @@ def _color(color: str | None) -> str | None:
     except KeyError:
         raise UsageError(
             f"expected a colour as RRGGBB, six hexadecimal digits; got {color!r}",
-            hint=f"These names are known: {', '.join(_COLORS)}.",
+            hint=f"Allowed colour names: {', '.join(_COLORS)}.",
         ) from None
 
 

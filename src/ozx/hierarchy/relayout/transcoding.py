@@ -119,7 +119,7 @@ def parse_chunk_lengths(value: str | Mapping[str, int]) -> dict[str, int]:
     """
     lengths = parse_axis_lengths(value)
     if lengths is None:
-        raise UsageError(f"expected lengths of chunks in pixels as in y=512,x=512; got {value!r}")
+        raise UsageError(f"expected chunk lengths in pixels as in y=512,x=512; got {value!r}")
     return lengths
 
 

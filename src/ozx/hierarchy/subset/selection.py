@@ -58,7 +58,7 @@ class Selection:
             There is no image, or none has such an axis or such levels.
         """
         if not multiscales and (self.region or self.levels is not None or self.skipped):
-            raise UsageError("expected an image from which to extract levels or a region; the hierarchy has none")
+            raise UsageError("expected an image from which to extract levels or a region; the hierarchy has no images")
         names = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.name is not None}
         for axis in self.region:
             if axis not in names:
