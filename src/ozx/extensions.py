@@ -219,7 +219,7 @@ def _load(name: str) -> Any:
         return handler() if isinstance(handler, type) else handler
     except Exception as error:
         message = f"the handler of the extension {name}, {found.value}, cannot be loaded: {error!r}"
-        raise UsageError(message, hint="Repair or remove the package that provides it.") from error
+        raise UsageError(message, hint="Repair or remove the package that provides the handler.") from error
 
 
 @functools.cache

@@ -108,7 +108,7 @@ def test_two_zip64_records_are_refused_where_one_archive_was_appended_to_another
     archive = forge(MEMBERS, zip64={})
     error = refusal(archive + archive)
     assert error.rule == "zip/end-record"
-    assert "readers would see different archives" in str(error)
+    assert "readers would find different archives" in str(error)
 
 
 def test_a_zip64_record_before_the_searched_end_takes_a_second_read():

@@ -22,7 +22,7 @@ def build(name="0/c/0", value=None):
 
 def refusal(data, name):
     reader = ArchiveReader(MemorySource(data))
-    with pytest.raises(FormatError, match="it is empty by the central directory") as caught:
+    with pytest.raises(FormatError, match="it is empty according to the central directory") as caught:
         reader.read(reader.find(name))
     assert caught.value.rule == "zip/local-header"
 

@@ -116,7 +116,7 @@ def test_more_or_less_than_declared_is_refused(codec, difference):
     method, compress = codec
     value = VALUES["text"]
     found = "more" if difference < 0 else "8,000"
-    with pytest.raises(FormatError, match=f"after inflating, found {found}") as caught:
+    with pytest.raises(FormatError, match=f"after decompression; found {found}") as caught:
         inflated(method, compress(value), len(value) + difference)
     assert caught.value.rule == "zip/inflate"
 

@@ -179,7 +179,7 @@ def test_what_changed_while_its_successor_was_made_is_kept_and_named(tmp_path, m
     if has_exchange:
         (tmp_path / "d.old").mkdir()
     replacing = replacing_directory(str(path), replace_folder=True)
-    with pytest.raises(ResourceError, match="changed meanwhile") as caught, replacing:
+    with pytest.raises(ResourceError, match="changed during the replacement") as caught, replacing:
         act(path)
         expected = tree(path)
     kept = tmp_path / ("d.old-2" if has_exchange else "d.old")

@@ -139,7 +139,7 @@ def test_a_folder_in_it_that_may_not_be_written_to_is_refused_before_anything_is
         os.setgroups([])
         os.setegid(USER)
         os.seteuid(USER)
-        with pytest.raises(ResourceError, match=f"d/{inner} is not writable: its contents could not be removed"):
+        with pytest.raises(ResourceError, match=f"d/{inner} is not writable: the old contents could not be removed"):
             fill(path, replace_folder=True)
 
     with tempfile.TemporaryDirectory() as name:

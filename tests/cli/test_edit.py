@@ -135,7 +135,7 @@ def test_a_node_uri(plate, capsys):
         (["--unit", "second"], "expected axes of time for the unit second"),
         (["--channel-names", "A,B,C"], "expected 2 channel names, one per channel; got 3"),
         (["--colors", "FF00,red"], "expected a colour as RRGGBB, six hexadecimal digits; got 'FF00'"),
-        (["--name", ""], "expected a name; got an empty one"),
+        (["--name", ""], "expected a name; got an empty string"),
         (["--nonsense"], "No such option"),
     ],
 )

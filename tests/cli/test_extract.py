@@ -26,7 +26,7 @@ def test_the_answer_and_the_story(cells, tmp_path, capsys):
     assert story == (
         "note: the root: left out level 2, whose chunks are too long for the region "
         "(--levels keeps the levels it names)\n"
-        "note: the root: y=0:100 became 0:128, as chunks are taken whole\n"
+        "note: the root: y=0:100 became 0:128, because only whole chunks are copied\n"
     )
     check_part(IMAGE, out)
 

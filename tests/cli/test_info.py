@@ -117,7 +117,7 @@ def test_what_is_missing_is_said(tmp_path, capsys):
     code, out, _ = info(capsys, write_archive(tmp_path / "a.ozx", sort_values(values)))
     assert code == 0
     assert "  1     ?    ?    ?  missing" in out
-    assert "notes\n  1: a level is listed here, but there is no array" in out
+    assert "notes\n  1: this path is listed as a level, but it has no array" in out
 
 
 def test_arrays_of_other_zarr_are_shown(tmp_path, capsys):

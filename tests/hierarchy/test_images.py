@@ -87,7 +87,7 @@ def test_a_missing_level_is_noted():
     notes = []
     (image,) = describe_images(nodes_of("image", **{"1/zarr.json": None, "2/zarr.json": group()}), "", notes)
     assert [level.shape for level in image.levels] == [(2, 256, 256), None, None]
-    assert notes == [f"{path}: a level is listed here, but there is no array" for path in "12"]
+    assert notes == [f"{path}: this path is listed as a level, but it has no array" for path in "12"]
 
 
 def test_levels_of_other_dimensions_than_axes_are_noted():

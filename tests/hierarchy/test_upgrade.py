@@ -302,7 +302,7 @@ def test_more_axes_than_dimensions():
 
 def test_a_level_that_is_missing():
     upgraded, _ = upgrade(group_v2(multiscales=[multiscale_of("yx", ["0", "1"])]) | array_v2("0"))
-    assert upgraded.notes == ("1: a level is listed here, but there is no array",)
+    assert upgraded.notes == ("1: this path is listed as a level, but it has no array",)
 
 
 # --- what is refused --------------------------------------------------------------------------------------
@@ -351,9 +351,12 @@ def test_refusals_are_gathered_and_name_the_nodes():
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"0/.zgroup": b'{"zarr_format": 2}'}, "0: expected one node"),
-        ({"0/x/.zgroup": b'{"zarr_format": 2}'}, "0/x: expected no nodes inside an array; found one below the array 0"),
-        ({"0/y/z/.zattrs": b"{}"}, "0/y/z: expected no nodes inside an array; found one below the array 0"),
+        ({"0/.zgroup": b'{"zarr_format": 2}'}, "0: expected an array or a group"),
+        (
+            {"0/x/.zgroup": b'{"zarr_format": 2}'},
+            "0/x: expected no nodes inside an array; found a node below the array 0",
+        ),
+        ({"0/y/z/.zattrs": b"{}"}, "0/y/z: expected no nodes inside an array; found a node below the array 0"),
         ({"a/.zgroup": b'{"zarr_format": 3}'}, "a: expected zarr_format 2; found 3"),
         ({"a/.zgroup": b"[]"}, "a: .zgroup: expected a JSON object"),
         ({"a/.zgroup": b'{"zarr_format": 2}', "a/.zattrs": b"{"}, "a: .zattrs: expected JSON"),
@@ -386,7 +389,7 @@ def test_attributes_without_a_group():
     values = image_v2()
     del values[".zgroup"]
     upgraded, _ = upgrade(values)
-    assert upgraded.notes == ("the root: taken for a group: it has .zattrs, but neither .zgroup nor .zarray",)
+    assert upgraded.notes == ("the root: treated as a group: it has .zattrs, but neither .zgroup nor .zarray",)
 
 
 JSON = st.recursive(

@@ -240,7 +240,7 @@ def test_labels_without_the_planes_of_their_image_are_shown_on_all_of_them(tmp_p
 def test_a_lower_level_that_is_missing_is_told(tmp_path):
     values = {key: value for key, value in tree(FIXTURES / "image.ome.zarr").items() if not key.startswith("1/")}
     path = str(write_archive(tmp_path / "a.ozx", sort_values(values)))
-    with pytest.warns(OzxWarning, match="1: a level is listed here, but there is no array"):
+    with pytest.warns(OzxWarning, match="1: this path is listed as a level, but it has no array"):
         data = read_layers(path)[0][0]
     assert [level.shape for level in data] == [(256, 256), (64, 64)]
 
@@ -291,7 +291,7 @@ def forget(ome, values):
     ("change", "message"),
     [
         (remove_levels, "expected a multiscale with datasets, found none"),
-        (remove_full_resolution, "0: a level is listed here, but there is no array"),
+        (remove_full_resolution, "0: this path is listed as a level, but it has no array"),
         (break_array, "0: zarr cannot open this node"),
         (flatten, "0: expected 2 dimensions, one per axis, found 3"),
         (stand_still, r"0: expected a scale other than 0 for every axis, found \(1.0, 0.0, 1.0\)"),

@@ -82,7 +82,7 @@ def test_nothing_below_the_url(stored):
 
 
 def test_no_such_bucket(stored):
-    with pytest.raises(ResourceError, match="there is no such bucket"):
+    with pytest.raises(ResourceError, match="the bucket does not exist"):
         ozx.pack("s3://other/image.ome.zarr", "a.ozx")
     assert not os.path.exists("a.ozx")
 

@@ -132,7 +132,7 @@ def test_06_is_shown(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "kind", "note"),
     [
-        ({"1/zarr.json": None}, "image", "1: a level is listed here, but there is no array"),
+        ({"1/zarr.json": None}, "image", "1: this path is listed as a level, but it has no array"),
         ({"zarr.json": group()}, "other", "no OME-Zarr: the root has no ome metadata"),
         ({"zarr.json": b"["}, "other", "the root: zarr.json: expected JSON"),
         ({"0/zarr.json": b"{}"}, "image", "0: node_type is neither array nor group"),

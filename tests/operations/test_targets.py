@@ -202,4 +202,4 @@ def test_a_device_is_the_output_of_one_source_and_is_refused(verb, source, sourc
     for out in ("/dev/null", tmp_path / "pipe"):
         code, _, told = command(verb)(capsys, sources / source, out, "--force")
         assert code == 2
-        assert f"expected a regular file, or none, to write to; {out} is" in told
+        assert f"expected a regular file or a new file name for the output; {out} is" in told

@@ -319,7 +319,7 @@ def test_a_folder_that_cannot_be_listed_is_an_error_of_the_system(tmp_path, monk
 
 def test_an_empty_directory(tmp_path):
     (report,) = validate(tmp_path).findings
-    assert report.message == "expected a zarr.json at the root; found no metadata of Zarr at all"
+    assert report.message == "expected a zarr.json at the root; found no Zarr metadata"
 
 
 def test_reports_are_sorted_and_say_things_once():

@@ -88,7 +88,7 @@ class FileSource:
                 "the file changed while it was read",
                 path=self.name,
                 rule="zip/changed",
-                hint="Open it again to read the present file.",
+                hint="Open it again to read the current file.",
             )
 
     def descriptor(self) -> int:

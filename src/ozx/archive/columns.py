@@ -61,7 +61,7 @@ class Columns(NameTable):
         return names
 
     def are_folders(self) -> NDArray[np.bool_]:
-        """Return for each entry whether it is a folder, because its name ends in a slash."""
+        """Return for each entry whether its name ends in a slash, which marks a folder."""
         last = np.frombuffer(self.buffer, np.uint8)[self.starts + (CENTRAL_HEADER.size - 1) + self.name_lengths]
         are_folders: NDArray[np.bool_] = (last == ord("/")) & (self.name_lengths > 0)
         return are_folders
@@ -166,7 +166,7 @@ def _follow(buffer: bytes, entries: int) -> NDArray[np.int64]:
     if position != len(buffer):
         raise FormatError(
             f"the central directory has {len(buffer) - position:,} bytes after its {len(starts):,} entries, "
-            "whose number is that of the end record",
+            f"although the end record declares the same number of entries",
             rule="zip/directory",
         )
     return np.array(starts, np.int64)
@@ -175,7 +175,8 @@ def _follow(buffer: bytes, entries: int) -> NDArray[np.int64]:
 def _shift(offsets: NDArray[np.uint64], prepended: int) -> None:
     if len(offsets) and int(offsets.max()) + prepended > np.iinfo(np.uint64).max:
         raise FormatError(
-            f"expected local file headers below 2**64; with the {prepended:,} bytes before the archive one is beyond",
+            f"expected local file headers below offset 2**64; with the {prepended:,} bytes before the archive one "
+            f"header is beyond",
             rule="zip/bounds",
         )
     offsets += np.uint64(prepended)

@@ -55,7 +55,7 @@ _LONGEST_HEADER = CENTRAL_HEADER.size + 3 * MASK_16
 
 @dataclass(frozen=True, slots=True)
 class EndOfDirectory:
-    """The end records of an archive, with ZIP64 values resolved and offsets from the beginning of the file."""
+    """The end records of an archive, with ZIP64 values resolved; offsets count from the beginning of the file."""
 
     entries: int  # number of entries in the central directory
     directory_offset: int
@@ -147,8 +147,8 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
     left = len(buffer) - position + stop - following
     if left:
         raise FormatError(
-            f"the central directory has {left:,} bytes after its {end.entries:,} entries, whose number is that "
-            "of the end record",
+            f"the central directory has {left:,} bytes after its {end.entries:,} entries, although the end record "
+            f"declares the same number of entries",
             path=source.name,
             rule="zip/directory",
         )
@@ -207,7 +207,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
         first, second = sorted((tail_offset + chosen, tail_offset + rivals[0]))
         raise FormatError(
             f"two end of central directory records fit, at {first:,} and {second:,}"
-            "; readers would see different archives",
+            "; readers would find different archives",
             path=source.name,
             rule="zip/end-record",
         )
@@ -219,7 +219,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
             "it begins like a ZIP file, but has no end of central directory record",
             path=source.name,
             rule="zip/truncated",
-            hint="The file is incomplete: copy or download it again; `ozx recover` saves what is whole.",
+            hint="The file is incomplete: copy or download it again; `ozx recover` saves the undamaged entries.",
         )
     if head == SPLIT_SIGNATURE:
         raise _split(source, "it begins with the mark of the first part of a split archive")
@@ -292,8 +292,8 @@ def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, loc
     ends = (offset + ZIP64_END_RECORD.size, offset + 12 + record.size_of_rest)
     if locator not in ends:
         raise FormatError(
-            f"the ZIP64 end record at {offset:,} ends at {ends[1]:,}, its locator stands at {locator:,}; "
-            "readers would see different archives",
+            f"the ZIP64 end record at {offset:,} ends at {ends[1]:,}, but its locator begins at {locator:,}; "
+            "readers would find different archives",
             path=source.name,
             rule="zip/end-record",
         )
@@ -351,7 +351,7 @@ def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) ->
     if source.read_at(adjacent, 4) == CENTRAL_SIGNATURE:  # such as two archives appended to each other
         raise FormatError(
             f"two central directories fit the end record, at {declared:,} and {adjacent:,}; "
-            "readers would see different archives",
+            "readers would find different archives",
             path=source.name,
             rule="zip/directory",
         )

@@ -229,7 +229,7 @@ def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, b
     is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
     if not says_nothing_of_sizes(local.extra):
         raise FormatError(
-            f"entry {entry_name(header)!r}: it is empty by the central directory, but its local header at "
+            f"entry {entry_name(header)!r}: it is empty according to the central directory, but its local header at "
             f"{header.header_offset:,} has a ZIP64 field with a size",
             path=source.name,
             rule="zip/local-header",
@@ -239,7 +239,8 @@ def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, b
             "no data descriptor of an empty entry follows" if is_streamed else "bytes that belong to nothing follow"
         )
         raise FormatError(
-            f"entry {entry_name(header)!r}: it is empty by the central directory, but {expected} its local header at "
+            f"entry {entry_name(header)!r}: it is empty according to the central directory, but {expected} its "
+            f"local header at "
             f"{header.header_offset:,}",
             path=source.name,
             rule="zip/local-header",
@@ -266,7 +267,7 @@ def data_offset_behind(source: ByteSource, header: CentralHeader, local: LocalHe
     offset = header.header_offset + local.length
     if offset + header.compressed_size > limit:
         raise FormatError(
-            f"entry {name!r} runs into what begins at {limit:,}: another entry, or the central directory",
+            f"entry {name!r} extends beyond {limit:,}, where another entry or the central directory begins",
             path=source.name,
             rule="zip/overlap",
         )

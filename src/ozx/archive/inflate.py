@@ -91,7 +91,8 @@ def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) 
     if produced != uncompressed_size:
         found = "more" if produced > uncompressed_size else f"{produced:,}"
         raise FormatError(
-            f"expected {uncompressed_size:,} bytes after inflating, found {found}; the data is damaged or truncated",
+            f"expected {uncompressed_size:,} bytes after decompression; found {found}; the data is damaged or "
+            f"truncated",
             rule="zip/inflate",
         )
 

@@ -196,7 +196,7 @@ class ArchiveReader:
         return self.source if isinstance(self.source, SlowSource) else None
 
     def _stop(self, index: int, offset: int, length: int | None) -> int:
-        """Return the end of a read of `length` bytes from `offset`, limited to the size of the value."""
+        """Return the end offset of a read of `length` bytes from `offset`, limited to the size of the value."""
         if offset < 0 or (length is not None and length < 0):
             raise UsageError(f"expected an offset and a length of at least 0; got {offset} and {length}")
         size = int(self.columns.uncompressed_sizes[index])
@@ -292,7 +292,7 @@ class ArchiveReader:
     def _check_folders(self) -> None:
         columns, path = self.columns, self.source.name
         for index in np.flatnonzero(columns.are_folders() & (columns.uncompressed_sizes > 0)).tolist():
-            raise _refused_name(columns.name(index), "it is that of a folder, but has bytes", path)
+            raise _refused_name(columns.name(index), "it ends in a slash like a folder, but the entry has bytes", path)
 
     def _check_duplicates(self, *, allow_duplicates: bool, is_ascii: bool) -> None:
         columns, path = self.columns, self.source.name
@@ -306,7 +306,7 @@ class ArchiveReader:
             repeated = [name for name, count in Counter(columns.names()).items() if count > 1]
         if repeated:
             raise FormatError(
-                f"several entries are called {repeated[0]!r}; readers differ in which they see",
+                f"several entries are called {repeated[0]!r}; readers read different entries",
                 path=path,
                 rule="zip/duplicate-name",
             )
@@ -316,7 +316,7 @@ class ArchiveReader:
         for other in iter_other_paths(self.columns, find_unicode_paths(self.columns)):
             name, path = self.columns.name(other.entry), other.path.decode("utf-8", "replace")
             raise FormatError(
-                f"entry {name!r} has a Unicode Path field that names it {path!r}; readers differ in which they take",
+                f"entry {name!r} has a Unicode Path field that names it {path!r}; readers use different names",
                 path=self.source.name,
                 rule="zip/unicode-path",
             )
@@ -342,13 +342,13 @@ class ArchiveReader:
         sizes, bombs = columns.uncompressed_sizes, find_bombs(columns)
         total = sum(sizes[~stored].tolist())
         if len(bombs) or total > BOMB_TOTAL:
-            what = f"entry {columns.name(int(bombs[0]))!r} would inflate" if len(bombs) else "its entries would inflate"
+            what = f"entry {columns.name(int(bombs[0]))!r}" if len(bombs) else "its entries"
             size = int(sizes[bombs[0]]) if len(bombs) else total
             raise FormatError(
-                f"{what} to {size:,} bytes, as a decompression bomb does",
+                f"{what} would decompress to {size:,} bytes, as a decompression bomb does",
                 path=path,
                 rule="zip/bomb",
-                hint="If you trust its origin, allow it with --allow-bombs.",
+                hint="If you trust the origin of the file, allow it with --allow-bombs.",
             )
 
 

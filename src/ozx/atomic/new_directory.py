@@ -125,15 +125,16 @@ def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord)
             raise ResourceError(
                 f"the replaced directory could not be removed ({reason}); it is kept as {show_replaced(held, path)}",
                 path=path,
-                hint="The new directory is complete. The old one may be incomplete; remove it.",
+                hint="The new directory is complete. The old directory may be incomplete; remove it.",
             ) from error
         if found:
             os.rename(temporary, held)
     if found:
         raise ResourceError(
-            f"the replaced directory changed meanwhile; it is kept as {show_replaced(held, path)}: {name_some(found)}",
+            f"the replaced directory changed during the replacement; it is kept as {show_replaced(held, path)}: "
+            f"{name_some(found)}",
             path=path,
-            hint="The new directory is complete. Check the latest changes in the old one, then remove it.",
+            hint="The new directory is complete. Check the latest changes in the old directory, then remove it.",
         )
 
 

@@ -155,7 +155,10 @@ def _swap(temporary: str, path: str) -> None:
     """Exchange two directories by several renames; a marker lets the next call finish an interrupted exchange."""
     old = name_beside(path, ".old")
     if os.path.lexists(old):
-        raise UsageError(f"{old} exists, but {path} needs that name for a moment", hint=f"Move {old} away.")
+        raise UsageError(
+            f"{old} exists, but ozx needs this name temporarily to replace {path}",
+            hint=f"Rename or remove {old}, then try again.",
+        )
     marker = _marker(path)
     try:
         _write_marker(marker, path)

@@ -47,7 +47,9 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
         raise already_there(path)
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
-        raise ResourceError(f"the folder {folder} does not exist", hint="Make it first, or choose another name.")
+        raise ResourceError(
+            f"the folder {folder} does not exist", hint="Create the folder first, or choose another name."
+        )
     return status
 
 
@@ -67,11 +69,11 @@ def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
         raise _refused_name(path, error) from None
     if stat.S_ISDIR(status.st_mode):
         raise UsageError(
-            f"expected a file name to write to; {name or path} is a directory", hint="Choose another name."
+            f"expected a file name for the output; {name or path} is a directory", hint="Choose another name."
         )
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(
-            f"expected a regular file, or none, to write to; {name or path} is {_kind(status)}",
+            f"expected a regular file or a new file name for the output; {name or path} is {_kind(status)}",
             hint="Choose another name.",
         )
     return status
@@ -94,7 +96,7 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
     except (FileNotFoundError, NotADirectoryError):
         if not os.path.islink(path):
             return None
-        raise UsageError(f"expected a directory to replace at {path}; found a link to nothing") from None
+        raise UsageError(f"expected a directory to replace at {path}; found a broken link") from None
     except OSError as error:
         raise _refused_name(path, error) from None
     if not (force or replace_folder):
@@ -120,8 +122,8 @@ def check_removable(*folders: str) -> None:
     for folder in folders:
         if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             raise ResourceError(
-                f"{folder} is not writable: its contents could not be removed",
-                hint="Allow it (chmod -R u+w), or choose another name.",
+                f"{folder} is not writable: the old contents could not be removed",
+                hint="Make it writable (chmod -R u+w), or choose another name.",
             )
 
 
@@ -152,7 +154,7 @@ def _refused_name(path: str, error: OSError) -> OSError | UsageError:
             hint="Most file systems take names of up to 255 bytes. Name a shorter output.",
         )
     if error.errno == errno.ELOOP:
-        return UsageError(f"expected a file name to write to; {path} is a link that leads to itself")
+        return UsageError(f"expected a file name for the output; {path} is a link that leads to itself")
     return error
 
 

@@ -118,7 +118,7 @@ def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
             descriptor = os.open(temporary, flags, mode)
             if _is_locked(descriptor, temporary):
                 return descriptor, temporary
-    raise ResourceError(f"no temporary name is free beside {path}")
+    raise ResourceError(f"all temporary names next to {path} are in use")
 
 
 def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
@@ -141,7 +141,7 @@ def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
                 raise
             if _is_locked(lock, temporary):
                 return temporary, lock
-    raise ResourceError(f"no temporary name is free beside {path}")
+    raise ResourceError(f"all temporary names next to {path} are in use")
 
 
 def _is_locked(descriptor: int, temporary: str) -> bool:

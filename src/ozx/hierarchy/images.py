@@ -63,7 +63,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image or label image.
+    """An image or label image of a hierarchy: its axes, levels and display metadata.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Well:
-    """A well in the list of a plate.
+    """A well of a plate, from the plate's metadata.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ def _describe(
         array = None if node is None else node.array
         level = describe_level(dataset.path, array, dataset)
         if array is None:
-            notes.append(f"{join_path(path, dataset.path)}: a level is listed here, but there is no array")
+            notes.append(f"{join_path(path, dataset.path)}: this path is listed as a level, but it has no array")
         elif level.shape is not None and multiscale.axes and len(level.shape) != len(multiscale.axes):
             where, axes = join_path(path, dataset.path), len(multiscale.axes)
             notes.append(f"{where}: the array has {len(level.shape)} dimensions, the image {axes} axes")

@@ -59,7 +59,7 @@ class PartialHierarchy:
         self._last_folder: tuple[str, str | None] | None = None
 
     def add(self, key: str, document: dict[str, Any]) -> None:
-        """Add the document of a metadata key."""
+        """Add a metadata document under its key."""
         path = node_of(key)
         is_array = document.get("node_type") == "array" or key.endswith(".zarray")
         self._last_folder = None

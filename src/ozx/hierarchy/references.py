@@ -74,7 +74,7 @@ def iter_references(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def check_references(documents: Iterable[tuple[str, Document]], surroundings: Surroundings) -> list[str]:
-    """Raise an error for a reference that the extraction would break; return notes about earlier broken references.
+    """Raise an error for a reference that the extraction would break; return notes about already broken references.
 
     Raises
     ------
@@ -89,9 +89,8 @@ def check_references(documents: Iterable[tuple[str, Document]], surroundings: Su
             where = path or "the root"
             if surroundings.had(path, reference):
                 raise UnsupportedError(
-                    f"{where}: expected to extract everything that it refers to; its extension {name!r} refers to "
-                    f"{reference!r}, which would be left out",
-                    hint="Extract a node further up, or all levels.",
+                    f"{where}: the extension {name!r} refers to {reference!r}, which the extraction would leave out",
+                    hint="Extract a node higher in the hierarchy, or all levels.",
                 )
             notes.append(f"{where}: the extension {name!r} refers to {reference!r}, where there is no node")
     return notes

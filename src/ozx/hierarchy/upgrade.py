@@ -78,19 +78,21 @@ class _Nodes:
             path, _, name = key.rpartition("/")
             if name == METADATA:
                 raise FormatError(
-                    f"expected Zarr v2 alone; found {key}, which is Zarr v3",
+                    f"expected only Zarr v2 metadata; found {key}, which is Zarr v3",
                     rule=_ONE_HIERARCHY,
                     hint="Put the files of Zarr v2 and of Zarr v3 into separate folders, and convert each.",
                 )
             if name in kinds:
                 kinds[name][path] = None
         if "" in self.arrays:
-            raise FormatError("expected a group at the root; found an array: Zarr, no OME-Zarr", rule=_ONE_HIERARCHY)
+            raise FormatError(
+                "expected a group at the root; found an array: this is Zarr, but not OME-Zarr", rule=_ONE_HIERARCHY
+            )
         if "" not in self.groups and "" not in self.attributes:
             raise FormatError(
                 "expected .zgroup at the root; there is none",
                 rule="rfc9/root",
-                hint="Name the folder or the file whose root is the image, the plate or the series.",
+                hint="Give the path of the folder or file whose root is the image, the plate or the series.",
             )
 
     def iter_groups(self) -> Iterator[str]:
@@ -138,16 +140,16 @@ class _HierarchyUpgrade:
         if not root_is_ome:
             first = f" such as {min(images, key=breadth_first)!r}" if images else ""
             raise FormatError(
-                "expected OME-Zarr metadata at the root; found a group without: Zarr, no OME-Zarr",
+                "expected OME-Zarr metadata at the root; found a group without it: this is Zarr, but not OME-Zarr",
                 rule=_ONE_HIERARCHY,
                 hint=f"Convert the images below it{first} one by one." if images else None,
             )
 
     def _upgrade_group(self, path: str) -> UpgradedGroup:
         if path in self._nodes.arrays:
-            raise FormatError("expected one node; found .zarray beside .zgroup")
+            raise FormatError("expected an array or a group; found both .zarray and .zgroup")
         if path not in self._nodes.groups:
-            self._notes.add(path, "taken for a group: it has .zattrs, but neither .zgroup nor .zarray")
+            self._notes.add(path, "treated as a group: it has .zattrs, but neither .zgroup nor .zarray")
         elif (stored := self._stored[join_path(path, _GROUP)]) not in self._sound_groups:
             version = parse_document(stored, _GROUP).get("zarr_format")
             if version != 2:
@@ -163,14 +165,14 @@ class _HierarchyUpgrade:
         """Record the dimension names of one level of the image at `group`."""
         known, other = self._names.setdefault(array, (names, group))
         if array not in self._nodes.arrays:
-            self._notes.add(array, "a level is listed here, but there is no array")
+            self._notes.add(array, "this path is listed as a level, but it has no array")
         elif known != names:
             self._refuse(
                 array,
                 UnsupportedError(
                     f"expected one name for each dimension; {other or 'the root'} names them {', '.join(known)}, "
                     f"{group or 'the root'} {', '.join(names)}",
-                    hint="Zarr v3 keeps the names in the array: store it once for each image.",
+                    hint="Zarr v3 stores the names in the array: store a separate copy of the array for each image.",
                 ),
             )
 
@@ -184,7 +186,7 @@ class _HierarchyUpgrade:
                 above = above.rpartition("/")[0]
                 if above in self._nodes.arrays:
                     self._refuse(
-                        path, FormatError(f"expected no nodes inside an array; found one below the array {above}")
+                        path, FormatError(f"expected no nodes inside an array; found a node below the array {above}")
                     )
                     break
                 if above in groups:
@@ -200,7 +202,7 @@ class _HierarchyUpgrade:
                 path,
                 UnsupportedError(
                     f"expected a name that Zarr v3 allows; {name!r} is not",
-                    hint="Rename the node, and whatever refers to it.",
+                    hint="Rename the node, and change all references to it.",
                 ),
             )
 

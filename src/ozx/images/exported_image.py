@@ -203,9 +203,9 @@ def _find_axes(view: ImageView, where: str) -> tuple[int | None, ...]:
             found[guess] = number
         elif view.levels[0].array.shape[number] != 1:
             raise UnsupportedError(
-                f"{where}: expected the axes t, c, z, y and x, which are those of OME-TIFF; found "
+                f"{where}: expected the axes t, c, z, y and x, which OME-TIFF supports; found "
                 f"{', '.join(axis.name or '?' for axis in view.axes)}",
-                hint="Take a part with one position along the others: ozx extract --region.",
+                hint="Extract a region with one position along the other axes: ozx extract --region.",
             )
     if "y" not in found or "x" not in found:
         raise UnsupportedError(f"{where}: expected the axes y and x; found {', '.join(names) or 'none'}")
@@ -218,11 +218,11 @@ def _written_type(dtype: np.dtype[Any], where: str, notes: list[str]) -> np.dtyp
         return np.dtype(_WIDENED[dtype.name])
     if dtype.name not in PIXEL_TYPES:
         raise UnsupportedError(
-            f"{where}: expected pixels of a type that OME-TIFF has, {', '.join(PIXEL_TYPES)}; found {dtype.name}",
-            hint="Integers of 64 bits are labels as a rule: read them with ozx.open, and write them with 32 bits or "
-            "fewer by ozx.write_image."
+            f"{where}: expected pixels of a type that OME-TIFF supports, {', '.join(PIXEL_TYPES)}; found {dtype.name}",
+            hint="Integers of 64 bits are usually labels: read them with ozx.open, and write them with at most 32 "
+            "bits with ozx.write_image."
             if dtype.kind in "iu"
-            else "Read them with ozx.open, and write the parts as images of their own by ozx.write_image.",
+            else "Read them with ozx.open, and write their parts as separate images with ozx.write_image.",
         )
     return dtype.newbyteorder("=")
 

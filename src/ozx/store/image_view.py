@@ -273,7 +273,7 @@ def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple
         where = join_path(path, dataset.path or "")
         array = None if dataset.path is None else nodes.find(where)
         if not isinstance(array, zarr.Array):
-            missing = f"{where or 'the root'}: a level is listed here, but there is no array"
+            missing = f"{where or 'the root'}: this path is listed as a level, but it has no array"
             if not levels:  # only the full resolution is indispensable
                 raise FormatError(missing, hint="ozx validate says what else is wrong.")
             notes.append(missing)

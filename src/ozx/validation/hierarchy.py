@@ -123,7 +123,7 @@ class NodeRules:
 
 
 def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:
-    """Yield findings about the metadata documents of a hierarchy: every ``zarr.json``, else documents of Zarr v2.
+    """Yield findings about the metadata documents of a hierarchy: every ``zarr.json``, or the documents of Zarr v2.
 
     `ozx.validation.container.one_hierarchy` checks that RFC-9 allows the hierarchy in a file. A mapping may read the
     documents lazily: each key is looked up once, the root's first; a `FormatError` or `UnsupportedError` that it raises

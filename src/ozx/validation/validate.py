@@ -198,7 +198,7 @@ def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> 
 
 
 def _finder(facts: ArchiveFacts) -> Callable[[str], bool]:
-    """Return a function that tells whether an entry exists, which works for damaged archives too."""
+    """Return a function that tells whether an entry exists, even in a damaged archive."""
 
     @cache
     def names() -> frozenset[str]:

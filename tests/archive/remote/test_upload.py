@@ -132,7 +132,7 @@ class TestAtomic:
 
 class TestRefusals:
     def test_no_such_bucket(self, bucket):  # noqa: F811
-        with pytest.raises(ResourceError, match="there is no such bucket"):
+        with pytest.raises(ResourceError, match="the bucket does not exist"):
             Upload("s3://none-of-these/a.ozx")
 
     @pytest.mark.parametrize("key", ["", "folder/"])

@@ -30,4 +30,4 @@ def test_an_axis_is_missing_only_where_no_array_has_it():
     assert failed.value.hint == "The axes are c, x, y."
     with pytest.raises(UsageError) as failed:
         check_axes({"c": 1}, [(None, None)])
-    assert "numbers" in failed.value.hint
+    assert "numbered" in failed.value.hint

@@ -123,7 +123,7 @@ def test_a_plane_too_large_to_be_read():
     group = add_image(new_group(), [np.zeros((4, 4), "u1")], "yx")
     group.create_array("0", shape=(1 << 40, 1 << 40), chunks=(1 << 10, 1 << 10), dtype="u1", overwrite=True)
     with pytest.raises(
-        UnsupportedError, match="0: expected a level of a size to make pictures of; found 1,099,511,627,776"
+        UnsupportedError, match="0: expected a level that is small enough for a picture; found 1,099,511,627,776"
     ):
         choose_plane(view_image(group), 16)
 

@@ -116,14 +116,14 @@ def test_the_first_of_a_series_that_is_there():
     add_image(root.create_group("2"), [quarters(16, [0, 0, 0, 1]).astype("u1")], "yx")
     thumbnail = draw_thumbnail(root, 16)
     assert (thumbnail.image, thumbnail.level) == ("1", "1/0")
-    assert thumbnail.notes == ("0: an image is listed here, but there is nothing",)
+    assert thumbnail.notes == ("0: an image is listed here, but does not exist",)
     assert quarter_colors(thumbnail.pixels) == [WHITE, BLACK, BLACK, BLACK]
 
 
 @pytest.mark.parametrize(
     ("ome", "message"),
     [
-        ({}, "expected an image to make a picture of; found a hierarchy of kind other without any"),
+        ({}, "expected an image for the picture; found a hierarchy of kind other without any"),
         ({"labels": []}, "found a hierarchy of kind labels without any"),
         ({"bioformats2raw.layout": 3}, "found a hierarchy of kind series without any"),
         (None, "found no OME-Zarr metadata"),
@@ -132,7 +132,7 @@ def test_the_first_of_a_series_that_is_there():
 def test_hierarchies_without_images(ome, message):
     with pytest.raises(UnsupportedError, match=message) as raised:
         draw_thumbnail(new_group(ome), 64)
-    assert raised.value.hint == "ozx info says what is in it."
+    assert raised.value.hint == "Show the contents with ozx info."
 
 
 def test_levels_that_are_missing():
@@ -140,7 +140,7 @@ def test_levels_that_are_missing():
     del group["1"]
     assert draw_thumbnail(group, 32).level == "0"
     del group["0"]
-    with pytest.raises(FormatError, match="0: a level is listed here, but there is no array"):
+    with pytest.raises(FormatError, match="0: this path is listed as a level, but it has no array"):
         draw_thumbnail(group, 32)
 
 

@@ -324,7 +324,7 @@ def test_a_chain_of_pages_that_is_cut_off(tmp_path):
     path.write_bytes(path.read_bytes()[:third])
     with pytest.raises(FormatError, match="cut off or damaged") as raised:
         opened(path)
-    assert "download it again" in raised.value.hint
+    assert "download the file again" in raised.value.hint
     assert opened(path, on_error="fill").images[0].source.shape == (2, 30, 40)
 
 

@@ -31,7 +31,7 @@ def test_a_hierarchy_that_is_right():
 @pytest.mark.parametrize(
     ("keys", "legacy", "message"),
     [
-        ([], [], "expected a zarr.json at the root; found no metadata of Zarr at all"),
+        ([], [], "expected a zarr.json at the root; found no Zarr metadata"),
         ([], [".zattrs", ".zgroup"], "expected a zarr.json at the root; found .zgroup: this is OME-Zarr 0.4 (Zarr v2)"),
         (
             ["a/zarr.json", "a/0/zarr.json"],
@@ -56,7 +56,7 @@ def test_a_hierarchy_that_is_right():
         (
             ["a/zarr.json", "b/zarr.json"],
             ["c/.zgroup"],
-            "expected a zarr.json at the root; found 3 nodes, but none above them all: 'a', 'b', 'c'",
+            "expected a zarr.json at the root; found 3 nodes, but no node that contains all of them: 'a', 'b', 'c'",
         ),
     ],
 )
@@ -65,7 +65,7 @@ def test_no_root_says_what_there_is_instead(keys, legacy, message):
 
 
 def test_arrays_alone_are_no_hierarchy_in_a_folder():
-    assert "none above them all: '0'" in messages({"0/zarr.json": array([4], [4])})[0][1]
+    assert "no node that contains all of them: '0'" in messages({"0/zarr.json": array([4], [4])})[0][1]
 
 
 def test_an_old_root_names_the_way_to_convert_it():

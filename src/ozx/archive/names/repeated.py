@@ -28,9 +28,9 @@ def check_order(name: str, header_offsets: list[int], path: str) -> None:
     """
     if header_offsets[-1] < max(header_offsets):
         raise FormatError(
-            f"several entries are called {name!r}, and the last one in the directory is not the last one in the file; "
-            "which of them counts is unknown",
+            f"several entries are called {name!r}, and the last entry in the directory is not the last entry in the "
+            f"file; the valid entry is unknown",
             path=path,
             rule="zip/duplicate-name",
-            hint="Copy or download the file again; `ozx recover` saves what is whole.",
+            hint="Copy or download the file again; `ozx recover` saves the undamaged entries.",
         )

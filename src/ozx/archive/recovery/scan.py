@@ -244,7 +244,7 @@ def iter_found_value(source: ByteSource, entry: FoundEntry) -> Iterator[bytes]:
         yield block
     if checksum != entry.crc32:
         raise FormatError(
-            f"{entry.name!r} was read twice, with different results; the file, or the disk, is changing",
+            f"{entry.name!r} was read twice, with different results; the file is being changed, or the disk is faulty",
             path=source.name,
             rule="zip/changed",
         )

@@ -19,7 +19,7 @@ _STATUS = re.compile(r"status code: (\d{3})(?: ([A-Z][A-Za-z' -]*))?")
 _CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
 _REGION = "Give it as --storage-option region=NAME, or set AWS_REGION."
 _CODES = {
-    "NoSuchBucket": ("there is no such bucket", "Check the name, and the endpoint (--storage-option endpoint=URL)."),
+    "NoSuchBucket": ("the bucket does not exist", "Check the name, and the endpoint (--storage-option endpoint=URL)."),
     "PermanentRedirect": ("the bucket is in another region", _REGION),
     "AuthorizationHeaderMalformed": ("the bucket is in another region", _REGION),
     "IllegalLocationConstraintException": ("the bucket is in another region", _REGION),
@@ -59,7 +59,7 @@ def changed(name: str, expected: int, found: int) -> FormatError:
         f"the file changed while it was read{sizes}",
         path=name,
         rule="zip/changed",
-        hint="Open it again to read the present file.",
+        hint="Open it again to read the current file.",
     )
 
 

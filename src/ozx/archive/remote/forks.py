@@ -46,7 +46,7 @@ def check_not_forked(name: str) -> None:
     """
     if is_forked():
         raise ResourceError(
-            "a directory behind a URL cannot be read in a forked process",
+            "a directory at a URL cannot be read in a forked process",
             path=name,
             hint="Start worker processes by 'spawn' or 'forkserver' instead of 'fork'.",
         )

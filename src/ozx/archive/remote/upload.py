@@ -166,7 +166,7 @@ class Upload:
                 raise _told(error, self.url) from None
         size = int(self._client.head_object(**self._target)["ContentLength"])
         if size != self._end:
-            raise ResourceError(f"expected {self._end:,} bytes at the server; it has {size:,}", path=self.name)
+            raise ResourceError(f"expected {self._end:,} bytes on the server; found {size:,}", path=self.name)
         self._close_record()
         self._threads.shutdown()
         return size
@@ -201,7 +201,7 @@ class Upload:
             raise ResourceError(
                 f"expected at most {_MOST_PARTS * self._part_size:,} bytes; the object has more",
                 path=self.name,
-                hint="Write a local file, then copy it.",
+                hint="Write a local file, then copy it to the bucket.",
             )
         if not self._upload_id:
             self._begin()
@@ -267,7 +267,7 @@ def check_absent(client: Any, url: str) -> None:
     UsageError
         It exists.
     ResourceError
-        The server cannot be reached, or refuses; there is no such bucket.
+        The server cannot be reached, or refuses; the bucket does not exist.
     """
     bucket, key = split_object_url(url)
     if not key or key.endswith("/"):
@@ -290,7 +290,7 @@ def _check_bucket(client: Any, bucket: str, url: str) -> None:
     except client_errors() as error:
         if error_code_of(error) in ("404", "NoSuchBucket"):
             raise ResourceError(
-                "there is no such bucket",
+                "the bucket does not exist",
                 path=printable_url(url),
                 hint="Check the name, and the endpoint (--storage-option endpoint=URL).",
             ) from None

@@ -37,7 +37,7 @@ def edit_channels(
         if values is not None and len(values) != count:
             raise UsageError(
                 f"{node or 'the image'}: expected {count} {what}, one per channel; got {len(values)}",
-                hint="An empty one between commas keeps what a channel has.",
+                hint="An empty value between commas keeps the current value of a channel.",
             )
     omero = copy_json(as_object(ome.get("omero"))) or _new_block(axes, array)
     old = list(as_list(omero.get("channels")))
@@ -87,7 +87,7 @@ def _new_block(axes: Sequence[Axis], array: ArrayMetadata | None) -> dict[str, A
 
 
 def _complete(channels: list[Any], count: int, data_type: str | None) -> tuple[list[Any], list[str]]:
-    """Fill the list of channels up to `count`; return it, with a note about the added channels."""
+    """Add default channels up to `count` channels; return all channels, and a note about the added channels."""
     window, assumed = _window(data_type)
     complete = list(channels)
     made = 0

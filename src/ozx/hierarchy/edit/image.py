@@ -48,7 +48,7 @@ def check_editable(document: _Document, node: str, version: str | None) -> OmeMe
         what = f"version {found}" if has_form else f"version {found} with axes in another place"
         raise UnsupportedError(
             f"{node or 'the root'}: expected OME-Zarr 0.5 or 0.6 to edit; found {what if ome else 'no ome metadata'}",
-            hint="Other versions keep pixel sizes in other places.",
+            hint="ozx cannot edit other versions.",
         )
     return ome
 
@@ -192,7 +192,8 @@ def _size(item: dict[str, Any], multiscale: Multiscale, axis: str, node: str) ->
     if size <= 0:
         raise UnsupportedError(
             f"{node or 'the root'}: expected a current pixel size greater than 0 along {axis}; found {float(size)}",
-            hint="The other levels keep their ratio to it, which needs a size above 0: write the scales by hand.",
+            hint="The sizes of the other levels are scaled in proportion to this size: correct the scales in "
+            "zarr.json by hand.",
         )
     return size
 
@@ -212,7 +213,7 @@ def _checked(steps: list[Any], dimensions: int, node: str) -> list[dict[str, Any
         raise UnsupportedError(
             f"{node or 'the root'}: expected scales and translations of {dimensions} finite numbers; "
             f"found {steps!r:.200}",
-            hint="Other transformations are not edited.",
+            hint="ozx cannot edit other transformations.",
         )
     return [as_object(step) for step in steps]
 
@@ -272,8 +273,8 @@ def _multiply(numbers: list[Any], index: int, factor: Fraction, node: str) -> No
         product = 0.0
     if not product and numbers[index]:
         raise UsageError(
-            f"expected a pixel size closer to the present one; {node or 'the root'} has the number "
-            f"{numbers[index]}, which would become {'0' if factor < 1 else 'infinite'}"
+            f"expected a pixel size closer to the current pixel size; in {node or 'the root'} the number "
+            f"{numbers[index]} would become {'0' if factor < 1 else 'infinite'}"
         )
     if product != numbers[index]:
         numbers[index] = product

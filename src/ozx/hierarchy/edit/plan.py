@@ -130,7 +130,7 @@ class _DocumentEditor:
             if stored is None:
                 raise UnsupportedError(
                     f"{key}: expected the metadata of OME-Zarr 0.5; the file does not exist",
-                    hint="OME-Zarr 0.4 (Zarr v2) is not edited; convert it to 0.5 with ozx repack first.",
+                    hint="ozx cannot edit OME-Zarr 0.4 (Zarr v2); convert the file to 0.5 with ozx repack first.",
                 )
             self._stored[path], self._old[path] = stored, parse_document(stored, key)
         return self._old[path]
@@ -145,7 +145,7 @@ class _DocumentEditor:
             listed = ", ".join(images[:3]) + (", …" if len(images) > 3 else "")
             raise UsageError(
                 f"expected one image to name; there are {len(images):,}: {listed}",
-                hint=f"Choose one by its node, as in ozx:///data/FILE.ozx/{images[0]}",
+                hint=f"Give the path of one image in the file, as in ozx:///data/FILE.ozx/{images[0]}",
             )
         return edits
 

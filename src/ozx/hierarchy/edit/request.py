@@ -142,7 +142,7 @@ def parse_edits(
         name=name,
     )
     if name is not None and not name.strip():
-        raise UsageError("expected a name; got an empty one")
+        raise UsageError("expected a name; got an empty string")
     if not (sizes or edits.unit or edits.has_channels or name is not None):
         raise UsageError(
             "expected something to edit; nothing is requested",
@@ -187,7 +187,7 @@ def _per_channel(values: Sequence[str | None] | None, option: str) -> tuple[str 
         raise UsageError(f"{option}: expected a list with one text per channel; got {values!r}")
     found = tuple(value or None for value in values)
     if not any(found):
-        raise UsageError(f"{option}: expected at least one that is not empty; got {len(found)} empty ones")
+        raise UsageError(f"{option}: expected at least one non-empty value; got {len(found)} empty values")
     return found
 
 
@@ -202,7 +202,7 @@ def _color(color: str | None) -> str | None:
     except KeyError:
         raise UsageError(
             f"expected a colour as RRGGBB, six hexadecimal digits; got {color!r}",
-            hint=f"These names are known: {', '.join(_COLORS)}.",
+            hint=f"Allowed colour names: {', '.join(_COLORS)}.",
         ) from None
 
 

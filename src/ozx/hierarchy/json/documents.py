@@ -57,7 +57,7 @@ def dump_document(document: Document) -> bytes:
         raise FormatError(f"expected metadata of limited depth; {error}", rule="zarr/json") from None
     except ValueError as error:  # NaN, Infinity, or a number that Python reads as Infinity: 1e400
         raise FormatError(
-            f"expected numbers that JSON has; {error}",
+            f"expected numbers that JSON can represent; {error}",
             rule="zarr/json",
             hint='Write them as text, "NaN" or "Infinity", or leave them out.',
         ) from None

@@ -38,7 +38,7 @@ def check_document_length(length: int, key: str) -> None:
         raise FormatError(
             f"{key}: expected metadata of at most {LONGEST_DOCUMENT:,} bytes; found {length:,}",
             rule="zarr/json",
-            hint="Leave consolidated metadata out, and keep large attributes in an array.",
+            hint="Remove consolidated metadata, and store large attributes in an array.",
         )
 
 

@@ -107,7 +107,7 @@ def convert_group(document: Document, version: str, where: str, *, drop: bool = 
     if old is None or found is None or found.startswith("0.9") or is_before_objects(found):
         raise UnsupportedError(
             f"{where}: expected OME-Zarr 0.5 or 0.6 to convert to {version}; found version {found}",
-            hint="Leave out --ome-version: the metadata stay unchanged.",
+            hint="Omit --ome-version to keep the metadata unchanged.",
         )
     new = copy_json(document)
     if version == "0.6":
@@ -159,7 +159,7 @@ def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: s
         raise UnsupportedError(
             f"{where}, level {level.get('path')!r}: expected one scale, then at most one translation, of {count} "
             f"finite numbers; found {[*steps, *common]!r:.200}",
-            hint="OME-Zarr 0.6 has no other transformations of levels.",
+            hint="OME-Zarr 0.6 allows no other transformations of levels.",
         )
     if not common:
         return level
@@ -195,20 +195,20 @@ def _to_05(ome: dict[str, Any], where: str, *, drop: bool) -> list[str]:
     for item in map(as_object, as_list(ome.get("multiscales"))):
         dropped += _further(item)
         if any(as_object(axis).get("type") == "array" for axis in as_list(intrinsic_system(item).get("axes"))):
-            raise UnsupportedError(f"{where}: expected axes of space; 0.5 has no axes of type array")
+            raise UnsupportedError(f"{where}: expected axes of type space; OME-Zarr 0.5 has no axis type array")
         images.append(_apart(with_axes(item, where), item))
     if "multiscales" in ome:
         ome["multiscales"] = images
     if dropped and not drop:
         raise UnsupportedError(
             f"{where}: OME-Zarr 0.5 cannot express {', '.join(dropped)}",
-            hint="Leave out --ome-version 0.5; or give --drop-transformations, which leaves this out.",
+            hint="Omit --ome-version 0.5, or give --drop-transformations to remove these values.",
         )
     for field in map(as_object, as_list(as_object(ome.get("well")).get("images"))):
         path = field.get("path")
         if isinstance(path, str) and not _FIELD.fullmatch(path):
             raise UnsupportedError(
-                f"{where}: expected a field whose path 0.5 allows, letters and digits; found {path!r}",
+                f"{where}: expected a field path of letters and digits, as OME-Zarr 0.5 requires; found {path!r}",
                 hint="Rename the group of the field, and its path in the well.",
             )
     return dropped

@@ -45,5 +45,5 @@ def check_axes(lengths: Mapping[str, int], arrays: Iterable[Sequence[str | None]
         names = sorted({name for names in all_names for name in names if name is not None})
         raise UsageError(
             f"unknown axis {missing[0]!r}",
-            hint=f"The axes are {', '.join(names)}." if names else "Axes without names have numbers, from 0 on.",
+            hint=f"The axes are {', '.join(names)}." if names else "Axes without names are numbered from 0.",
         )

@@ -62,8 +62,8 @@ def check_group_extensions(group: str, document: Document, path: str, old: Docum
             continue
         if _call_handler(extension, ExtensionNode(path, old), ExtensionNode(path, new)) != extension.configuration:
             raise UnsupportedError(
-                f"{group or 'the root'}: expected the extension {extension.name!r} to stay unchanged; its handler asks "
-                f"for another configuration for the chunks of {path!r}"
+                f"{group or 'the root'}: expected an unchanged configuration of the extension {extension.name!r}; "
+                f"its handler returned another configuration for the new chunks of {path!r}"
             )
 
 

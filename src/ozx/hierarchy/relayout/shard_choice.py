@@ -87,9 +87,7 @@ def parse_shard_policy(value: str | Mapping[str, int]) -> ShardPolicy:
                 return ShardPolicy(kind)
     lengths = parse_axis_lengths(value)
     if lengths is None:
-        raise UsageError(
-            f"expected auto, keep, none, or lengths of shards in pixels as in y=4096,x=4096; got {value!r}"
-        )
+        raise UsageError(f"expected auto, keep, none, or shard lengths in pixels as in y=4096,x=4096; got {value!r}")
     return ShardPolicy("lengths", lengths)
 
 
@@ -154,8 +152,8 @@ def _choose_requested(arrays: Mapping[str, ShardArray], lengths: Mapping[str, in
         if size > LARGEST_SHARD and shards != array.layout.chunks:
             raise UsageError(
                 f"{path or 'the root'}: expected shards of at most {LARGEST_SHARD:,} bytes; "
-                f"{'×'.join(map(str, shards))} pixels can take {size:,}",
-                hint="Readers drop larger entries: choose shorter shards.",
+                f"{'×'.join(map(str, shards))} pixels can require {size:,}",
+                hint="Some readers do not read larger entries: choose smaller shards.",
             )
         chosen[path] = shards
     return chosen

@@ -99,7 +99,7 @@ def parse_codec_choice(text: str) -> CodecChoice:
     spelling, level = match[1], match[2]
     if spelling == "none":
         if level is not None:
-            raise UsageError(f"expected none without a level; got {text!r}")
+            raise UsageError(f"expected the codec none without a level; got {text!r}")
         return CodecChoice("none")
     name: Literal["zstd", "gzip", "blosc"] = "zstd" if spelling == "zstd" else "gzip" if spelling == "gzip" else "blosc"
     lowest, highest, usual = _LEVELS[name]
@@ -119,7 +119,7 @@ def parse_chunk_lengths(value: str | Mapping[str, int]) -> dict[str, int]:
     """
     lengths = parse_axis_lengths(value)
     if lengths is None:
-        raise UsageError(f"expected lengths of chunks in pixels as in y=512,x=512; got {value!r}")
+        raise UsageError(f"expected chunk lengths in pixels as in y=512,x=512; got {value!r}")
     return lengths
 
 
@@ -223,8 +223,8 @@ def _compress(chain: list[Any], codec: CodecChoice, size: int | None) -> list[An
     place = next((place for place, name in enumerate(names) if name in _SERIALIZERS), None)
     if place is None:
         raise UnsupportedError(
-            f"expected a codec that makes bytes of an array, such as bytes; found {', '.join(names)}",
-            hint="Keep the present chunks.",
+            f"expected a codec that converts an array to bytes, such as the codec bytes; found {', '.join(names)}",
+            hint="Keep the current chunk lengths.",
         )
     arranging = [step for step, name in zip(chain[:place], names, strict=False) if name == "transpose"]
     serializer = chain[place]

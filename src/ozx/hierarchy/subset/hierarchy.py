@@ -136,7 +136,7 @@ class _SubsetPlanner:
                 found = self._crop_label(path, multiscale, owner)
                 if found is None:
                     self._check_groups(path)
-                    self._notes.add(path, "left out: it shows nothing of the region")
+                    self._notes.add(path, "left out: it lies outside of the region")
                     self._subset.dropped.add(path)
                     return
                 cropped = found
@@ -152,7 +152,7 @@ class _SubsetPlanner:
         count = len(multiscale.datasets)
         kept = (selection.levels or LevelChoice()).nearest(count) if count else []
         if selection.levels is not None and not selection.levels.choose(count):
-            self._notes.add(path, f"it has no level {selection.levels}: the nearest level is kept")
+            self._notes.add(path, f"level {selection.levels} does not exist: the nearest level is kept")
         self._subset.most_levels = max(self._subset.most_levels, len(kept))
         kept = kept[min(selection.skipped, len(kept) - 1) :] if kept else kept
         names = {axis.name for axis in multiscale.axes}
@@ -170,8 +170,8 @@ class _SubsetPlanner:
         crops = self._crop_levels(path, multiscale, kept, requested, places)
         if crops is None:
             raise UnsupportedError(
-                f"{where}: expected a finest level that shows the region; it shows nothing of it",
-                hint="The levels have different translations: keep the first level, or leave the region out.",
+                f"{where}: expected a region inside the finest level; the finest level does not overlap it",
+                hint="The levels have different translations: keep the first level, or omit the region.",
             )
         self._note_region(path, requested, crops)
         return crops, places
@@ -206,14 +206,14 @@ class _SubsetPlanner:
         if crops is not None and crops.left_out:
             self._notes.add(
                 path,
-                f"left out {_names(multiscale, crops.left_out)}, whose chunks are too long for the region "
-                "(--levels keeps the levels it names)",
+                f"left out {_names(multiscale, crops.left_out)}, because the chunks are too large for the region "
+                f"(keep levels by naming them with --levels)",
             )
         if crops is not None and crops.alone:
             self._notes.add(
                 path,
-                f"{_names(multiscale, crops.alone)} cannot be cropped like the others and keeps more than the region; "
-                "programs that ignore translations draw it in the wrong place",
+                f"{_names(multiscale, crops.alone)} cannot be cropped to the same region as the other levels and "
+                f"contains more pixels; programs that ignore translations show it in the wrong place",
             )
         return crops
 
@@ -222,7 +222,9 @@ class _SubsetPlanner:
             taken = crops.region[axis]
             if taken != interval:
                 self._notes.add(
-                    path, f"{axis}={interval.start}:{interval.stop} became {_text(taken)}, as chunks are taken whole"
+                    path,
+                    f"{axis}={interval.start}:{interval.stop} became {_text(taken)}, because only whole "
+                    f"chunks are copied",
                 )
 
     def _keep_arrays(self, path: str, multiscale: Multiscale, crops: LevelCrops) -> None:
@@ -236,8 +238,8 @@ class _SubsetPlanner:
                 continue
             if array in self._kept and self._kept[array] != chosen[number]:
                 raise UnsupportedError(
-                    f"{array}: expected the same region for all images of this array; they differ",
-                    hint="Leave the region out; whole levels can be extracted.",
+                    f"{array}: expected the same region for all images that use this array; the regions differ",
+                    hint="Omit the region to extract whole levels.",
                 )
             self._kept[array] = chosen[number]
         self._subset.images.append(

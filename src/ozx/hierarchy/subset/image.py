@@ -65,7 +65,7 @@ def _shifted(steps: list[Any], start: Lengths, where: str) -> list[Any]:
     if parse_transformations(steps, len(start)) is None or any("transformations" in as_object(step) for step in steps):
         raise UnsupportedError(
             f"{where}: expected scales and translations of {len(start)} finite numbers; found {steps!r:.200}",
-            hint="Leave the region out; whole levels can be extracted.",
+            hint="Omit the region to extract whole levels.",
         )
     if not any(start):
         return steps

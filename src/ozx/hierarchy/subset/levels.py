@@ -125,7 +125,7 @@ def _grids(
         if axis.unit != place.unit and axis.unit is not None and place.unit is not None:
             raise UnsupportedError(
                 f"{where}: expected the unit {place.unit} of the image along {axis.name}; found {axis.unit}",
-                hint="Bring both to one unit with ozx edit, or extract them one by one.",
+                hint="Set the same unit for both images with ozx edit, or extract them one by one.",
             )
         grids[axis.name] = make_grid(
             length,
@@ -148,8 +148,8 @@ def _placement(
     if level.scale is None or level.translation is None:
         raise UnsupportedError(
             f"{where}: expected a scale, and perhaps a translation, of {len(multiscale.axes)} numbers for level "
-            f"{level.path!r}; found other transformations, by which the region cannot be located",
-            hint="Leave the region out; whole levels can be extracted.",
+            f"{level.path!r}; found other transformations, from which the position of the region cannot be computed",
+            hint="Omit the region to extract whole levels.",
         )
     if min(level.scale, default=1.0) <= 0:
         raise UnsupportedError(f"{where}: expected scales above 0 for level {level.path!r}; found {level.scale}")

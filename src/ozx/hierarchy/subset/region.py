@@ -77,7 +77,9 @@ def _parse_text(text: str) -> dict[str, AxisRange]:
     for item in text.split(","):
         match = _RANGE.fullmatch(item)
         if match is None or (match[3] is None and match[2] is None):
-            raise UsageError(f"expected a region by axis; got {item.strip()!r} in {text!r}", hint=_HINT)
+            raise UsageError(
+                f"expected a range of an axis, such as y=0:512; got {item.strip()!r} in {text!r}", hint=_HINT
+            )
         axis, start, colon, stop = match.groups()
         if axis in region:
             raise UsageError(f"axis {axis} is given twice in {text!r}")
@@ -94,7 +96,7 @@ def _parse_bounds(axis: str, bounds: object) -> AxisRange:
         return _one(bounds)
     if isinstance(bounds, slice):
         if bounds.step not in (None, 1):
-            raise UsageError(f"axis {axis}: expected every pixel of a range; got a step of {bounds.step!r}")
+            raise UsageError(f"axis {axis}: expected a range without a step; got the step {bounds.step!r}")
         bounds = (bounds.start, bounds.stop)
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
         raise UsageError(f"axis {axis}: expected a range (start, stop); got {bounds!r}", hint=_HINT)

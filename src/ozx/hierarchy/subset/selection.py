@@ -58,7 +58,7 @@ class Selection:
             There is no image, or none has such an axis or such levels.
         """
         if not multiscales and (self.region or self.levels is not None or self.skipped):
-            raise UsageError("expected an image, to extract levels or a region; there is none")
+            raise UsageError("expected an image from which to extract levels or a region; the hierarchy has no images")
         names = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.name is not None}
         for axis in self.region:
             if axis not in names:
@@ -67,7 +67,7 @@ class Selection:
         if self.levels is not None and not any(map(self.levels.choose, counts)):
             raise UsageError(
                 f"no image has any of the levels {self.levels}; the largest has {max(counts)} levels",
-                hint="0 is the finest; -1 is the coarsest.",
+                hint="Level 0 is the finest level, -1 the coarsest.",
             )
 
 

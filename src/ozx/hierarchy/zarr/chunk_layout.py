@@ -140,7 +140,9 @@ def check_chunk_count(shape: Lengths, chunks: Lengths, where: str) -> None:
     for length in _grid(shape, chunks):
         total *= max(length, 1)
     if total > _MOST_CHUNKS:
-        raise UnsupportedError(f"{where}: expected fewer than 2**63 chunks; its shape and its chunk lengths give more")
+        raise UnsupportedError(
+            f"{where}: expected fewer than 2**63 chunks; its shape and its chunk lengths result in more"
+        )
 
 
 def relayout_document(document: Document, shards: Lengths | None, checksums: ChecksumOption = "keep") -> Document:

@@ -67,6 +67,6 @@ def check_understood(document: Document, node: str, understands: Understands = i
         if not is_optional and not understands(extension.point, extension.value):
             raise UnsupportedError(
                 f"{node or 'the root'}: expected chunks that may be moved; found the {extension.what} "
-                f"{extension.name!r} (zarr.json, {extension.pointer}), which ozx does not know",
+                f"{extension.name!r} (zarr.json, {extension.pointer}), which ozx does not support",
                 hint=_HINT,
             )

@@ -173,8 +173,8 @@ class _Normaliser:
 
     def _refuse(self, extension: Extension) -> None:
         raise UnsupportedError(
-            f"{self._node or _ROOT}: expected extensions that this reader knows; found the {extension.what} "
-            f"{extension.name!r} (zarr.json, {extension.pointer}), without which the node must not be opened",
+            f"{self._node or _ROOT}: expected extensions that this reader supports; found the {extension.what} "
+            f"{extension.name!r} (zarr.json, {extension.pointer}), which a reader must understand to open the node",
             hint=_HINT,
         )
 

@@ -99,7 +99,8 @@ def _check_fields(zarray: dict[str, Any]) -> list[str]:
     for field in unknown:
         if field in _FIELDS_OF_LAYOUT and zarray[field]:
             raise UnsupportedError(
-                f"expected one chunk per key; found the field {field!r}, by which chunks are stored in another way",
+                f"expected one chunk per key; found the field {field!r}, which means that chunks are stored in "
+                f"another way",
                 hint="Open it with the program that wrote it, and save it in another format.",
             )
     return [f"{field}: dropped, no field of Zarr v2" for field in unknown]

@@ -111,8 +111,10 @@ def _axis_names(item: dict[str, Any], where: str) -> tuple[str, ...]:
     if axes is None:
         raise UnsupportedError(f"expected OME-Zarr 0.4; found 0.1 or 0.2, which have no axes ({where})", hint=_HINT)
     if isinstance(axes, list) and any(isinstance(axis, str) for axis in axes):
-        raise UnsupportedError(f"expected OME-Zarr 0.4; found axes as in 0.3, names alone ({where})", hint=_HINT)
+        raise UnsupportedError(
+            f"expected OME-Zarr 0.4; found axes in the form of 0.3, only names ({where})", hint=_HINT
+        )
     names = tuple(as_text(as_object(axis).get("name")) for axis in as_list(axes))
     if not names or None in names or len(set(names)) < len(names):
-        raise FormatError(f"expected axes with a name each, no name twice; found {axes!r} ({where})")
+        raise FormatError(f"expected axes with distinct names; found {axes!r} ({where})")
     return tuple(name for name in names if name is not None)

@@ -63,6 +63,6 @@ def _check_header(view: memoryview) -> None:
         raise FormatError(f"expected a chunk compressed by zlib; it begins with 0x{bytes(view[:2]).hex()}")
     if view[1] & _HAS_DICTIONARY:
         raise UnsupportedError(
-            "expected a zlib chunk without a preset dictionary, which gzip does not have; it needs one",
+            "expected a zlib chunk without a preset dictionary, which gzip does not support; the chunk has one",
             hint="Compress the array without the dictionary.",
         )

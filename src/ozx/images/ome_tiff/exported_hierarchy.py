@@ -72,7 +72,7 @@ def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> Exporte
     if not images:
         ome = nodes[""].ome
         found = "no OME-Zarr metadata" if ome is None else f"a hierarchy of kind {ome.kind} without any"
-        raise UnsupportedError(f"expected images; found {found}", hint="ozx info says what is in it.")
+        raise UnsupportedError(f"expected images; found {found}", hint="Show the contents with ozx info.")
     plate = _take_plate(nodes, start, [image.path for image in images], len(start.path) and len(start.path) + 1)
     kept = _read_kept(start, notes)
     numbers = None if kept is None else _match(start, kept.document, images)
@@ -95,7 +95,8 @@ def _find_group(group: zarr.Group, node: str) -> zarr.Group:
     found = nodes.find(path)
     if isinstance(found, zarr.Array):
         raise UsageError(
-            f"expected an image; {path} is an array", hint="Name the group it is a level of; --levels chooses levels."
+            f"expected an image; {path} is an array",
+            hint="Give the path of the image that contains this level; choose levels with --levels.",
         )
     if found is None:
         raise UsageError(f"it has no node {path!r}", hint=similar_nodes(path, nodes))
@@ -114,13 +115,15 @@ def _take_images(
         full = join_path(start.path, path)
         found = nodes.find(path)
         if not isinstance(found, zarr.Group):
-            notes.append(f"{full}: an image is listed here, but there is nothing")
+            notes.append(f"{full}: an image is listed here, but does not exist")
             continue
         view = view_image(start, path)
         labels += [join_path(start.path, label) for label in view.labels]
         ome = nodes[path].ome
         if ome is not None and len(ome.multiscales) > 1:
-            notes.append(f"{full or 'the root'}: of {len(ome.multiscales)} images in one group the first is taken")
+            notes.append(
+                f"{full or 'the root'}: only the first of {len(ome.multiscales)} images in one group is exported"
+            )
         image = take_image(view, full, choice, _emissions(found))
         notes += image.notes
         yield image

@@ -84,6 +84,6 @@ def parse_compression(name: str) -> str:
     if name not in COMPRESSIONS:
         raise UsageError(
             f"expected a compression, one of {', '.join(COMPRESSIONS)}; got {name!r}",
-            hint="Every reader of TIFF knows zlib.",
+            hint="All TIFF readers support zlib.",
         )
     return name

@@ -130,8 +130,8 @@ def _check_plane(plane: Plane, share: int) -> None:
     height, width = plane.shape
     if height * width > _MOST_PIXELS:
         raise UnsupportedError(
-            f"{where}: expected a level of a size to make pictures of; found {height:,} × {width:,} pixels",
-            hint="It would take minutes. Write the image with resolution levels.",
+            f"{where}: expected a level that is small enough for a picture; found {height:,} × {width:,} pixels",
+            hint="Drawing it would take minutes. Write the image with lower resolution levels.",
         )
     check_plane_price(plane, plane.level, share)
 

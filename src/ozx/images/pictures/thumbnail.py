@@ -81,11 +81,9 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
             view = view_image(group, path)
             pixels, level = _draw_image(view, size, is_label=is_label or view.is_label)
             return Thumbnail(pixels, path, level, tuple(notes))
-        notes.append(f"{path}: an image is listed here, but there is nothing")
+        notes.append(f"{path}: an image is listed here, but does not exist")
     found = "no OME-Zarr metadata" if root is None else f"a hierarchy of kind {root.kind} without any"
-    raise UnsupportedError(
-        f"expected an image to make a picture of; found {found}", hint="ozx info says what is in it."
-    )
+    raise UnsupportedError(f"expected an image for the picture; found {found}", hint="Show the contents with ozx info.")
 
 
 def make_thumbnail_entry(group: zarr.Group) -> Entry:

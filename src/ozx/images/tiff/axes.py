@@ -61,7 +61,7 @@ def parse_axes(text: str) -> tuple[str, ...]:
     if unknown or is_twice or not {"y", "x"} <= set(letters):
         raise UsageError(
             f"--axes: expected some of t, c, z, y and x, each once, with y and x; got {text!r}",
-            hint="One letter per dimension, in the order of the file; s is for the samples of a pixel.",
+            hint="Give one letter for each dimension, in the order of the file; s means the samples of a pixel.",
         )
     return tuple(letters)
 
@@ -117,7 +117,7 @@ def _asked(codes: str, shape: Sequence[int], asked: Sequence[str]) -> list[str |
         found = "×".join(str(shape[place]) for place in counted)
         raise UsageError(
             f"--axes: expected {len(counted)} axes for an image of {found}; got {len(asked)}, {''.join(asked)}",
-            hint=f"In the file they are called {''.join(codes[place] for place in counted)}.",
+            hint=f"The file names its dimensions {''.join(codes[place] for place in counted)}.",
         )
     given = dict(zip(counted, asked, strict=True))
     names: list[str | None] = [None if shape[place] > 1 else _KNOWN.get(code) for place, code in enumerate(codes)]

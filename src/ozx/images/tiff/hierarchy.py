@@ -152,10 +152,14 @@ def _new_image(
     edits = options.edits.limited_to(_axes(source)) if options.edits is not None else None
     axes, scale = _place(description, source, edits)
     if "y" not in description.sizes and (edits is None or "y" not in edits.pixel_size):
-        notes.add(number, "the file has no pixel size: it is 1 without a unit; set it with --pixel-size and --unit")
+        notes.add(
+            number,
+            "the file has no pixel size: the pixel size is set to 1 without a unit; change it with "
+            "--pixel-size and --unit",
+        )
     for axis in source.guessed:
         length = source.shape[source.axes.index(axis)]
-        notes.add(number, f"an unnamed stack of {length:,} became the axis {axis}")
+        notes.add(number, f"an unnamed dimension of length {length:,} became the axis {axis}")
     name = description.name or (stem_of(found.path) if found.count == 1 else f"{stem_of(found.path)} {number}")
     if edits is not None and edits.name is not None and is_alone:
         name = edits.name
@@ -203,7 +207,9 @@ def _levels(
         if factors is None:
             pixels = f"{source.dtype} of {'×'.join(map(str, source.shape))}"
             notes.add(
-                image, f"level {number} of the file, {pixels}, does not match the others: it is made from the pixels"
+                image,
+                f"level {number} of the file, {pixels}, does not match the full resolution: it is computed "
+                f"from the pixels",
             )
             break
         smaller = tuple(size * factor for size, factor in zip(scale, factors, strict=True))
@@ -281,7 +287,10 @@ def _new_plate(
     ]
     outside = len(images) - len({number for well in plate.wells for number in well.fields})
     if outside:
-        notes.add(None, f"{outside:,} images are in no well of the plate, and left out; --series N takes one of them")
+        notes.add(
+            None,
+            f"{outside:,} images belong to no well of the plate and are left out; import one of them with --series N",
+        )
     name = plate.name or stem_of(found.path)
     if options.edits is not None and options.edits.name is not None:
         name = options.edits.name

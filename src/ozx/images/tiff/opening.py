@@ -272,7 +272,7 @@ def _read_images(
     for number in wanted:
         try:
             if 0 in series[number].shape:
-                raise FormatError("expected an image of at least one pixel; a side of it is 0")  # noqa: TRY301
+                raise FormatError("expected an image of at least one pixel; one side has length 0")  # noqa: TRY301
             images[number] = _read_image(path, number, series[number], descriptions[number], options, files, notes)
         except (FormatError, UnsupportedError) as error:
             if len(series) > 1:
@@ -288,14 +288,14 @@ def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> list[
     except (OSError, FormatError):
         raise
     except ZeroDivisionError:
-        raise FormatError("expected images of at least one pixel; a side of one of them is 0") from None
+        raise FormatError("expected images of at least one pixel; one image has a side of length 0") from None
     except Exception as error:  # noqa: BLE001 (as when it is opened)
-        raise FormatError(f"the images of the file cannot be told apart: {words_of(error)}") from None
+        raise FormatError(f"the file cannot be divided into images: {words_of(error)}") from None
     broken = [message for message in said if _BROKEN.search(message)]
     if broken and options.on_error == "fail":
         raise FormatError(
             f"the file is cut off or damaged: {broken[0]}",
-            hint="Copy or download it again; --on-error fill (on_error='fill') reads what is there.",
+            hint="Copy or download the file again; --on-error fill (on_error='fill') reads the undamaged parts.",
         )
     if not series:
         raise FormatError("expected images; the TIFF file has no page with pixels")

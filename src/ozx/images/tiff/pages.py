@@ -198,7 +198,7 @@ def _divide(
             continue
         if not outer or outer[-1].length != lengths[place]:
             raise UnsupportedError(
-                f"expected the dimensions {codes} to end in those of a page, "
+                f"expected the dimensions {codes} to end in the dimensions of a page, "
                 f"{'×'.join(str(length) for length in lengths if length > 1)}; "
                 f"found {'×'.join(str(part.length) for part in dimensions)}"
             )

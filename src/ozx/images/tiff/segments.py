@@ -112,7 +112,7 @@ def check_decodable(keyframe: TiffPage) -> None:
         name = getattr(keyframe.compression, "name", None) or f"number {int(keyframe.compression)}"
         raise UnsupportedError(
             f"page {keyframe.index}: expected a compression that imagecodecs decodes; found {name} ({problem})",
-            hint="Save the image with another one, such as Deflate, LZW or Zstandard.",
+            hint="Save the image with another compression, such as Deflate, LZW or Zstandard.",
         )
 
 

@@ -107,7 +107,7 @@ class TiffSource:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._recipe is None:
-            raise TypeError("expected a source that can be pickled; this one was made for one process")
+            raise TypeError("expected a source that can be pickled; this source works only in one process")
         return self._recipe
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:

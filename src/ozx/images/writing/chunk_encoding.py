@@ -60,7 +60,7 @@ class ChunkEncoder:
         self._has_checksum = ends_in_checksum(layout.codecs)
         steps = [parse_named(codec) for codec in change_checksum(layout.codecs, "drop")[1:]]
         if len(steps) > 1 or None in steps:
-            raise UnsupportedError(f"expected one compressor at most; found {layout.codecs!r}")
+            raise UnsupportedError(f"expected at most one compressor; found {layout.codecs!r}")
         self._compressor = steps[0] if steps else None
 
     def encode(self, pixels: NDArray[Any]) -> bytes | None:

@@ -138,7 +138,7 @@ def _numbers(names: Sequence[str], axes: Sequence[Axis]) -> tuple[int, ...]:
         if name not in there:
             raise UsageError(
                 f"expected axes of the image; it has no axis {name!r}",
-                hint=f"There are {', '.join(map(str, there))}.",
+                hint=f"The axes are {', '.join(map(str, there))}.",
             )
         if axes[there.index(name)].type == "channel":
             raise UsageError(f"axis {name!r} counts channels and cannot be downsampled", hint="Name y and x.")

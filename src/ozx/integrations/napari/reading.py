@@ -138,7 +138,7 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
         for view, place in zip(views, placed, strict=True)
     ]
     if not images:
-        raise FormatError("expected OME-Zarr images, found none", hint="ozx info says what is in it.")
+        raise FormatError("expected OME-Zarr images, found none", hint="Show the contents with ozx info.")
     if len(images) == 1:
         return images[0][1]
     return [

@@ -78,7 +78,7 @@ def _check_paths(facts: ArchiveFacts) -> Iterator[Finding]:
 
     def other_path(entry: int, name: str) -> str:
         path = brief(paths[entry].decode("utf-8", "replace"))
-        return f"entry {name!r} has a Unicode Path field that names it {path}; readers differ in which they take"
+        return f"entry {name!r} has a Unicode Path field that names it {path}; readers use different names"
 
     # 4.6.9
     yield from each_entry(facts, "zip/unicode-path", sorted(paths), other_path)

@@ -122,7 +122,7 @@ def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
     found = [name for name in LEGACY_METADATA if name in legacy_keys]
     if found:
         message = f"{_EXPECTED} {found[0]}: this is OME-Zarr 0.4 (Zarr v2)"
-        return make_finding("rfc9/root", message, entry=found[0], hint=f"RFC-9 needs OME-Zarr 0.5. {_CONVERT}")
+        return make_finding("rfc9/root", message, entry=found[0], hint=f"RFC-9 requires OME-Zarr 0.5. {_CONVERT}")
     paths = {*nodes, *map(node_of, legacy_keys)}
     top = min(paths, key=breadth_first, default="")
     if top == ".":  # some programs write it when they pack their working folder
@@ -140,10 +140,10 @@ def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
         names = ", ".join(map(repr, folders[:3])) + (", …" if len(folders) > 3 else "")
         return make_finding(
             "rfc9/root",
-            f"{_EXPECTED} {len(paths):,} nodes, but none above them all: {names}",
+            f"{_EXPECTED} {len(paths):,} nodes, but no node that contains all of them: {names}",
             hint="If these are several images, pack each of them on its own; otherwise write the root's zarr.json.",
         )
-    return make_finding("rfc9/root", f"{_EXPECTED} no metadata of Zarr at all", hint="Check that this is OME-Zarr.")
+    return make_finding("rfc9/root", f"{_EXPECTED} no Zarr metadata", hint="Check that this is OME-Zarr.")
 
 
 def _check_root(root: NodeFacts) -> Iterator[Finding]:

@@ -105,8 +105,8 @@ def check_order(facts: ArchiveFacts, roles: EntryRoles, comment: Comment) -> Ite
         first = roles.metadata[int(np.flatnonzero(values != np.arange(len(values)))[0])]
         yield make_finding(
             "rfc9/json-first",
-            f"the comment claims jsonFirst, but {first!r} comes after an entry that is no {METADATA}: readers that "
-            "rely on it do not see this node",
+            f"the archive comment declares jsonFirst, but {first!r} comes after an entry that is not a {METADATA}: "
+            f"readers that rely on jsonFirst do not find this node",
             entry=first,
         )
     if ROOT_METADATA not in roles.metadata:
@@ -166,7 +166,9 @@ def _check_keys(ome: dict[str, Any]) -> Iterator[Finding]:
     )
     unknown = [f"{place}.{key}" for place, found, known in places for key in sorted(found.keys() - known)]
     if unknown:
-        yield make_finding("rfc9/comment-keys", f"the archive comment has other keys: {', '.join(unknown[:5])}")
+        yield make_finding(
+            "rfc9/comment-keys", f"the archive comment has keys that RFC-9 does not define: {', '.join(unknown[:5])}"
+        )
 
 
 def check_file_name(path: str) -> Iterator[Finding]:

@@ -79,7 +79,7 @@ def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
     is_prefix = layout.leading > 0 and not layout.begins_as_entry
     if end.prepended or is_prefix:
         count = end.prepended or layout.leading
-        yield make_finding("zip/prepended-bytes", f"{count:,} bytes stand before the archive", offset=0)
+        yield make_finding("zip/prepended-bytes", f"{count:,} bytes are before the archive", offset=0)
     # 4.3.16: the archive comment ends the file.
     if end.trailing:
         offset = facts.file_size - end.trailing
@@ -160,7 +160,7 @@ def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
 
     def duplicate(entries: list[int]) -> Finding:
         name = columns.name(entries[0])
-        message = f"{len(entries):,} entries are called {name!r}; readers differ in which they see"
+        message = f"{len(entries):,} entries are called {name!r}; readers read different entries"
         return make_finding("zip/duplicate-name", message, entry=name)
 
     yield from each("zip/duplicate-name", names.duplicates, duplicate)
@@ -190,11 +190,11 @@ def _check_sizes(facts: ArchiveFacts) -> Iterator[Finding]:
 
     def bomb(entry: int, name: str) -> str:
         stored, original = _sizes(facts, entry)
-        return f"entry {name!r} would inflate from {stored:,} to {original:,} bytes"
+        return f"entry {name!r} would decompress from {stored:,} to {original:,} bytes"
 
     yield from each_entry(facts, "zip/bomb", facts.bombs, bomb)
     if facts.inflated_total > BOMB_TOTAL:
-        yield make_finding("zip/bomb", f"its entries would inflate to {facts.inflated_total:,} bytes")
+        yield make_finding("zip/bomb", f"its entries would decompress to {facts.inflated_total:,} bytes")
 
 
 def _sizes(facts: ArchiveFacts, entry: int) -> tuple[int, int]:
@@ -210,7 +210,7 @@ def _check_kinds(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.3.8
     if len(directories):
         name = facts.columns.name(int(directories[0]))
-        yield make_finding("zip/directory-entry", f"{len(directories):,} entries stand for folders", entry=name)
+        yield make_finding("zip/directory-entry", f"{len(directories):,} entries are folders", entry=name)
 
 
 def _check_limits(facts: ArchiveFacts) -> Iterator[Finding]:

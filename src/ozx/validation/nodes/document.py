@@ -60,7 +60,7 @@ class NodeDocument:
         )
 
     def at(self, key: str) -> NodeDocument:
-        """Return a copy of this node for another ``zarr.json`` with the same bytes, at `key`."""
+        """Return a copy of this node for an identical ``zarr.json`` at `key`."""
         return NodeDocument(
             key,
             self.document,

@@ -60,7 +60,7 @@ class NodeFacts:
         return node_of(self.key)
 
     def at(self, key: str) -> NodeFacts:
-        """Return the same facts for another ``zarr.json`` with the same bytes, at `key`."""
+        """Return a copy of these facts for an identical ``zarr.json`` at `key`."""
         return replace(self, key=key, ome_key=key)
 
     def finding(

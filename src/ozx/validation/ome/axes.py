@@ -77,15 +77,15 @@ def check_axis_order(axes: Sequence[Axis], place: Place) -> Iterator[Finding]:
     """Yield findings about the number, types and order of an image's axes."""
     # OME-Zarr 0.5.2, "multiscales": "The length of "axes" must be between 2 and 5".
     if not 2 <= len(axes) <= 5:
-        yield place.finding("ome/axes-count", f"axes: expected 2 to 5 of them; found {len(axes):,}")
+        yield place.finding("ome/axes-count", f"expected 2 to 5 axes; found {len(axes):,}")
     kinds = [axis.type if axis.type in _RANKS else "custom" for axis in axes]
     counts = Counter(kinds)
     # "The "axes" MUST contain 2 or 3 entries of "type:space"".
     if counts["space"] not in (2, 3):
-        yield place.finding("ome/axes-count", f"axes: expected 2 or 3 of type space; found {counts['space']:,}")
+        yield place.finding("ome/axes-count", f"expected 2 or 3 axes of type space; found {counts['space']:,}")
     # "and MAY contain one additional entry of "type:time"".
     if counts["time"] > 1:
-        yield place.finding("ome/axes-count", f"axes: expected at most one of type time; found {counts['time']:,}")
+        yield place.finding("ome/axes-count", f"expected at most one axis of type time; found {counts['time']:,}")
     # "and MAY contain one additional entry of "type:channel" or a null / custom type."
     others = counts["channel"] + counts["custom"]
     if others > 1:
@@ -101,6 +101,4 @@ def check_axis_order(axes: Sequence[Axis], place: Place) -> Iterator[Finding]:
     # other (anisotropic) axis ("z"), the spatial axes SHOULD be ordered as "zyx"."
     names = [str(axis.name).lower() for axis in axes if axis.type == "space"]
     if sorted(names) == ["x", "y", "z"] and names != ["z", "y", "x"]:
-        yield place.finding(
-            "ome/axes-zyx", f"axes: expected those of space in the order z, y, x; found {listed(names)}"
-        )
+        yield place.finding("ome/axes-zyx", f"expected the axes of space in the order z, y, x; found {listed(names)}")

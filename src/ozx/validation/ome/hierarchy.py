@@ -53,7 +53,7 @@ def _check_version(node: NodeFacts) -> Iterator[Finding]:
         return
     version = find(node.ome, "version")
     if version is MISSING:
-        yield node.ome_finding("ome/version", "expected a version, that of the root; it is missing")
+        yield node.ome_finding("ome/version", "expected the version of the root; it is missing")
     else:
         message = f"expected a version, a string; found {shown(version)}"
         yield node.ome_finding("ome/version", message, severity="error")

@@ -80,7 +80,7 @@ def _check_values(value: Any, place: Place) -> Iterator[Finding]:
         yield place.finding("ome/image-label-unique", message)
     # label.schema: "uniqueItems": true.
     elif repeated and len({json.dumps(item, sort_keys=True) for _, item in items}) < len(items):
-        yield place.finding("ome/schema", "label.schema expects objects that differ; found equal ones")
+        yield place.finding("ome/schema", "label.schema expects distinct objects; found equal objects")
 
 
 def _check_rgba(rgba: Any, place: Place) -> Iterator[Finding]:

@@ -179,7 +179,7 @@ def _check_keys(group: KeyGroup) -> Iterator[Finding]:
     # outside, no reader finds the array's pixels.
     if len(group.numbers):
         for key in strays:
-            yield make_finding("zarr/chunk-key", f"{key} is no chunk of its array's grid", entry=key)
+            yield make_finding("zarr/chunk-key", f"{key} is not a chunk in the grid of its array", entry=key)
     else:
         message = f"none of the {len(strays):,} chunks of the array belongs to its grid: {listed(strays)}"
         yield make_finding("zarr/chunk-key", message, entry=strays[0], severity="error")

@@ -1,4 +1,4 @@
-"""The kind and the settings of each specified codec."""
+"""The kind and the settings of each codec in the Zarr specifications."""
 
 from __future__ import annotations
 

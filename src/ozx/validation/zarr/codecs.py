@@ -49,7 +49,7 @@ def check_codecs(node: NodeDocument) -> Iterator[Finding]:
 def _check_chain(chain: _Chain, value: Any) -> Iterator[Finding]:
     # Core 3.1, "codecs": "Because codecs MUST contain an array -> bytes codec, the list cannot be empty".
     if not isinstance(value, list) or not value:
-        yield chain.finding("zarr/codecs", f"expected an array of codecs, at least one; found {shown(value)}")
+        yield chain.finding("zarr/codecs", f"expected an array of at least one codec; found {shown(value)}")
         return
     # A codec without a name has a finding of `zarr/extension-definition`; nothing can be said about the chain then.
     codecs = [parse_named(item) for item in value]

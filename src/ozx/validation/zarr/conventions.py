@@ -119,7 +119,7 @@ def _check_convention(convention: dict[str, Any], place: Place) -> Iterator[Find
 
 def _check_seed(attributes: dict[str, Any], place: Place) -> Iterator[Finding]:
     found = " and ".join(key for key in (SEED_VERSION, SEED_CONVENTIONS) if key in attributes)
-    yield place.finding("conventions/superseded", f"{found}: conventions in the form of the draft 0.1.0")
+    yield place.finding("conventions/superseded", f"{found}: conventions are declared in the form of the draft 0.1.0")
     # 0.1.0: "Nodes which conform to this specification MUST contain the following fields within their `attributes`:
     # `zarr_conventions_version` - a semver-compatible string …, `zarr_conventions_metadata` - an object".
     version = find(attributes, SEED_VERSION)

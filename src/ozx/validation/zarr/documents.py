@@ -84,12 +84,16 @@ def check_name(node: NodeDocument) -> Iterator[Finding]:
     if not name:
         yield node.finding("zarr/node-name", "the name of this node is empty")
     elif not name.strip("."):
-        yield node.finding("zarr/node-name", f"the name {shown(name)} of this node is made of periods only")
+        yield node.finding("zarr/node-name", f"the name {shown(name)} of this node consists only of periods")
     elif name.startswith("__"):
         yield node.finding("zarr/node-name", f"the name {shown(name)} of this node begins with '__', which is reserved")
     # Core 3.1 (2026-07-23): "must not be zarr.json".
     elif name == METADATA:
-        yield node.finding("zarr/node-name", f"this node has the name of its metadata, {METADATA}", severity="warning")
+        yield node.finding(
+            "zarr/node-name",
+            f"the name of this node is {METADATA}, which is reserved for metadata documents",
+            severity="warning",
+        )
 
 
 def check_node_name(node: NodeDocument) -> Iterator[Finding]:

@@ -48,7 +48,7 @@ def check_references(hierarchy: Hierarchy) -> Iterator[Finding]:
             what = f"the extension {shown(name)} refers to {shown(reference)}"
             if target is None:
                 yield node.finding(
-                    "zarr/extension-reference", f"{what}, which leads out of the hierarchy", "/extensions"
+                    "zarr/extension-reference", f"{what}, which lies outside of the hierarchy", "/extensions"
                 )
             elif target not in hierarchy.nodes:
                 yield node.finding("zarr/extension-reference", f"{what}, where there is no node", "/extensions")
@@ -156,7 +156,7 @@ def _check_by(handler: Any, node: NodeDocument, extension: Extension) -> Iterato
     try:
         faults = list(check(extension.configuration, ExtensionNode(node.path, node.document)))
     except Exception as error:  # noqa: BLE001 (whatever the code of others does with what it does not expect)
-        yield node.finding("zarr/extension-configuration", f"{what}: its handler fails with {error!r}", where)
+        yield node.finding("zarr/extension-configuration", f"{what}: its handler raised {error!r}", where)
         return
     for fault in faults:
         message = f"{what}: {fault.message}"

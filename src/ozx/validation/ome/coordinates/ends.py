@@ -41,7 +41,7 @@ def check_level_ends(step: dict[str, Any], path: Any, place: Place, systems: Sys
     start, where = find(step, "input"), place / "input"
     given = start.get("path") if isinstance(start, dict) else None
     if not isinstance(given, str):
-        yield where.finding(_RULE, f"expected input, an object with the path of the level; {_found(start)}")
+        yield where.finding(_RULE, f"expected an input, an object with the path of the level; {_found(start)}")
     # "The `input` object MUST specify a `path` field matching the `path` field of the dataset."
     elif isinstance(path, str) and given != path:
         yield where.finding(_RULE, f"expected the path of the level, {shown(path)}; found {shown(given)}")
@@ -51,7 +51,9 @@ def check_level_ends(step: dict[str, Any], path: Any, place: Place, systems: Sys
     yield from _check_omitted(stop, "path", where)
     name = stop.get("name") if isinstance(stop, dict) else None
     if not isinstance(name, str):
-        yield where.finding(_RULE, f"expected output, an object with the name of a coordinate system; {_found(stop)}")
+        yield where.finding(
+            _RULE, f"expected an output, an object with the name of a coordinate system; {_found(stop)}"
+        )
         return None
     yield from _check_name(name, where, systems)
     return name

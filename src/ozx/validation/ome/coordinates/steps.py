@@ -177,7 +177,7 @@ def _is_in_document(step: dict[str, Any], key: str, place: Place) -> Check[bool]
         yield place.finding(_RULE, f"expected {key} or path; found both")
         return True
     if key not in step and not isinstance(step.get("path"), str):
-        yield place.finding(_RULE, f"expected {key}, a matrix, or path, that of an array; they are missing")
+        yield place.finding(_RULE, f"expected {key}, a matrix, or path, the path of an array; both are missing")
         return False
     return key in step
 
@@ -199,7 +199,7 @@ def _check_field(step: Step) -> Check[int | None]:
     # The `path` is "The location of the coordinate multiscale group in this (or another) container."
     if not isinstance(step.document.get("path"), str):
         found = shown(step.document["path"]) if "path" in step.document else "it is missing"
-        yield step.place.finding(_RULE, f"{step.document['type']}: expected path, that of an image; found {found}")
+        yield step.place.finding(_RULE, f"{step.document['type']}: expected path, the path of an image; found {found}")
     # "The interpolation attributes MAY be provided." The text's list is not exhaustive.
     if "interpolation" in step.document and not isinstance(step.document["interpolation"], str):
         message = f"expected interpolation, a string; found {shown(step.document['interpolation'])}"
