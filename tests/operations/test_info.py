@@ -133,7 +133,7 @@ def test_06_is_shown(tmp_path):
     ("changes", "kind", "note"),
     [
         ({"1/zarr.json": None}, "image", "1: a level is listed here, but there is no array"),
-        ({"zarr.json": group()}, "other", "no OME-Zarr: the root has no ome metadata"),
+        ({"zarr.json": group()}, "other", "not OME-Zarr: the root is a Zarr group without ome metadata"),
         ({"zarr.json": b"["}, "other", "the root: zarr.json: expected JSON"),
         ({"0/zarr.json": b"{}"}, "image", "0: node_type is neither array nor group"),
         ({"zarr.json": group(multiscales=[{}])}, "image", "does not say which OME-Zarr version"),
@@ -152,7 +152,7 @@ def test_a_bare_array(tmp_path):
     values = {key.removeprefix("0/"): value for key, value in tree(fixture("image")).items() if key.startswith("0/")}
     inspection = inspect(write_archive(tmp_path / "a.ozx", sort_values(values)))
     assert (inspection.kind, inspection.images, inspection.name) == ("other", (), "a")
-    assert "a bare Zarr array" in inspection.notes[0]
+    assert "the root is a Zarr array" in inspection.notes[0]
     assert [(level.path, level.shape) for level in inspection.arrays] == [("", (2, 256, 256))]
 
 

@@ -46,7 +46,7 @@ def test_entries_that_only_name_folders_are_left_out_with_a_note(tmp_path):
     path = zipped(tmp_path / "a.zip", {"a/": b"", "a/b": b"1", "empty/": b""})
     result = unpack(path)
     assert tree(result.path) == {"a/b": b"1"}
-    assert any("2 entries stand for folders" in note for note in result.notes)
+    assert any("2 entries for folders" in note for note in result.notes)
 
 
 def test_an_existing_directory_stays_unless_forced(tmp_path):

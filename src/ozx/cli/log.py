@@ -20,7 +20,7 @@ _MOST_LINES = 20
 @click.argument("file", metavar="LOG", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 def command(*, action: str, file: str, as_json: bool) -> None:
-    """Count what the runs in a log made of each file.
+    """Count the results of each command in a log of runs.
 
     LOG is what --log of other commands wrote. Each source counts once for each command, by its last line.
 

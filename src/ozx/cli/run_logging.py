@@ -31,7 +31,7 @@ _NOT_LOGGED = {"log", "retry_failed", "as_json", "quiet"}
 def log_options(command: _Command) -> _Command:
     """Add the options ``--log`` and ``--retry-failed`` to a command."""
     command = click.option(
-        "--retry-failed", metavar="LOG", type=click.Path(), help="Take the sources that failed from LOG."
+        "--retry-failed", metavar="LOG", type=click.Path(), help="Process the sources that failed in LOG again."
     )(command)
     return click.option(
         "--log", metavar="LOG", type=click.Path(), help="Append a JSON line for each file to LOG, synced."

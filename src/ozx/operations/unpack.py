@@ -146,7 +146,7 @@ def unpack(
     progress.stop()
     skipped = len(columns) - len(values)
     if skipped and not node:
-        notes.append(f"{skipped:,} entries stand for folders and hold no value; a folder is made where a file needs it")
+        notes.append(f"{skipped:,} entries for folders were skipped; only folders that contain files are created")
     return UnpackResult(printable_location(path), target, len(indices), size, tuple(notes))
 
 

@@ -215,7 +215,7 @@ def test_sentences_name_what_they_are_about(tmp_path):
             "entries for folders: 1, the first '0/'; dropped",
             "names of several entries: 1, the first '0/c/5'; the last one counts, 1 of them with the same contents",
             "entries compressed by ZIP (deflate): 1; inflated",
-            "the comment said OME-Zarr 0.6, the root 0.5; the root counts",
+            "the comment said OME-Zarr 0.6, the root 0.5; the root's version is used",
         )
 
 
@@ -421,7 +421,7 @@ def test_a_node_that_there_is_not(tmp_path):
         (b"II*\0" + bytes(600), "found a TIFF file"),
         (b"\x89HDF\r\n\x1a\n" + bytes(600), "found an HDF5 file"),
         (b"x" * 257 + b"ustar" + bytes(600), "found a tar archive"),
-        (b'{"zarr_format": 3}', "found what looks like JSON"),
+        (b'{"zarr_format": 3}', "found JSON text"),
         (b"nothing that is known", "found no end of central directory record"),
         (b"", "the file is empty"),
     ],

@@ -132,7 +132,7 @@ def test_the_first_of_a_series_that_is_there():
 def test_hierarchies_without_images(ome, message):
     with pytest.raises(UnsupportedError, match=message) as raised:
         draw_thumbnail(new_group(ome), 64)
-    assert raised.value.hint == "ozx info says what is in it."
+    assert raised.value.hint == "Run ozx info to list its contents."
 
 
 def test_levels_that_are_missing():

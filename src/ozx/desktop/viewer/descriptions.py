@@ -60,7 +60,7 @@ def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
         answer["notes"] = [describe_scene(ome.scene)]
     answer["images"] = [{"path": path, "name": name} for path, name in _images(nodes)]
     if not answer["images"]:
-        raise FormatError("expected OME-Zarr images, found none", hint="ozx info says what is in it.")
+        raise FormatError("expected OME-Zarr images, found none", hint="Run ozx info to list its contents.")
     return answer
 
 

@@ -60,7 +60,7 @@ def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
     if fields is None:
         paths = list(islice(image_paths(GroupNodes(pictures.group)), _MOST_IMAGES))
         if not paths:
-            raise FormatError("expected OME-Zarr images, found none", hint="ozx info says what is in it.")
+            raise FormatError("expected OME-Zarr images, found none", hint="Run ozx info to list its contents.")
         images = [pictures.image(path) for path in paths]
         groups = [_layers(pictures, image, [(image.view, None)], base) for image in images]
         for image, group in zip(images[1:], groups[1:], strict=True):

@@ -197,7 +197,7 @@ class _Relaying:
         if dropped:
             self._notes.append(
                 f"{dropped[0]}{f' and {len(dropped) - 1:,} more' if len(dropped) > 1 else ''}: left out the copies of "
-                "other nodes' metadata (consolidated_metadata), which are outdated; the order of the file replaces them"
+                "other nodes' metadata (consolidated_metadata), which are outdated; readers do not need them"
             )
 
 

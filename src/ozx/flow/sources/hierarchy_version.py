@@ -27,7 +27,7 @@ _BEGINNINGS = (
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
     (b"Rar!", "a RAR archive"),
     (b"\x1f\x8b", "gzip data, such as a .tar.gz"),
-    (b"{", "what looks like JSON, perhaps metadata of one node"),
+    (b"{", "JSON text, perhaps the metadata of one node"),
 )
 _TAR = 257  # where "ustar" stands
 

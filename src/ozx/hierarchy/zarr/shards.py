@@ -113,7 +113,7 @@ def parse_index(
         data, checksum = data[:-_CHECKSUM], data[-_CHECKSUM:]
         if google_crc32c.value(data) != int.from_bytes(checksum, "little"):
             raise FormatError(
-                f"{where}: the shard's index is damaged: its CRC-32C is not the one that follows it",
+                f"{where}: the shard's index is damaged: its CRC-32C differs from the stored one",
                 rule="zarr/shard-index",
                 hint="Copy or download the file again; without the index its chunks cannot be found.",
             )

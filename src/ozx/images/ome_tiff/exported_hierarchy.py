@@ -72,7 +72,7 @@ def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> Exporte
     if not images:
         ome = nodes[""].ome
         found = "no OME-Zarr metadata" if ome is None else f"a hierarchy of kind {ome.kind} without any"
-        raise UnsupportedError(f"expected images; found {found}", hint="ozx info says what is in it.")
+        raise UnsupportedError(f"expected images; found {found}", hint="Run ozx info to list its contents.")
     plate = _take_plate(nodes, start, [image.path for image in images], len(start.path) and len(start.path) + 1)
     kept = _read_kept(start, notes)
     numbers = None if kept is None else _match(start, kept.document, images)

@@ -84,7 +84,7 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
         notes.append(f"{path}: an image is listed here, but there is nothing")
     found = "no OME-Zarr metadata" if root is None else f"a hierarchy of kind {root.kind} without any"
     raise UnsupportedError(
-        f"expected an image to make a picture of; found {found}", hint="ozx info says what is in it."
+        f"expected an image to make a picture of; found {found}", hint="Run ozx info to list its contents."
     )
 
 
