@@ -24,7 +24,7 @@ __all__ = ["command"]
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
-    """Compare .ozx files with the manifests of what was packed.
+    """Compare .ozx files with the manifests written when they were packed.
 
     FILE.manifest.json, which `ozx pack --manifest` writes, has the SHA-256 and size of every value, hashed from the
     bytes that were packed; --manifest-inside puts it into FILE. FILE.sha256 is compared, too, if there is one.

@@ -74,7 +74,7 @@ class SourceRemoval:
             raise ResourceError(
                 f"it changed while it was packed, and nothing was removed: {name_some(found)}",
                 path=root,
-                hint=f"{archive} contains the data as ozx read it. Stop the writer, then pack again with --resume --force.",
+                hint=f"{archive} contains the data as ozx read it. Stop the writer, pack again with --resume --force.",
             )
         write_marker(root, self._record.newest, archive)
         return _left_notes(root, remove_recorded(self._record, _FIRST))

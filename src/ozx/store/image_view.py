@@ -197,7 +197,7 @@ def refused_by_zarr(where: str) -> Iterator[None]:
 
 
 def list_images(group: zarr.Group) -> list[str]:
-    """Return the paths of the images that a group's metadata list, including missing images.
+    """Return the paths of the images listed in a group's metadata, including missing images.
 
     An image's group lists itself (path ``""``), a plate the fields of all wells, a series its images.
     """
@@ -205,7 +205,7 @@ def list_images(group: zarr.Group) -> list[str]:
 
 
 def view_images(group: zarr.Group) -> Iterator[ImageView]:
-    """Yield the images that a group's metadata list, each read on request; raise errors as `view_image` does."""
+    """Yield the images listed in a group's metadata, each read on request; raise errors as `view_image` does."""
     nodes = GroupNodes(group)
     for path in image_paths(nodes):
         yield from _views(nodes, path)

@@ -20,7 +20,7 @@ __all__ = ["ChecksummedChunks"]
 
 
 class ChecksummedChunks(InnerChunks):
-    """The chunks of an array by number, with a checksum of four bytes added to or removed from each.
+    """The chunks of an array by number, each with its four-byte checksum added or removed.
 
     Parameters
     ----------

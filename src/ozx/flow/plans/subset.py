@@ -330,5 +330,5 @@ class Subtree:
         return Entry(key, self._source.entry(self._prefix + key).parts)
 
     def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value if the source can return it without reading the value."""
+        """Return the CRC-32 of a value; None if computing it requires reading the value."""
         return self._source.crc32(self._prefix + key)
