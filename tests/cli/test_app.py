@@ -163,7 +163,7 @@ def test_a_full_disk_behind_stdout_is_named(cells, arguments):
     assert told.returncode == 4
     assert told.stderr == (
         "error: standard output cannot be written: No space left on device\n"
-        "hint: Send it elsewhere. Files that have their final names are complete.\n"
+        "hint: Redirect the output elsewhere. Output files with their final names are complete.\n"
     )
 
 

@@ -106,7 +106,7 @@ def test_notes_go_to_stderr(tmp_path, capsys):
     assert code == 0
     lines = "  axis t     30 → 0.5 millisecond\n  unit of t  second → millisecond\n"
     assert out == f"0, 1\n{lines}{path}  2 groups changed\n"
-    assert err == "note: OME/METADATA.ome.xml is kept: it goes on saying what the original file said\n"
+    assert err == "note: OME/METADATA.ome.xml is kept: it still describes the original file\n"
 
 
 def test_a_node_uri(plate, capsys):

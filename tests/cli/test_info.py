@@ -125,7 +125,7 @@ def test_arrays_of_other_zarr_are_shown(tmp_path, capsys):
     del values["labels/cells/zarr.json"]
     _, out, _ = info(capsys, write_archive(tmp_path / "a.ozx", sort_values(values)))
     assert "\narrays\n  path" in out
-    assert "no OME-Zarr: the root has no ome metadata" in out
+    assert "not OME-Zarr: the root is a Zarr group without ome metadata" in out
     assert "    cells/  (no metadata)\n" in out
 
 

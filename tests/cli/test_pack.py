@@ -212,7 +212,7 @@ def test_a_source_that_changed_is_not_removed_which_gives_4(capsys, cells, monke
         code, out, err = ozx(capsys, "pack", "cells.ome.zarr", "--remove-source", "-q")
     assert (code, out) == (4, "")
     assert "nothing was removed: 1 thing: 0/c/0/9 is new" in err
-    assert "hint: cells.ozx holds them as they were read" in err
+    assert "hint: cells.ozx contains the data as ozx read it" in err
     assert len(tree(cells)) == 4
     code, out, _ = ozx(capsys, "pack", "cells.ome.zarr", "--remove-source", "--resume", "--force")
     assert code == 0
@@ -232,7 +232,7 @@ def test_what_stays_of_a_source_is_named_and_gives_3(capsys, cells, monkeypatch,
     code, out, err = ozx(capsys, "pack", "cells.ome.zarr", "--remove-source", *quiet)
     assert code == 3
     assert "source removed" not in out
-    assert "warning: cells.ome.zarr still exists, but for 1 thing: late" in err
+    assert "warning: cells.ome.zarr still exists, with 1 thing: late" in err
     assert tree(cells) == {"late": b"late"}
 
 

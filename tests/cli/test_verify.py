@@ -16,7 +16,7 @@ def test_one_and_many(capsys, here):
     code, out, err = ozx(capsys, "verify", "a.ozx")
     assert (code, err) == (0, "")
     assert out.startswith("a.ozx  3 values, ")
-    assert "are what was packed; sha256 " in out
+    assert "equal the packed values; sha256 " in out
     code, out, _ = ozx(capsys, "verify", "a.ozx", "--json")
     jsonschema.validate(json.loads(out), schema_of("verify"))
     (here / "b.ozx").write_bytes((here / "b.ozx").read_bytes()[:-1])

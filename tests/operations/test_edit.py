@@ -262,7 +262,7 @@ def test_the_metadata_of_the_original_file_is_not_edited_and_that_is_said(packed
     path = packed("series")
     assert "OME/METADATA.ome.xml" in values_of(path)
     result = edit(path, pixel_size=DOUBLED)
-    assert result.notes == ("OME/METADATA.ome.xml is kept: it goes on saying what the original file said",)
+    assert result.notes == ("OME/METADATA.ome.xml is kept: it still describes the original file",)
     assert edit(path, pixel_size=DOUBLED).notes == ()
 
 

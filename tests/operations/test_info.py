@@ -152,7 +152,7 @@ def test_a_bare_array(tmp_path):
     values = {key.removeprefix("0/"): value for key, value in tree(fixture("image")).items() if key.startswith("0/")}
     inspection = inspect(write_archive(tmp_path / "a.ozx", sort_values(values)))
     assert (inspection.kind, inspection.images, inspection.name) == ("other", (), "a")
-    assert "a bare Zarr array" in inspection.notes[0]
+    assert "the root is a Zarr array" in inspection.notes[0]
     assert [(level.path, level.shape) for level in inspection.arrays] == [("", (2, 256, 256))]
 
 

@@ -185,7 +185,7 @@ def test_old_versions_and_mixed_ones_are_refused_with_a_way_out(tmp_path):
     assert os.listdir(tmp_path) == ["h"]
 
 
-@pytest.mark.parametrize(("name", "hint"), [("a.ozx", "use ozx repack"), ("a.txt", "holds the root's zarr.json")])
+@pytest.mark.parametrize(("name", "hint"), [("a.ozx", "use ozx repack"), ("a.txt", "contains the root's zarr.json")])
 def test_a_file_is_no_source(tmp_path, name, hint):
     (tmp_path / name).write_bytes(b"")
     with pytest.raises(UsageError, match="is a file") as caught:
@@ -425,7 +425,7 @@ def test_the_rest_of_a_source_does_not_replace_its_archive(tmp_path, image, monk
         assert "--remove-source" in caught.value.hint
     with pytest.raises(UsageError, match="the removal was interrupted") as caught:
         pack(root, tmp_path / "b.ozx", remove_source=True)
-    assert "not the file it was packed into" in caught.value.hint
+    assert "not the file that it was packed into" in caught.value.hint
     assert (archive.read_bytes(), tree(root)) == (before, left)
 
 

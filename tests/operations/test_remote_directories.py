@@ -42,7 +42,7 @@ class TestPack:
         expected = ozx.pack(FIXTURES / f"{name}.ome.zarr", here / "local.ozx")
         assert (here / f"{name}.ozx").read_bytes() == (here / "local.ozx").read_bytes()
         assert result.entries == expected.entries
-        assert any("no listing" in note for note in result.notes)
+        assert any("cannot list" in note for note in result.notes)
 
     def test_options(self, here, server):
         url = f"{server.url}/image.ome.zarr?signature=SECRET"

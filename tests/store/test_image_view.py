@@ -89,8 +89,8 @@ def test_a_node_that_zarr_refuses_while_all_are_listed(tmp_path):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("9", "9: expected the group of an image, there is nothing"),
-        ("0", "0: expected the group of an image, there is an array"),
+        ("9", "9: expected the group of an image, found nothing"),
+        ("0", "0: expected the group of an image, found an array"),
         ("labels", "labels: expected an image, found a group of kind labels, without multiscales"),
     ],
 )

@@ -185,7 +185,7 @@ def test_a_file_is_closed_at_the_end(packed):
         ({}, FormatError, "the directory has neither zarr.json nor .zgroup"),
         ({"zarr.json": b"{"}, FormatError, "zarr.json"),
         ({"zarr.json": b"[]"}, FormatError, "zarr.json"),
-        ({"zarr.json": b'{"zarr_format": 3, "node_type": "array"}'}, UsageError, "the directory holds an array"),
+        ({"zarr.json": b'{"zarr_format": 3, "node_type": "array"}'}, UsageError, "the directory contains an array"),
         ({"zarr.json": b'{"zarr_format": 3, "node_type": "group", "x": 1}'}, UnsupportedError, "x"),
         ({".zgroup": b"{"}, FormatError, "the root: zarr cannot open this node"),
         ({".zarray": b"{}"}, FormatError, "neither zarr.json nor .zgroup"),

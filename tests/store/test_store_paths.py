@@ -73,7 +73,7 @@ class TestSignedUrls:
 
 
 def test_a_store_is_a_file_and_no_node(image):
-    with pytest.raises(UsageError, match="whole file"):
+    with pytest.raises(UsageError, match="expected a file"):
         OzxStore(f"ozx://{image}/labels/cells")
 
 

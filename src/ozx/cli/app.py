@@ -32,16 +32,16 @@ COMMANDS = {
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
     "cat": "Write one value to standard output, byte for byte.",
     "validate": "Check .ozx files and OME-Zarr directories, from the ZIP file to OME-Zarr.",
-    "verify": "Prove that .ozx files hold what was packed, without the source.",
+    "verify": "Compare .ozx files with the manifests written when they were packed.",
     "edit": "Correct pixel sizes, units, channels and names in an .ozx file.",
     "recover": "Recover the intact values of a damaged or unfinished .ozx file.",
     "thumbnail": "Make a small picture of an .ozx file or an OME-Zarr directory.",
     "associate": "Open .ozx files by double-click.",
     "view": "Show an .ozx file or an OME-Zarr directory in a window.",
     "serve": "Serve .ozx files to programs on this computer that read URLs.",
-    "uploads": "List unfinished uploads to a bucket, and end those that killed runs left.",
+    "uploads": "List unfinished uploads to a bucket; end those that killed runs left.",
     "clean": "Remove temporary files that killed runs left.",
-    "log": "Count what the runs in a log made of each file.",
+    "log": "Count the results of each command in a log of runs.",
     "rules": "Explain what a finding means and how to repair it.",
 }
 
@@ -79,7 +79,7 @@ def _stdout_errors() -> Iterator[None]:
             raise
         drop_stdout()
         message = f"standard output cannot be written: {error.strerror or error}"
-        hint = "Send it elsewhere. Files that have their final names are complete."
+        hint = "Redirect the output elsewhere. Output files with their final names are complete."
         raise resource_error(error, message=message, hint=hint) from None
 
 

@@ -27,7 +27,7 @@ __all__ = ["command"]
     type=click.Choice(["zlib", "zstd", "lzw", "none"]),
     default="zlib",
     show_default=True,
-    help="Every reader knows zlib.",
+    help="Every reader supports zlib.",
 )
 @click.option("--tile", metavar="N", type=int, help="Height and width of tiles, a multiple of 16.  [default: 512]")
 @click.option(

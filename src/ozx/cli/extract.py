@@ -22,9 +22,13 @@ __all__ = ["command"]
 @click.option("--path", "node", metavar="NODE", default="", help="The new root: a plate, well, image, label image, …")
 @click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")
 @click.option("--region", metavar="A=N:N,...", help="Full-resolution pixels by axis, as in y=0:2048,x=0:2048,t=3.")
-@click.option("--max-size", metavar="SIZE", help="Leave out the finest levels until it fits: 20MB, 1.5GiB, bytes.")
+@click.option(
+    "--max-size", metavar="SIZE", help="Leave out the finest levels until OUT has at most this size: 20MB, 1.5GiB."
+)
 @click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
-@click.option("--drop-transformations", is_flag=True, help="Leave out what OME-Zarr 0.5 cannot express.")
+@click.option(
+    "--drop-transformations", is_flag=True, help="Leave out transformations that OME-Zarr 0.5 cannot express."
+)
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be written and read.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")

@@ -29,14 +29,16 @@ _ENDINGS = (".ozx",)
 
 @click.command("import")
 @click.argument("arguments", metavar="IMAGE... [OUT]", nargs=-1, type=click.Path())
-@click.option("--out-dir", metavar="D", type=click.Path(file_okay=False), help="Put the files there, not beside IMAGE.")
+@click.option(
+    "--out-dir", metavar="D", type=click.Path(file_okay=False), help="Write the files to this folder, not beside IMAGE."
+)
 @click.option("--series", metavar="N", type=int, help="Import only image N, counted from 0.")
 @click.option("--axes", metavar="tczyx", help="Axes in the order of the file, if it does not name them.")
 @click.option("--keep-singletons", is_flag=True, help="Keep axes of length 1.")
 @click.option("--pixel-size", metavar="A=N,...", help="Pixel size by axis, as in y=0.65,x=0.65.")
 @click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
-@click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty one is left unchanged.")
-@click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty one is left unchanged.")
+@click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty name keeps the old name.")
+@click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour.")
 @click.option("--name", metavar="N", help="Name of the image or of the plate.")
 @click.option(
     "--ome-xml",
@@ -71,7 +73,7 @@ _ENDINGS = (".ozx",)
 )
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to the file.")
 @click.option("--force", is_flag=True, help="Replace each existing file once the new one is complete.")
-@click.option("--resume", is_flag=True, help="Skip sources whose file is complete.")
+@click.option("--resume", is_flag=True, help="Skip sources whose output is complete.")
 @click.option(
     "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Sources at a time."
 )

@@ -121,7 +121,7 @@ def _container(container: Container) -> str:
         says = f"comment {container.comment!r}"
     else:
         says = "no comment"
-    order = "metadata first" if container.json_first else "order of metadata not promised"
+    order = "metadata first" if container.json_first else "order of metadata not declared"
     return f"{'ZIP64' if container.zip64 else 'ZIP without ZIP64'}, {order}, {says}"
 
 

@@ -74,7 +74,7 @@ def many_options(
         if has_out_dir:
             folder = click.Path(file_okay=False)
             command = click.option(
-                "--out-dir", metavar="D", type=folder, help="Put the outputs of many sources there."
+                "--out-dir", metavar="D", type=folder, help="Write the outputs of many sources to this folder."
             )(command)
         return command
 

@@ -28,7 +28,10 @@ _ENDINGS = (".ozx", ".zip")
 @click.command("pack")
 @click.argument("arguments", metavar="SOURCE... [OUT]", nargs=-1, type=click.Path())
 @click.option(
-    "--out-dir", metavar="D", type=click.Path(file_okay=False), help="Put the files there, not beside SOURCE."
+    "--out-dir",
+    metavar="D",
+    type=click.Path(file_okay=False),
+    help="Write the files to this folder, not beside SOURCE.",
 )
 @click.option("--force", is_flag=True, help="Replace each existing file once the new one is complete.")
 @click.option(
@@ -38,7 +41,7 @@ _ENDINGS = (".ozx", ".zip")
 @click.option("--remove-source", is_flag=True, help="Delete each unchanged source once its file is verified.")
 @click.option("--drop-attributes", is_flag=True, help="Remove sources whose ACLs, attributes or hard links are lost.")
 @click.option("--checksum", type=click.Choice(["sha256"]), help="Write OUT.sha256, as sha256sum does.")
-@click.option("--resume", is_flag=True, help="Skip sources whose file is complete.")
+@click.option("--resume", is_flag=True, help="Skip sources whose output is complete.")
 @click.option(
     "--shards", metavar="auto|keep|none|A=N,...", default="keep", show_default=True, help="Put chunks into shards."
 )
@@ -50,7 +53,9 @@ _ENDINGS = (".ozx", ".zip")
     help="Add a CRC-32C to each encoded chunk; by default for chunks that are put into shards.",
 )
 @click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
-@click.option("--drop-transformations", is_flag=True, help="Leave out what OME-Zarr 0.5 cannot express.")
+@click.option(
+    "--drop-transformations", is_flag=True, help="Leave out transformations that OME-Zarr 0.5 cannot express."
+)
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to each file, for file managers and web pages.")
 @click.option("--manifest", is_flag=True, help="Write OUT.manifest.json, for ozx verify.")
 @click.option("--manifest-inside", is_flag=True, help="Put the manifest into OUT, as its last entry.")

@@ -45,7 +45,9 @@ _WORDS = {
     "--keep-numcodecs", is_flag=True, help="Keep bz2, lzma and lz4 chunks of Zarr v2, which only zarr-python reads."
 )
 @click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
-@click.option("--drop-transformations", is_flag=True, help="Leave out what OME-Zarr 0.5 cannot express.")
+@click.option(
+    "--drop-transformations", is_flag=True, help="Leave out transformations that OME-Zarr 0.5 cannot express."
+)
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to OUT, for file managers and web pages.")
 @click.option("--verify", is_flag=True, help="Read the file back and compare every value.")
 @click.option(

@@ -14,12 +14,14 @@ __all__ = ["command"]
 
 @click.command("uploads")
 @click.argument("url", metavar="URL")
-@click.option("--abort", metavar="ID", help="End this upload, which a killed run of yours left.")
-@click.option("--older-than", metavar="AGE", help="End all that killed runs of yours left so long ago: 7d, 12h or 30m.")
+@click.option("--abort", metavar="ID", help="End the upload with this ID, which a killed run of yours left.")
+@click.option(
+    "--older-than", metavar="AGE", help="End uploads of at least this age that your killed runs left: 7d, 12h or 30m."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @access_options
 def command(*, url: str, abort: str | None, older_than: str | None, as_json: bool) -> None:
-    """List unfinished uploads to a bucket, and end those that killed runs left.
+    """List unfinished uploads to a bucket; end those that killed runs left.
 
     URL is s3://BUCKET or s3://BUCKET/PREFIX. Each run records its uploads in your state folder, and a later run of the
     same output on this computer ends what a killed one left. Live uploads and those of others are only listed.

@@ -40,7 +40,9 @@ __all__ = ["command"]
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--format", "form", type=click.Choice(["sarif", "junit"]), help="Print the findings for a CI system.")
-@click.option("--report", metavar="HTML", type=click.Path(), help="Write a page with counts, rules and pictures, too.")
+@click.option(
+    "--report", metavar="HTML", type=click.Path(), help="Also write an HTML page with counts, rules and pictures."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print files that are not valid only.")
 @click.option("--strict", is_flag=True, help="Exit with code 3 if there are warnings.")
 @click.option(
@@ -48,19 +50,19 @@ __all__ = ["command"]
     type=click.Choice(PROFILES),
     default=PROFILES[0],
     show_default=True,
-    help="strict also forbids ZIP compression, extra fields but those of ZIP64, times and owners, and other comments.",
+    help="strict also forbids ZIP compression, extra fields except ZIP64, times and owners, and other comments.",
 )
 @click.option(
     "--revision",
     type=click.Choice(REVISIONS),
     default=REVISIONS[0],
     show_default=True,
-    help="Text of RFC-9 that decides: r2 (2026-04-20), draft (the authors' revision), all: r2, with warnings by draft.",
+    help="Revision of RFC-9 to apply: r2 (2026-04-20), draft (the authors' revision), all: r2, with warnings by draft.",
 )
 @click.option(
     "--no-second-opinion",
     is_flag=True,
-    help="Do not check OME-Zarr metadata with ome-zarr-models; by default, its own refusals are findings, too.",
+    help="Do not check OME-Zarr metadata with ome-zarr-models; by default its additional errors are findings, too.",
 )
 @click.option(
     "--schema",

@@ -24,7 +24,7 @@ __all__ = ["command"]
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
-    """Prove that .ozx files hold what was packed, without the source.
+    """Compare .ozx files with the manifests written when they were packed.
 
     FILE.manifest.json, which `ozx pack --manifest` writes, has the SHA-256 and size of every value, hashed from the
     bytes that were packed; --manifest-inside puts it into FILE. FILE.sha256 is compared, too, if there is one.
@@ -48,7 +48,9 @@ def _call(source: str, out: str | None, progress: Progress, **options: Any) -> V
 
 
 def _lines(result: VerifyResult) -> list[str]:
-    parts = [f"{result.entries:,} values, {format_bytes(result.bytes)}, are what was packed"] if result.manifest else []
+    parts = (
+        [f"{result.entries:,} values, {format_bytes(result.bytes)}, equal the packed values"] if result.manifest else []
+    )
     parts += [f"sha256 {result.sha256}"] if result.sha256 else []
     return [f"{result.path}  {'; '.join(parts)}"]
 

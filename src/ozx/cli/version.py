@@ -13,7 +13,7 @@ __all__ = ["version_text"]
 
 
 def version_text(*, verbose: bool) -> str:
-    """Return the version; if verbose, also those of Python and libraries, and the CRC-32 and Deflate64 code used."""
+    """Return the version text; if verbose, with Python, the libraries, and the CRC-32 and Deflate64 code in use."""
     lines = [f"ozx {ozx.__version__}"]
     if verbose:
         lines.append(f"python {platform.python_version()} on {platform.system()} {platform.machine()}")

@@ -160,7 +160,7 @@ def _result_of(future: Future[_Result], fail: _Fail[_Result], pair: tuple[str, s
     try:
         return future.result()
     except Exception as error:  # noqa: BLE001 (whatever the executor raises when it gives a task up)
-        reason = f"its workers were lost: {type(error).__name__}: {error}"
+        reason = f"the workers that processed it were lost: {type(error).__name__}: {error}"
         return fail(*pair, ResourceError(shortened(reason), path=pair[0], hint="Run it again with --retry-failed."))
 
 

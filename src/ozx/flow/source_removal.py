@@ -74,7 +74,7 @@ class SourceRemoval:
             raise ResourceError(
                 f"it changed while it was packed, and nothing was removed: {name_some(found)}",
                 path=root,
-                hint=f"{archive} holds them as they were read. Stop the writer, then pack again with --resume --force.",
+                hint=f"{archive} contains the data as ozx read it. Stop the writer, pack again with --resume --force.",
             )
         write_marker(root, self._record.newest, archive)
         return _left_notes(root, remove_recorded(self._record, _FIRST))
@@ -159,7 +159,7 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
         raise UsageError(
             "expected a hierarchy; this directory was packed and partly removed: the removal was interrupted",
             path=root,
-            hint=f"{archive} is not the file it was packed into; give that one."
+            hint=f"{archive} is not the file that it was packed into. Give the name of that file."
             if remove
             else "Its archive is complete. Pack to that file again with --remove-source to remove the rest.",
         )
@@ -170,5 +170,5 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
 def _left_notes(root: str, left: Sequence[str]) -> tuple[str, ...]:
     if not os.path.lexists(root):
         return ()
-    what = f", but for {name_some(left)}" if left else ""
+    what = f", with {name_some(left)}" if left else ""
     return (f"warning: {root} still exists{what}; it changed while it was removed",)

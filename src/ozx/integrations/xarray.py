@@ -214,7 +214,7 @@ def _enter(root: zarr.Group, group: str, name: str) -> zarr.Group:
     found = GroupNodes(root).find(path)
     if isinstance(found, zarr.Group):
         return found
-    what = "nothing" if found is None else "an array; give its number among the levels as level="
+    what = "nothing" if found is None else "an array; open its group, and select the array by its level number (level=)"
     raise FormatError(
         f"{path}: expected a group, found {what}", path=name, hint="ozx info lists the images and label images."
     )

@@ -119,7 +119,7 @@ def _load_value(window: _Window, tail: int, header: CentralHeader, end: EndOfDir
 
 
 def _begins_with_root(data: bytes) -> bool:
-    """Return whether the first entry is the root's ``zarr.json``; if `data` contains it fully, ``ome`` is required."""
+    """Return whether the first entry is the root's ``zarr.json``; check its ``ome`` attributes if `data` has them."""
     try:
         local = LocalHeader.from_bytes(data)
         size = resolve_zip64((local.uncompressed_size, local.compressed_size), local.extra)[1]

@@ -237,7 +237,7 @@ def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[EditPlan, tuple[s
     root = nodes.get("")
     is_converted = root is not None and root.ome is not None and root.ome.layout is not None
     if plan.new and is_converted and view.find(_ORIGINAL_METADATA) is not None:
-        kept = f"{_ORIGINAL_METADATA} is kept: it goes on saying what the original file said"
+        kept = f"{_ORIGINAL_METADATA} is kept: it still describes the original file"
         return plan, (*plan.notes, kept)
     return plan, plan.notes
 
@@ -257,6 +257,6 @@ def _write(path: str, plan: EditPlan, *, sync: bool) -> None:
                 raise FormatError(
                     f"{key} changed while it was edited; nothing is written",
                     path=path,
-                    hint="Another program writes this file: run it again when that is done.",
+                    hint="Another program is writing this file: try again when it has finished.",
                 )
             store.set_sync(key, buffer.from_bytes(value))

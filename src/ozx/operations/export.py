@@ -199,7 +199,7 @@ def export(
         raise error.at(printable_location(path)) from None
     notes = list(dict.fromkeys(taken.notes))
     if not target.lower().endswith(_ENDINGS):
-        notes.append(f"warning: {target} ends in neither .tif nor .tiff; programs will not know it for a TIFF file")
+        notes.append(f"warning: {target} ends in neither .tif nor .tiff; programs may not recognise it as a TIFF file")
     notes += swept_notes(new.swept)
     return ExportResult(
         given_path(path),
@@ -249,8 +249,8 @@ def _check_price(taken: ExportedHierarchy, source: Location) -> None:
             pages += image.page_count
     where = taken.images[0].path or "the root" if taken.images else "the root"
     hint = (
-        "Take a part of it (ozx extract --region), or coarser levels (--levels 1:); ozx repack --chunks makes larger "
-        "chunks of what is stored."
+        "Export a part of it (ozx extract --region) or coarser levels (--levels 1:), or join its chunks to larger "
+        "chunks first (ozx repack --chunks)."
     )
     check_price(price, Price(_MOST_CHUNKS, _MOST_BYTES, _LARGEST_CHUNK), f"{where}: exporting it", hint)
     if pages > _MOST_PAGES:
@@ -258,7 +258,7 @@ def _check_price(taken: ExportedHierarchy, source: Location) -> None:
     if price.decoded > _SPARSE_FROM and not _has_bytes(source, least := price.decoded // _MOST_RATIO):
         raise UnsupportedError(
             f"{where}: exporting it would read {price} from less than {least:,} bytes; nearly all chunks are missing, "
-            "and a TIFF file has all pixels",
+            "but a TIFF file contains every pixel",
             hint=hint,
         )
 

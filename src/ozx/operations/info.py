@@ -253,7 +253,7 @@ def _check_root(view: DirectoryView) -> None:
         f"expected an OME-Zarr hierarchy; {what}",
         path=view.path,
         rule="rfc9/root",
-        hint=f"Did you mean one of those in it: {', '.join(inside)}?" if inside else found and found[1],
+        hint=f"Did you mean one of the items in it: {', '.join(inside)}?" if inside else found and found[1],
     )
 
 
@@ -330,9 +330,9 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
     elif view.node:
         pass  # a node of an OME-Zarr hierarchy may be an array, or a group without ome metadata
     elif root.array is not None:
-        notes.append("a bare Zarr array, no OME-Zarr: OME-Zarr begins with a group that has ome metadata")
+        notes.append("not OME-Zarr: the root is a Zarr array, not a group with ome metadata")
     elif root.ome is None:
-        notes.append("Zarr, but no OME-Zarr: the root has no ome metadata")
+        notes.append("not OME-Zarr: the root is a Zarr group without ome metadata")
     elif root.ome.version is not None and (draft := describe_draft(root.ome.version)) is not None:
         notes.append(f"OME-Zarr {root.ome.version} is {draft}")
     elif root.ome.version is None and root.zarr_format == 3:
@@ -342,5 +342,7 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
         notes.append("Zarr v2 (OME-Zarr 0.4) in a ZIP file is not RFC-9: ozx repack makes it OME-Zarr 0.5")
     is_v3 = root is not None and root.zarr_format == 3
     if isinstance(view, ArchiveView) and is_v3 and view.comment.json_first and not view.is_metadata_first:
-        notes.append("the comment promises that zarr.json come first (jsonFirst), but the first entry is another")
+        notes.append(
+            "the comment declares that zarr.json come first (jsonFirst), but the first entry is not the root's"
+        )
     return notes

@@ -180,7 +180,7 @@ def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -
         raise UsageError(
             "a source is not removed after an upload",
             path=root,
-            hint="Leave out --remove-source (remove_source); remove it once --verify has read the object back.",
+            hint="Leave out --remove-source (remove_source), and remove the source yourself after a run with --verify.",
         )
     finished = None if is_uploaded else finish_source_removal(root, target, remove=options.remove_source)
     if finished is not None:
@@ -191,7 +191,7 @@ def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -
     listing = list_directory(root) if removal is None else removal.list_source()
     if options.manifest_inside and os.path.lexists(os.path.join(root, MANIFEST_KEY)):
         raise UsageError(
-            f"expected no {MANIFEST_KEY} in the source, for the place of the new one",
+            f"expected no {MANIFEST_KEY} in the source, because the new manifest gets this key",
             path=root,
             hint="Remove it, or give --manifest instead of --manifest-inside.",
         )

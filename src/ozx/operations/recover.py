@@ -191,7 +191,9 @@ def _check_not_written(source: FileSource) -> None:
     """Raise an error if the file's lock shows that an `OzxStore` is still writing the file."""
     if ".partial" in os.path.basename(source.name):
         if not lock_file(source.descriptor()):
-            raise ResourceError("another program is writing this file", hint="Wait until it has closed it.")
+            raise ResourceError(
+                "another program is writing this file", hint="Wait until that program has closed the file."
+            )
         unlock_file(source.descriptor())
 
 
@@ -224,14 +226,16 @@ def _check_usable(found: Salvage, file: str) -> None:
     if "" in found.hierarchy.nodes or _is_legacy(found):
         return
     nodes = [path for path in found.hierarchy.nodes if path]
-    what = f"{len(found.indices):,} values came through, of {len(nodes):,} nodes"
-    hint = "The other values can be had by an unzip program that repairs, such as zip -FF; they are no image alone."
+    what = f"{len(found.indices):,} values of {len(nodes):,} nodes can be read"
+    hint = "To get the other values, repair the ZIP file with zip -FF; without the root they are no image."
     whole = file.partition(".partial")[0]
     if whole != file and os.path.exists(whole):
-        hint = f"{whole} is the file that was being added to; a writer that did not finish leaves it as it was."
+        hint = f"{whole} is the original file, which an interrupted writer does not change."
     below = next((path for path in sorted(nodes, key=len) if path.endswith(".zarr")), None)
     if below is not None:
-        hint = f"The hierarchy is in the folder {below} of the archive: unpack it by any unzip program, and pack that."
+        hint = (
+            f"The hierarchy is in the folder {below}: unpack the archive with any unzip program, then pack that folder."
+        )
     raise FormatError(f"the root's {ROOT_METADATA} is lost; {what}", rule="rfc9/root", hint=hint)
 
 

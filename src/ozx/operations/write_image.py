@@ -174,7 +174,7 @@ def _describe_array(
     names = _axis_names(array, axes)
     sizes = _by_axis(scale, names)
     if not all(math.isfinite(size) and size > 0 for size in sizes.values()):
-        raise UsageError(f"expected distances of pixels above 0; got {scale!r}")
+        raise UsageError(f"expected pixel sizes above 0; got {scale!r}")
     units = _units(unit, names)
     order = sorted(range(len(names)), key=lambda number: _ORDER.index(names[number]))
     turned = tuple(names[number] for number in order)
@@ -209,7 +209,7 @@ def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> A
         wanted = "".join(names[number] for number in order)
         raise UsageError(
             f"expected dimensions in the order {wanted}; got {''.join(names)}, and an array that cannot be transposed",
-            hint="dask.array.from_zarr makes one that can.",
+            hint="Convert it with dask.array.from_zarr.",
         )
     turned: ArrayLike = transpose(order)
     return turned
@@ -220,7 +220,7 @@ def _by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[
         return {}
     if not isinstance(values, Mapping):
         if len(values) != len(names):
-            raise UsageError(f"expected a distance for each of the axes {', '.join(names)}; got {len(values)}")
+            raise UsageError(f"expected a pixel size for each of the axes {', '.join(names)}; got {len(values)}")
         return dict(zip(names, map(float, values), strict=True))
     _check_names(values, names)
     return {axis: float(value) for axis, value in values.items()}

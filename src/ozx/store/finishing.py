@@ -86,8 +86,8 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, m
     size = slots[-1].end
     if head > slots[0].offset and size > _SILENTLY_REWRITTEN:
         warnings.warn(
-            f"{target}: the metadata ({head:,} bytes) outgrew the room kept for it ({slots[0].offset:,} bytes); "
-            f"{size:,} bytes are written a second time. Writing the metadata before the first data avoids that.",
+            f"{target}: the metadata ({head:,} bytes) exceeds the space reserved for it ({slots[0].offset:,} "
+            f"bytes): {size:,} bytes are written a second time. To avoid this, write the metadata before the data.",
             RewrittenWarning,
             stacklevel=2,
         )

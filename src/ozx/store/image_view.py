@@ -164,7 +164,7 @@ def _check_chunks(array: zarr.Array[Any], path: str) -> None:
     if any(length and not chunk for length, chunk in zip(array.shape, array.chunks, strict=True)):
         raise FormatError(
             f"{path or 'the root'}: expected chunks of at least one pixel; found {'×'.join(map(str, array.chunks))}",
-            hint="ozx validate says what is wrong with it.",
+            hint="Run ozx validate to list the faults.",
         )
 
 
@@ -192,12 +192,12 @@ def refused_by_zarr(where: str) -> Iterator[None]:
         missing = missing_codec(error, where)
         raise missing or FormatError(
             f"{where}: zarr cannot open this node: {words_of(error)}",
-            hint="ozx validate says what is wrong with it.",
+            hint="Run ozx validate to list the faults.",
         ) from error
 
 
 def list_images(group: zarr.Group) -> list[str]:
-    """Return the paths of the images that a group's metadata list, including missing images.
+    """Return the paths of the images listed in a group's metadata, including missing images.
 
     An image's group lists itself (path ``""``), a plate the fields of all wells, a series its images.
     """
@@ -205,7 +205,7 @@ def list_images(group: zarr.Group) -> list[str]:
 
 
 def view_images(group: zarr.Group) -> Iterator[ImageView]:
-    """Yield the images that a group's metadata list, each read on request; raise errors as `view_image` does."""
+    """Yield the images listed in a group's metadata, each read on request; raise errors as `view_image` does."""
     nodes = GroupNodes(group)
     for path in image_paths(nodes):
         yield from _views(nodes, path)
@@ -238,7 +238,7 @@ def _views(nodes: GroupNodes, path: str) -> Iterator[ImageView]:
     group = nodes.find(path)
     where = path or "the root"
     if group is None or isinstance(group, zarr.Array):
-        what = "there is nothing" if group is None else "there is an array"
+        what = "found nothing" if group is None else "found an array"
         raise FormatError(f"{where}: expected the group of an image, {what}", hint="ozx info lists the images.")
     ome = nodes[path].ome
     if ome is None or not ome.multiscales:
@@ -275,13 +275,13 @@ def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple
         if not isinstance(array, zarr.Array):
             missing = f"{where or 'the root'}: this path is listed as a level, but it has no array"
             if not levels:  # only the full resolution is indispensable
-                raise FormatError(missing, hint="ozx validate says what else is wrong.")
+                raise FormatError(missing, hint="Run ozx validate to list all faults.")
             notes.append(missing)
             continue
         if array.ndim != len(multiscale.axes):
             raise FormatError(
                 f"{where}: expected {len(multiscale.axes)} dimensions, one per axis, found {array.ndim}",
-                hint="ozx validate says what else is wrong.",
+                hint="Run ozx validate to list all faults.",
             )
         levels.append(ImageLevel(where, array, dataset.scale, dataset.translation))
     if not levels:

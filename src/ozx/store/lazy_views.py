@@ -97,14 +97,14 @@ class LevelSlice:
         except MemoryError:
             raise ResourceError(
                 f"{self.path}: not enough memory for this part: {price_of(self.array, index)}",
-                hint="Ask for less, or for a coarser level.",
+                hint="Read a smaller part, or a coarser level.",
             ) from None
         except _DECODING_ERRORS as error:
             what = str(error).partition("\n")[0] or type(error).__name__
             raise FormatError(
                 f"{self.path}: a chunk cannot be decoded: {what}",
                 rule="zarr/chunk-data",
-                hint="ozx validate says what is wrong with the file.",
+                hint="Run ozx validate to list the faults.",
             ) from error
 
     def _read(self, index: Index) -> NDArray[Any]:

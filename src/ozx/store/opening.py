@@ -142,9 +142,9 @@ def _open_node(store: NormalisedStore, node: str, given: str) -> zarr.Group:
         raise UsageError(
             f"expected a group; {node or 'the root'} is an array",
             path=given,
-            hint=f"Open the group it is in, and take it from there: group[{node.rpartition('/')[2]!r}]."
+            hint=f"Open the group that contains it, then read group[{node.rpartition('/')[2]!r}]."
             if node
-            else "It is no OME-Zarr, which begins with a group. zarr.open_array(ozx.OzxStore(path)) opens it.",
+            else "The root of an OME-Zarr is a group. Open this array with zarr.open_array(ozx.OzxStore(path)).",
         )
     from ozx.store.extension_groups import opened_group  # noqa: PLC0415 (see open_store)
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
@@ -193,7 +193,7 @@ def _open_directory(path: str) -> zarr.Group:
         with open(root, "rb") as file:
             document = parse_document(file.read(), ROOT_METADATA)
         if document.get("node_type") == "array":
-            raise UsageError("expected a group; the directory holds an array", path=path)
+            raise UsageError("expected a group; the directory contains an array", path=path)
         store = NormalisedStore(store)
     elif not os.path.isfile(os.path.join(path, ".zgroup")):
         what, hint = "the directory has neither zarr.json nor .zgroup", "Give the directory that has one."

@@ -338,7 +338,7 @@ def _file_part(path: str | os.PathLike[str]) -> str:
     location = parse_location(name)
     if location.node:
         raise UsageError(
-            f"a store is a whole file; this is the node {location.node!r} in {location.path}",
+            f"expected a file; got the node {location.node!r} in {location.path}",
             path=name,
             hint="Open the file and pass the node's path to zarr, or use ozx.open.",
         )

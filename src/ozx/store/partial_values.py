@@ -35,7 +35,7 @@ def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[t
             if start + len(data) > following or start == following:
                 raise UsageError(
                     f"{key}: the write of {len(data):,} bytes at {start:,} overlaps the one at {following:,}",
-                    hint="Join them, or make two calls.",
+                    hint="Join the two writes, or pass them in two calls.",
                 )
     return dict(grouped)
 

@@ -39,7 +39,7 @@ from ozx.validation.zarr.schemas import Schemas
 
 __all__ = ["PROFILES", "check_archive", "validate"]
 
-#: ``strict`` also forbids ZIP compression, extra fields but those of ZIP64, times and owners, and other comments.
+#: ``strict`` also forbids ZIP compression, extra fields except those of ZIP64, times and owners, and other comments.
 PROFILES = ("rfc9", "strict")
 
 

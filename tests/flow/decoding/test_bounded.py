@@ -132,7 +132,7 @@ def test_a_bomb_takes_no_memory(name, data):
 
 def test_a_blosc_buffer_that_claims_more_bytes_than_it_has_is_not_read_past_its_end():
     data = CODECS["blosc"].encode(CELLS)
-    with pytest.raises(ValueError, match="claims"):
+    with pytest.raises(ValueError, match="declares"):
         decompress({"id": "blosc"}, data[:-1], len(CELLS))
 
 

@@ -121,8 +121,8 @@ def notes(viewer: tuple[str, ...], ozx: tuple[str, ...], places: Places, *, has_
         )
     if has_sandbox and not ozx[0].startswith("/usr/"):
         found.append(
-            f"GNOME's thumbnailers only see /usr, and {ozx[0]} is elsewhere: other file managers show "
-            "thumbnails, GNOME's those made with ozx thumbnail FILE --cache"
+            f"GNOME runs thumbnail programs only from /usr, and {ozx[0]} is elsewhere: GNOME shows only thumbnails "
+            "that ozx thumbnail FILE --cache made; other file managers show all"
         )
     return found
 

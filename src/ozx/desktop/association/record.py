@@ -107,7 +107,7 @@ class Record:
             raise FormatError(
                 f"the record of ozx associate cannot be read: {type(error).__name__}: {error}",
                 path=path,
-                hint="Delete it and run ozx associate again, which then takes existing files for its own.",
+                hint="Delete it and run ozx associate again, which then treats existing files as its own.",
             ) from None
 
 

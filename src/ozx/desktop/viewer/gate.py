@@ -39,7 +39,7 @@ class Gate:
         given, slash, rest = request.path.removeprefix("/").partition("/")
         if _is_same(given, self._token):
             if request.method == "OPTIONS":
-                return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this server only reads")
+                return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this server is read-only")
             return rest if slash else self._lead_on()  # the page's requests are relative to the slash
         try:
             is_first = any(_is_same(given, token) for token in self._once) and bool(self._once.pop())

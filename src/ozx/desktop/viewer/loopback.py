@@ -86,7 +86,7 @@ class LoopbackServer(ThreadingHTTPServer):
         except OSError as error:
             raise ResourceError(
                 f"cannot listen on port {port} of {HOST}: {error.strerror or error}",
-                hint="Give another --port, or none to take a free one.",
+                hint="Give another --port, or leave it out to use a free port.",
             ) from error
 
     def server_bind(self) -> None:
@@ -145,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refuse(self) -> None:
         self.close_connection = True  # what was sent is not read
-        self._send(Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"this server only reads\n", headers={"Allow": "GET, HEAD"}))
+        self._send(Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"this server is read-only\n", headers={"Allow": "GET, HEAD"}))
 
     def log_message(self, *_: Any) -> None:
         """Log nothing, because standard error is reserved for messages to the user."""

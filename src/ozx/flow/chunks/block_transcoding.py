@@ -162,7 +162,7 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
         # Optional codecs, too: readers that have the codec would expect chunks encoded by it.
         if not zarr_understands("codecs", codec):
             raise UnsupportedError(
-                f"{where}: expected codecs that can be encoded; found {name!r}, which zarr-python does not have",
+                f"{where}: expected codecs that zarr-python supports; found {name!r}",
                 hint="Choose another codec.",
             )
     if any(name in _GZIP for name in names[:-1]) and names[-1] != "crc32c":
@@ -393,7 +393,7 @@ def parse_metadata(document: Document, where: str) -> Any:
             metadata = zarr.open_array(store, mode="r", zarr_format=version).metadata
     except Exception as error:  # noqa: BLE001 (zarr-python raises whatever comes of what it does not expect)
         missing = missing_codec(error, where)
-        message = f"{where}: expected an array that zarr-python opens; it says: {words_of(error)}"
+        message = f"{where}: expected an array that zarr-python can open; its error: {words_of(error)}"
         raise missing or UnsupportedError(message) from None
     check_codecs_installed(metadata, where)
     return metadata

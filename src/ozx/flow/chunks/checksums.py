@@ -20,7 +20,7 @@ __all__ = ["ChecksummedChunks"]
 
 
 class ChecksummedChunks(InnerChunks):
-    """The chunks of an array by number, with a checksum of four bytes added to or removed from each.
+    """The chunks of an array by number, each with its four-byte checksum added or removed.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class ChecksummedChunks(InnerChunks):
 
     def differs(self, number: int) -> FormatError:
         """Return the error for a chunk with a wrong checksum."""
-        return self._damaged(number, "its bytes have another one")
+        return self._damaged(number, "the checksum differs")
 
     def _damaged(self, number: int, found: str) -> FormatError:
         (place,) = places_of([number], self.grid)

@@ -52,7 +52,7 @@ class ChunkDecoder:
         self._bytes = math.prod(layout.chunks) * (layout.item_size or 1)
         if self._bytes > _LARGEST:
             raise UnsupportedError(
-                f"{path or 'the root'}: its chunks are larger than 2 GiB each, {self._bytes:,} bytes"
+                f"{path or 'the root'}: expected chunks of at most 2 GiB; each has {self._bytes:,} bytes"
             )
         if document.get("zarr_format") == 2:
             plain = {name: value for name, value in document.items() if name != "attributes"}
@@ -182,7 +182,7 @@ def _check_apart(offsets: NDArray[np.int64], lengths: NDArray[np.int64], where: 
     if len(shared):
         (_, end), (begin, _) = spans[shared[0]].tolist(), spans[shared[0] + 1].tolist()
         raise FormatError(
-            f"{where}: expected inner chunks side by side; one begins at byte {begin:,}, before another ends at "
-            f"{end:,}",
+            f"{where}: expected inner chunks that do not overlap; a chunk begins at byte {begin:,}, before the "
+            f"previous one ends at {end:,}",
             rule="zarr/shard-index",
         )

@@ -105,9 +105,9 @@ class InnerChunks:
         if 0 in lengths:
             # No codec encodes to zero bytes: a writer was interrupted, or a disk was full.
             raise FormatError(
-                f"{self._stored.name(wanted[lengths.index(0)])}: expected an encoded chunk; it has no bytes",
+                f"{self._stored.name(wanted[lengths.index(0)])}: expected an encoded chunk; the value is empty",
                 rule="zarr/chunk-data",
-                hint="Remove it, so that it reads as fill values, or write it again.",
+                hint="Delete the value, so that the chunk reads as fill values, or write it again.",
             )
         return FoundChunks(positions, np.array(lengths, np.int64), parts)
 

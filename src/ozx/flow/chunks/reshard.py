@@ -120,7 +120,7 @@ def _iter_shards(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[E
         if size > LARGEST_SHARD:
             raise UnsupportedError(
                 f"{key}: expected a shard of at most {LARGEST_SHARD:,} bytes; its chunks take {size:,}",
-                hint="Readers drop larger entries; choose smaller shards.",
+                hint="Some readers cannot read larger entries; choose smaller shards.",
             )
         yield Entry(key, (*found.parts, BytesPart(index)))
 

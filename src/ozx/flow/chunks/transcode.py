@@ -186,9 +186,9 @@ class _Transcoder:
             raise UnsupportedError(
                 f"{self._path or 'the root'}: expected codecs that keep every value; the chain "
                 f"{', '.join(self._transcoding.new_codecs)} changes values{reason}",
-                hint="Keep chunks and codec: moving chunks does not decode them."
+                hint="Keep chunks and codec: the chunks are then copied without decoding."
                 if "transpose" in self._transcoding.new_codecs
-                else "Choose another codec, which replaces these.",
+                else "Choose another codec to replace these.",
             ) from None
 
     def _iter_blocks(self) -> Iterator[tuple[int, Block]]:

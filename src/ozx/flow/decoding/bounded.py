@@ -213,7 +213,7 @@ def decode_blosc(data: Bytes, limit: int) -> bytes:
 
 def _check_claim(claim: int, limit: int) -> None:
     if claim > limit:
-        raise OversizeError(f"expected at most {limit:,} bytes; the data claim to decode to {claim:,}")
+        raise OversizeError(f"expected at most {limit:,} bytes; the data declare {claim:,}")
 
 
 def _from_gzip(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
@@ -226,7 +226,7 @@ def _from_zlib(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
     found: bytes = decompressor.decompress(data, limit + 1)
     _check_length(len(found), limit)
     if not decompressor.eof:
-        raise EOFError("it is cut off")
+        raise EOFError("it is truncated")
     return found
 
 
@@ -266,7 +266,7 @@ def _from_streams(
         decompressor, begin, piece = start(), position, _FIRST_PIECE if streams else len(view)
         while not decompressor.eof:
             if position >= len(view):
-                raise EOFError("it is cut off")
+                raise EOFError("it is truncated")
             taken = view[position : position + piece]
             try:
                 part = decompressor.decompress(taken, limit - total + 1)
@@ -348,7 +348,7 @@ def check_blosc_header(data: Bytes, limit: int) -> None:
     _check_claim(int.from_bytes(head[4:8], "little"), limit)
     length = int.from_bytes(head[12:16], "little")
     if length > len(data):
-        raise EOFError(f"it claims {length:,} bytes and has {len(data):,}")
+        raise EOFError(f"its header declares {length:,} bytes; it has {len(data):,}")
 
 
 def _from_lz4(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:

@@ -89,7 +89,7 @@ def check_item_sizes(config: Mapping[str, Any], dtype: np.dtype[Any]) -> None:
     for name in ("dtype", "astype", "encode_dtype", "decode_dtype"):
         length = np.dtype(config[name]).itemsize if config.get(name) else 0
         if length > most:
-            raise OversizeError(f"expected items of at most {most:,} bytes; a filter makes some of {length:,}")
+            raise OversizeError(f"expected items of at most {most:,} bytes; a filter makes items of {length:,}")
 
 
 def bounded_filters(
@@ -180,4 +180,4 @@ class _BoundedFilter:
             items = msgpack.unpackb(data, raw=False)
         shape = items[-1]
         if prod(shape) != self.count or len(items) - 2 > self.count:
-            raise OversizeError(f"expected {self.count:,} values in the chunk; it claims the shape {shape}")
+            raise OversizeError(f"expected {self.count:,} values in the chunk; its header declares the shape {shape}")

@@ -287,7 +287,7 @@ def _without_checksums(data: memoryview, count: int) -> memoryview:
     for _ in range(count):
         data, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
         if google_crc32c.value(np.frombuffer(data, np.uint8)) != int.from_bytes(checksum, "little"):
-            raise ValueError("its CRC-32C is not the one that follows it")
+            raise ValueError("its CRC-32C differs from the stored one")
     return data
 
 

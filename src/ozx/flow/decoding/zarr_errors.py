@@ -95,5 +95,5 @@ def _not_installed(name: str, where: str) -> UnsupportedError:
     return UnsupportedError(
         f"{where}: its chunks need the codec {name}, which is not installed",
         rule="zarr/not-decoded",
-        hint=f"Install it: pip install {package}." if package else "Install the package that has this codec.",
+        hint=f"Install it: pip install {package}." if package else "Install the package that provides this codec.",
     )

@@ -167,7 +167,7 @@ class _Relaying:
         return ArrayPlan(path, "transcoded", old, new, (old_document, document))
 
     def _is_kept(self, old: ArrayLayout, new: ArrayLayout) -> bool:
-        """Return whether shards are copied without change because the requested shard shape is that of the source."""
+        """Return whether stored shards can be copied, because their shape is the requested one."""
         kind = self._layout.shards.kind
         return old.shards == new.shards and (kind == "keep" or (kind == "auto" and old.shards is not None))
 
@@ -197,7 +197,7 @@ class _Relaying:
         if dropped:
             self._notes.append(
                 f"{dropped[0]}{f' and {len(dropped) - 1:,} more' if len(dropped) > 1 else ''}: left out the copies of "
-                "other nodes' metadata (consolidated_metadata), which are outdated; the order of the file replaces them"
+                "other nodes' metadata (consolidated_metadata), which are outdated; readers do not need them"
             )
 
 

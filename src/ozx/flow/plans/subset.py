@@ -76,7 +76,7 @@ class Extractor:
         self._version = _version(_read(source, METADATA)) or _version(self._documents[""])
         if self._documents[""].get("node_type") == "array":
             raise UsageError(
-                f"expected a group to extract; {node or 'the root'} is an array, which alone is no OME-Zarr",
+                f"expected a group to extract; {node or 'the root'} is an array, and an array alone is not OME-Zarr",
                 hint="Extract its image; --levels selects one of the image's levels.",
             )
 
@@ -229,7 +229,7 @@ def _check_version(source: Source) -> None:
         raise UnsupportedError(
             f"expected OME-Zarr 0.5 (Zarr v3) to extract from; found {legacy}: this is OME-Zarr 0.4 (Zarr v2)",
             rule="rfc9/root",
-            hint="Run ozx repack first, which moves its chunks without decoding.",
+            hint="Convert it with ozx repack first; the chunks are not decoded.",
         )
     raise FormatError(
         f"expected a {METADATA} at the root; found no such file", rule="rfc9/root", hint="Check that this is OME-Zarr."
@@ -330,5 +330,5 @@ class Subtree:
         return Entry(key, self._source.entry(self._prefix + key).parts)
 
     def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value if the source can return it without reading the value."""
+        """Return the CRC-32 of a value; None if computing it requires reading the value."""
         return self._source.crc32(self._prefix + key)

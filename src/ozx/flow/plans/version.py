@@ -37,7 +37,7 @@ class VersionChoice:
             checked_version(self.version)
         if self.drop and self.version != "0.5":
             raise UsageError(
-                "--drop-transformations (drop_transformations) leaves out what OME-Zarr 0.5 cannot express",
+                "--drop-transformations (drop_transformations) applies only to OME-Zarr 0.5",
                 hint="Give --ome-version 0.5 (ome_version='0.5'), too.",
             )
 
@@ -101,11 +101,11 @@ class _Conversion:
         key = join_path(path, METADATA)
         if key in self._changed:
             raise UnsupportedError(
-                f"{path}: expected one name for each dimension; two images give it {names!r} and others",
-                hint="OME-Zarr 0.5 keeps the names in the array: store it once for each image.",
+                f"{path}: expected one name for each dimension; one image names them {names!r}, another differently",
+                hint="OME-Zarr 0.5 stores the names in the array: give each image an array of its own.",
             )
         self._changed[key] = {**array, "dimension_names": list(names)}
-        self.notes.add(path, "got the names of the axes as dimension_names, which OME-Zarr 0.5 demands")
+        self.notes.add(path, "added the names of the axes as dimension_names, which OME-Zarr 0.5 requires")
 
     def metadata(self) -> Mapping[str, bytes]:
         """Return all documents in their order, converted or unchanged."""

@@ -129,5 +129,5 @@ def _comment(data: bytes, comment: Comment, root_version: str | None) -> Iterato
     if comment.has_trailing_nul:
         yield Repair("rfc9/comment-nul", "the archive comment ended in NUL")
     if comment.version is not None and root_version is not None and comment.version != root_version:
-        message = f"the comment said OME-Zarr {comment.version}, the root {root_version}; the root counts"
+        message = f"the comment said OME-Zarr {comment.version}, the root {root_version}; the root's version is used"
         yield Repair("rfc9/comment-version", message)

@@ -153,7 +153,7 @@ def _repair_metadata(
             f"expected one version of Zarr; the root is Zarr v2, {metadata[0]} is Zarr v3",
             path=source.name,
             rule="rfc9/one-hierarchy",
-            hint="Separate the nodes of the two versions.",
+            hint="Move the nodes of one version into another directory.",
         )
     changes, repairs = repair_documents(source, metadata, legacy)
     return 3, changes, repairs

@@ -174,7 +174,7 @@ class _NameRepairer:
         self._check(name, parts, clean, is_folder=is_folder)
         if is_folder:
             if columns.uncompressed_sizes[row]:
-                raise _refused(self._path, name, "it names a folder, but has bytes", "zip/name")
+                raise _refused(self._path, name, "it is the name of a folder, but the entry contains bytes", "zip/name")
             repaired.folders.add(name)
             self.dropped.append(row)
             return

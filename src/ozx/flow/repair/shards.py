@@ -131,7 +131,7 @@ class _Shard:
     is_bytewise: bool = True
 
     def piece(self, span: tuple[int, int], place: Lengths, depth: int) -> _Piece | None:
-        """Return the rescued part of a shard, or of a chunk if `depth` is past the last level; None if none is left."""
+        """Return the rescued part of a shard, or of a chunk below the last shard level; None if nothing is left."""
         if depth == len(self.layout.levels):
             return self._chunk(span, place)
         level = self.layout.levels[depth]

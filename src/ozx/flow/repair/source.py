@@ -197,7 +197,7 @@ class RepairedSource:
         return Entry(key, (self.part(key),)) if key in self._written else self._source.entry(self._checked(key))
 
     def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value if the source has it without reading the value."""
+        """Return the CRC-32 of a value; None if computing it requires reading the value."""
         return None if key in self._written else self._source.crc32(self._checked(key))
 
     def _checked(self, key: str) -> str:

@@ -36,7 +36,9 @@ def write_archive(
     """
     if plan.rooms is not None:
         if not isinstance(output, int):
-            raise TypeError("expected a file: metadata that comes last cannot be uploaded before the data")
+            raise TypeError(
+                "expected a local file: this metadata is complete only after the data, too late for an upload"
+            )
         return _write_before_metadata(plan, plan.rooms, output, workers)
     writer = _open_writer(output)
     is_file = isinstance(output, int)
@@ -86,7 +88,7 @@ def _finish(plan: Plan, rooms: Mapping[str, int], data: ArchiveWriter) -> tuple[
     for key, room in rooms.items():
         document = plan.metadata[key].ljust(room)
         if len(document) > room:
-            raise RuntimeError(f"{key}: longer than its room")
+            raise RuntimeError(f"{key}: the metadata is longer than the space reserved for it")
         writer.add(key, document)
     writer.flush()
     writer.directory.extend(data.directory)

@@ -44,7 +44,7 @@ def read_checksum_file(path: str) -> str:
     digest = text[1 if text.startswith(b"\\") else 0 :][:64].decode("ascii", "replace").lower()
     if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
         raise UsageError(
-            "expected a line of sha256sum", path=path + CHECKSUM_ENDING, hint="Remove it, or write it again."
+            "expected a line as sha256sum writes it", path=path + CHECKSUM_ENDING, hint="Remove it, or write it again."
         )
     return digest
 
@@ -62,7 +62,7 @@ def check_checksum_file(path: str) -> str:
     digest, found = read_checksum_file(path), sha256_of(path)
     if digest != found:
         raise ResourceError(
-            f"its SHA-256 is {found}; expected {digest}, by {os.path.basename(path)}{CHECKSUM_ENDING}",
+            f"expected the SHA-256 {digest}, from {os.path.basename(path)}{CHECKSUM_ENDING}; found {found}",
             path=path,
             hint="The file or its checksum was damaged or changed: pack the source again with --force.",
         )

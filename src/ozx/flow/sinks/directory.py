@@ -132,7 +132,9 @@ def write_entries(target: str, entries: Iterable[Entry], progress: Progress) -> 
                         view = view[file.write(view) :]
                     progress.advance(len(block))
         except FileExistsError as error:
-            raise ResourceError(f"{entry.key!r} is written twice: another name means the same file here") from error
+            raise ResourceError(
+                f"{entry.key!r} exists already: this file system treats it as equal to another name"
+            ) from error
 
 
 def write_directory(plan: Plan, target: str, workers: Workers, progress: Progress) -> tuple[int, int]:
@@ -158,7 +160,9 @@ def write_directory(plan: Plan, target: str, workers: Workers, progress: Progres
                 try:
                     os.mkdir(f"{target}/{folder}")
                 except FileExistsError as error:
-                    raise ResourceError(f"{folder!r} is written twice: another name means the same here") from error
+                    raise ResourceError(
+                        f"{folder!r} exists already: this file system treats it as equal to another name"
+                    ) from error
                 made.add(folder)
         files, size = files + 1, size + entry.size
         return entry
@@ -200,7 +204,7 @@ def _limits(target: str) -> tuple[int, int]:
 def _too_long(path: str, longest_name: int, longest_path: int) -> str | None:
     raw = path.encode("utf-8")
     if len(raw) > longest_path:
-        return f"its {len(raw):,} bytes are more than a path may have here"
+        return f"its path of {len(raw):,} bytes is longer than this system allows"
     if any(len(part) > longest_name for part in raw.split(b"/")):
         return f"one of its components is longer than {longest_name} bytes"
     if path.count("/") > DEEPEST:

@@ -61,7 +61,7 @@ class NewObject:
 
     @property
     def swept(self) -> list[str]:
-        """Empty; `notes` lists the incomplete uploads that were removed from the server."""
+        """An empty list; `notes` contains the notes about removed uploads."""
         return []
 
     @property

@@ -118,11 +118,11 @@ def name_notes(target: str) -> tuple[str, ...]:
     Examples
     --------
     >>> name_notes("cells.ozx"), name_notes("cells.zip")
-    ((), ('warning: cells.zip does not end in .ozx; programs will not know it for an OME-Zarr file',))
+    ((), ('warning: cells.zip does not end in .ozx; programs may not recognise it as an OME-Zarr file',))
     """
     if target.lower().endswith(".ozx"):
         return ()
-    return (f"warning: {target} does not end in .ozx; programs will not know it for an OME-Zarr file",)
+    return (f"warning: {target} does not end in .ozx; programs may not recognise it as an OME-Zarr file",)
 
 
 def entry_notes(entries: int) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def check_no_attributes(root: str) -> None:
     found = list(_attributes(root))
     if found:
         raise UsageError(
-            f"attributes would be lost, which an archive does not keep: {name_some(found)}",
+            f"file attributes that an archive does not keep would be lost: {name_some(found)}",
             path=root,
             hint="Give --drop-attributes (drop_attributes=True) if they need not be kept, or keep the source.",
         )

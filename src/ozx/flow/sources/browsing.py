@@ -279,7 +279,7 @@ def similar_nodes(node: str, nodes: Iterable[str]) -> str:
     >>> similar_nodes("9", ["", "0", "1"])
     'It has 0 and 1.'
     >>> similar_nodes("9", [""])
-    'It has no node but the root.'
+    'Its only node is the root.'
     """
     import difflib  # noqa: PLC0415 (only errors need it)
 
@@ -288,7 +288,7 @@ def similar_nodes(node: str, nodes: Iterable[str]) -> str:
     if alike:
         return f"Did you mean {' or '.join(alike)}?"
     if not others:
-        return "It has no node but the root."
+        return "Its only node is the root."
     top = [other for other in others if "/" not in other] or others
     return f"It has {' and '.join(top[:_SHOWN])}{', among others' if len(top) > _SHOWN else ''}."
 

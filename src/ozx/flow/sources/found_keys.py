@@ -98,7 +98,7 @@ class _Search:
                         "expected an OME-Zarr hierarchy; the server has neither zarr.json nor .zgroup there",
                         path=self._folder.name,
                         rule="rfc9/root",
-                        hint="Give the URL of the folder that has one.",
+                        hint="Give the URL of the folder that contains one of these files.",
                     )
                 wanted = dict.fromkeys([*implied, *self._next_numbers(), *sorted(self._hierarchy.listed())])
                 above = (parent for path in wanted for parent in parents_of(path))
@@ -110,8 +110,8 @@ class _Search:
         unknown = sorted(self._hierarchy.grids.keys() - grids.keys())
         if unknown:
             self.found.notes.append(
-                f"{self._folder.name_of(unknown[0])} has a chunk grid that ozx does not know: without a listing its "
-                "chunks cannot be found"
+                f"{self._folder.name_of(unknown[0])} has a chunk grid that ozx does not support; its chunks cannot "
+                "be found on a server that does not list files"
             )
         count = sum(grid.total for grid in grids.values())
         if count > _MOST_CHUNKS:
@@ -126,7 +126,9 @@ class _Search:
             for place in itertools.product(*map(range, grid.counts))
         )
         self.found.objects += self._folder.find_all(itertools.chain(self._other_files(), keys))
-        self.found.notes.append("the server has no listing: files that no metadata name were not looked for")
+        self.found.notes.append(
+            "the server cannot list files: only the files that the metadata refer to were requested"
+        )
 
     def _other_files(self) -> Iterator[str]:
         if _SERIES_GROUP in self._hierarchy.nodes:

@@ -299,13 +299,17 @@ def _follow(listing: Listing, key: str, real_root: str, links: tuple[str, ...]) 
         real = os.path.realpath(path, strict=True)
     except OSError as error:
         in_circles = error.errno is not None and "symbolic links" in os.strerror(error.errno)
-        what = "a link that leads in circles" if in_circles else f"a link to nothing ({os.readlink(path)})"
+        what = (
+            "a link that is part of a cycle of links"
+            if in_circles
+            else f"a link to a missing file ({os.readlink(path)})"
+        )
         raise _special(listing, key, what) from None
     if os.path.commonpath([real, real_root]) != real_root:
         raise _special(listing, key, f"a link out of the directory, to {real}")
     folder = os.path.realpath(os.path.dirname(path))
     if os.path.isdir(real) and (real in links or os.path.commonpath([folder, real]) == real):
-        raise _special(listing, key, "a link that leads in circles")
+        raise _special(listing, key, "a link that is part of a cycle of links")
     if not (os.path.isdir(real) or os.path.isfile(real)):
         raise _special(listing, key, "a link to a device, pipe or socket")
     return real

@@ -198,7 +198,9 @@ def _local_hint(url: str, *, windows: bool) -> str:
         if path.startswith("/") or windows:
             return f"Give the path itself: {path}"
     if "://" not in url:
-        return f"Create the folder {url.partition('/')[0]} first, if you mean a path; give URLs as text."
+        return (
+            f"For a local path, create the folder {url.partition('/')[0]} first; pass a URL as a string, not as a Path."
+        )
     return "Write a local file, then upload it."
 
 

@@ -59,7 +59,7 @@ class Source(Protocol):
         """
 
     def crc32(self, key: str) -> int | None:
-        """Return the CRC-32 of a value if the source has it without reading the value."""
+        """Return the CRC-32 of a value; None if computing it requires reading the value."""
 
 
 class StoredValues(Mapping[str, bytes]):

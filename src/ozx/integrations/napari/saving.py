@@ -96,7 +96,9 @@ def _arrange(layers: Sequence[LayerData], title: str) -> tuple[NewImage, dict[st
     kinds = sorted({kind for _, _, kind in layers})
     if not layers or not set(kinds) <= {"image", "labels"}:
         found = ", ".join(kinds) or "none"
-        raise UsageError(f"expected image and labels layers, found {found}", hint="Select those that are.")
+        raise UsageError(
+            f"expected image and labels layers, found {found}", hint="Select only image and labels layers."
+        )
     images, labels = ([parse_layer(*layer) for layer in layers if layer[2] == kind] for kind in ("image", "labels"))
     if not images:
         if len(labels) > 1:
