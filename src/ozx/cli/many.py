@@ -73,9 +73,7 @@ def many_options(
             )(command)
         if has_out_dir:
             folder = click.Path(file_okay=False)
-            command = click.option(
-                "--out-dir", metavar="D", type=folder, help="Put the outputs of many sources there."
-            )(command)
+            command = click.option("--out-dir", metavar="D", type=folder, help="Put the outputs there.")(command)
         return command
 
     return decorate

@@ -26,9 +26,7 @@ _ENDINGS = (".ozx", ".zip")
 
 @click.command("pack")
 @click.argument("arguments", metavar="SOURCE... [OUT]", nargs=-1, type=click.Path())
-@click.option(
-    "--out-dir", metavar="D", type=click.Path(file_okay=False), help="Put the files there, not beside SOURCE."
-)
+@click.option("--out-dir", metavar="D", type=click.Path(file_okay=False), help="Put the outputs there.")
 @click.option("--force", is_flag=True, help="Replace each existing file once the new one is complete.")
 @click.option(
     "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Sources at a time."
@@ -53,7 +51,7 @@ _ENDINGS = (".ozx", ".zip")
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to each file, for file managers and web pages.")
 @click.option("--manifest", is_flag=True, help="Write OUT.manifest.json, for ozx verify.")
 @click.option("--manifest-inside", is_flag=True, help="Put the manifest into OUT, as its last entry.")
-@click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @dask_option
 @log_options
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
