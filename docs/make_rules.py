@@ -37,14 +37,15 @@ def rules_markdown() -> str:
     for group, found in itertools.groupby(RULES.values(), key=lambda rule: rule.id.partition("/")[0]):
         rules = list(found)
         ((usual, _),) = Counter(map(_document, rules)).most_common(1)
-        text += f"\n## {GROUPS[group]}: `{group}/`\n\nIf a rule names no document, its section is in *{usual}*.\n"
+        text += f"\n## {GROUPS[group]}: `{group}/`\n\nThe sections are those of *{usual}*, unless a rule names\n"
+        text += "another document.\n"
         text += "".join(_section(rule, usual) for rule in rules)
     return text
 
 
 def _section(rule: Rule, usual: str) -> str:
     document = "" if _document(rule) == usual else f"*{_document(rule)}*"
-    places = ", ".join(filter(None, (rule.severity, _place(rule), document)))
+    places = "; ".join(filter(None, (rule.severity, _place(rule), document)))
     return f"\n### `{rule.id}`\n\n**{rule.title}** ({places}).\n"
 
 
