@@ -28,7 +28,7 @@ _MOST_NODES = 3
 @click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty one is left unchanged.")
 @click.option("--name", metavar="N", help="Name of the image or plate.")
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
-@click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:

@@ -26,7 +26,7 @@ _ENDINGS = (".ozx",)
 
 @click.command("import")
 @click.argument("arguments", metavar="IMAGE... [OUT]", nargs=-1, type=click.Path())
-@click.option("--out-dir", metavar="D", type=click.Path(file_okay=False), help="Put the outputs there.")
+@click.option("--out-dir", metavar="D", type=click.Path(file_okay=False), help="Put the files there, not beside IMAGE.")
 @click.option("--series", metavar="N", type=int, help="Import only image N, counted from 0.")
 @click.option("--axes", metavar="tczyx", help="Axes in the order of the file, if it does not name them.")
 @click.option("--keep-singletons", is_flag=True, help="Keep axes of length 1.")
@@ -73,7 +73,7 @@ _ENDINGS = (".ozx",)
     "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Sources at a time."
 )
 @dask_option
-@click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
 @log_options
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
