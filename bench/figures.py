@@ -278,7 +278,7 @@ def _section(title: str, wanted: str, table: list[str], note: str = "") -> str:
 
 def compared(ratio: float) -> str:
     """Return in words how ozx compares with something that takes `ratio` times as long."""
-    return f"{ratio:.2f} × faster" if ratio >= 1 else f"{1 / ratio:.2f} × slower"
+    return f"{ratio:.2f}× faster" if ratio >= 1 else f"{1 / ratio:.2f}× slower"
 
 
 def seconds(value: float) -> str:

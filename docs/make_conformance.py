@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -80,19 +80,16 @@ def _about(name: str) -> str:
 
 
 def _rules() -> str:
-    """Return a table of the rules: clauses, failing cases, passing cases."""
-    every = [clause for document in read_documents() for clause in document["clause"]]
-    clauses = Counter(rule for clause in every for rule in clause.get("rules", ()))
-    cases = count_cases()
+    """Return a table of the rules: failing cases, passing cases."""
     lines = [
         "## Rules and their cases",
         "",
-        "For each [rule](rules.md): the clauses that it checks, its failing cases, its passing cases.",
+        "The failing and the passing cases of each [rule](rules.md):",
         "",
         "```text",
-        f"{'rule':<36}clauses  fail  pass",
+        f"{'rule':<36}fail  pass",
     ]
-    lines += [f"{rule:<36}{clauses[rule]:>7}{fail:>6}{succeed:>6}" for rule, (fail, succeed) in cases.items()]
+    lines += [f"{rule:<34}{fail:>6}{succeed:>6}" for rule, (fail, succeed) in count_cases().items()]
     return "\n".join([*lines, "```"]) + "\n"
 
 
@@ -124,7 +121,7 @@ def _differences() -> str:
         "valid?). A program should refuse errors, and warnings that name it, and accept everything else. The test",
         "fails for a difference that is missing in `docs/clauses/differences.toml`, and for a listed difference that",
         "no longer exists. zarr-python reads archives through its `ZipStore`; ome-zarr-models uses `open_ome_zarr`.",
-        "The number in each line counts the cases.",
+        "The number in each line counts the cases; the file has all cases and reasons.",
     ]
     programs: dict[str, dict[tuple[str, str], int]] = defaultdict(lambda: defaultdict(int))
     for difference in read_differences():
@@ -132,8 +129,10 @@ def _differences() -> str:
     for program, reasons in programs.items():
         for refuses in dict.fromkeys(refuses for refuses, _ in reasons):
             who = "ozx refuses, the program accepts" if refuses == "ozx" else "ozx accepts, the program refuses"
-            found = [f"{why} ({count})" for (each, why), count in reasons.items() if each == refuses]
-            lines += ["", f"**{program}**: {who}", "", *(f"- {line}" for line in found)]
+            found = {why: count for (each, why), count in reasons.items() if each == refuses}
+            shown = [f"- {why} ({count})" for why, count in found.items() if count > 1]
+            shown += [f"- other reasons ({others})"] if (others := list(found.values()).count(1)) else []
+            lines += ["", f"**{program}**: {who}", "", *shown]
     return "\n".join(lines) + "\n"
 
 

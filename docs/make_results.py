@@ -57,7 +57,7 @@ def _line(task: str, rows: list[dict[str, Any]]) -> str:
     ours = next(iter(times.values()))
     others = {name: time for name, time in times.items() if name in _OTHERS or not name.startswith(_NOT_OTHERS)}
     name, theirs = min(others.items(), key=lambda other: other[1])
-    ratio = f"{theirs / ours:.1f} × faster" if theirs >= ours else f"{ours / theirs:.1f} × slower"
+    ratio = f"{theirs / ours:.1f}× faster" if theirs >= ours else f"{ours / theirs:.1f}× slower"
     return f"| {task} | {_time(ours)} | {name}: {_time(theirs)} | {ratio} |"
 
 

@@ -10,8 +10,8 @@ from ozx.validation.rules.table import RULES, Rule
 
 HEAD = """# Rules
 
-Every finding of `ozx validate` names its rule. This page lists each rule with its severity, its message and the
-section of the document that demands it. `ozx rules ID` also prints the demand, the meaning and the repair.
+Every finding of `ozx validate` names its rule. This page lists each rule with its message, its severity, and the first
+section of a document that demands it. `ozx rules ID` prints the demand, the meaning and the repair.
 `docs/make_rules.py` makes this page from `src/ozx/validation/rules/`.
 
 - *error*: the file breaks a MUST of a document, or readers see different contents. The file is not valid.
@@ -37,26 +37,29 @@ def rules_markdown() -> str:
     for group, found in itertools.groupby(RULES.values(), key=lambda rule: rule.id.partition("/")[0]):
         rules = list(found)
         ((usual, _),) = Counter(map(_document, rules)).most_common(1)
-        text += f"\n## {GROUPS[group]}: `{group}/`\n\nIf a rule names no document, its section is in *{usual}*.\n"
+        text += f"\n## {GROUPS[group]}: `{group}/`\n\nThe sections are those of *{usual}*, unless a rule names\n"
+        text += "another document.\n"
         text += "".join(_section(rule, usual) for rule in rules)
     return text
 
 
 def _section(rule: Rule, usual: str) -> str:
-    document = "" if _document(rule) == usual else f" *{_document(rule)}*"
-    return f"\n### `{rule.id}`\n\n**{rule.title}** ({rule.severity}). {_source(rule)}{document}\n"
+    document = "" if _document(rule) == usual else f"*{_document(rule)}*"
+    places = "; ".join(filter(None, (rule.severity, _place(rule), document)))
+    return f"\n### `{rule.id}`\n\n**{rule.title}** ({places}).\n"
 
 
-def _source(rule: Rule) -> str:
-    """Return the sections that demand the rule, or the demand itself if no document has it."""
-    sections: dict[str, None] = {}
+def _place(rule: Rule) -> str:
+    """Return the section that demands the rule first, or nothing if no document has one."""
     if rule.document == "APPNOTE.TXT":
         numbers = _NUMBERS.match(rule.clause)
-        sections = {numbers.group(): None} if numbers else {}
+        return numbers.group() if numbers else ""
     for document in read_documents():
         if document["name"].startswith(rule.document):
-            sections |= {clause["section"]: None for clause in document["clause"] if rule.id in clause.get("rules", ())}
-    return f"Section{'s' * (len(sections) > 1)}: {'; '.join(sections)}." if sections else rule.clause
+            for clause in document["clause"]:
+                if rule.id in clause.get("rules", ()):
+                    return clause["section"]
+    return ""
 
 
 def _document(rule: Rule) -> str:

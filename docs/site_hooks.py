@@ -1,16 +1,21 @@
 """Hooks of mkdocs.yml: where the site's Markdown differs from that of code hosts, for which pages are written."""
 
 import re
+from typing import Any
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
+def on_page_markdown(markdown: str, page: Any = None, **_: object) -> str:
     r"""Return the page without the backslash that code hosts ask for before a ``|`` of code in a table.
+
+    Decisions are left out of the search.
 
     Examples
     --------
     >>> print(on_page_markdown(r"| `--shards auto\|none` | so \| so |"))
     | `--shards auto|none` | so \| so |
     """
+    if page is not None and page.file.src_uri.startswith("decisions/"):
+        page.meta["search"] = {"exclude": True}
     return re.sub(r"^\|.*", _without_backslashes_in_code, markdown, flags=re.MULTILINE)
 
 

@@ -37,7 +37,7 @@ __all__ = ["command"]
     help="Threads; with --out-dir: sources at a time.  [default: one thread per processor, at most 8]",
 )
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
-@click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @access_options

@@ -31,7 +31,7 @@ __all__ = ["command"]
 )
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be written and read.")
-@click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @access_options

@@ -29,7 +29,7 @@ _MOST_LINES = 20
 @click.option(
     "--keep-unproven", is_flag=True, help="Keep chunks of damaged shards without a checksum; pixels may be wrong."
 )
-@click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:

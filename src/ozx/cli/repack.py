@@ -56,7 +56,7 @@ _WORDS = {
     help="Replace OUT (a file, an empty directory or a Zarr hierarchy) once the new one is complete.",
 )
 @click.option("--replace-folder", is_flag=True, help="Replace the directory OUT whatever it contains.")
-@click.option("--no-sync", is_flag=True, help="Do not wait until the result is on the disk.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @click.option(
     "--jobs",
     metavar="N",

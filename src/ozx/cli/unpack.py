@@ -22,7 +22,7 @@ __all__ = ["command"]
 @click.option("--force", is_flag=True, help="Replace OUT (empty or a Zarr hierarchy) once the new one is complete.")
 @click.option("--replace-folder", is_flag=True, help="Replace OUT whatever it contains.")
 @click.option("--allow-bombs", is_flag=True, help="Also unpack files that look like a decompression bomb.")
-@click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @access_options
