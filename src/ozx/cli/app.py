@@ -191,7 +191,13 @@ def exit_code(error: BaseException) -> int:
 
 def code_of(failure: Mapping[str, str | None]) -> int:
     """Return the exit code for an error that `ozx.flow.batch.describe_failure` described."""
-    codes = {"format": WRONG_FILE, "unsupported": WRONG_FILE, "usage": WRONG_USAGE, "fault": FAULT}
+    codes = {
+        "format": WRONG_FILE,
+        "changed": WRONG_FILE,
+        "unsupported": WRONG_FILE,
+        "usage": WRONG_USAGE,
+        "fault": FAULT,
+    }
     return codes.get(failure["code"] or "", WRONG_WORLD)
 
 
