@@ -127,6 +127,7 @@ class PackOptions:
             raise UsageError("a source is removed only when its copy is on the disk: leave out --no-sync (sync=False)")
 
 
+_OTHER = "It is of another source, or the source changed since it was packed. Give --force (force=True) to replace it."
 _DIFFERS = (
     "The source changed since it was packed, or one of them is damaged (`ozx verify` tells whether the file is). "
     "Give --resume --force (force=True) to pack it again."
@@ -275,7 +276,7 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _R
         if not options.force:
             raise UsageError(
                 f"{target} exists, but is not the complete copy of {root}{f': {found}' if found else ''}",
-                hint=_DIFFERS if found else "Give --force (force=True) to replace it.",
+                hint=_DIFFERS if found else _OTHER,
             )
     check_output(target, force=options.force)
     for is_wanted, ending in ((options.checksum, CHECKSUM_ENDING), (options.manifest, MANIFEST_ENDING)):
