@@ -278,8 +278,8 @@ def error_code(error: OzxError) -> str:
     Returns
     -------
     str
-        ``format``, ``unsupported`` or ``usage``; of a `ResourceError` ``full-disk``, ``quota``, ``stale-handle``,
-        ``missing``, ``forbidden`` or else ``resource``; ``fault`` for a fault of ozx.
+        ``format``, ``changed`` (while it was read), ``unsupported`` or ``usage``; of a `ResourceError` ``full-disk``,
+        ``quota``, ``stale-handle``, ``missing``, ``forbidden`` or else ``resource``; ``fault`` for a fault of ozx.
 
     Examples
     --------
@@ -288,6 +288,8 @@ def error_code(error: OzxError) -> str:
     """
     if isinstance(error, ResourceError):
         return _CODES_OF_THE_SYSTEM.get(error.errno or 0, "resource")
+    if error.rule == "zip/changed":
+        return "changed"
     kinds = {FormatError: "format", UnsupportedError: "unsupported", UsageError: "usage"}
     return next((code for kind, code in kinds.items() if isinstance(error, kind)), "fault")
 

@@ -43,6 +43,36 @@ def test_a_pipe_gets_each_line_while_later_files_are_still_to_come(here):
 
 
 @pytest_posix
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [(["--resume"], "the same command again"), ([], "the same command again, with --resume")],
+)
+def test_an_interrupt_says_what_is_left_and_how_to_go_on(here, options, advice):
+    names = [make_image(here / f"image-{number:03}.ome.zarr").name for number in range(300)]
+    arguments = [sys.executable, "-m", "ozx", "pack", *names, "--out-dir", "out", "--no-sync", *options]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate()
+    assert child.returncode == 130
+    counts, rest, last = filter(None, err.splitlines())
+    done = len(out.splitlines()) + 1
+    assert counts == f"{done} packed, 0 skipped, 0 failed"
+    assert rest == f"{300 - done} not done: give {advice}"
+    assert last == "interrupted; no incomplete file was left"
+
+
+@pytest.mark.parametrize("verb", ["pack", "validate", "verify", "unpack"])
+def test_a_pattern_without_matches_is_a_wrong_command_line(capsys, here, verb):
+    make_image(here / "[a].ome.zarr")
+    options = [] if verb in ("validate", "verify") else ["--out-dir", "out"]
+    code, out, err = ozx(capsys, verb, "[a].ome.zarr", "raw/*.ome.zarr", *options, "--log", "run.jsonl")
+    assert (code, out) == (2, "")
+    assert err == "error: no file matches raw/*.ome.zarr\nhint: Correct the folder or the pattern.\n"
+    assert os.listdir(here) == ["[a].ome.zarr"]
+
+
+@pytest_posix
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_terminal_shows_one_bar_and_never_glues_a_line_to_it(images, jobs):
     from terminals import run_in_terminal  # noqa: PLC0415 (needs a pseudo-terminal)
@@ -93,7 +123,8 @@ def test_quiet_prints_failures_only(capsys, images):
     ]
     code, out, err = ozx(capsys, "validate", *images, "--quiet")
     assert code == 1
-    assert out.startswith("image-05.ome.zarr")
+    assert out.startswith("image-05.ome.zarr: not valid: 1 error\n")
+    assert "note" not in out
     assert err == ""
 
 

@@ -45,6 +45,13 @@ def test_without_a_terminal(capsys, left, monkeypatch):
     assert (code, [each["removed"] for each in answer["leftovers"]]) == (0, [True])
 
 
+def test_what_is_too_young_is_counted(capsys, left):
+    (left.parent / NAME.replace("a", "b")).write_bytes(b"")
+    assert ozx(capsys, ".", "--dry-run")[:2] == (0, "0 of 1 removed, 0 B; 1 younger than 7d\n")
+    assert ozx(capsys, ".", "--older-than", "10d")[:2] == (0, "0 of 0 removed, 0 B; 2 younger than 10d\n")
+    assert json.loads(ozx(capsys, ".", "--dry-run", "--json")[1])["younger"] == 1
+
+
 @pytest.mark.parametrize("age", ["7", "d", "-1d", "1w", ""])
 def test_an_age_that_is_none(capsys, left, age):
     code, _, err = ozx(capsys, ".", "--older-than", age)

@@ -11,6 +11,9 @@ from commands import command, schema_of
 from hierarchies import make_image
 from tiffs import pixels, write
 
+from ozx.flow.entry import changed
+from ozx.operations import pack_one
+
 ozx = command()
 
 
@@ -91,6 +94,17 @@ def test_several_logs_are_one_account(capsys, here, images):
     assert ozx(capsys, "log", "summary", "one.jsonl")[1].startswith("1 line of 1 run, ")
     code, _, err = ozx(capsys, "log", "summary")
     assert (code, "Missing argument 'LOG...'" in err) == (2, True)
+
+
+def test_a_source_that_changes_has_a_code_of_its_own(capsys, here, images, monkeypatch):
+    def write_archive(*_):
+        raise changed("a.ome.zarr/0/c/0")
+
+    monkeypatch.setattr(pack_one, "write_archive", write_archive)
+    code, _, err = ozx(capsys, "pack", images[0], "--out-dir", "out", "--log", "run.jsonl")
+    assert (code, "then try again" in err) == (3, True)
+    (line,) = lines_of(here / "run.jsonl")
+    assert (line["exit"], line["error"]["code"]) == (1, "changed")
 
 
 def test_a_single_file_is_logged_too_and_its_error(capsys, here, images):

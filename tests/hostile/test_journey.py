@@ -1,7 +1,7 @@
 """A thousand images through everything that happens to a facility; each ends in a verified file or untouched.
 
-Two are damaged, one changes all the time. The runs: one is killed, one interrupted, one finds its disk full, two run on
-two computers at once, one loses a worker of its cluster; the last one removes the sources.
+Two are damaged, one changes all the time. The runs: one is killed, one interrupted, one finds its disk full, two pack
+the same images at once, one is on another computer, one loses a worker of its cluster; the last two remove the sources.
 """
 
 import itertools
@@ -109,10 +109,10 @@ def test_every_image_ends_in_a_verified_file_or_untouched(sources, restless, tmp
 
     words = arguments(sources[400:600])
     other = [word if word != "run.jsonl" else "other.jsonl" for word in arguments(sources[600:800])]
-    here, elsewhere = start(*words), start(*other, program=("-c", ELSEWHERE))
-    here.communicate()
-    elsewhere.communicate()
-    assert (here.returncode, elsewhere.returncode) == (0, 3)
+    here, twin, elsewhere = start(*words), start(*words), start(*other, program=("-c", ELSEWHERE))
+    for child in (here, twin, elsewhere):
+        child.communicate()
+    assert (here.returncode, twin.returncode, elsewhere.returncode) == (0, 0, 3)
 
     with local_cluster() as (cluster, client):
         victim = next(iter(client.run(os.getpid).values()))
@@ -123,9 +123,10 @@ def test_every_image_ends_in_a_verified_file_or_untouched(sources, restless, tmp
         child.communicate()
         assert child.returncode == 3
 
-    last = start(*arguments(sources, "--remove-source"))
-    last.communicate()
-    assert last.returncode == 3
+    twins = [start(*arguments(sources, "--remove-source")) for _ in range(2)]
+    for child in twins:
+        child.communicate()
+        assert child.returncode == 3
     check_all(sources, before)
 
 
@@ -133,7 +134,9 @@ def check_all(sources, before):
     """Check each source, its file, and its last line in the log."""
     lines = {line.source: line for line in read_log("run.jsonl") if line is not None}
     failed = {sources[number] for number in (*DAMAGED, RESTLESS)}
-    assert summarise(read_log("run.jsonl")).removed == COUNT - len(failed)
+    summary = summarise(read_log("run.jsonl"))
+    assert set(summary.failed) == {os.path.abspath(name) for name in failed}
+    assert (summary.verified, summary.removed) == (COUNT - len(failed),) * 2
     for name in sources:
         line = lines[os.path.abspath(name)]
         if name in failed:

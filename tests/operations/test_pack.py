@@ -6,7 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import zarr
@@ -621,6 +624,41 @@ def test_resume_refuses_what_another_run_made_of_another_source_meanwhile(tmp_pa
     monkeypatch.setattr(pack_one_module, "write_archive", write_archive)
     with pytest.raises(UsageError, match="not the complete copy"):
         pack(image, tmp_path / "a.ozx", resume=True)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no locks of folders")
+def test_runs_that_remove_one_source_take_turns(tmp_path, image, monkeypatch):
+    root = shutil.copytree(image, tmp_path / "h.ome.zarr")
+    values = tree(root)
+    begun, original = threading.Event(), pack_one_module.write_archive
+
+    def write_archive(*arguments):
+        begun.set()
+        time.sleep(0.5)
+        return original(*arguments)
+
+    monkeypatch.setattr(pack_one_module, "write_archive", write_archive)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(pack, root, remove_source=True, resume=True)
+        assert begun.wait(10)
+        second = pool.submit(pack, root, remove_source=True, resume=True)
+        assert (first.result().status, first.result().source_removed) == ("packed", True)
+        assert (second.result().status, second.result().source_removed) == ("skipped", True)
+    assert second.result().notes == (f"another run removed {root}",)
+    assert tree(ozx.unpack(tmp_path / "h.ozx", tmp_path / "back").path) == values
+
+
+def test_resume_knows_a_source_that_an_earlier_run_removed_by_its_manifest(tmp_path, image):
+    for name in ("a", "b"):
+        shutil.copytree(image, tmp_path / f"{name}.ome.zarr")
+        pack(tmp_path / f"{name}.ome.zarr", remove_source=True, manifest=name == "a")
+    again = pack(tmp_path / "a.ome.zarr", resume=True, remove_source=True)
+    assert (again.status, again.entries, again.source_removed) == ("skipped", len(tree(image)), True)
+    for source, options in (("a", {"resume": True}), ("b", {"resume": True, "remove_source": True})):
+        with pytest.raises(FileNotFoundError, match="no such directory"):
+            pack(tmp_path / f"{source}.ome.zarr", **options)
+    with pytest.raises(FileNotFoundError, match="no such directory"):
+        pack(tmp_path / "c.ome.zarr", tmp_path / "a.ozx", resume=True, remove_source=True)
 
 
 # many sources

@@ -190,8 +190,14 @@ def exit_code(error: BaseException) -> int:
 
 
 def code_of(failure: Mapping[str, str | None]) -> int:
-    """Return the exit code for an error in the form of `ozx.flow.batch.describe_failure`."""
-    codes = {"format": WRONG_FILE, "unsupported": WRONG_FILE, "usage": WRONG_USAGE, "fault": FAULT}
+    """Return the exit code for an error that `ozx.flow.batch.describe_failure` described."""
+    codes = {
+        "format": WRONG_FILE,
+        "changed": WRONG_FILE,
+        "unsupported": WRONG_FILE,
+        "usage": WRONG_USAGE,
+        "fault": FAULT,
+    }
     return codes.get(failure["code"] or "", WRONG_WORLD)
 
 

@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
 from ozx.errors import UsageError
 
-__all__ = ["names_output", "output_of_one"]
+__all__ = ["check_patterns", "names_output", "output_of_one"]
+
+_PATTERN = re.compile(r"[*?\[]")
+
+
+def check_patterns(sources: Sequence[str]) -> None:
+    """Check that no source is a pattern without matches, which a shell passes on unchanged.
+
+    Raises
+    ------
+    UsageError
+        A source is missing, and looks like a pattern.
+
+    Examples
+    --------
+    >>> check_patterns(["raw/*.zarr"])
+    Traceback (most recent call last):
+    ozx.errors.UsageError: no file matches raw/*.zarr
+    """
+    for source in sources:
+        if _PATTERN.search(source) and "://" not in source and not os.path.lexists(source):
+            raise UsageError(f"no file matches {source}", hint="Correct the folder or the pattern.")
 
 
 def names_output(argument: str, endings: tuple[str, ...]) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from ozx.cli.app import DONE, code_of, exit_code
+from ozx.cli.arguments import check_patterns
 from ozx.cli.output import drop_stdout, print_notes, printable, say, say_error
 from ozx.cli.progress import batch_bar
 from ozx.cli.run_logging import RunLogger, logging_run
@@ -74,6 +75,7 @@ class Batch:
         self.progress: Progress = bar or NO_PROGRESS
         self.counts: Counter[str] = Counter()
         self.is_single = files == 1
+        self._files = files
         self.quiet = quiet
         self._bar, self._logger, self._as_json = bar, logger, as_json
         self._failure: OSError | None = None
@@ -115,6 +117,12 @@ class Batch:
             drop_stdout()
             self._failure = self._failure or error
 
+    def say_rest(self) -> None:
+        """Print after an interrupt how many files are not done, and how to go on."""
+        rest = self._files - sum(self.counts.values())
+        if not self.is_single and rest:
+            say(f"{rest:,} not done{_way_on()}")
+
     def end(self, sum_up: Callable[[Counter[str]], str]) -> None:
         """Print the summary line for several files; raise the first error of stdout, except for a closed pipe."""
         if not self.is_single:
@@ -139,7 +147,14 @@ def following(
         The log that gets a line for each file, or None.
     quiet, as_json
         Whether only failures are printed; whether results are printed as JSON later.
+
+    Raises
+    ------
+    UsageError
+        A source is a pattern that no file matches; then nothing is logged.
     """
+    if click.get_current_context().params.get("retry_failed") is None:
+        check_patterns(sources)
     with logging_run(log) as logger, batch_bar(len(sources), quiet=quiet or as_json) as bar:
         batch = Batch(len(sources), bar, logger, quiet=quiet, as_json=as_json)
         try:
@@ -147,6 +162,7 @@ def following(
         except KeyboardInterrupt:
             with nullcontext() if bar is None else bar.paused():
                 batch.end(sum_up)
+                batch.say_rest()
             raise
         except Exception as error:
             if logger is not None and batch.is_single and not batch.counts:
@@ -154,6 +170,14 @@ def following(
                 logger.fail(sources[0], failure, exit_code(failure))
             raise
     batch.end(sum_up)
+
+
+def _way_on() -> str:
+    """Return how an interrupted command goes on where it stopped, if it can."""
+    given = click.get_current_context().params
+    if "resume" not in given:
+        return ""
+    return f": give the same command again{'' if given['resume'] or given['retry_failed'] else ', with --resume'}"
 
 
 def counted(*statuses: str) -> Callable[[Counter[str]], str]:

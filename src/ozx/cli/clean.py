@@ -50,7 +50,8 @@ def command(*, folder: str, older_than: str, yes: bool, dry_run: bool, as_json: 
     removed = sum(leftover.removed for leftover in result.leftovers)
     if not as_json:
         size = format_bytes(sum(leftover.bytes for leftover in result.leftovers if leftover.removed))
-        click.echo(f"{removed:,} of {len(result.leftovers):,} removed, {size}")
+        younger = f"; {result.younger:,} younger than {older_than}" if result.younger else ""
+        click.echo(f"{removed:,} of {len(result.leftovers):,} removed, {size}{younger}")
     return DONE if dry_run or removed == len(result.leftovers) else WITH_LOSS
 
 

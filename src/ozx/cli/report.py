@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ozx.cli.output import one_line
 from ozx.errors import shortened
@@ -21,8 +22,10 @@ _MOST_OF_A_KIND = 5
 _MORE = re.compile(r"and ([\d,]+) more of the same")
 
 
-def report_lines(report: Report) -> Iterator[str]:
-    """Yield the lines of a validation report for a terminal."""
+def report_lines(report: Report, *, with_notes: bool = True) -> Iterator[str]:
+    """Yield the lines of a report for a terminal; without notes only errors and warnings."""
+    if not with_notes:
+        report = replace(report, findings=tuple(each for each in report.findings if each.severity != "note"))
     counts = _counts(report.findings)
     if report.valid:
         verdict = f"valid: {extent_of(report)}" + (f" ({counts})" if counts else "")

@@ -40,10 +40,8 @@ __all__ = ["command"]
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--format", "form", type=click.Choice(["sarif", "junit"]), help="Print the findings for a CI system.")
-@click.option(
-    "--report", metavar="HTML", type=click.Path(), help="Also write an HTML page with counts, rules and pictures."
-)
-@click.option("-q", "--quiet", is_flag=True, help="Print files that are not valid only.")
+@click.option("--report", metavar="HTML", type=click.Path(), help="Write a page with counts, rules and pictures, too.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only files that are not valid, without notes.")
 @click.option("--strict", is_flag=True, help="Exit with code 3 if there are warnings.")
 @click.option(
     "--profile",
@@ -143,7 +141,7 @@ def command(
                 continue
             warned = WITH_LOSS if strict and answer.count("warning") else DONE
             code = warned if answer.valid else WRONG_FILE
-            batch.add(checked, (), partial(report_lines, answer), code=code)
+            batch.add(checked, (), partial(report_lines, answer, with_notes=not quiet), code=code)
             reports[number] = answer
             codes.add(code)
     in_order = [(asked[number], answer) for number, answer in sorted(found.items(), key=lambda item: item[0])]

@@ -12,6 +12,7 @@ from ozx.archive.positional_reading import open_for_reading, read_into_at
 from ozx.errors import FormatError, name_error
 
 __all__ = [
+    "CHANGED_HINT",
     "BytesPart",
     "Entry",
     "FilePart",
@@ -27,6 +28,8 @@ __all__ = [
     "read_part",
     "status_of",
 ]
+
+CHANGED_HINT = "Wait until the program that writes it has finished, then try again."
 
 _BLOCK = 1 << 20
 
@@ -245,7 +248,8 @@ def fill_from_blocks(part: Part, view: memoryview) -> None:
             view[position:end] = block
         position = end
     if position != len(view):
-        raise FormatError(f"expected a value of {len(view):,} bytes, got {position:,}", rule="zip/changed")
+        message = f"expected a value of {len(view):,} bytes, got {position:,}"
+        raise FormatError(message, rule="zip/changed", hint=CHANGED_HINT)
 
 
 def status_of(descriptor: int, path: str) -> tuple[int, int]:
@@ -268,7 +272,7 @@ def changed(path: str) -> FormatError:
         "the file changed while it was read",
         path=path,
         rule="zip/changed",
-        hint="Wait until the program that writes it has finished, then try again.",
+        hint=CHANGED_HINT,
     )
 
 

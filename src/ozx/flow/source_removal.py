@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
+from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.tree_record import TreeRecord, name_some
 from ozx.atomic.tree_removal import finish_removal, read_marker, remove_recorded, write_marker
 from ozx.errors import ResourceError, UsageError, raise_error
 from ozx.flow.sources.listing import Listing, list_directory
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+from ozx.progress import Progress
 
-__all__ = ["SourceRemoval", "check_nothing_left_out", "finish_source_removal", "record_in_place"]
+__all__ = ["SourceRemoval", "check_nothing_left_out", "finish_source_removal", "record_in_place", "removal_turn"]
 
 # Removed first: without them the rest is no hierarchy.
 _FIRST = frozenset((METADATA, *LEGACY_METADATA))
+
+
+_PAUSE = 0.05  # seconds between two attempts to take a lock
+
+
+@contextmanager
+def removal_turn(root: str, progress: Progress) -> Iterator[bool]:
+    """Let one run at a time pack and remove a directory; yield whether another run removed it before this one's turn.
+
+    Runs on other computers, and on systems without locks of folders, do not wait: they find a changed source.
+    """
+    try:
+        descriptor = os.open(root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    except OSError:  # it is missing, is no directory, or the system opens none
+        yield False
+        return
+    try:
+        while not lock_file(descriptor):
+            time.sleep(_PAUSE)
+            progress.advance(0)  # ends a batch that was interrupted
+        yield not os.path.lexists(root)
+    finally:
+        unlock_file(descriptor)
+        os.close(descriptor)
 
 
 class SourceRemoval:

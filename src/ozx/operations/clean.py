@@ -49,14 +49,18 @@ class CleanResult:
         The folder.
     leftovers
         Those that are old enough, in the order of their paths.
+    younger
+        Number of the others.
     """
 
     path: str
     leftovers: tuple[FoundLeftover, ...]
+    younger: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx clean --json`` as a dictionary."""
-        return {"schema": 1, "path": self.path, "leftovers": [asdict(leftover) for leftover in self.leftovers]}
+        """Return the answer of ``ozx clean --json``."""
+        leftovers = [asdict(leftover) for leftover in self.leftovers]
+        return {"schema": 1, "path": self.path, "leftovers": leftovers, "younger": self.younger}
 
 
 @resource_errors()
@@ -107,7 +111,7 @@ def clean(
             replace(each, removed=found[each.path].age() >= older_than and remove_leftover(found[each.path]))
             for each in old
         )
-    return CleanResult(path, old)
+    return CleanResult(path, old, len(found) - len(old))
 
 
 def _leftovers(folder: str) -> Iterator[Leftover]:

@@ -15,10 +15,10 @@ from ozx.flow.plans.copy import plan_copy
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, read_checksum_file, sha256_of, write_checksum_file
-from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, write_manifest
+from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, is_manifest_of, write_manifest
 from ozx.flow.sinks.output import check_output, check_output_place, new_output, output_exists
 from ozx.flow.sinks.target import entry_notes, name_notes, swept_notes
-from ozx.flow.source_removal import SourceRemoval, finish_source_removal
+from ozx.flow.source_removal import SourceRemoval, finish_source_removal, removal_turn
 from ozx.flow.sources.attributes import check_no_attributes
 from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.listing import list_directory
@@ -128,6 +128,7 @@ class PackOptions:
             raise UsageError("a source is removed only when its copy is on the disk: leave out --no-sync (sync=False)")
 
 
+_OTHER = "It is of another source, or the source changed since it was packed. Give --force (force=True) to replace it."
 _DIFFERS = (
     "The source changed since it was packed, or one of them is damaged (`ozx verify` tells whether the file is). "
     "Give --resume --force (force=True) to pack it again."
@@ -173,6 +174,18 @@ def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -
     location = Location(root)
     if location.is_remote and not os.path.lexists(root):
         return _pack_remote(root, target, options, progress)
+    if not options.remove_source:
+        return _pack_directory(root, target, options, progress)
+    with removal_turn(root, progress) as is_removed:
+        was_removed = options.resume and not os.path.lexists(root) and is_manifest_of(target + MANIFEST_ENDING, root)
+        if was_removed or (is_removed and os.path.exists(target)):
+            skipped = _measured(PackResult(root, target, "skipped"))
+            return _with_removal(skipped, (f"another run removed {root}",))
+        return _pack_directory(root, target, options, progress)
+
+
+def _pack_directory(root: str, target: str, options: PackOptions, progress: Progress) -> PackResult:
+    """Pack a local directory."""
     check_is_directory(root)
     check_output_place(root, target)
     is_uploaded = Location(target).is_remote
@@ -276,7 +289,7 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _R
         if not options.force:
             raise UsageError(
                 f"{target} exists, but is not the complete copy of {root}{f': {found}' if found else ''}",
-                hint=_DIFFERS if found else "Give --force (force=True) to replace it.",
+                hint=_DIFFERS if found else _OTHER,
             )
     check_output(target, force=options.force)
     for is_wanted, ending in ((options.checksum, CHECKSUM_ENDING), (options.manifest, MANIFEST_ENDING)):

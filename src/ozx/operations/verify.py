@@ -97,7 +97,7 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
         raise UsageError(
             f"there is neither {MANIFEST_ENDING} nor {CHECKSUM_ENDING} beside it",
             path=path,
-            hint="Pack with --manifest or --checksum; ozx validate --level data checks a file by itself.",
+            hint="ozx validate --level data checks a file by itself. ozx pack --manifest writes a manifest for later.",
         )
     entries = size = 0
     if has_manifest:

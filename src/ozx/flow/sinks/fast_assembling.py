@@ -20,7 +20,7 @@ from ozx.archive.names.decoding import encode_name
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.errors import FormatError
-from ozx.flow.entry import Entry, Part, read_into
+from ozx.flow.entry import CHANGED_HINT, Entry, Part, read_into
 from ozx.flow.workers import default_jobs
 from ozx.progress import Progress
 
@@ -243,6 +243,7 @@ class _Filler:
             raise FormatError(
                 f"expected a value of {part.length:,} bytes, got {part.length + self._offset - end:,}",
                 rule="zip/changed",
+                hint=CHANGED_HINT,
             )
         return checksum
 

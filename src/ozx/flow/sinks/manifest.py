@@ -22,6 +22,7 @@ __all__ = [
     "Manifest",
     "ManifestValue",
     "encode_manifest",
+    "is_manifest_of",
     "parse_manifest",
     "read_manifest",
     "write_manifest",
@@ -126,6 +127,15 @@ def read_manifest(path: str) -> dict[str, ManifestValue]:
     """
     with open(path, "rb") as file:
         return parse_manifest(file.read(), path)
+
+
+def is_manifest_of(path: str, source: str) -> bool:
+    """Tell whether there is a manifest at `path` that names `source` as the directory that was packed."""
+    try:
+        with open(path, "rb") as file:
+            return bool(json.load(file)["source"] == os.path.abspath(source))
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return False
 
 
 def parse_manifest(document: bytes, path: str) -> dict[str, ManifestValue]:
