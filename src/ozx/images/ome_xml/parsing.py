@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
+from ozx.hierarchy.ome.dyes import dye_color
 from ozx.images.description import (
     ChannelDescription,
     ImageDescription,
@@ -133,7 +134,10 @@ def _parse_channel(element: Element, pixel_type: str) -> list[ChannelDescription
     if samples in _PICTURE:
         most = {"uint8": 255.0, "uint16": 65535.0}.get(pixel_type)
         return list(describe_samples(samples, most))
-    described = ChannelDescription(name, _parse_color(element.get("Color")), emission)
+    color = _parse_color(element.get("Color"))
+    if color is None and element.get("Name") and dye_color(name) is None:
+        color = dye_color(element.get("Fluor"))
+    described = ChannelDescription(name, color, emission)
     return [described] * min(samples, _MANY)
 
 
