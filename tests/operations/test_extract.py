@@ -622,7 +622,9 @@ def test_images_of_a_plate_lose_levels_alike(take):
 def test_what_has_no_levels_and_is_too_large(tmp_path):
     zarr.open_group(str(tmp_path / "a"), mode="w", attributes={"ome": {"version": "0.5"}})
     for options in ({"region": "y=:3"}, {"levels": "0"}):
-        with pytest.raises(UsageError, match="expected an image, to extract levels, channels or a region; there is none"):
+        with pytest.raises(
+            UsageError, match="expected an image, to extract levels, channels or a region; there is none"
+        ):
             extract(tmp_path / "a", tmp_path / "b.ozx", **options)
     with pytest.raises(UsageError, match="there are no levels to leave out"):
         extract(tmp_path / "a", tmp_path / "b.ozx", max_size=10)

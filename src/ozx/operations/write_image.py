@@ -96,7 +96,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     scale
         The distance of pixels along each dimension, or by axis, in `unit`; 1 if unknown.
     unit
-        Unit of the axes of space, or units by axis, as OME-Zarr spells them (``micrometer``, ``second``).
+        Unit of the axes of space, or units by axis, such as ``micrometer``, ``um``, ``second``.
     channels
         For each channel its name, or a mapping with any of ``label``, ``color`` (RRGGBB), ``active``, ``window``
         (start, end) and ``emission`` (nanometers). Missing contrast is computed from the pixels; a missing color is
@@ -245,8 +245,9 @@ def _units(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict
         return {}
     units = {axis: unit for axis in names if _TYPES[axis] == "space"} if isinstance(unit, str) else dict(unit)
     _check_names(units, names)
+    units = {axis: check_unit(text) for axis, text in units.items()}
     for axis, text in units.items():
-        if axis_type_of(check_unit(text)) != _TYPES[axis]:
+        if axis_type_of(text) != _TYPES[axis]:
             raise UsageError(f"expected a unit of {_TYPES[axis]} for the axis {axis}; got {text!r}")
     return units
 
