@@ -52,7 +52,7 @@ class OmeXml:
     plate_count
         Number of plates.
     files
-        Names of the files with planes, each once, as written, perhaps with a folder.
+        Names of the other files with planes, each once, as written, perhaps with a folder.
     master
         The file with the metadata, if this one lacks it (``BinaryOnly``).
     """
@@ -85,7 +85,13 @@ def parse_ome_xml(text: str | bytes) -> OmeXml:
     master = root.find("BinaryOnly")
     images = tuple(_parse_image(element) for element in root.findall("Image"))
     plates = root.findall("Plate")
-    files = {name: None for element in root.iter("UUID") if (name := element.get("FileName"))}
+    # OME-TIFF: the UUID of OME is that of the file. Planes with it are in this file, whatever it is called now.
+    own = (root.get("UUID") or "").strip()
+    files = {
+        name: None
+        for element in root.iter("UUID")
+        if (name := element.get("FileName")) and not (own and (element.text or "").strip() == own)
+    }
     return OmeXml(
         images=images,
         plate=_parse_plate(plates[0], {image.id: number for number, image in enumerate(images)}) if plates else None,
