@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import jsonschema
+import numpy as np
 import pytest
 from commands import command, schema_of
 from hierarchies import FIXTURES, tree
@@ -109,6 +110,26 @@ def test_notes_go_to_stderr(tmp_path, capsys):
     assert err == "note: OME/METADATA.ome.xml is kept: it still describes the original file\n"
 
 
+@pytest.mark.parametrize("size", ["0.65um", "0.65 µm", "y=0.65um,x=0.65um"])
+def test_a_pixel_size_with_its_unit(plate, capsys, size):
+    code, out, err = call(capsys, plate, "--pixel-size", size)
+    assert (code, err) == (0, "")
+    assert "axis y  " in out
+    assert "→ 0.65 micrometer" in out
+
+
+def test_a_pixel_size_for_all_axes_and_the_note_on_a_missing_unit(tmp_path, capsys):
+    path = tmp_path / "my cells.ozx"
+    ozx.write_image(path, np.zeros((3, 8, 8), "uint8"), axes="zyx")
+    code, out, err = call(capsys, path, "--pixel-size", "0.5")
+    assert code == 0
+    assert [line.split()[1:] for line in out.splitlines()[1:4]] == [[axis, "1", "→", "0.5"] for axis in "zyx"]
+    assert err == f"note: the pixel size along z, y, x has no unit; ozx edit '{path}' --unit micrometer sets one\n"
+    code, out, err = call(capsys, path, "--unit", "um")
+    assert (code, err) == (0, "")
+    assert out.count("(none) → micrometer") == 3
+
+
 def test_a_node_uri(plate, capsys):
     code, out, _ = call(capsys, f"ozx://{plate}/B/1/0", "--channel-names", r"A\,B,C")
     assert (code, out) == (
@@ -121,16 +142,21 @@ def test_a_node_uri(plate, capsys):
     ("arguments", "message"),
     [
         ([], "nothing is requested"),
-        (["--pixel-size", "0.65"], "--pixel-size: expected axes with values, as in y=0.65,x=0.65; got '0.65'"),
+        (["--pixel-size", "big"], "--pixel-size: expected a number, perhaps with a unit; got 'big'"),
+        (["--pixel-size", "0,65"], "with a decimal point"),
+        (["--pixel-size", "0.65furlong"], "expected a unit of space or time"),
+        (["--pixel-size", "0.65s"], "expected a pixel size with a unit of space"),
+        (["--pixel-size", "0.65um", "--unit", "nm"], "the unit is given twice"),
+        (["--pixel-size", "0"], "expected a pixel size greater than 0"),
         (["--pixel-size", "x=0,65"], "--pixel-size: expected axes with values"),
-        (["--pixel-size", "x=0.65um"], "--pixel-size: expected a number for axis x; got '0.65um'"),
+        (["--pixel-size", "x=um"], "--pixel-size: expected a number for axis x, perhaps with a unit; got 'um'"),
         (["--pixel-size", "x=1,x=2"], "--pixel-size: axis x is given twice"),
         (["--pixel-size", "x="], "--pixel-size: expected axes with values"),
         (["--pixel-size", "x=0"], "axis x: expected a pixel size greater than 0"),
         (["--pixel-size", "x=nan"], "axis x: expected a pixel size greater than 0"),
         (["--pixel-size", "z=1"], "unknown axis 'z'; the axes are c, y, x"),
         (["--pixel-size", "c=1"], "axis c counts channels"),
-        (["--unit", "um"], "hint: Did you mean micrometer?"),
+        (["--unit", "mikrometer"], "hint: Did you mean micrometer?"),
         (["--unit", "x=second"], "axis x is of type space; second is a unit of time"),
         (["--unit", "second"], "expected axes of time for the unit second"),
         (["--channel-names", "A,B,C"], "expected 2 channel names, one per channel; got 3"),

@@ -6,6 +6,7 @@ import os
 import jsonschema
 import numpy as np
 import pytest
+import tifffile
 from commands import command, schema_of
 from tiffs import damage_segment, ome_image, ome_xml, pixels, write, write_ome
 
@@ -135,8 +136,8 @@ def test_json(capsys, here):
         (["cells.ome.tif", "cells.ome.tif", "a.ozx"], "at most one output"),
         (["a.ozx"], "at most one output"),
         (["cells.ome.tif", "--axes", "xyx"], "--axes"),
-        (["cells.ome.tif", "--pixel-size", "0.65"], "--pixel-size"),
-        (["cells.ome.tif", "--unit", "um"], "Did you mean micrometer"),
+        (["cells.ome.tif", "--pixel-size", "0.65furlong"], "expected a unit"),
+        (["cells.ome.tif", "--unit", "mikrometer"], "Did you mean micrometer"),
         (["cells.ome.tif", "--codec", "rar"], "rar"),
         (["cells.ome.tif", "--series", "7"], "--series"),
         (["cells.ome.tif", "--method", "median"], "median"),
@@ -164,3 +165,16 @@ def test_a_cluster_that_does_not_answer(capsys, here):
     assert code == 4
     assert "--dask: no scheduler answers at tcp://127.0.0.1:1" in err
     assert os.listdir(here) == ["cells.ome.tif"]
+
+
+def test_a_pixel_size_without_a_unit_gets_a_note(capsys, here):
+    tifffile.imwrite("plain.tif", np.zeros((8, 9), "uint8"))
+    code, _, err = ozx(capsys, "import", "plain.tif", "--pixel-size", "0.5")
+    assert (code, err) == (
+        0,
+        "note: the pixel size along y, x has no unit; ozx edit plain.ozx --unit micrometer sets one\n",
+    )
+    code, out, err = ozx(capsys, "import", "plain.tif", "--pixel-size", "0.5µm", "--force")
+    assert (code, err) == (0, "")
+    _, out, _ = ozx(capsys, "info", "plain.ozx")
+    assert "0.5 µm" in out

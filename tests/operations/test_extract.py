@@ -122,7 +122,7 @@ def test_an_image_with_fewer_levels_keeps_the_nearest(tmp_path, take):
 
 
 def test_a_region_of_an_image_and_its_labels(take):
-    result, out = take(IMAGE, region="y=0:100,x=70:250")
+    result, out = take(IMAGE, region="y=0:100,x=20:250")
     assert [(image.levels, image.left_out) for image in result.images] == [(("0", "1"), ("2",))] * 2
     assert result.images[0].region == {"y": (0, 128), "x": (0, 256)}
     assert origins(IMAGE, out) == {
@@ -133,6 +133,94 @@ def test_a_region_of_an_image_and_its_labels(take):
     }
     assert any("y=0:100 became 0:128" in note for note in result.notes)
     assert any("left out level 2" in note for note in result.notes)
+
+
+def write_pixels(path, shape, axes="yx", channels=(), chunks=None):
+    pixels = np.random.default_rng(0).integers(0, 4000, shape, dtype="uint16")
+    ozx.write_image(path, pixels, axes=axes, channels=channels, chunks=chunks)
+    return pixels
+
+
+def test_coarser_levels_do_not_pull_in_more_than_the_finest(tmp_path):
+    pixels = write_pixels(tmp_path / "a.ozx", (640, 640))  # chunks of 512, and of 320 at half the resolution
+    result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", region="y=0:300,x=100:300")
+    assert result.images[0].levels == ("0",)
+    assert result.images[0].region == {"y": (0, 512), "x": (0, 512)}
+    assert any("left out levels 1, 2" in note and "--levels" in note for note in result.notes)
+    assert (ozx.open(tmp_path / "b.ozx")["0"][:] == pixels[:512, :512]).all()
+
+
+def test_large_regions_keep_levels_for_which_they_grow(tmp_path):
+    write_pixels(tmp_path / "a.ozx", (4096, 300))
+    result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", region="y=0:2500")
+    assert result.images[0].levels[:2] == ("0", "1")
+    assert result.images[0].region["y"] == (0, 3072)
+
+
+def test_a_region_of_everything_says_why(tmp_path):
+    write_pixels(tmp_path / "a.ozx", (400, 300))
+    result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", region="y=0:300,x=100:150")
+    (note,) = [note for note in result.notes if "everything is kept" in note]
+    assert "(y=400,x=300)" in note
+    assert "--levels 1:" in note
+    assert "ozx repack --chunks y=256,x=32 makes smaller chunks first" in note
+    part = tmp_path / "c.ozx"
+    ozx.repack(tmp_path / "a.ozx", tmp_path / "s.ozx", chunks="y=256,x=32")
+    assert ozx.extract(tmp_path / "s.ozx", part, region="y=0:256,x=96:160").images[0].region["x"] == (96, 160)
+
+
+# Channels
+
+
+@pytest.mark.parametrize(
+    ("channels", "expected"),
+    [("DAPI", (0, 1)), ("GFP,DAPI", (0, 2)), ("gfp,2", (1, 3)), (1, (1, 2)), (["Cy5"], (2, 3)), ("0,1,2", (0, 3))],
+)
+def test_channels_by_name_or_number(tmp_path, channels, expected):
+    pixels = write_pixels(tmp_path / "a.ozx", (3, 80, 90), "cyx", ["DAPI", "GFP", "Cy5"])
+    ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels=channels)
+    group = ozx.open(tmp_path / "b.ozx")
+    assert (group["0"][:] == pixels[slice(*expected)]).all()
+    labels = [channel["label"] for channel in group.attrs["ome"]["omero"]["channels"]]
+    assert labels == ["DAPI", "GFP", "Cy5"][slice(*expected)]
+
+
+@pytest.mark.parametrize(
+    ("channels", "region", "message"),
+    [
+        ("RFP", None, "the root: expected channels of the image; got 'RFP'"),
+        ("3", None, "got '3'"),
+        ("DAPI,Cy5", None, "expected channels side by side; 1 lies between them"),
+        ("DAPI,", None, "by name or number"),
+        ("DAPI", "c=0", "channels are given twice"),
+    ],
+)
+def test_channels_that_cannot_be_taken(tmp_path, channels, region, message):
+    write_pixels(tmp_path / "a.ozx", (3, 80, 90), "cyx", ["DAPI", "GFP", "Cy5"])
+    with pytest.raises(UsageError, match=message):
+        ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels=channels, region=region)
+    assert not (tmp_path / "b.ozx").exists()
+
+
+def test_a_name_of_two_channels_needs_numbers(tmp_path):
+    write_pixels(tmp_path / "a.ozx", (3, 80, 90), "cyx", ["GFP", "GFP", "Cy5"])
+    with pytest.raises(UsageError, match="channels 0, 1 have this name"):
+        ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="GFP")
+    assert ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="1").images[0].region["c"] == (1, 2)
+
+
+@pytest.mark.parametrize("region", [None, "y=0:40"])
+def test_channels_that_share_chunks_come_together_and_may_be_separated(tmp_path, region):
+    write_pixels(tmp_path / "a.ozx", (3, 80, 90), "cyx", ["DAPI", "GFP", "Cy5"], chunks={"c": 3, "y": 40, "x": 90})
+    result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="DAPI", region=region)
+    assert result.images[0].region["c"] == (0, 3)
+    assert any("--chunks c=1" in note for note in result.notes)
+
+
+def test_an_image_without_channels_has_none(tmp_path):
+    write_pixels(tmp_path / "a.ozx", (80, 90))
+    with pytest.raises(UsageError, match="no image has an axis for them"):
+        ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="DAPI")
 
 
 def test_named_levels_are_kept_even_if_they_show_more(take):
@@ -520,9 +608,9 @@ def test_the_finest_levels_go_until_it_fits(take, tmp_path):
 def test_a_region_and_a_size(take):
     result, out = take(SHARDED, region="t=0:2,y=:32", max_size="65kB")
     assert result.bytes == out.stat().st_size <= 65_000
-    # The region is found anew: at half the resolution chunks reach twice as far, and two levels share it.
-    assert result.images[0].levels == ("1", "2")
-    assert result.images[0].region["y"] == (0, 72)
+    # The region is found again: at half the resolution chunks reach twice as far.
+    assert result.images[0].levels == ("1",)
+    assert result.images[0].region["y"] == (0, 64)
 
 
 def test_images_of_a_plate_lose_levels_alike(take):
@@ -535,7 +623,7 @@ def test_what_has_no_levels_and_is_too_large(tmp_path):
     zarr.open_group(str(tmp_path / "a"), mode="w", attributes={"ome": {"version": "0.5"}})
     for options in ({"region": "y=:3"}, {"levels": "0"}):
         with pytest.raises(
-            UsageError, match="expected an image from which to extract levels or a region; the hierarchy has no images"
+            UsageError, match="expected an image, to extract levels, channels or a region; there is none"
         ):
             extract(tmp_path / "a", tmp_path / "b.ozx", **options)
     with pytest.raises(UsageError, match="there are no levels to leave out"):

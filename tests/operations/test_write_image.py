@@ -4,6 +4,7 @@ import os
 
 import dask.array as da
 import numpy as np
+import PIL.Image
 import pytest
 import zarr
 from ome_zarr_models.v05 import Image, ImageLabel
@@ -66,6 +67,44 @@ def test_dimensions_in_another_order(out, make):
     write_image(out, make(PIXELS.transpose(1, 2, 0)), axes="yxc", scale=(0.5, 0.25, 1))
     np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
     assert ozx.inspect(out).images[0].levels[0].scale == (1.0, 0.5, 0.25)
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_color_pixels_are_shown_as_rgb(out, count):
+    pixels = np.zeros((20, 30, count), "uint8")
+    pixels[..., 0] = 200
+    write_image(out, pixels, axes="yxc")
+    channels = ozx.open(out).attrs["ome"]["omero"]["channels"]
+    assert [(channel["label"], channel["color"], channel["active"]) for channel in channels] == [
+        ("Red", "FF0000", True),
+        ("Green", "00FF00", True),
+        ("Blue", "0000FF", True),
+        ("Alpha", "FFFFFF", False),
+    ][:count]
+    assert {(channel["window"]["start"], channel["window"]["end"]) for channel in channels} == {(0, 255)}
+    ozx.thumbnail(out, out.with_suffix(".png"))
+    assert PIL.Image.open(out.with_suffix(".png")).convert("RGB").getpixel((5, 5)) == (200, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "axes", "channels"),
+    [
+        ((20, 30, 2), "uint8", "yxc", []),
+        ((20, 30, 3), "uint16", "yxc", []),
+        ((3, 20, 30), "uint8", "cyx", []),
+        ((20, 30, 3), "uint8", "yxc", ["a", "b", "c"]),
+    ],
+)
+def test_other_channels_are_not_colors(out, shape, dtype, axes, channels):
+    write_image(out, np.zeros(shape, dtype), axes=axes, channels=channels)
+    assert ozx.open(out).attrs["ome"]["omero"]["channels"][0]["color"] == "00FFFF"
+
+
+def test_channels_have_the_colors_of_their_dyes(out):
+    channels = ["DAPI", {"label": "x", "emission": 610.0}, {"label": "GFP", "color": "123456"}, "other"]
+    write_image(out, np.zeros((4, 20, 30), "uint16"), axes="cyx", channels=channels)
+    found = [channel["color"] for channel in ozx.open(out).attrs["ome"]["omero"]["channels"]]
+    assert found == ["0000FF", "FF0000", "123456", "FF0000"]
 
 
 def test_an_array_of_zarr_cannot_be_turned(out, tmp_path):

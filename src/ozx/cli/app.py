@@ -26,7 +26,7 @@ COMMANDS = {
     "unpack": "Turn .ozx files back into directories.",
     "import": "Turn TIFF files into .ozx files, with all resolution levels.",
     "repack": "Rewrite a hierarchy: repaired, upgraded to OME-Zarr 0.5, in other shards.",
-    "extract": "Extract a part of a hierarchy: a node, some levels, a region.",
+    "extract": "Extract a part of a hierarchy: a node, some levels, channels, a region.",
     "export": "Write images as a pyramidal OME-TIFF file.",
     "info": "Describe an .ozx file or an OME-Zarr directory.",
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",

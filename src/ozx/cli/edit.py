@@ -26,8 +26,8 @@ _MOST_NODES = 3
 @click.command("edit")
 @click.argument("arguments", metavar="FILE...", nargs=-1, type=click.Path())
 @many_options(has_out_dir=False, has_dask=False)
-@click.option("--pixel-size", metavar="A=N,...", help="Pixel size at full resolution by axis, as in y=0.65,x=0.65.")
-@click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
+@click.option("--pixel-size", metavar="N[U]|A=N,...", help="Pixel size, as in 0.65um or, by axis, y=0.65,x=0.65.")
+@click.option("--unit", metavar="U", help="Unit of the axes, as in um, micrometer or x=um,t=s.")
 @click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty name keeps the old name.")
 @click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour.")
 @click.option("--name", metavar="N", help="Name of the image or plate.")
@@ -46,16 +46,17 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: 
     All images of FILE are edited, including those of a plate or a series; ozx:///data/plate.ozx/A/1/0 selects one. FILE
     is replaced when the new one is complete. Pixels are not changed.
 
-    Pixel sizes are those of the full resolution; the other levels and the label images change by the same factor. A
-    single unit applies to the axes of its kind, space or time, that get a pixel size, or to all if none is given.
-    Numbers are not converted. Write a comma in a name as \\,.
+    A pixel size without an axis is that of all axes of space. Sizes are those of the full resolution; the other levels
+    and the label images change by the same factor. A single unit applies to the axes of its kind, space or time, that
+    get a pixel size, or to all if none is given. Numbers are not converted. Write a comma in a name as \\,.
 
     FILE may be an s3:// URL: the server copies the pixels itself, so that few bytes are transferred, whatever its
     size. The cost is shown, and ozx asks. Tags, access rights, encryption and storage class are kept.
 
     \b
     Examples:
-      ozx edit cells.ozx --pixel-size y=0.65,x=0.65 --unit micrometer --dry-run
+      ozx edit cells.ozx --pixel-size 0.65um --dry-run
+      ozx edit stack.ozx --pixel-size z=2,y=0.65,x=0.65 --unit um
       ozx edit *.ozx --unit micrometer --log edits.jsonl
       ozx edit plate.ozx --channel-names DAPI,GFP --colors blue,00FF00
       ozx edit ozx:///data/series.ozx/0 --name Overview

@@ -22,9 +22,8 @@ __all__ = ["command"]
 @click.option("--path", "node", metavar="NODE", default="", help="The new root: a plate, well, image, label image, …")
 @click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")
 @click.option("--region", metavar="A=N:N,...", help="Full-resolution pixels by axis, as in y=0:2048,x=0:2048,t=3.")
-@click.option(
-    "--max-size", metavar="SIZE", help="Leave out the finest levels until OUT has at most this size: 20MB, 1.5GiB."
-)
+@click.option("--channels", metavar="A,B,...", help="Channels by name or number, as in DAPI,GFP or 0,1.")
+@click.option("--max-size", metavar="SIZE", help="Leave out the finest levels until it fits: 20MB, 1.5GiB, bytes.")
 @click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
 @click.option(
     "--drop-transformations", is_flag=True, help="Leave out transformations that OME-Zarr 0.5 cannot express."
@@ -36,7 +35,7 @@ __all__ = ["command"]
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @access_options
 def command(*, path: str, out: str, no_sync: bool, as_json: bool, quiet: bool, **options: Any) -> int:
-    """Extract a part of a hierarchy: a node, some levels, a region.
+    """Extract a part of a hierarchy: a node, some levels, channels, a region.
 
     Chunks are copied without decoding, so a region is enlarged to whole chunks; pixels keep their positions in physical
     space. All levels show the same region; levels whose chunks are too large for that are left out unless --levels
@@ -47,6 +46,7 @@ def command(*, path: str, out: str, no_sync: bool, as_json: bool, quiet: bool, *
       ozx extract plate.ozx well.ozx --path A/1
       ozx extract cells.ozx mail.ozx --max-size 20MB
       ozx extract cells.ozx corner.ozx --region y=0:2048,x=0:2048,t=3
+      ozx extract cells.ozx nuclei.ozx --channels DAPI
       ozx extract cells.ozx preview.ozx --levels 2:
       ozx extract https://example.org/plate.ozx well.ozx --path A/1 --dry-run
     """

@@ -35,8 +35,8 @@ _ENDINGS = (".ozx",)
 @click.option("--series", metavar="N", type=int, help="Import only image N, counted from 0.")
 @click.option("--axes", metavar="tczyx", help="Axes in the order of the file, if it does not name them.")
 @click.option("--keep-singletons", is_flag=True, help="Keep axes of length 1.")
-@click.option("--pixel-size", metavar="A=N,...", help="Pixel size by axis, as in y=0.65,x=0.65.")
-@click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
+@click.option("--pixel-size", metavar="N[U]|A=N,...", help="Pixel size, as in 0.65um or, by axis, y=0.65,x=0.65.")
+@click.option("--unit", metavar="U", help="Unit of the axes, as in um, micrometer or x=um,t=s.")
 @click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty name keeps the old name.")
 @click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour.")
 @click.option("--name", metavar="N", help="Name of the image or of the plate.")
@@ -107,7 +107,7 @@ def command(
     \b
     Examples:
       ozx import cells.ome.tif
-      ozx import stack.tif stack.ozx --axes tyx --pixel-size y=0.65,x=0.65 --unit micrometer
+      ozx import stack.tif stack.ozx --axes tyx --pixel-size 0.65um
       ozx import slide.svs --series 0 --reuse-levels
       ozx import *.tif --out-dir imported --jobs 2 --resume
     """

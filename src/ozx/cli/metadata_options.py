@@ -9,32 +9,33 @@ from ozx.errors import UsageError
 
 __all__ = ["parse_metadata", "parse_sizes", "parse_units", "split_names"]
 
+# A number, or "nan" and the like, which have an error of their own; then perhaps a unit.
+_SIZE = re.compile(r"[-+]?(?:[0-9.]+(?:[eE][-+]?[0-9]+)?|nan|inf(?:inity)?)\s*[^0-9,]*")
 _COMMA = re.compile(r"(?<!\\),")
 
 
-def parse_sizes(text: str) -> dict[str, float]:
-    """Return the pixel sizes of ``--pixel-size`` by axis.
+def parse_sizes(text: str) -> str | dict[str, str]:
+    """Return the value of ``--pixel-size``: one size for all axes of space, or sizes by axis, each perhaps with a unit.
 
     Raises
     ------
     UsageError
-        It is not such a list, or a size is not a number.
+        It has no number.
 
     Examples
     --------
-    >>> parse_sizes("y=0.65,x=0.65")
-    {'y': 0.65, 'x': 0.65}
+    >>> parse_sizes("0.65um"), parse_sizes("y=0.65,x=0.65")
+    ('0.65um', {'y': '0.65', 'x': '0.65'})
     """
-    sizes = {}
-    for axis, value in _pairs(text, "--pixel-size", "y=0.65,x=0.65").items():
-        try:
-            sizes[axis] = float(value)
-        except ValueError:
+    sizes = _pairs(text, "--pixel-size", "0.65, 0.65um or y=0.65,x=0.65") if "=" in text else {"": text.strip()}
+    for axis, value in sizes.items():
+        if _SIZE.fullmatch(value) is None:
             raise UsageError(
-                f"--pixel-size: expected a number for axis {axis}; got {value!r}",
-                hint="Use a decimal point; give the unit with --unit.",
-            ) from None
-    return sizes
+                f"--pixel-size: expected a number{f' for axis {axis}' if axis else ''}, perhaps with a unit; "
+                f"got {value!r}",
+                hint="Write 0.65, 0.65um or y=0.65,x=0.65, with a decimal point.",
+            )
+    return sizes.get("", sizes)
 
 
 def parse_units(text: str) -> str | dict[str, str]:

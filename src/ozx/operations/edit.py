@@ -19,7 +19,7 @@ from ozx.flow.sources.location import Location, parse_location
 from ozx.flow.sources.wrong_sources import folder_error, refuse_images
 from ozx.hierarchy.edit.differences import Difference
 from ozx.hierarchy.edit.plan import Change, EditPlan, edit_hierarchy
-from ozx.hierarchy.edit.request import Edits, parse_edits
+from ozx.hierarchy.edit.request import Edits, PixelSize, parse_edits, unit_note
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import NodeCollector
 
@@ -88,7 +88,7 @@ class EditResult:
 def edit(
     path: str | os.PathLike[str],
     *,
-    pixel_size: Mapping[str, float] | None = None,
+    pixel_size: PixelSize | None = None,
     unit: str | Mapping[str, str] | None = None,
     channel_names: Sequence[str | None] | None = None,
     colors: Sequence[str | None] | None = None,
@@ -109,11 +109,12 @@ def edit(
         limits the edit to the images of that node. Or the ``s3://`` URL of such a file: the server copies the data
         itself, and only metadata and central directory are transferred.
     pixel_size
-        Size of a pixel at full resolution by axis, in the unit of the axis: ``{"y": 0.65, "x": 0.65}``. The other
-        levels, and shifts, change by the same factor; so do label images, which may be at another resolution. An axis
-        must be in one of the images; images without it stay unchanged.
+        Size of a pixel at full resolution, for all axes of space (``0.65``) or by axis (``{"y": 0.65, "x": 0.65}``), in
+        the unit of the axis; as text, also with its unit: ``"0.65um"``. The other levels, and shifts, change by the
+        same factor; so do label images, which may be at another resolution. A named axis must be in one of the images;
+        images without it stay unchanged.
     unit
-        A unit as OME-Zarr spells it (``micrometer``, ``second``), or units by axis. A single one goes to the axes of
+        A unit (``micrometer``, ``um``, ``second``), or units by axis. A single one goes to the axes of
         its type, space or time: those in `pixel_size`, or all without `pixel_size`. Numbers are not converted.
     channel_names, colors
         One per channel; None or ``""`` keeps the present one. Colours are ``RRGGBB``, with or without ``#``, or one of
@@ -171,6 +172,8 @@ def edit(
         raise error.at(file) from None
     finally:
         source.close()
+    if plan.without_unit:
+        notes = (*notes, unit_note(plan.without_unit, file))
     is_written = bool(plan.new) and not dry_run
     if is_written:
         # Through links: renaming onto a link would put a second file in its place and leave the one it points to.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from ozx.flow.sources.location import StrPath, given_output, parse_location, pri
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.subset.channels import parse_channels
 from ozx.hierarchy.subset.hierarchy import ImageSubset
 from ozx.hierarchy.subset.region import parse_region
 from ozx.hierarchy.subset.selection import Selection, parse_levels
@@ -124,6 +125,7 @@ def extract(
     node: str = "",
     levels: str | int | slice | None = None,
     region: str | Mapping[str, Bounds] | None = None,
+    channels: str | int | Iterable[str | int] | None = None,
     max_size: str | int | None = None,
     ome_version: str | None = None,
     drop_transformations: bool = False,
@@ -153,6 +155,9 @@ def extract(
     region
         Pixels of the full resolution by axis: ``"y=0:2048,x=-2048:,t=3"``, or a mapping of axes to ranges
         ``(start, stop)``, slices or single indices. Nothing is clipped.
+    channels
+        Channels by name or number: ``"DAPI,GFP"``, ``"0,1"``, or a list. They lie side by side. A chunk of several
+        channels is taken whole, as in a region.
     max_size
         The largest size of the file, in bytes or as ``"20MB"``: finest levels, equally many in all images, are left out
         until it fits.
@@ -194,7 +199,8 @@ def extract(
     """
     target = given_output(out, remote=True)
     version = VersionChoice(ome_version, drop_transformations)
-    selection = Selection(None if levels is None else parse_levels(levels), parse_region(region))
+    chosen = None if levels is None else parse_levels(levels)
+    selection = Selection(chosen, parse_region(region), channels=parse_channels(channels))
     limit = None if max_size is None else parse_size(max_size)
     location = parse_location(path)
     _check_target(location.path, target, force=force or dry_run)

@@ -18,7 +18,7 @@ from ozx.flow.sinks.output import check_output, check_output_place, output_exist
 from ozx.flow.sinks.target import name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.location import Location, StrPath, given_output, given_source
-from ozx.hierarchy.edit.request import parse_edits
+from ozx.hierarchy.edit.request import PixelSize, parse_edits, unit_note
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.tiff.axes import parse_axes
@@ -59,7 +59,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     axes: str | Sequence[str] | None = None,
     keep_singletons: bool = False,
     series: int | None = None,
-    pixel_size: Mapping[str, float] | None = None,
+    pixel_size: PixelSize | None = None,
     unit: str | Mapping[str, str] | None = None,
     channel_names: Sequence[str | None] | None = None,
     colors: Sequence[str | None] | None = None,
@@ -327,6 +327,7 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
             hierarchy, notes = plan_tiff(found, order.options)
         except OzxError as error:
             raise error.at(source) from None
+        notes = (*notes, *_unit_notes(hierarchy, order, target))
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
         was_there = order.resume and output_exists(target)
         if was_there:
@@ -351,6 +352,17 @@ def _skipped(result: ImportResult) -> ImportResult:
     """Return the result for a file that was found complete."""
     entries, size = measure_archive(result.path)
     return replace(result, status="skipped", entries=entries, bytes=size)
+
+
+def _unit_notes(hierarchy: NewHierarchy, order: _Order, target: str) -> list[str]:
+    """Return a note if the options give a pixel size, but neither they nor the file a unit."""
+    edits, axes = order.options.edits, dict[str, None]()
+    for image in hierarchy.images.values() if edits is not None else ():
+        sizes = {} if edits is None else edits.limited_to(image.axes).pixel_size
+        axes |= {
+            str(axis.name): None for axis in image.axes if axis.name in sizes and axis.type == "space" and not axis.unit
+        }
+    return [unit_note(tuple(axes), target)] if axes else []
 
 
 def _write(

@@ -17,6 +17,7 @@ from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import LabelDisplay, Window
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.images.description import describe_samples
 from ozx.images.pixel_source import ArrayLike, ArraySource
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
@@ -30,6 +31,8 @@ _ORDER = "tczyx"
 _TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
 _USUAL = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
 _LABEL_KINDS = "biu"
+
+_RGB = tuple(NewChannel(one.name, one.color, one.is_shown, one.window) for one in describe_samples(4, 255.0))
 
 ChannelLike = str | Mapping[str, Any] | NewChannel
 
@@ -93,10 +96,12 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     scale
         The distance of pixels along each dimension, or by axis, in `unit`; 1 if unknown.
     unit
-        Unit of the axes of space, or units by axis, as OME-Zarr spells them (``micrometer``, ``second``).
+        Unit of the axes of space, or units by axis, such as ``micrometer``, ``um``, ``second``.
     channels
         For each channel its name, or a mapping with any of ``label``, ``color`` (RRGGBB), ``active``, ``window``
-        (start, end) and ``emission`` (nanometers). A missing contrast is computed from the pixels.
+        (start, end) and ``emission`` (nanometers). Missing contrast is computed from the pixels; a missing color is
+        that of the dye in the name, or of the emission. Without any, 8-bit pixels with three or four channels as their
+        last dimension, such as ``yxc``, are red, green, blue and transparency.
     name
         The image's name; by default that of the file.
     labels
@@ -147,7 +152,10 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
     described = _describe_array(array, axes, scale, unit)
     choice = PyramidChoice.parse(method or ("nearest" if labels is True else "mean"), downsample)
-    image = NewImage(title, *described, pyramid=choice, channels=_channels(channels, described))
+    image = NewImage(title, *described, pyramid=choice)
+    if not channels and _is_rgb(image, axes):
+        channels = _RGB[: image.channel_count]
+    image = replace(image, channels=_channels(channels, image.channel_count))
     if labels is True:
         image = _as_labels(image)
     elif labels:
@@ -201,6 +209,12 @@ def _axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str
     return names
 
 
+def _is_rgb(image: NewImage, axes: str | Sequence[str] | None) -> bool:
+    """Tell whether pixels are colors: 8 bits, red, green, blue and perhaps transparency side by side."""
+    is_last = axes is not None and tuple(axes)[-1:] == ("c",)
+    return is_last and image.levels[0].source.dtype == "uint8" and image.channel_count in (3, 4)
+
+
 def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> ArrayLike:
     if order == sorted(order):
         return array
@@ -231,8 +245,9 @@ def _units(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict
         return {}
     units = {axis: unit for axis in names if _TYPES[axis] == "space"} if isinstance(unit, str) else dict(unit)
     _check_names(units, names)
+    units = {axis: check_unit(text) for axis, text in units.items()}
     for axis, text in units.items():
-        if axis_type_of(check_unit(text)) != _TYPES[axis]:
+        if axis_type_of(text) != _TYPES[axis]:
             raise UsageError(f"expected a unit of {_TYPES[axis]} for the axis {axis}; got {text!r}")
     return units
 
@@ -243,8 +258,7 @@ def _check_names(given: Mapping[str, object], names: tuple[str, ...]) -> None:
             raise UsageError(f"expected axes of the array, {', '.join(names)}; got {axis!r}")
 
 
-def _channels(channels: Sequence[ChannelLike], described: _Described) -> tuple[NewChannel, ...]:
-    count = NewImage("", *described).channel_count
+def _channels(channels: Sequence[ChannelLike], count: int) -> tuple[NewChannel, ...]:
     if len(channels) > count:
         raise UsageError(f"expected at most {count} channels, as many as the array has; got {len(channels)}")
     return tuple(map(_channel, channels))

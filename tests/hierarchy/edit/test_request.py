@@ -40,10 +40,28 @@ def test_units_are_those_of_the_specification():
         ("h", "hour"),
     ],
 )
-def test_a_unit_that_is_spelled_otherwise_is_refused_with_the_right_name(given, meant):
+def test_a_unit_that_is_spelled_otherwise_is_understood(given, meant):
+    assert check_unit(given) == meant
+
+
+@pytest.mark.parametrize(("given", "meant"), [("mikrometer", "micrometer"), ("secons", "second")])
+def test_a_mistyped_unit_is_refused_with_the_right_name(given, meant):
     with pytest.raises(UsageError, match="expected a unit") as refusal:
         check_unit(given)
     assert refusal.value.hint == f"Did you mean {meant}?"
+
+
+@pytest.mark.parametrize("size", [0.65, "0.65", "0.65um", "0.65 µm"])
+def test_one_pixel_size_is_that_of_all_axes_of_space(size):
+    edits = parse_edits(pixel_size=size).limited_to(TCZYX)
+    assert edits.pixel_size == {"z": 0.65, "y": 0.65, "x": 0.65}
+    assert edits.units_for(TCZYX) == (dict.fromkeys("zyx", "micrometer") if "m" in str(size) else {})
+
+
+def test_sizes_by_axis_may_have_units():
+    edits = parse_edits(pixel_size={"z": "2 µm", "x": 0.65, "t": "5s"}).limited_to(TCZYX)
+    assert edits.pixel_size == {"z": 2.0, "x": 0.65, "t": 5.0}
+    assert edits.units_for(TCZYX) == {"z": "micrometer", "t": "second"}
 
 
 @pytest.mark.parametrize("unit", ["pixel", "", "furlong"])
@@ -72,10 +90,12 @@ def test_a_pixel_size_is_a_positive_number(size):
         {"pixel_size": {}},
         {"unit": {}},
         {"pixel_size": {"": 1}},
-        {"pixel_size": 0.65},
         {"pixel_size": {1: 1}},
+        {"pixel_size": "0.65 0.65"},
+        {"pixel_size": "um"},
+        {"pixel_size": [0.65]},
         {"unit": 3},
-        {"unit": {"x": "um"}},
+        {"unit": {"x": "furlong"}},
         {"channel_names": "DAPI"},
         {"channel_names": [1]},
         {"channel_names": []},

@@ -58,6 +58,7 @@ def test_sizes(attributes, sizes):
         ('Color="4278190335"', ChannelDescription(color="FF0000")),
         ('Color="99999999999"', ChannelDescription()),
         ('Color="red"', ChannelDescription()),
+        ('Name="Ch 1" Fluor="Cy5"', ChannelDescription("Ch 1", "FF00FF")),
         ('EmissionWavelength="461"', ChannelDescription(emission=461.0)),
         ('EmissionWavelength="0.5" EmissionWavelengthUnit="\u00b5m"', ChannelDescription(emission=500.0)),
         ('EmissionWavelength="5" EmissionWavelengthUnit="pixel"', ChannelDescription()),

@@ -74,7 +74,7 @@ def test_nothing_new_changes_only_where_the_pixels_are():
 def test_names_and_colours_that_were_made_up_are_not_said():
     text = document()
     known = described(text)
-    made_up = (known.channels[0], ChannelDescription("GFP", "FF00FF"))
+    made_up = (known.channels[0], ChannelDescription("GFP", "00FF00"))
     rendered, _ = update(text, image(description=replace(known, channels=made_up), shape=SHAPE))
     assert CHANNELS in rendered
 

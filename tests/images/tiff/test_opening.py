@@ -96,6 +96,33 @@ def test_files_that_are_missing_are_named(tmp_path, name):
     assert "Copy all files" in raised.value.hint
 
 
+@pytest.mark.parametrize("has_other", [False, True])
+def test_a_renamed_file_is_known_by_its_uuid(tmp_path, has_other):
+    stack = pixels((2, 30, 40))
+    data = "".join(
+        f'<TiffData FirstZ="{z}" IFD="{z}" PlaneCount="1"><UUID FileName="old.ome.tif">urn:uuid:own</UUID></TiffData>'
+        for z in range(2)
+    )
+    xml = ome_xml(ome_image(size=(1, 1, 2, 30, 40), planes=data)).replace("<OME ", '<OME UUID="urn:uuid:own" ')
+    write_ome(tmp_path / "new.ome.tif", xml, stack)
+    if has_other:  # whatever has the old name now is another file
+        (tmp_path / "old.ome.tif").write_bytes(b"other")
+    with opened(tmp_path / "new.ome.tif") as images:
+        source = images.images[0].source
+        assert source.axes == ("z", "y", "x")
+        assert (source.read((slice(0, 2), slice(0, 30), slice(0, 40))) == stack).all()
+
+
+def test_a_renamed_part_finds_the_other_parts_by_name(tmp_path):
+    _, stack = write_parts(tmp_path, companion=False)
+    os.rename(tmp_path / "part-1.ome.tif", tmp_path / "renamed.ome.tif")
+    with opened(tmp_path / "renamed.ome.tif") as images:
+        source = images.images[0].source
+        assert (source.read((slice(0, 3), slice(0, 30), slice(0, 40))) == stack).all()
+    with pytest.raises(FormatError, match=r"missing in its folder: part-1\.ome\.tif"):
+        opened(tmp_path / "part-0.ome.tif")
+
+
 def test_a_companion_that_is_missing_is_named(tmp_path):
     master, _ = write_parts(tmp_path)
     os.remove(master)

@@ -56,6 +56,8 @@ class EditPlan:
     changes: tuple[Change, ...]
     # Remarks, one sentence each.
     notes: tuple[str, ...]
+    # Axes of space that got a pixel size and have no unit.
+    without_unit: tuple[str, ...] = ()
 
 
 def edit_hierarchy(
@@ -121,6 +123,7 @@ class _DocumentEditor:
         self._new: dict[str, _Document] = {}
         self._differences: list[Difference] = []
         self._notes = NoteCollector()
+        self._without_unit: dict[str, None] = {}
 
     def open(self, path: str) -> _Document:
         """Return the original document of a group."""
@@ -164,6 +167,11 @@ class _DocumentEditor:
             return
         edited = edit_image(self.open(path), here, path, array=self._full_resolution(path), version=self._version)
         self._take(path, edited)
+        self._without_unit |= {
+            str(axis.name): None
+            for axis in axes
+            if axis.type == "space" and axis.name in here.pixel_size and not (axis.unit or axis.name in edited.units)
+        }
         if not edited.units and all(factor == 1 for factor in edited.factors.values()):
             return
         for label in label_paths(self._nodes, path):
@@ -192,6 +200,7 @@ class _DocumentEditor:
             differences=tuple(self._differences),
             changes=tuple(changes),
             notes=self._notes.sentences(),
+            without_unit=tuple(self._without_unit),
         )
 
     def _take(self, path: str, edited: Edited) -> None:

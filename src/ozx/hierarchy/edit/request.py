@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,12 @@ from ozx.errors import UsageError
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 
-__all__ = ["Edits", "parse_edits"]
+__all__ = ["Edits", "PixelSize", "parse_edits", "unit_note"]
+
+#: A size with or without unit, for all axes of space; or sizes by axis.
+PixelSize = float | str | Mapping[str, float | str]
+
+_SIZE = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9.].*)")
 
 #: Colours that may be given by name; all others are given as RRGGBB.
 _COLORS = {
@@ -41,6 +47,8 @@ class Edits:
     channel_names: tuple[str | None, ...] | None
     colors: tuple[str | None, ...] | None
     name: str | None
+    # The pixel size along all axes of space without one in `pixel_size`.
+    space_size: float | None = None
 
     @property
     def has_channels(self) -> bool:
@@ -55,16 +63,18 @@ class Edits:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no change is requested."""
-        return not (self.pixel_size or self.unit or self.has_channels or self.name is not None)
+        """Whether nothing is requested."""
+        return not (self.pixel_size or self.space_size or self.unit or self.has_channels or self.name is not None)
 
     def limited_to(self, axes: Sequence[Axis]) -> Edits:
-        """Return the same request, limited to `axes`."""
+        """Return the same request for `axes` alone, with sizes and units by axis."""
         names = {axis.name for axis in axes}
         sizes = {axis: size for axis, size in self.pixel_size.items() if axis in names}
-        units = self.units_for(axes)
+        if self.space_size is not None:
+            sizes = {axis: self.space_size for axis, kind in _types(axes).items() if kind == "space"} | sizes
+        units = replace(self, pixel_size=sizes).units_for(axes) if self.space_size is not None else self.units_for(axes)
         # By axis: a single unit would go to other axes once some pixel sizes are removed.
-        return replace(self, pixel_size=sizes, unit=units or None)
+        return replace(self, pixel_size=sizes, unit=units or None, space_size=None)
 
     def units_for(self, axes: Sequence[Axis]) -> dict[str, str]:
         """Return the requested unit of each of an image's axes, by axis name.
@@ -116,7 +126,7 @@ class Edits:
 
 def parse_edits(
     *,
-    pixel_size: Mapping[str, float] | None = None,
+    pixel_size: PixelSize | None = None,
     unit: str | Mapping[str, str] | None = None,
     channel_names: Sequence[str | None] | None = None,
     colors: Sequence[str | None] | None = None,
@@ -129,26 +139,66 @@ def parse_edits(
     UsageError
         Nothing is requested, or a value is invalid: a pixel size that is not positive, an unknown unit or colour.
     """
-    sizes = {_axis_name(axis): _pixel_size(axis, size) for axis, size in _mapping(pixel_size, "pixel_size").items()}
+    everywhere, sizes, own = _parse_sizes(pixel_size)
+    if unit is not None and own is not None:
+        raise UsageError("the unit is given twice: behind the pixel size and on its own", hint="Give only one of them.")
+    unit = own if unit is None else unit
     if unit is not None and not isinstance(unit, str):
         unit = {_axis_name(axis): check_unit(word) for axis, word in _mapping(unit, "unit").items()} or None
     elif unit is not None:
-        check_unit(unit)
+        unit = check_unit(unit)
     edits = Edits(
         pixel_size=sizes,
         unit=unit,
         channel_names=_per_channel(channel_names, "channel_names"),
         colors=None if colors is None else tuple(map(_color, _per_channel(colors, "colors") or ())),
         name=name,
+        space_size=everywhere,
     )
     if name is not None and not name.strip():
         raise UsageError("expected a name; got an empty string")
-    if not (sizes or edits.unit or edits.has_channels or name is not None):
+    if edits.is_empty:
         raise UsageError(
             "expected something to edit; nothing is requested",
             hint="Give --pixel-size, --unit, --channel-names, --colors or --name.",
         )
     return edits
+
+
+def unit_note(axes: Sequence[str], path: str) -> str:
+    """Return the note for a pixel size without a unit, with the command that sets one in the file at `path`.
+
+    Examples
+    --------
+    >>> unit_note(["y", "x"], "cells.ozx")
+    'the pixel size along y, x has no unit; ozx edit cells.ozx --unit micrometer sets one'
+    """
+    return (
+        f"the pixel size along {', '.join(axes)} has no unit; ozx edit {shlex.quote(path)} --unit micrometer sets one"
+    )
+
+
+def _parse_sizes(
+    value: PixelSize | None,
+) -> tuple[float | None, dict[str, float], str | dict[str, str] | None]:
+    """Return the size along all axes of space, the sizes by axis, and the units that are given with them."""
+    if value is None:
+        return None, {}, None
+    if not isinstance(value, Mapping):
+        size, unit = _parse_size("of space", value)
+        if unit is not None and axis_type_of(unit) != "space":
+            raise UsageError(f"expected a pixel size with a unit of space; got {value!r}")
+        return size, {}, unit
+    parsed = {_axis_name(axis): _parse_size(axis, size) for axis, size in value.items()}
+    units = {axis: unit for axis, (_, unit) in parsed.items() if unit is not None}
+    return None, {axis: size for axis, (size, _) in parsed.items()}, units or None
+
+
+def _parse_size(axis: str, size: float | str) -> tuple[float, str | None]:
+    match = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    if match is None:
+        return _pixel_size(axis, size), None
+    return _pixel_size(axis, match[1]), check_unit(match[2])
 
 
 def _mapping(value: Mapping[str, Any] | None, option: str) -> Mapping[str, Any]:
@@ -167,7 +217,7 @@ def _axis_name(axis: str) -> str:
 _LARGEST_SIZE = 1e100
 
 
-def _pixel_size(axis: str, size: float) -> float:
+def _pixel_size(axis: str, size: float | str) -> float:
     try:
         number = float(size)
     except (TypeError, ValueError, OverflowError):

@@ -14,6 +14,6 @@
     Transformations in messages.
 ``versions``
     Versions of OME-Zarr, and its drafts.
-``rendering``
-    Colours and contrast of channels and labels.
+``rendering``, ``dyes``
+    Colours and contrast of channels and labels; the colours of dyes.
 """

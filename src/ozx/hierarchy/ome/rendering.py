@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_numbers, as_object, as_text
+from ozx.hierarchy.ome.dyes import dye_color
 
 __all__ = [
     "LabelDisplay",
@@ -84,9 +85,18 @@ def parse_shown_plane(attributes: dict[str, Any], zarr_format: int) -> ShownPlan
     return ShownPlane(z, t, defaults.get("model") == "greyscale")
 
 
-def default_color(number: int, count: int) -> str:
-    """Return the default colour of channel `number` of `count` channels."""
-    return "FFFFFF" if count == 1 else _PALETTE[number % len(_PALETTE)]
+def default_color(number: int, count: int, label: str | None = None, emission: float | None = None) -> str:
+    """Return the colour of channel `number` of `count` if the metadata gives none.
+
+    It is that of the dye in its name, else that of its emission wavelength in nanometers, else gray for a single
+    channel and the next of cyan, magenta, yellow, red, green, blue for several.
+
+    Examples
+    --------
+    >>> default_color(0, 2, "DAPI"), default_color(1, 2), default_color(0, 1)
+    ('0000FF', 'FF00FF', 'FFFFFF')
+    """
+    return dye_color(label, emission) or ("FFFFFF" if count == 1 else _PALETTE[number % len(_PALETTE)])
 
 
 def parse_label_display(attributes: dict[str, Any], zarr_format: int) -> LabelDisplay:

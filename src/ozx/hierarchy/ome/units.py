@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 
 from ozx.errors import UsageError
 
@@ -41,29 +42,29 @@ def axis_type_of(unit: str) -> str:
 
 
 def check_unit(unit: str) -> str:
-    """Return `unit` if OME-Zarr allows it, else raise an error.
+    """Return the unit as OME-Zarr spells it; symbols and other spellings are understood.
 
     Raises
     ------
     UsageError
-        It is not allowed; the hint suggests a unit if one is similar.
+        It is no unit of space or time; the hint suggests one if one is similar.
+
+    Examples
+    --------
+    >>> [check_unit(unit) for unit in ("micrometer", "µm", "um", "nanometres", "s")]
+    ['micrometer', 'micrometer', 'micrometer', 'nanometer', 'second']
     """
-    if unit in SPACE_UNITS or unit in TIME_UNITS:
-        return unit
-    guess = _guess(unit.strip())
-    raise UsageError(
-        f"expected a unit of space or time as OME-Zarr spells it, such as micrometer or second; got {unit!r}",
-        hint=f"Did you mean {guess}?" if guess else f"The units of space are {', '.join(sorted(SPACE_UNITS))}.",
+    known = SPACE_UNITS | TIME_UNITS
+    word = unit.strip()
+    symbol = next(
+        (_SYMBOLS[each] for each in (word, word.lower(), word.lower().removesuffix("s")) if each in _SYMBOLS), None
     )
-
-
-def _guess(unit: str) -> str | None:
-    word = unit.lower()
-    for symbol in (unit, word, word.removesuffix("s")):
-        if symbol in _SYMBOLS:
-            return _SYMBOLS[symbol]
-    for ending, american in (("metres", "meter"), ("metre", "meter")):
-        word = word[: -len(ending)] + american if word.endswith(ending) else word
-    known = [*sorted(SPACE_UNITS), *sorted(TIME_UNITS)]
-    close = difflib.get_close_matches(word.removesuffix("s"), known, 1, cutoff=0.8)
-    return close[0] if close else None
+    spelled = re.sub("metre$", "meter", word.lower().removesuffix("s"))
+    found = unit if unit in known else symbol or spelled
+    if found in known:
+        return found
+    close = difflib.get_close_matches(spelled, sorted(known), 1, cutoff=0.8)
+    raise UsageError(
+        f"expected a unit of space or time, such as micrometer, um or second; got {unit!r}",
+        hint=f"Did you mean {close[0]}?" if close else f"The units of space are {', '.join(sorted(SPACE_UNITS))}.",
+    )

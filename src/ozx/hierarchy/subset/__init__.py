@@ -1,7 +1,7 @@
 """New metadata documents for a part of a hierarchy: some resolution levels or a region of its images.
 
-``selection``, ``region``
-    The pixels and levels that a user asks for.
+``selection``, ``region``, ``channels``
+    The pixels, levels and channels that a user asks for.
 ``alignment``, ``levels``, ``label_levels``
     The whole chunks of each level that show a region; the levels that a label image keeps.
 ``array``, ``image``, ``hierarchy``

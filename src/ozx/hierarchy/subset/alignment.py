@@ -111,28 +111,32 @@ def make_grid(
 
 
 def align(
-    requested: Mapping[str, Interval], levels: Sequence[Mapping[str, AxisGrid]]
+    requested: Mapping[str, Interval],
+    levels: Sequence[Mapping[str, AxisGrid]],
+    is_small: Callable[[int, Mapping[str, Interval]], bool] = lambda _number, _region: False,
 ) -> tuple[dict[str, Interval], list[bool]]:
     """Return the region extended to chunk borders, and for each level whether it can show exactly that region.
 
     The region is the smallest one around `requested` whose ends are chunk borders of the first level and of as many
     further levels as share it. A level shares it unless the region would grow by more than half along an axis: the
-    coarsest levels mostly are a single chunk, and the region would be the whole image.
+    coarsest levels mostly are a single chunk, and the region would be the whole image. Once `is_small` tells that the
+    last sharing level shows the region in few pixels, coarser levels are not worth any growth.
     """
     finest = levels[0]
     region = {axis: finest[axis].shown(interval) for axis, interval in requested.items()}
     longest = {axis: interval.length * (1 + _MOST_GROWTH) for axis, interval in region.items()}
     sharing, shares = [finest], [True]
-    for level in levels[1:]:
+    last = 0
+    for number, level in enumerate(levels[1:], 1):
         grown = {
             axis: _grow(interval, [grids[axis] for grids in (*sharing, level)], longest[axis])
             for axis, interval in region.items()
         }
         found = {axis: interval for axis, interval in grown.items() if interval is not None}
-        shares.append(len(found) == len(grown))
+        shares.append(len(found) == len(grown) and (found == region or not is_small(last, region)))
         if shares[-1]:
             sharing.append(level)
-            region = found
+            region, last = found, number
     return region, shares
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ozx.errors import FormatError, UnsupportedError
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import as_list, as_object
@@ -18,11 +18,13 @@ from ozx.hierarchy.keys import METADATA, paths_above
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.note_collector import NoteCollector
 from ozx.hierarchy.ome.metadata import Dataset, Multiscale, OmeMetadata, parse_ome
+from ozx.hierarchy.ome.rendering import parse_shown_channels
 from ozx.hierarchy.subset.alignment import Interval
 from ozx.hierarchy.subset.array import Box, crop_document
+from ozx.hierarchy.subset.channels import find_channels
 from ozx.hierarchy.subset.image import crop_image_document
 from ozx.hierarchy.subset.label_levels import LABELS, labels_group, matching_levels
-from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops, crop_levels, place_axes
+from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops, crop_levels, explain_whole, place_axes
 from ozx.hierarchy.subset.selection import LevelChoice, Selection
 from ozx.hierarchy.zarr.array import parse_array
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
@@ -159,7 +161,11 @@ class _SubsetPlanner:
         absent = [axis for axis in selection.region if axis not in names]
         if absent:
             self._notes.add(path, f"not cropped along {', '.join(absent)}: the image has no such axis")
-        if not kept or len(absent) == len(selection.region):
+        channel_axis = next((axis.name for axis in multiscale.axes if axis.type == "channel"), None)
+        has_channels = bool(selection.channels) and channel_axis is not None
+        if selection.channels and channel_axis is None:
+            self._notes.add(path, "all of it is kept: the image has no channels")
+        if not kept or (len(absent) == len(selection.region) and not has_channels):
             return LevelCrops(tuple(kept), (None,) * len(kept)), {}
         places = place_axes(multiscale, self._layout(path, multiscale.datasets[0]), where)
         requested = {}
@@ -167,14 +173,28 @@ class _SubsetPlanner:
             if axis in places:
                 start, stop = limits.resolve(axis, places[axis].length, where)
                 requested[axis] = Interval(Fraction(start), Fraction(stop))
+        if has_channels:
+            requested[str(channel_axis)] = self._find_channels(path, places[str(channel_axis)].length)
         crops = self._crop_levels(path, multiscale, kept, requested, places)
         if crops is None:
             raise UnsupportedError(
                 f"{where}: expected a region inside the finest level; the finest level does not overlap it",
                 hint="The levels have different translations: keep the first level, or omit the region.",
             )
-        self._note_region(path, requested, crops)
+        self._note_region(path, multiscale, requested, crops)
         return crops, places
+
+    def _find_channels(self, path: str, count: int) -> Interval:
+        attributes = as_object(self._documents[path].get("attributes"))
+        labels = [channel.label for channel in parse_shown_channels(attributes, 3)]
+        found = find_channels(self._selection.channels, labels, count, path or "the root")
+        if found[-1] - found[0] + 1 != len(found):
+            between = [str(number) for number in range(found[0], found[-1]) if number not in found]
+            raise UsageError(
+                f"{path or 'the root'}: expected channels side by side; {', '.join(between)} lies between them",
+                hint="Extract each into a file of its own, or take those between them, too.",
+            )
+        return Interval(Fraction(found[0]), Fraction(found[-1] + 1))
 
     def _crop_label(self, path: str, multiscale: Multiscale, owner: _Image) -> LevelCrops | None:
         """Return the crops of a label image's levels; None if the label image lies outside of the region."""
@@ -217,7 +237,9 @@ class _SubsetPlanner:
             )
         return crops
 
-    def _note_region(self, path: str, requested: Mapping[str, Interval], crops: LevelCrops) -> None:
+    def _note_region(
+        self, path: str, multiscale: Multiscale, requested: Mapping[str, Interval], crops: LevelCrops
+    ) -> None:
         for axis, interval in requested.items():
             taken = crops.region[axis]
             if taken != interval:
@@ -226,6 +248,15 @@ class _SubsetPlanner:
                     f"{axis}={interval.start}:{interval.stop} became {_text(taken)}, because only whole "
                     f"chunks are copied",
                 )
+        grown = {axis: interval for axis, interval in requested.items() if crops.region[axis] != interval}
+        if grown and all(box is None for box in crops.boxes):
+            finest = multiscale.datasets[crops.kept[0]]
+            chunks = dict(zip((axis.name for axis in multiscale.axes), self._layout(path, finest).chunks, strict=True))
+            self._notes.add(path, explain_whole({axis: (chunks[axis], grown[axis]) for axis in grown}, len(crops.kept)))
+        elif self._selection.channels and any(
+            axis.type == "channel" and axis.name in grown for axis in multiscale.axes
+        ):
+            self._notes.add(path, "channels share chunks: ozx repack --chunks c=1 separates them first")
 
     def _keep_arrays(self, path: str, multiscale: Multiscale, crops: LevelCrops) -> None:
         chosen = dict(zip(crops.kept, crops.boxes, strict=True))

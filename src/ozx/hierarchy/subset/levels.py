@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,7 +13,10 @@ from ozx.hierarchy.subset.alignment import AxisGrid, Interval, align, make_grid
 from ozx.hierarchy.subset.array import Box
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["AxisPlace", "LevelCrops", "crop_levels", "place_axes"]
+__all__ = ["AxisPlace", "LevelCrops", "crop_levels", "explain_whole", "place_axes"]
+
+# Programs draw an image of so many pixels along each axis of space without coarser levels.
+_SMALL = 1024
 
 
 class AxisPlace(NamedTuple):
@@ -86,7 +90,15 @@ def crop_levels(
     ]
     # A label image has one channel for all those of its image.
     asked = {axis: interval for axis, interval in asked.items() if all(axis in found for found in grids)}
-    region, shares = align(asked, grids)
+
+    def is_small(number: int, region: Mapping[str, Interval]) -> bool:
+        sizes = {axis.name: length for axis, length in zip(multiscale.axes, layouts[number].shape, strict=True)}
+        for axis, interval in region.items():
+            first, last = grids[number][axis].nearest(interval)
+            sizes[axis] = last - first
+        return all(sizes[axis.name] <= _SMALL for axis in multiscale.axes if axis.type == "space")
+
+    region, shares = align(asked, grids, is_small)
     if any(grid.is_beside(region[axis]) for axis, grid in grids[0].items()):
         return None
     found, boxes, left_out, alone = [], [], [], []
@@ -104,6 +116,33 @@ def crop_levels(
         if not is_shared:
             alone.append(number)
     return LevelCrops(tuple(found), tuple(boxes), region, tuple(left_out), tuple(alone))
+
+
+def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> str:
+    """Return the note for a region that takes everything: why, and what would be smaller.
+
+    Parameters
+    ----------
+    chunks
+        By axis the length of the finest level's chunks, and the requested interval.
+    levels
+        The number of levels that are kept.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> explain_whole({"y": (512, Interval(Fraction(0), Fraction(300)))}, 2).partition("; ")[0]
+    'everything is kept, as its chunks (y=512) all reach into the region'
+    """
+    found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
+    smaller = ",".join(
+        f"{axis}={1 << max(0, math.floor(interval.length).bit_length() - 1)}" for axis, (_, interval) in chunks.items()
+    )
+    without = "--levels 1: leaves out the largest level, and " if levels > 1 else ""
+    return (
+        f"everything is kept, as its chunks ({found}) all reach into the region; {without}"
+        f"ozx repack --chunks {smaller} makes smaller chunks first"
+    )
 
 
 def _grids(

@@ -48,6 +48,8 @@ class Selection:
     region: Region = field(default_factory=dict)
     # Number of further finest levels to leave out; the coarsest stays.
     skipped: int = 0
+    # Names or numbers of channels; empty for all.
+    channels: tuple[str, ...] = ()
 
     def check(self, multiscales: Sequence[Multiscale]) -> None:
         """Raise an error if an axis or level of the selection exists in no image.
@@ -57,12 +59,17 @@ class Selection:
         UsageError
             There is no image, or none has such an axis or such levels.
         """
-        if not multiscales and (self.region or self.levels is not None or self.skipped):
-            raise UsageError("expected an image from which to extract levels or a region; the hierarchy has no images")
+        if not multiscales and (self.region or self.channels or self.levels is not None or self.skipped):
+            raise UsageError("expected an image, to extract levels, channels or a region; there is none")
         names = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.name is not None}
         for axis in self.region:
             if axis not in names:
                 raise UsageError(f"unknown axis {axis!r}; the axes are {', '.join(sorted(names))}")
+        channel_axes = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.type == "channel"}
+        if self.channels and not channel_axes:
+            raise UsageError("expected an image with channels; no image has an axis for them")
+        if self.channels and channel_axes & self.region.keys():
+            raise UsageError("channels are given twice: by name and in the region", hint="Give only one of them.")
         counts = [len(multiscale.datasets) for multiscale in multiscales]
         if self.levels is not None and not any(map(self.levels.choose, counts)):
             raise UsageError(

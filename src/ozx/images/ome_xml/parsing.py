@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
+from ozx.hierarchy.ome.dyes import dye_color
 from ozx.images.description import (
     ChannelDescription,
     ImageDescription,
@@ -51,7 +52,7 @@ class OmeXml:
     plate_count
         Number of plates.
     files
-        Names of the files with planes, each once, as written, perhaps with a folder.
+        Names of the other files with planes, each once, as written, perhaps with a folder.
     master
         The file with the metadata, if this one lacks it (``BinaryOnly``).
     """
@@ -84,7 +85,13 @@ def parse_ome_xml(text: str | bytes) -> OmeXml:
     master = root.find("BinaryOnly")
     images = tuple(_parse_image(element) for element in root.findall("Image"))
     plates = root.findall("Plate")
-    files = {name: None for element in root.iter("UUID") if (name := element.get("FileName"))}
+    # OME-TIFF: the UUID of OME is that of the file. Planes with it are in this file, whatever it is called now.
+    own = (root.get("UUID") or "").strip()
+    files = {
+        name: None
+        for element in root.iter("UUID")
+        if (name := element.get("FileName")) and not (own and (element.text or "").strip() == own)
+    }
     return OmeXml(
         images=images,
         plate=_parse_plate(plates[0], {image.id: number for number, image in enumerate(images)}) if plates else None,
@@ -133,7 +140,10 @@ def _parse_channel(element: Element, pixel_type: str) -> list[ChannelDescription
     if samples in _PICTURE:
         most = {"uint8": 255.0, "uint16": 65535.0}.get(pixel_type)
         return list(describe_samples(samples, most))
-    described = ChannelDescription(name, _parse_color(element.get("Color")), emission)
+    color = _parse_color(element.get("Color"))
+    if color is None and element.get("Name") and dye_color(name) is None:
+        color = dye_color(element.get("Fluor"))
+    described = ChannelDescription(name, color, emission)
     return [described] * min(samples, _MANY)
 
 

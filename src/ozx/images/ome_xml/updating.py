@@ -107,7 +107,9 @@ class KeptXml:
                 pixels.insert(place, channel)
             return
         for place, (channel, new) in enumerate(zip(channels, said.channels, strict=False)):
-            _update_channel(channel, known.channels[place], new, default_color(place, len(channels)), place)
+            old = known.channels[place]
+            made_up = default_color(place, len(channels), old.name, old.emission)
+            _update_channel(channel, old, new, made_up, place)
 
     def _keep_images(self, elements: Sequence[Element], kept: Sequence[Element]) -> None:
         """Remove images that are not exported, and all references to them."""

@@ -86,7 +86,9 @@ def complete_channels(
     return [
         replace(
             channel,
-            color="FFFFFF" if is_gray and number in shown else channel.color or default_color(number, count),
+            color="FFFFFF"
+            if is_gray and number in shown
+            else channel.color or default_color(number, count, channel.label),
             active=number in shown,
         )
         for number, channel in enumerate(known)

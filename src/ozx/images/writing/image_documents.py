@@ -115,7 +115,7 @@ def _limited(window: Window, dtype: np.dtype[Any]) -> Window:
 def _describe_channel(channel: NewChannel, number: int, count: int, window: Window) -> dict[str, Any]:
     described: dict[str, Any] = {
         "active": channel.active,
-        "color": channel.color or default_color(number, count),
+        "color": channel.color or default_color(number, count, channel.label, channel.emission),
         "label": channel.label or f"Channel {number}",
         "window": {
             "min": window.min,

@@ -1,0 +1,74 @@
+"""Requested channels of an image, by name or number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ozx.errors import UsageError
+
+__all__ = ["find_channels", "parse_channels"]
+
+
+def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, ...]:
+    """Return the names and numbers in text such as ``DAPI,GFP`` or ``0,2``, or in a list.
+
+    Raises
+    ------
+    UsageError
+        One is empty.
+
+    Examples
+    --------
+    >>> parse_channels("DAPI, GFP"), parse_channels(0), parse_channels(None)
+    (('DAPI', 'GFP'), ('0',), ())
+    """
+    if value is None:
+        return ()
+    items = value.split(",") if isinstance(value, str) else [value] if isinstance(value, int) else list(value)
+    names = tuple(str(item).strip() for item in items)
+    if not names or not all(names):
+        raise UsageError(f"expected channels by name or number; got {value!r}", hint="Write DAPI,GFP or 0,1.")
+    return names
+
+
+def find_channels(wanted: Sequence[str], labels: Sequence[str | None], count: int, where: str) -> tuple[int, ...]:
+    """Return the numbers of channels in the order of the image.
+
+    Parameters
+    ----------
+    wanted
+        Names, in any case, or numbers from 0.
+    labels
+        The names of the image's channels.
+    count
+        Its number of channels.
+    where
+        The image in messages.
+
+    Raises
+    ------
+    UsageError
+        There is no such channel, or a name is that of several channels.
+
+    Examples
+    --------
+    >>> find_channels(["gfp", "0"], ["DAPI", "GFP"], 2, "the root")
+    (0, 1)
+    """
+    return tuple(sorted({_find(name, [label or "" for label in labels[:count]], count, where) for name in wanted}))
+
+
+def _find(name: str, labels: Sequence[str], count: int, where: str) -> int:
+    found = [number for number, label in enumerate(labels) if label == name]
+    found = found or [number for number, label in enumerate(labels) if label.lower() == name.lower()]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(f"{number} {label}".strip() for number, label in enumerate([*labels, *[""] * count][:count][:20]))
+    if found:
+        numbers = ", ".join(map(str, found))
+        raise UsageError(
+            f"{where}: expected one channel {name!r}; channels {numbers} have this name", hint="Use numbers."
+        )
+    if name.isdecimal() and int(name) < count:
+        return int(name)
+    raise UsageError(f"{where}: expected channels of the image; got {name!r}", hint=f"It has {known}.")
