@@ -11,7 +11,9 @@
 ``reading``
     One entry by as few requests as possible.
 ``transport``
-    The requests, by obstore.
+    Requests for parts of a file.
+``object_store``, ``retries``, ``retry_after``, ``deadline``
+    obstore's requests: repeated after failures, when a busy server says, and within the time of the caller.
 ``forks``, ``helper``
     Forked processes, and their requests, made by a process of its own.
 ``errors``

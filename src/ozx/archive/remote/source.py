@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ozx.archive.remote.access import access_options
+from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.forks import is_forked
 from ozx.archive.remote.transport import Mark, ObstoreTransport, Transport
@@ -102,7 +103,9 @@ class RemoteSource:
         if missing == 0:
             return remembered
         self._count(missing)
-        return b"".join((self._transport().fetch(offset, missing, self._mark()).data, remembered))
+        data = self._transport().fetch(offset, missing, self._mark()).data
+        count_traffic(1, missing)
+        return b"".join((data, remembered))
 
     async def read_at_async(self, offset: int, length: int) -> bytes:
         """Return what `read_at` returns, without blocking the event loop."""
@@ -118,6 +121,7 @@ class RemoteSource:
             return remembered
         self._count(missing)
         data = (await self._transport().fetch_async(offset, missing, known.mark)).data
+        count_traffic(1, missing)
         return b"".join((data, remembered)) if remembered else data
 
     def missing(self, offset: int, length: int) -> int:
@@ -155,6 +159,7 @@ class RemoteSource:
                 offset, data, mark = transport.fetch(None, _TAIL, self._expected)
                 self._known = _Known(mark, offset, bytes(data))
                 self.bytes_read += len(data)
+                count_traffic(1, len(data))
             return self._known
 
     def _look(self, known: _Known, offset: int, length: int) -> tuple[bytes, int]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from ozx.archive.remote.errors import is_file
 from ozx.archive.remote.folder import REQUESTS, RemoteFolder
 from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
@@ -93,6 +94,8 @@ def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
         return RemoteObjects(folder, {each.key: each.mark for each in found.objects}, found.notes, found.documents)
     objects = folder.list_objects()
     if not objects:
+        if folder.find("") is not None:
+            raise is_file(folder.name)
         raise FormatError(
             "expected an OME-Zarr directory; the bucket has nothing below this URL",
             path=folder.name,
