@@ -12,8 +12,12 @@
     One entry by as few requests as possible.
 ``transport``
     Requests for parts of a file.
-``object_store``, ``retries``, ``retry_after``, ``deadline``
-    obstore's requests: repeated after failures, when a busy server says, and within the time of the caller.
+``requests``
+    obstore's requests: repeated after failures, when a busy server says.
+``deadline``
+    The time that a caller gives to all requests.
+``cache``
+    The directories of archives that were opened before.
 ``forks``, ``helper``
     Forked processes, and their requests, made by a process of its own.
 ``errors``

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
+from ozx.archive.remote.cache import CACHE
 from ozx.archive.remote.deadline import DEADLINE, Deadline, new_deadline
 from ozx.errors import UsageError
 
@@ -37,12 +38,14 @@ _PREFIXES = {
 }
 _ENDPOINTS = ("ENDPOINT_URL_S3", "ENDPOINT_URL", "ENDPOINT")
 # The options that hold for plain HTTP, too.
-_OF_REQUESTS = ("client_options", "retry_config", DEADLINE)
+_OF_REQUESTS = ("client_options", "retry_config", DEADLINE, CACHE)
 _YES = ("1", "true", "yes", "on")
 
 
 @contextmanager
-def storage_options(*, anonymous: bool = False, timeout: float | None = None, **options: Any) -> Iterator[None]:
+def storage_options(
+    *, anonymous: bool = False, timeout: float | None = None, cache: bool = True, **options: Any
+) -> Iterator[None]:
     """Open URLs with these options as long as the block lasts, in this thread and in the threads that ozx starts.
 
     They are added to those of an outer block.
@@ -54,6 +57,8 @@ def storage_options(*, anonymous: bool = False, timeout: float | None = None, **
     timeout
         Seconds for all requests of the block. A request that is not answered by then, or begins later, is a
         `ResourceError`, which says how much was read.
+    cache
+        Whether directories of archives are kept for later runs, and used if the server's ETag is the same.
     options
         The options of obstore's stores, such as ``endpoint``, ``region``, ``access_key_id``, ``secret_access_key``.
         They win over the environment (``AWS_ENDPOINT_URL``, ``AWS_REGION``, …).
@@ -77,6 +82,8 @@ def storage_options(*, anonymous: bool = False, timeout: float | None = None, **
     {}
     """
     given = ({"skip_signature": True} if anonymous else {}) | options
+    if not cache:
+        given[CACHE] = False
     if timeout is not None:
         given[DEADLINE] = new_deadline(timeout, current_deadline())
     token = _CURRENT.set({**_CURRENT.get(), **given})

@@ -15,7 +15,7 @@ from ozx.archive.remote.access import access_options
 from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import changed, explain, printable_url
 from ozx.archive.remote.forks import check_not_forked
-from ozx.archive.remote.object_store import ObjectStore
+from ozx.archive.remote.requests.object_store import ObjectStore
 from ozx.archive.remote.transport import Mark
 from ozx.archive.remote.urls import split_url
 from ozx.errors import OzxError

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from ozx.archive.remote.errors import changed, explain, is_folder
-from ozx.archive.remote.object_store import ObjectStore
+from ozx.archive.remote.requests.object_store import ObjectStore
 from ozx.errors import OzxError
 
 __all__ = ["Answer", "Mark", "ObstoreTransport", "Transport"]

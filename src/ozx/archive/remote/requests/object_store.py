@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from ozx.archive.remote.access import allows_http
+from ozx.archive.remote.cache import CACHE
 from ozx.archive.remote.deadline import DEADLINE, Deadline, call_in_time
 from ozx.archive.remote.errors import explain_options, missing_extra, printable_url
 from ozx.archive.remote.profiles import profile_options
-from ozx.archive.remote.retries import Retries
-from ozx.archive.remote.retry_after import ask_retry_after
+from ozx.archive.remote.requests.retries import Retries
+from ozx.archive.remote.requests.retry_after import ask_retry_after
 
 __all__ = ["ObjectStore", "open_object_store"]
 
@@ -150,8 +151,8 @@ def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = T
     """
     from obstore.store import HTTPStore, from_url  # noqa: PLC0415
 
-    options = dict(options)
-    deadline: Deadline | None = options.pop(DEADLINE, None)
+    deadline: Deadline | None = options.get(DEADLINE)
+    options = {name: value for name, value in options.items() if name not in (DEADLINE, CACHE)}
     scheme = urlsplit(url).scheme.lower()
     client_options: dict[str, Any] = _CLIENT_OPTIONS | ({"allow_http": True} if allows_http(scheme, options) else {})
     if deadline is not None:

@@ -15,7 +15,7 @@ import ozx
 from ozx.archive.remote.access import access_options, current_deadline
 from ozx.archive.remote.deadline import call_in_time
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.retry_after import ask_retry_after, parse_retry_after
+from ozx.archive.remote.requests.retry_after import ask_retry_after, parse_retry_after
 from ozx.archive.remote.source import RemoteSource
 from ozx.errors import ResourceError, UsageError
 
