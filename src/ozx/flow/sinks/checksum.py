@@ -9,7 +9,7 @@ from ozx.archive.byte_source import iter_exactly
 from ozx.atomic.renaming import CHECKSUM_ENDING
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sinks.output import open_output, write_small
-from ozx.flow.sources.location import Location
+from ozx.flow.sources.location import Location, printable_location
 
 __all__ = ["check_checksum_file", "sha256_of", "write_checksum_file"]
 
@@ -28,8 +28,8 @@ def sha256_of(path: str) -> str:
     return digest.hexdigest()
 
 
-def check_checksum_file(path: str) -> str:
-    """Compare the file at `path` with the digest in ``PATH.sha256``, and return it.
+def check_checksum_file(path: str, checksum: str | None = None) -> str:
+    """Compare the file at `path` with the digest in ``PATH.sha256``, or in the file at `checksum`, and return it.
 
     Raises
     ------
@@ -38,7 +38,8 @@ def check_checksum_file(path: str) -> str:
     ResourceError
         The digests differ: the file, or its checksum, was damaged or changed.
     """
-    source = open_output(path + CHECKSUM_ENDING)
+    checksum = path + CHECKSUM_ENDING if checksum is None else checksum
+    source = open_output(checksum)
     try:
         text = source.read_at(0, 4096)
     finally:
@@ -46,12 +47,12 @@ def check_checksum_file(path: str) -> str:
     digest, found = text[1 if text.startswith(b"\\") else 0 :][:64].decode("ascii", "replace").lower(), sha256_of(path)
     if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
         raise UsageError(
-            "expected a line of sha256sum", path=path + CHECKSUM_ENDING, hint="Remove it, or write it again."
+            "expected a line of sha256sum", path=printable_location(checksum), hint="Remove it, or write it again."
         )
     if digest != found:
         raise ResourceError(
-            f"its SHA-256 is {found}; expected {digest}, by {os.path.basename(path)}{CHECKSUM_ENDING}",
-            path=path,
+            f"its SHA-256 is {found}; expected {digest}, by {os.path.basename(printable_location(checksum))}",
+            path=printable_location(path),
             hint="The file or its checksum was damaged or changed: pack the source again with --force.",
         )
     return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ozx.atomic.renaming import MANIFEST_ENDING
-from ozx.errors import UsageError, resource_errors
+from ozx.errors import UsageError
 from ozx.flow.entry import Entry, FilePart
 from ozx.flow.sinks.output import write_small
 from ozx.flow.sources.location import Location
@@ -23,7 +23,6 @@ __all__ = [
     "ManifestValue",
     "encode_manifest",
     "parse_manifest",
-    "read_manifest",
     "write_manifest",
 ]
 
@@ -111,21 +110,6 @@ def encode_manifest(manifest: Manifest, archive: str) -> bytes:
 def write_manifest(path: str, manifest: Manifest, *, sync: bool) -> None:
     """Write ``PATH.manifest.json``."""
     write_small(path + MANIFEST_ENDING, encode_manifest(manifest, path), sync=sync)
-
-
-@resource_errors()
-def read_manifest(path: str) -> dict[str, ManifestValue]:
-    """Return the values of a manifest by key.
-
-    Raises
-    ------
-    UsageError
-        It is no manifest, or one of a newer version of ozx.
-    ResourceError
-        It cannot be read.
-    """
-    with open(path, "rb") as file:
-        return parse_manifest(file.read(), path)
 
 
 def parse_manifest(document: bytes, path: str) -> dict[str, ManifestValue]:
