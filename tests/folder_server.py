@@ -69,7 +69,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._answer(200, data, tag)
             return
         first, last = wanted.removeprefix("bytes=").split("-")
-        start, stop = int(first), min(len(data), int(last or len(data)) + 1)
+        start = int(first) if first else max(0, len(data) - int(last))
+        stop = min(len(data), int(last) + 1) if first and last else len(data)
         self._answer(206, data[start:stop], tag, f"bytes {start}-{stop - 1}/{len(data)}")
 
     def _answer(self, status, body, tag=None, span=None):

@@ -56,8 +56,10 @@ def test_an_archive_in_the_bucket(stored, bucket):  # noqa: F811
         assert remote.read() == local.read()
     ozx.unpack(f"{stored}/plate.ozx")
     assert tree("plate.ome.zarr") == tree(FIXTURES / "plate.ome.zarr")
-    with pytest.raises(UsageError, match="is a directory"):
+    with pytest.raises(UsageError, match="exists already"):
         ozx.unpack(f"{stored}/plate.ome.zarr")
+    ozx.unpack(f"{stored}/plate.ome.zarr", "copy.ome.zarr")
+    assert tree("copy.ome.zarr") == tree("plate.ome.zarr")
 
 
 def test_pixels_and_checks(stored):

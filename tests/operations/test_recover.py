@@ -686,7 +686,7 @@ def test_places_are_checked_first(cells, tmp_path):
     with pytest.raises(UsageError, match="is a directory"):
         recover(FIXTURES / "image.ome.zarr", tmp_path / "out.ozx")
     with pytest.raises(UsageError, match="found a URL"):
-        recover("https://example.org/a.ozx", tmp_path / "out.ozx")
+        recover(cells, "https://example.org/a.ozx")
     with pytest.raises(UsageError, match="found a node in it"):
         recover(f"ozx://{cells}/labels", tmp_path / "out.ozx")
     with pytest.raises(FileNotFoundError):

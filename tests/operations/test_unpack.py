@@ -260,8 +260,3 @@ def test_a_node_that_does_not_exist_leaves_nothing_behind(image, tmp_path):
         unpack(f"{path}|zip:labels/cell", tmp_path / "out")
     assert "labels/cells" in caught.value.hint
     assert os.listdir(tmp_path) == ["a.ozx"]
-
-
-def test_a_directory_behind_a_url_is_unpacked_already():
-    with pytest.raises(UsageError, match=r"https://example\.org/a\.zarr is a directory"):
-        unpack("https://example.org/a.zarr?signature=SECRET")

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from ozx.archive.positional_reading import PositionalFile
 from ozx.errors import FormatError
 
-__all__ = ["ByteSource", "FileSource", "MemorySource", "Run", "Window", "iter_exactly", "read_exactly"]
+__all__ = ["ByteSource", "FileSource", "MemorySource", "Run", "Window", "iter_exactly", "keep_span", "read_exactly"]
 
 
 _BLOCK = 1 << 20
@@ -186,3 +186,10 @@ def iter_exactly(source: ByteSource, offset: int, length: int, what: str) -> Ite
     """Yield exactly `length` bytes in blocks of 1 MiB, or raise an error as `read_exactly` does."""
     for start in range(offset, offset + length, _BLOCK):
         yield read_exactly(source, start, min(_BLOCK, offset + length - start), what)
+
+
+def keep_span(source: ByteSource, offset: int, data: bytes, *, is_directory: bool = False) -> None:
+    """Let a remote source keep bytes of metadata, so that a later run need not request them again."""
+    keep = getattr(source, "keep", None)
+    if keep is not None:
+        keep(offset, data, is_directory=is_directory)

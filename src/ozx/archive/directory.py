@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ozx.archive.byte_source import ByteSource, read_exactly
+from ozx.archive.byte_source import ByteSource, keep_span, read_exactly
 from ozx.archive.inner_archives import check_leading
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
 from ozx.archive.records import (
@@ -116,8 +116,10 @@ def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndO
 
 
 def read_directory(source: ByteSource, end: EndOfDirectory) -> bytes:
-    """Return the bytes of the whole central directory."""
-    return read_exactly(source, end.directory_offset, end.directory_size, "the central directory")
+    """Return the whole central directory."""
+    data = read_exactly(source, end.directory_offset, end.directory_size, "the central directory")
+    keep_span(source, end.directory_offset, data, is_directory=True)
+    return data
 
 
 def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHeader]:
@@ -136,7 +138,9 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
     for _ in range(end.entries):
         while following < stop and len(buffer) - position < _LONGEST_HEADER and not _holds_header(buffer, position):
             length = min(block, stop - following)
-            buffer = buffer[position:] + read_exactly(source, following, length, "the central directory")
+            data = read_exactly(source, following, length, "the central directory")
+            keep_span(source, following, data)
+            buffer = buffer[position:] + data
             position, following, block = 0, following + length, min(2 * block, _LONGEST_BLOCK)
         try:
             header = CentralHeader.from_bytes(buffer, position)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ozx.archive.byte_source import ByteSource, iter_exactly, read_exactly
+from ozx.archive.byte_source import ByteSource, iter_exactly, keep_span, read_exactly
 from ozx.archive.crc_check import iter_checked
 from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty, says_nothing_of_sizes
 from ozx.archive.names.decoding import contradicting_path, entry_name
@@ -59,9 +59,10 @@ class ReadAhead:
     (b'PK', b'..12', 8)
     """
 
-    def __init__(self, source: ByteSource, block: int = 1 << 17) -> None:
+    def __init__(self, source: ByteSource, block: int = 1 << 17, *, keeps: bool = False) -> None:
         self._source = source
         self._block = block
+        self._keeps = keeps  # whether the blocks are metadata, which a remote source keeps for later runs
         self._start = 0
         self._data = b""
 
@@ -79,6 +80,8 @@ class ReadAhead:
         position = offset - self._start
         if position < 0 or position + length > len(self._data):
             self._data = self._source.read_at(offset, max(length, self._block))
+            if self._keeps:
+                keep_span(self._source, offset, self._data)
             self._start, position = offset, 0
         return self._data[position : position + length]
 

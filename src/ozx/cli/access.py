@@ -9,13 +9,25 @@ import click
 
 from ozx.archive.remote.access import parse_storage_options, storage_options
 
-__all__ = ["access_options"]
+__all__ = ["access_options", "store_options"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def access_options(function: _Function) -> _Function:
-    """Add ``--anonymous`` and ``--storage-option`` to a command; they apply while the command runs."""
+    """Add the options of `store_options`, and ``--timeout``, which hold as long as the command runs."""
+    return click.option(
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        expose_value=False,
+        callback=_set_timeout,
+        help="End the command if its requests take longer than this.",
+    )(store_options(function))
+
+
+def store_options(function: _Function) -> _Function:
+    """Add ``--anonymous``, ``--storage-option`` and ``--no-cache``, for commands that run until they are ended."""
     anonymous = click.option(
         "--anonymous",
         is_flag=True,
@@ -31,12 +43,29 @@ def access_options(function: _Function) -> _Function:
         callback=_set_options,
         help="An option for opening URLs, such as endpoint=https://s3.example.org; can be repeated.",
     )
-    return anonymous(option(function))
+    cache = click.option(
+        "--no-cache",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_no_cache,
+        help="Neither use nor keep directories of archives behind URLs.",
+    )
+    return anonymous(option(cache(function)))
 
 
 def _set_anonymous(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 (as click calls it)
     if value:
         ctx.with_resource(storage_options(anonymous=True))
+
+
+def _set_no_cache(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 (as click calls it)
+    if value:
+        ctx.with_resource(storage_options(cache=False))
+
+
+def _set_timeout(ctx: click.Context, _: click.Parameter, value: float | None) -> None:
+    if value is not None:
+        ctx.with_resource(storage_options(timeout=value))
 
 
 def _set_options(ctx: click.Context, _: click.Parameter, value: tuple[str, ...]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ozx.cli.access import access_options
 from ozx.cli.app import DONE, WITH_LOSS
 from ozx.cli.many import Verb, many_options, run_verb
 from ozx.cli.output import format_bytes, one_line
@@ -32,18 +33,21 @@ _MOST_LINES = 20
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@access_options
 def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
     """Recover the intact values of a damaged or unfinished .ozx file.
 
-    BROKEN may be truncated, damaged anywhere, or the NAME.partial of a killed writer. OUT gets every value with a
-    correct CRC, and from a damaged shard each chunk with a correct checksum. Values with a doubtful key are left out
-    and listed. BROKEN is not changed. Several files need --out-dir instead of OUT.
+    BROKEN may be truncated, damaged anywhere, or the NAME.partial of a killed writer. A URL is copied into the folder
+    for temporary files first. OUT gets every value with a correct CRC, and from a damaged shard each chunk with a
+    correct checksum. Values with a doubtful key are left out and listed. BROKEN is not changed. Several files need
+    --out-dir instead of OUT.
 
     The exit code is 3 if something is, or may be, lost.
 
     \b
     Examples:
       ozx recover download.ozx cells.ozx
+      ozx recover https://example.org/cells.ozx cells.ozx
       ozx recover damaged/*.ozx --out-dir recovered
       ozx recover run7.ozx.partial run7.ozx --json > report.json
     """

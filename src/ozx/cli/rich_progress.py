@@ -23,6 +23,7 @@ from rich.progress import (
 from rich.progress import Progress as RichBars
 from rich.text import Text
 
+from ozx.archive.remote.deadline import traffic
 from ozx.cli.output import format_bytes
 
 __all__ = ["RichBatchProgress", "RichProgress"]
@@ -36,6 +37,19 @@ class _Volume(ProgressColumn):
         return Text(f"{format_bytes(done)} {format_bytes(int(done / max(task.elapsed or 0, 0.1)))}/s")
 
 
+class _Requests(ProgressColumn):
+    """Requests to servers, and bytes that they brought; nothing without requests."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before = traffic()
+
+    def render(self, task: Task) -> Text:
+        del task
+        requests, size = (new - old for new, old in zip(traffic(), self._before, strict=True))
+        return Text(f"{requests:,} requests, {format_bytes(size)} received" if requests else "")
+
+
 class _Bars:
     """Progress bars on stderr, removed at the end; other output does not go through rich."""
 
@@ -45,6 +59,7 @@ class _Bars:
             BarColumn(bar_width=20),
             *columns,
             TimeRemainingColumn(),
+            _Requests(),
             console=Console(stderr=True),
             transient=True,
             redirect_stdout=False,

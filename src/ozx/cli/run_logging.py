@@ -18,7 +18,7 @@ import ozx
 from ozx.errors import OzxError, UsageError
 from ozx.flow.batch import describe_failure
 from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
-from ozx.flow.sources.location import given_output
+from ozx.flow.sources.location import given_output, printable_location
 
 __all__ = ["RunLogger", "log_options", "logging_run", "sources_of_run"]
 
@@ -145,7 +145,7 @@ def _given_options(context: click.Context) -> dict[str, Any]:
     """Return the command-line options that differ from their defaults."""
     options = {param.name for param in context.command.params if isinstance(param, click.Option)}
     return {
-        name: value
+        name: printable_location(value) if isinstance(value, str) else value
         for name, value in context.params.items()
         if name in options - _NOT_LOGGED and context.get_parameter_source(name) is not ParameterSource.DEFAULT
     }
@@ -159,4 +159,5 @@ def _user() -> str:
 
 
 def _absolute(path: str) -> str:
-    return path if "://" in path else os.path.abspath(path)
+    """Return an absolute path, or a URL without user and query, which may be secret."""
+    return printable_location(path) if "://" in path else os.path.abspath(path)

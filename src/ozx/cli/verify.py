@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ozx.cli.access import access_options
 from ozx.cli.many import Verb, many_options, run_verb
 from ozx.cli.output import format_bytes
 from ozx.errors import UsageError
@@ -23,6 +24,7 @@ __all__ = ["command"]
 @many_options(has_out_dir=False, has_dask=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@access_options
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Compare .ozx files with the manifests written when they were packed.
 
@@ -35,6 +37,7 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     Examples:
       ozx verify cells.ozx
       ozx verify packed/*.ozx --jobs 2 --quiet --log verified.jsonl
+      ozx verify https://example.org/cells.ozx
       ozx verify copy.ozx --manifest cells.ozx.manifest.json
     """
     if options["manifest"] is not None and len(arguments) > 1:

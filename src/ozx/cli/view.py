@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ozx.cli.access import access_options
+from ozx.cli.access import store_options
 from ozx.cli.output import say
 from ozx.errors import UsageError
 
@@ -25,7 +25,7 @@ __all__ = ["command"]
     show_default=True,
     help="The viewer: ozx's own page, neuroglancer's (extra neuroglancer), or napari.",
 )
-@access_options
+@store_options
 def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
     """Show an .ozx file or an OME-Zarr directory in a window.
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from ozx.archive.remote.access import current_options, storage_options
 from ozx.errors import OzxError, ResourceError, UsageError, error_code, shortened
 from ozx.faults import FaultError, as_error
+from ozx.flow.sources.location import printable_location
 from ozx.flow.space import check_room
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
 
@@ -49,11 +50,10 @@ def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str)
     for source, target in zip(sources, targets, strict=True):
         other = seen.get(os.path.abspath(target))
         if other == source:
-            raise UsageError(f"{source} is given twice", hint="Name each source once.")
+            raise UsageError(f"{printable_location(source)} is given twice", hint="Name each source once.")
         if other is not None:
-            raise UsageError(
-                f"{other} and {source} would both become {target}", hint=f"{verb} them into different folders."
-            )
+            both = " and ".join(map(printable_location, (other, source)))
+            raise UsageError(f"{both} would both become {target}", hint=f"{verb} them into different folders.")
         seen[os.path.abspath(target)] = source
 
 
@@ -194,7 +194,7 @@ class FileResult:
     def to_dict(self) -> dict[str, Any]:
         """Return one element of ``results`` in the JSON of a command over many files."""
         result = None if self.result is None else self.result.to_dict()
-        names = {"source": self.source, "path": self.path, "status": self.status}
+        names = {"source": printable_location(self.source), "path": self.path, "status": self.status}
         return {**names, "result": result, "error": self.error}
 
 

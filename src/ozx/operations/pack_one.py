@@ -316,7 +316,7 @@ def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) 
         except CopyDiffersError as error:
             return error.found
     if options.force and options.checksum and output_exists(target + CHECKSUM_ENDING):
-        is_same = sha256_of(target) == read_checksum_file(target)
+        is_same = sha256_of(target) == read_checksum_file(target + CHECKSUM_ENDING)
         return None if is_same else f"{target}{CHECKSUM_ENDING} has another SHA-256"
     return None
 

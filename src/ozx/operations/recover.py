@@ -23,7 +23,8 @@ from ozx.flow.repair.salvaged import LostChunk, Salvage
 from ozx.flow.repair.shards import salvage_chunks
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.target import swept_notes
-from ozx.flow.sources.location import StrPath, given_output, parse_local
+from ozx.flow.sources.local_copy import copied
+from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.flow.workers import working
 from ozx.hierarchy.entry_order import breadth_first
@@ -114,7 +115,8 @@ def recover(
     Parameters
     ----------
     path
-        A damaged .ozx or ZIP file; it is not changed.
+        A damaged .ozx or ZIP file, or its URL; it is not changed. A remote file is copied into the folder for
+        temporary files first, since all of it is read.
     out
         The file to write.
     force
@@ -152,12 +154,23 @@ def recover(
     (False, 'none', '0', 10)
     """
     target = given_output(out)
-    location = parse_local(path)
+    location = parse_location(path)
+    file = printable_location(location.path)
     if location.node:
-        raise UsageError("expected a file to recover; found a node in it", path=location.path)
-    file = location.path
-    _check_places(file, target, force=force)
+        raise UsageError("expected a file to recover; found a node in it", path=file)
+    _check_places(location.path, target, force=force)
+    if location.is_remote:
+        progress.start(os.path.basename(target), None)
+        with copied(location.path, progress) as copy:
+            progress.stop()
+            return _recover(copy, file, target, force=force, keep_unproven=keep_unproven, sync=sync, progress=progress)
     source = FileSource(file)
+    return _recover(source, file, target, force=force, keep_unproven=keep_unproven, sync=sync, progress=progress)
+
+
+def _recover(
+    source: FileSource, file: str, target: str, *, force: bool, keep_unproven: bool, sync: bool, progress: Progress
+) -> RecoverResult:
     try:
         size = source.size()
         _check_not_written(source)

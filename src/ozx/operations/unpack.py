@@ -17,6 +17,7 @@ from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.targets import check_folder
 from ozx.errors import FormatError, UnsupportedError, resource_errors
+from ozx.flow.entry import Entry
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks import fast_unpacking
 from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_folders, write_entries
@@ -73,8 +74,8 @@ def unpack(
     Parameters
     ----------
     path
-        An .ozx file, or any ZIP file; or a node URI such as ``ozx:///data/cells.ozx/labels/cells``: that node becomes
-        the root of the directory.
+        An .ozx file, or any ZIP file; the URL of one, or of a directory, which is copied; or a node URI such as
+        ``ozx:///data/cells.ozx/labels/cells``: that node becomes the root of the directory.
     out
         The directory to write; by default ``cells.ozx`` becomes ``cells.ome.zarr`` beside it, and the node
         ``labels/cells`` of it ``cells.ome.zarr``.
@@ -103,7 +104,8 @@ def unpack(
     UnsupportedError
         It is split, encrypted, or compressed by an unknown method.
     UsageError
-        `path` is a directory, `out` exists and may not be replaced, or is a URL; or there is no such node.
+        `path` is a directory on this computer; `out` exists and may not be replaced, or is a URL; or there is no such
+        node.
     ResourceError
         Reading or writing failed. After any error, `out` is as it was before.
 
@@ -117,9 +119,13 @@ def unpack(
     archive, node = location.path, location.node
     prefix = f"{node}/" if node else ""
     target = (_default_target(location) if wanted is None else wanted).rstrip("/") or "/"
-    if os.path.isdir(archive) or location.is_directory_url():
+    if os.path.isdir(archive):
         hint = "A directory is unpacked already; ozx pack makes an .ozx file of it."
         raise folder_error(printable_location(archive), "unpack", hint)
+    if location.is_directory_url():
+        return _copy_directory(
+            archive, target, force=force, replace_folder=replace_folder, sync=sync, progress=progress
+        )
     if node:
         open_view(path)  # there is such a node, or the error says which there are
     source = open_remote(archive) if location.is_remote else FileSource(archive)
@@ -153,6 +159,28 @@ def unpack(
     return UnpackResult(printable_location(path), target, len(indices), size, tuple(notes))
 
 
+def _copy_directory(
+    url: str, target: str, *, force: bool, replace_folder: bool, sync: bool, progress: Progress
+) -> UnpackResult:
+    """Write every object below a URL as a file of a directory, unchanged."""
+    from ozx.flow.sources.remote_directory import ObjectPart  # noqa: PLC0415 (few directories are remote)
+    from ozx.flow.sources.remote_objects import find_objects  # noqa: PLC0415
+
+    check_folder(target, force=force, replace_folder=replace_folder)
+    objects = find_objects(url)
+    marks, size = objects.marks, sum(mark.size for mark in objects.marks.values())
+    progress.start(os.path.basename(target), size)
+    parts = ((key, ObjectPart(objects.folder, key, mark, 0, mark.size)) for key, mark in marks.items())
+    entries = read_ahead(Entry(key, (part,)) for key, part in parts)
+    with replacing_directory(target, force=force, replace_folder=replace_folder, sync=sync) as new:
+        folders = folders_of(marks)
+        check_keys(list(marks), folders, new.path)
+        make_folders(new.path, folders)
+        write_entries(new.path, entries, progress)
+    progress.stop()
+    return UnpackResult(printable_location(url), target, len(marks), size, (*objects.notes, *swept_notes(new.swept)))
+
+
 def default_directory(path: str) -> str:
     """Return the default name of the directory for the archive at `path`.
 
@@ -176,7 +204,10 @@ def _default_target(location: Location) -> str:
     """Return the default output directory; for a URL, it is in the working directory."""
     path = location.path
     if location.is_remote:
-        path = unquote(os.path.basename(printable_location(path)))
+        is_directory = location.is_directory_url()
+        path = os.path.basename(unquote(printable_location(path).rstrip("/")))
+        if is_directory:
+            return path
     if not location.node:
         return default_directory(path)
     return os.path.join(os.path.dirname(path), default_directory(location.node.rpartition("/")[2]))

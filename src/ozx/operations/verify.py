@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from typing import Any
 
-from ozx.archive.byte_source import FileSource
 from ozx.archive.reader import ArchiveReader
+from ozx.archive.remote.opening import open_remote
+from ozx.archive.remote.urls import split_url
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
-from ozx.errors import FormatError, UsageError, resource_errors
+from ozx.errors import FormatError, ResourceError, UsageError, resource_errors
 from ozx.flow.sinks.checksum import check_checksum_file
-from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest, read_manifest
+from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest
+from ozx.flow.sinks.output import open_output
 from ozx.flow.sinks.verification import hash_values
-from ozx.flow.sources.location import StrPath, given_source
-from ozx.flow.sources.wrong_sources import folder_error
+from ozx.flow.sources.location import Location, StrPath, parse_location, printable_location
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["VerifyResult", "verify"]
@@ -57,9 +59,10 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
     Parameters
     ----------
     file
-        The ``.ozx`` file.
+        The ``.ozx`` file, or its URL.
     manifest
-        What `ozx.pack` wrote for it; by default ``FILE.manifest.json`` if it exists, else the one inside the file.
+        A path or URL of what `ozx.pack` wrote for it; by default ``FILE.manifest.json`` if it exists, else the one
+        inside the file.
     progress
         Receives the number of bytes of values read.
 
@@ -84,32 +87,71 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
     >>> verify("proven.ozx").entries
     71
     """
-    path = given_source(file)
-    if os.path.isdir(path):
-        raise folder_error(path, "verify", "ozx validate --level data checks a directory; ozx pack makes a file of it.")
-    place = path + MANIFEST_ENDING if manifest is None else given_source(manifest)
-    has_checksum = os.path.exists(path + CHECKSUM_ENDING)
-    has_manifest = manifest is not None or os.path.exists(place)
+    path = _checked(file)
+    place = _beside(path, MANIFEST_ENDING) if manifest is None else _checked(manifest)
+    checksum = _beside(path, CHECKSUM_ENDING)
+    has_checksum = _exists(checksum)
+    has_manifest = manifest is not None or _exists(place)
     inside = None if has_manifest else _manifest_inside(path)
+    shown = printable_location(path)
     if inside is not None:
-        place, has_manifest = f"{path}/{MANIFEST_KEY}", True
+        place, has_manifest = f"{shown}/{MANIFEST_KEY}", True
     if not has_manifest and not has_checksum:
         raise UsageError(
             f"there is neither {MANIFEST_ENDING} nor {CHECKSUM_ENDING} beside it",
-            path=path,
-            hint="ozx validate --level data checks a file by itself. ozx pack --manifest writes a manifest for later.",
+            path=shown,
+            hint="Pack with --manifest or --checksum; ozx validate --level data checks a file by itself.",
         )
     entries = size = 0
     if has_manifest:
-        expected = read_manifest(place) if inside is None else parse_manifest(inside, place)
-        entries, size = _compare(path, expected, place, progress)
-    digest = check_checksum_file(path) if has_checksum else None
-    return VerifyResult(path, place if has_manifest else None, entries, size, digest)
+        expected = parse_manifest(_read(place) if inside is None else inside, printable_location(place))
+        entries, size = _compare(path, expected, printable_location(place), progress)
+    digest = check_checksum_file(path, checksum) if has_checksum else None
+    return VerifyResult(shown, printable_location(place) if has_manifest else None, entries, size, digest)
+
+
+def _checked(path: StrPath) -> str:
+    """Return a path or URL, but refuse a node in a file."""
+    location = parse_location(path)
+    if location.node:
+        raise UsageError("expected a file; found a node in it", path=printable_location(location.path))
+    return location.path
+
+
+def _beside(path: str, ending: str) -> str:
+    """Return the path or URL of a file beside another; a query, such as a signature of a container, stays."""
+    if not Location(path).is_remote:
+        return path + ending
+    parts = split_url(path)
+    return parts._replace(path=parts.path + ending).geturl()
+
+
+def _exists(path: str) -> bool:
+    if not Location(path).is_remote:
+        return os.path.exists(path)
+    source = open_remote(path)
+    try:
+        source.size()
+    except ResourceError as error:
+        if error.errno != errno.ENOENT:
+            raise
+        return False
+    finally:
+        source.close()
+    return True
+
+
+def _read(path: str) -> bytes:
+    source = open_output(path)
+    try:
+        return source.read_at(0, source.size())
+    finally:
+        source.close()
 
 
 def _manifest_inside(path: str) -> bytes | None:
-    """Return the manifest stored in an archive; None if the archive has none."""
-    source = FileSource(path)
+    """Return the manifest in an archive, or None."""
+    source = open_output(path)
     try:
         reader = ArchiveReader(source)
         index = reader.find(MANIFEST_KEY)
@@ -121,7 +163,7 @@ def _manifest_inside(path: str) -> bytes | None:
 def _compare(path: str, expected: dict[str, ManifestValue], manifest: str, progress: Progress) -> tuple[int, int]:
     wrong: list[str] = []
     total = 0
-    progress.start(os.path.basename(path), sum(value.bytes for value in expected.values()))
+    progress.start(os.path.basename(printable_location(path)), sum(value.bytes for value in expected.values()))
     count = len(expected)
     for key, size, digest in hash_values(path):
         value = expected.pop(key, None)
@@ -138,8 +180,8 @@ def _compare(path: str, expected: dict[str, ManifestValue], manifest: str, progr
     if wrong:
         more = f", and {len(wrong) - _MOST_NAMED:,} more" if len(wrong) > _MOST_NAMED else ""
         raise FormatError(
-            f"its values differ from {os.path.basename(manifest)}: {'; '.join(wrong[:_MOST_NAMED])}{more}",
-            path=path,
-            hint="Use another copy of the file, or pack the source again.",
+            f"it is not what was packed, by {os.path.basename(manifest)}: {'; '.join(wrong[:_MOST_NAMED])}{more}",
+            path=printable_location(path),
+            hint="Take another copy of the file, or pack the source again.",
         )
     return count, total

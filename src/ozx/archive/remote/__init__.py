@@ -11,7 +11,13 @@
 ``reading``
     One entry by as few requests as possible.
 ``transport``
-    The requests, by obstore.
+    Requests for parts of a file.
+``requests``
+    obstore's requests: repeated after failures, when a busy server says.
+``deadline``
+    The time that a caller gives to all requests.
+``cache``
+    The directories of archives that were opened before.
 ``forks``, ``helper``
     Forked processes, and their requests, made by a process of its own.
 ``errors``

@@ -9,9 +9,18 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
+from ozx.archive.remote.cache import CACHE
+from ozx.archive.remote.deadline import DEADLINE, Deadline, new_deadline
 from ozx.errors import UsageError
 
-__all__ = ["access_options", "allows_http", "current_options", "parse_storage_options", "storage_options"]
+__all__ = [
+    "access_options",
+    "allows_http",
+    "current_deadline",
+    "current_options",
+    "parse_storage_options",
+    "storage_options",
+]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _CURRENT: ContextVar[Mapping[str, Any]] = ContextVar("ozx_storage_options", default=_NOTHING)
@@ -28,12 +37,16 @@ _PREFIXES = {
     "abfss": "AZURE_",
 }
 _ENDPOINTS = ("ENDPOINT_URL_S3", "ENDPOINT_URL", "ENDPOINT")
+# The options that hold for plain HTTP, too.
+_OF_REQUESTS = ("client_options", "retry_config", DEADLINE, CACHE)
 _YES = ("1", "true", "yes", "on")
 
 
 @contextmanager
-def storage_options(*, anonymous: bool = False, **options: Any) -> Iterator[None]:
-    """Set options for all URLs that are opened in the block, in this thread and in threads started by ozx.
+def storage_options(
+    *, anonymous: bool = False, timeout: float | None = None, cache: bool = True, **options: Any
+) -> Iterator[None]:
+    """Open URLs with these options as long as the block lasts, in this thread and in the threads that ozx starts.
 
     They are added to those of an outer block.
 
@@ -41,6 +54,11 @@ def storage_options(*, anonymous: bool = False, **options: Any) -> Iterator[None
     ----------
     anonymous
         Whether requests go without credentials, as public buckets allow.
+    timeout
+        Seconds for all requests of the block. A request that is not answered by then, or begins later, is a
+        `ResourceError`, which says how much was read.
+    cache
+        Whether directories of archives are kept for later runs, and used if the server's ETag is the same.
     options
         The options of obstore's stores, such as ``endpoint``, ``region``, ``access_key_id``, ``secret_access_key``.
         They win over the environment (``AWS_ENDPOINT_URL``, ``AWS_REGION``, …).
@@ -49,6 +67,11 @@ def storage_options(*, anonymous: bool = False, **options: Any) -> Iterator[None
     ------
     None
         Nothing: the options hold within the block.
+
+    Raises
+    ------
+    UsageError
+        `timeout` is no positive number.
 
     Examples
     --------
@@ -59,6 +82,10 @@ def storage_options(*, anonymous: bool = False, **options: Any) -> Iterator[None
     {}
     """
     given = ({"skip_signature": True} if anonymous else {}) | options
+    if not cache:
+        given[CACHE] = False
+    if timeout is not None:
+        given[DEADLINE] = new_deadline(timeout, current_deadline())
     token = _CURRENT.set({**_CURRENT.get(), **given})
     try:
         yield
@@ -69,6 +96,11 @@ def storage_options(*, anonymous: bool = False, **options: Any) -> Iterator[None
 def current_options() -> dict[str, Any]:
     """Return the options that the enclosing `storage_options` blocks set."""
     return dict(_CURRENT.get())
+
+
+def current_deadline() -> Deadline | None:
+    """Return the end of the time for requests; see `storage_options`."""
+    return _CURRENT.get().get(DEADLINE)
 
 
 def parse_storage_options(texts: Iterable[str]) -> dict[str, Any]:
@@ -130,5 +162,5 @@ def access_options(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """
     current = current_options()
     if scheme in ("http", "https"):
-        current = {name: current[name] for name in ("client_options", "retry_config") if name in current}
+        current = {name: current[name] for name in _OF_REQUESTS if name in current}
     return current | dict(options)

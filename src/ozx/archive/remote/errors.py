@@ -12,11 +12,25 @@ from urllib.parse import urlsplit
 
 from ozx.errors import FormatError, ResourceError, UsageError
 
-__all__ = ["changed", "explain", "explain_code", "explain_options", "missing_extra", "printable_url"]
+__all__ = [
+    "changed",
+    "explain",
+    "explain_code",
+    "explain_options",
+    "is_file",
+    "is_folder",
+    "missing_extra",
+    "printable_url",
+]
 
 _STATUS = re.compile(r"status code: (\d{3})(?: ([A-Z][A-Za-z' -]*))?")
 # The code in an answer of S3 or GCS, whose other parts may hold secrets.
 _CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
+_CHECK = "Check the credentials."
+_ACCESS = (
+    "Check the credentials, or whether a signed URL has expired; "
+    "for a public bucket give --anonymous (ozx.storage_options(anonymous=True))."
+)
 _REGION = "Give it as --storage-option region=NAME, or set AWS_REGION."
 _CODES = {
     "NoSuchBucket": ("the bucket does not exist", "Check the name, and the endpoint (--storage-option endpoint=URL)."),
@@ -24,12 +38,27 @@ _CODES = {
     "AuthorizationHeaderMalformed": ("the bucket is in another region", _REGION),
     "IllegalLocationConstraintException": ("the bucket is in another region", _REGION),
     "RequestTimeTooSkewed": ("the clock of this computer is wrong: the server refuses its time", "Set the clock."),
-    "InvalidAccessKeyId": ("the server does not know the access key", "Check the credentials."),
-    "SignatureDoesNotMatch": ("the secret access key is wrong", "Check the credentials."),
+    "InvalidAccessKeyId": ("the server does not know the access key", _CHECK),
+    "SignatureDoesNotMatch": ("the secret access key is wrong", _CHECK),
     "ExpiredToken": ("the session token has expired", "Get a new one."),
+    "ContainerNotFound": (
+        "there is no such container",
+        "Check the name, and the account (AZURE_STORAGE_ACCOUNT_NAME).",
+    ),
+    "AuthenticationFailed": ("the server does not accept the key or signature, or it has expired", _CHECK),
+    "PublicAccessNotPermitted": ("the account allows nothing without credentials", _CHECK),
     "SlowDown": ("the server asks for fewer requests", "Try again later."),
 }
+# Words in obstore's errors about connections, and what they mean.
+_CAUSES = (
+    (("InvalidMessage(",), "it does not use TLS; perhaps its URL begins with http://"),
+    (("TimedOut", "kind: Timeout"), "no answer in time"),
+    (("kind: Interrupted",), "the connection ended before the answer was complete"),
+    (("certificate", "Certificate"), "its certificate is not accepted"),
+    (("ParseContentRange", "NoContentRange"), "its answer does not say which part of the file it is"),
+)
 _USER = re.compile(r"://[^/]*@")
+_CERTIFICATE = re.compile(r"InvalidCertificate\(\s*(?:Other\(\s*OtherError\(\s*)?([A-Za-z]+)")
 _SYSTEM = re.compile(r'(?:message|error): "([A-Za-z ,:]+)"')
 
 
@@ -63,6 +92,25 @@ def changed(name: str, expected: int, found: int) -> FormatError:
     )
 
 
+def is_folder(name: str) -> ResourceError:
+    """Return the error for a folder where an archive is expected."""
+    return ResourceError(
+        "expected a file; found a folder: there are objects below this URL",
+        path=name,
+        hint="If it is an OME-Zarr directory, give the URL with a slash at its end.",
+    )
+
+
+def is_file(name: str) -> FormatError:
+    """Return the error for an object where a folder is expected."""
+    return FormatError(
+        "expected an OME-Zarr directory; found one object, with nothing below it",
+        path=name,
+        rule="rfc9/root",
+        hint="If it is an archive, give it a name that ends in .ozx or .zip.",
+    )
+
+
 def missing_extra(name: str, error: ImportError) -> ResourceError:
     """Return the error for an installation without the optional dependencies of ``ozx[remote]``."""
     return ResourceError(
@@ -92,8 +140,7 @@ def explain(error: Exception, name: str) -> ResourceError:
         return ResourceError(
             f"reading is not allowed: {answer or 'the server refused'}",
             path=name,
-            hint="Check the credentials, or whether a signed URL has expired; "
-            "for a public bucket give --anonymous (ozx.storage_options(anonymous=True)).",
+            hint=_ACCESS,
         )
     if status:
         return ResourceError(f"cannot read: {answer}", path=name, hint="Try again later, or ask who runs the server.")
@@ -103,7 +150,11 @@ def explain(error: Exception, name: str) -> ResourceError:
 
 
 def explain_code(text: str, name: str) -> ResourceError | None:
-    """Return an explanation of the error code in a response; None if it adds nothing to the status."""
+    """Explain the error code in an answer, or None if it has none that says more than the status."""
+    if "redirect without LOCATION" in text:  # what S3 answers to a request for a part
+        return ResourceError("the bucket is in another region", path=name, hint=_REGION)
+    if "Request has expired" in text:
+        return ResourceError("the signed URL has expired", path=name, hint="Get a new one.")
     if "169.254.169.254" in text or "TokenRequest" in text:  # where a computer in a cloud asks for its role
         return ResourceError(
             "no credentials were found, in options, environment, profile or role of the computer",
@@ -134,16 +185,13 @@ def explain_options(error: Exception, name: str) -> UsageError:
 
 
 def _cause(text: str, kind: str) -> str:
-    """Return the system's error message if it is known to contain no secrets."""
-    said = _SYSTEM.search(text)
+    """Return the cause in words that are known to hold no secrets."""
+    said, certificate = _SYSTEM.search(text), _CERTIFICATE.search(text)
+    if certificate:
+        return f"its certificate is not accepted ({certificate[1]})"
+    if "dns error" in text:
+        return f"its name is not known{f' ({said[1]})' if said else ''}"
     if said:
         return said[1]
-    if "TimedOut" in text or "kind: Timeout" in text:
-        return "no answer in time"
-    if "kind: Interrupted" in text:
-        return "the connection ended before the answer was complete"
-    if "certificate" in text.lower():
-        return "its certificate is not accepted"
-    if "ParseContentRange" in text or "NoContentRange" in text:
-        return "its answer does not say which part of the file it is"
-    return f"the connection failed ({kind})"
+    causes = (cause for words, cause in _CAUSES if any(word in text for word in words))
+    return next(causes, f"the connection failed ({kind})")

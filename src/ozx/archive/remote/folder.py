@@ -12,10 +12,13 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 from ozx.archive.remote.access import access_options
-from ozx.archive.remote.errors import changed, explain, missing_extra, printable_url
+from ozx.archive.remote.deadline import count_traffic
+from ozx.archive.remote.errors import changed, explain, printable_url
 from ozx.archive.remote.forks import check_not_forked
-from ozx.archive.remote.transport import Mark, open_object_store
+from ozx.archive.remote.requests.object_store import ObjectStore
+from ozx.archive.remote.transport import Mark
 from ozx.archive.remote.urls import split_url
+from ozx.errors import OzxError
 
 __all__ = ["RemoteFolder", "RemoteObject"]
 
@@ -65,7 +68,7 @@ class RemoteFolder:
         self._is_http = parts.scheme in ("http", "https")
         self._options = access_options(parts.scheme, options or {})
         self._lock = threading.Lock()
-        self._opened: Any = None
+        self._opened: ObjectStore | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"url": self.url, "options": self._options}
@@ -90,13 +93,17 @@ class RemoteFolder:
         ResourceError
             The server cannot be reached, or refuses.
         """
-        store, module = self._store()
+        store = self._store()
         self._count()
         try:
-            return RemoteObject(key, _mark(module.head(store, key)))
+            mark = _mark(store.run(lambda opened: store.module.head(opened, key)))
+            count_traffic(1, 0)
+            return RemoteObject(key, mark)
+        except OzxError:
+            raise
         except FileNotFoundError:
             return None
-        except _failures(module) as error:
+        except store.failures as error:
             failure = explain(error, self.name_of(key))
         raise failure
 
@@ -132,23 +139,29 @@ class RemoteFolder:
         """
         if length == 0 and expected is not None:
             return RemoteObject(key, expected), b""
-        store, module = self._store()
+        store = self._store()
         is_whole = offset == 0 and (length is None or (expected is not None and length == expected.size))
         span: Any = None if is_whole else {"offset": offset} if length is None else (offset, offset + length)
         self._count()
         missing = False
-        try:
-            result = module.get(store, key, options={} if span is None else {"range": span})
+
+        def request(opened: Any) -> tuple[Mark, bytes]:
+            result = store.module.get(opened, key, options={} if span is None else {"range": span})
             mark = _mark(result.meta)
             if expected is not None and mark != expected:
                 raise changed(self.name_of(key), expected.size, mark.size)
-            data = bytes(result.bytes())
-            with self._lock:
-                self.bytes_read += len(data)
+            return mark, bytes(result.bytes())
+
+        try:
+            mark, data = store.run(request, length if expected is None else min(length or expected.size, expected.size))
+            self._count(0, len(data))
+            count_traffic(1, len(data))
             return RemoteObject(key, mark), data
+        except OzxError:
+            raise
         except FileNotFoundError:
             missing = True
-        except _failures(module) as error:
+        except store.failures as error:
             failure = explain(error, self.name_of(key))
         if not missing:
             raise failure
@@ -188,14 +201,17 @@ class RemoteFolder:
         return found
 
     def _list_level(self, prefix: str) -> tuple[list[RemoteObject], list[str]]:
-        """Return the objects directly in a folder, and its sub-folders."""
-        store, module = self._store()
+        """Return the objects of a folder, and its sub-folders, which remain to be listed."""
+        store = self._store()
         self._count()
         try:
-            result = module.list_with_delimiter(store, prefix or None)
-        except _failures(module) as error:
+            result = store.run(lambda opened: store.module.list_with_delimiter(opened, prefix or None), None)
+        except OzxError:
+            raise
+        except store.failures as error:
             failure = explain(error, self.name_of(prefix) if prefix else self.name)
         else:
+            count_traffic(1, 0)
             return list(map(_object, result["objects"])), list(result["common_prefixes"])
         raise failure
 
@@ -204,32 +220,31 @@ class RemoteFolder:
         return [found for page in self._iter_pages(prefix) for found in page], []
 
     def _iter_pages(self, prefix: str) -> Iterator[list[RemoteObject]]:
-        store, module = self._store()
+        store = self._store()
         try:
-            for page in module.list(store, prefix or None, chunk_size=_PAGE):
+            for page in store.iter_pages(lambda opened: store.module.list(opened, prefix or None, chunk_size=_PAGE)):
                 self._count()
+                count_traffic(1, 0)
                 yield list(map(_object, page))
-        except _failures(module) as error:
+        except OzxError:
+            raise
+        except store.failures as error:
             failure = explain(error, self.name_of(prefix) if prefix else self.name)
         else:
             return
         raise failure
 
-    def _store(self) -> tuple[Any, Any]:
-        try:
-            import obstore  # noqa: PLC0415 (an extra)
-            import obstore.exceptions  # noqa: PLC0415
-        except ImportError as error:
-            raise missing_extra(self.name, error) from None
+    def _store(self) -> ObjectStore:
         check_not_forked(self.name)
         with self._lock:
             if self._opened is None:
-                self._opened = open_object_store(self.url, self._options)
-            return self._opened, obstore
+                self._opened = ObjectStore(self.url, self._options)
+            return self._opened
 
-    def _count(self) -> None:
+    def _count(self, requests: int = 1, size: int = 0) -> None:
         with self._lock:
-            self.requests += 1
+            self.requests += requests
+            self.bytes_read += size
 
 
 def _mark(meta: Any) -> Mark:
@@ -240,10 +255,6 @@ def _mark(meta: Any) -> Mark:
 
 def _object(meta: Any) -> RemoteObject:
     return RemoteObject(meta["path"], _mark(meta))
-
-
-def _failures(module: Any) -> tuple[type[Exception], ...]:
-    return (module.exceptions.BaseError, OSError)  # obstore raises FileNotFoundError for 404
 
 
 def _batched(keys: Iterable[str], count: int) -> Iterator[list[str]]:

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from ozx.archive.remote.access import access_options
+from ozx.archive.remote.access import access_options, current_deadline
+from ozx.archive.remote.deadline import limited_in_time
 from ozx.archive.remote.errors import explain_code, printable_url
 from ozx.archive.remote.urls import split_url
 from ozx.errors import OzxError, ResourceError, UsageError
@@ -80,15 +81,16 @@ def open_client(options: Mapping[str, Any] | None = None) -> Any:
     if "endpoint_url" not in arguments and (endpoint := os.environ.get("AWS_ENDPOINT")):
         arguments["endpoint_url"] = endpoint
     is_anonymous = str(given.get("skip_signature", "")).lower() in ("1", "true", "yes")
+    deadline = current_deadline()
     config = Config(
         connect_timeout=10,
-        read_timeout=120,
+        read_timeout=120 if deadline is None else min(120, deadline.seconds),
         retries={"max_attempts": 8, "mode": "standard"},
         max_pool_connections=32,
         **({"signature_version": UNSIGNED} if is_anonymous else {}),
     )
     try:
-        return boto3.client("s3", config=config, **arguments)
+        return limited_in_time(boto3.client("s3", config=config, **arguments), deadline)
     except (BotoCoreError, ValueError) as error:
         raise ResourceError(f"cannot use S3: {error}", hint="Check the storage options and AWS_PROFILE.") from None
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import weakref
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ozx.archive.remote.access import access_options
+from ozx.archive.remote.cache import LONGEST_RECORD, Record, Span, find_record, has_strong_tag, store_record
+from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.forks import is_forked
 from ozx.archive.remote.transport import Mark, ObstoreTransport, Transport
@@ -36,11 +39,31 @@ class _OfProcess:
 
 
 class _Known(NamedTuple):
-    """Facts from the first response; `tail` contains the bytes from `tail_offset` to the end of the file."""
+    """Facts from the first answer; the tail goes to the end of the file, and an earlier run read `cached`."""
 
     mark: Mark
-    tail_offset: int
-    tail: bytes
+    tail: Span
+    cached: tuple[Span, ...] = ()
+
+
+class _Kept:
+    """Spans of metadata, to be put into the cache when the source is closed or forgotten."""
+
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        self.url, self.options = url, options
+        self.mark: Mark | None = None
+        self.cached: tuple[Span, ...] = ()
+        self.spans: list[Span] = []
+
+    def add(self, span: Span, most: int) -> None:
+        if sum(len(kept.data) for kept in self.spans) + len(span.data) <= most:
+            self.spans.append(span)
+
+    def store(self) -> None:
+        spans, self.spans = self.spans, []
+        if spans and self.mark is not None:
+            self.cached = (*self.cached, *spans)
+            store_record(self.url, self.options, Record(self.mark.size, self.mark.identity, self.cached))
 
 
 class RemoteSource:
@@ -73,7 +96,9 @@ class RemoteSource:
         self._options = access_options(scheme, options or {})
         self._expected: Mark | None = None
         self._known: _Known | None = None
-        self._head: tuple[int, bytes] = (0, b"")
+        self._head = Span(0, b"")
+        self._kept = _Kept(url, self._options)
+        weakref.finalize(self, self._kept.store)
         self._of_process = _OfProcess()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -107,7 +132,9 @@ class RemoteSource:
         if missing == 0:
             return remembered
         self._count(missing)
-        return b"".join((self._transport().fetch(offset, missing, self._mark()).data, remembered))
+        data = self._transport().fetch(offset, missing, self._mark()).data
+        count_traffic(1, missing)
+        return b"".join((data, remembered))
 
     async def read_at_async(self, offset: int, length: int) -> bytes:
         """Return the same bytes as `read_at`, without blocking the event loop."""
@@ -123,6 +150,7 @@ class RemoteSource:
             return remembered
         self._count(missing)
         data = (await self._transport().fetch_async(offset, missing, known.mark)).data
+        count_traffic(1, missing)
         return b"".join((data, remembered)) if remembered else data
 
     def missing(self, offset: int, length: int) -> int:
@@ -133,14 +161,30 @@ class RemoteSource:
         """Read a span of up to 64 MiB with one request, and keep it in memory for later reads."""
         length = min(length, _HEAD_LIMIT)
         if self._look(self._first(), offset, length)[1]:
-            self._head = (offset, self.read_at(offset, length))
+            self._head = Span(offset, self.read_at(offset, length))
+            self.keep(*self._head)
+
+    def keep(self, offset: int, data: bytes, *, is_directory: bool = False) -> None:
+        """Keep bytes of metadata for later runs, if the server gives a strong ETag; see `ozx.archive.remote.cache`."""
+        known = self._known
+        if known is None or not has_strong_tag(known.mark.identity) or known.tail.offset == 0:
+            return
+        span = Span(offset, data)
+        if any(held.offset <= offset and span.stop <= held.stop for held in known.cached):
+            return
+        with self._own().lock:
+            if self._kept.mark is None:
+                self._kept.mark, self._kept.cached = known.mark, known.cached
+                self._kept.add(known.tail, LONGEST_RECORD)
+            self._kept.add(span, LONGEST_RECORD if is_directory else _HEAD_LIMIT)
 
     def check_unchanged(self) -> None:
         """Do nothing: every response is compared with the first response when it arrives."""
 
     def close(self) -> None:
-        """Close connections and delete cached bytes; a later read reconnects, and expects the same file."""
-        self._expected, self._known, self._head = self._mark(), None, (0, b"")
+        """Close connections and drop remembered bytes; a later read reconnects, and expects the same file."""
+        self._kept.store()
+        self._expected, self._known, self._head = self._mark(), None, Span(0, b"")
         transport, self._of_process = self._of_process.transport, _OfProcess()
         if transport is not None:
             transport.close()
@@ -156,22 +200,31 @@ class RemoteSource:
         transport = self._transport()
         with self._own().lock:
             if self._known is None:
-                self.requests += 1
-                offset, data, mark = transport.fetch(None, _TAIL, self._expected)
-                self._known = _Known(mark, offset, bytes(data))
-                self.bytes_read += len(data)
+                record = find_record(self.url, self._options)
+                if record is not None and record.is_of(self._ask(transport, 1).mark):
+                    self._known = _Known(Mark(record.size, record.tag), record.spans[-1], record.spans)
+                else:
+                    self._known = self._ask(transport, _TAIL)
             return self._known
+
+    def _ask(self, transport: Transport, length: int) -> _Known:
+        """Request the last bytes."""
+        self.requests += 1
+        offset, data, mark = transport.fetch(None, length, self._expected)
+        self.bytes_read += len(data)
+        count_traffic(1, len(data))
+        return _Known(mark, Span(offset, bytes(data)))
 
     def _look(self, known: _Known, offset: int, length: int) -> tuple[bytes, int]:
         """Return the cached bytes of a read, and the number of bytes before them that must be requested."""
         stop = min(offset + length, known.mark.size)
         if stop <= offset:
             return b"", 0
-        for start, data in ((known.tail_offset, known.tail), self._head):
-            if start <= offset and stop <= start + len(data):
-                return data[offset - start : stop - start], 0
-        end = min(stop, known.tail_offset) if offset < known.tail_offset else stop
-        return known.tail[: stop - end], end - offset
+        for span in (known.tail, self._head, *known.cached):
+            if span.offset <= offset and stop <= span.stop:
+                return span.data[offset - span.offset : stop - span.offset], 0
+        end = min(stop, known.tail.offset) if offset < known.tail.offset else stop
+        return known.tail.data[: stop - end], end - offset
 
     def _own(self) -> _OfProcess:
         if self._of_process.pid != os.getpid():

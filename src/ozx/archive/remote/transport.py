@@ -1,27 +1,15 @@
-"""Requests for parts of a remote file; the only module that imports obstore."""
+"""Requests for parts of one remote file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
-from urllib.parse import urlsplit
 
-from ozx.archive.remote.access import allows_http
-from ozx.archive.remote.errors import changed, explain, explain_options, missing_extra, printable_url
-from ozx.archive.remote.profiles import profile_options
+from ozx.archive.remote.errors import changed, explain, is_folder
+from ozx.archive.remote.requests.object_store import ObjectStore
+from ozx.errors import OzxError
 
-__all__ = ["Answer", "Mark", "ObstoreTransport", "Transport", "open_object_store"]
-
-# obstore ends every request after 30 seconds, too short for a large shard on a slow line: a request may take long, but
-# not pause for long. obstore repeats a request ten times in three minutes; the limit is shorter here, so that a wrong
-# host name fails soon.
-_CLIENT_OPTIONS = {"timeout": "1h", "read_timeout": "30s", "connect_timeout": "10s"}
-_RETRY_CONFIG = {
-    "max_retries": 10,
-    "retry_timeout": timedelta(seconds=60),
-    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
-}
+__all__ = ["Answer", "Mark", "ObstoreTransport", "Transport"]
 
 # obstore's messages if a suffix range gets another answer, as for an empty file.
 _UNCLEAR = ("status code: 416", "ContentRange", "NotPartial")
@@ -71,17 +59,9 @@ class ObstoreTransport:
     """
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
-        try:
-            import obstore  # noqa: PLC0415 (an extra)
-            import obstore.exceptions  # noqa: PLC0415
-        except ImportError as error:
-            raise missing_extra(printable_url(url), error) from None
-        self._name = printable_url(url)
-        self._module = obstore
-        # obstore raises FileNotFoundError for 404.
-        self._failures = (obstore.exceptions.BaseError, OSError)
-        self._unsupported = obstore.exceptions.NotSupportedError
-        self._store = open_object_store(url, options)
+        self._store = ObjectStore(url, options)
+        self._name = self._store.name
+        self._module = self._store.module
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
         """Fetch bytes with obstore; see `Transport.fetch`.
@@ -92,16 +72,23 @@ class ObstoreTransport:
             As for `Transport.fetch`.
         """
         span: Any = {"suffix": length} if offset is None else (offset, offset + length)
-        try:
-            result = self._module.get(self._store, "", options={"range": span})
+
+        def request(store: Any) -> Answer:
+            result = self._module.get(store, "", options={"range": span})
             mark = self._compare(result.meta, expected)
             return Answer(result.range[0], bytes(result.bytes()), mark)
-        except self._failures as error:
-            unclear = isinstance(error, self._unsupported) or any(word in str(error) for word in _UNCLEAR)
+
+        try:
+            return self._store.run(request, length)
+        except OzxError:
+            raise
+        except self._store.failures as error:
+            unclear = isinstance(error, self._store.unsupported) or any(word in str(error) for word in _UNCLEAR)
+            is_missing = isinstance(error, FileNotFoundError)
             failure = explain(error, self._name)
         if offset is None and unclear:
             return self._fetch_end(length, expected)
-        raise failure
+        raise is_folder(self._name) if offset is None and is_missing and self._store.has_children() else failure
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
         """Fetch bytes with obstore; see `Transport.fetch_async`.
@@ -111,11 +98,17 @@ class ObstoreTransport:
         FormatError, ResourceError
             As for `Transport.fetch`.
         """
-        try:
-            result = await self._module.get_async(self._store, "", options={"range": (offset, offset + length)})
+
+        async def request(store: Any) -> Answer:
+            result = await self._module.get_async(store, "", options={"range": (offset, offset + length)})
             mark = self._compare(result.meta, expected)
             return Answer(result.range[0], memoryview(await result.bytes_async()), mark)
-        except self._failures as error:
+
+        try:
+            return await self._store.run_async(request, length)
+        except OzxError:
+            raise
+        except self._store.failures as error:
             failure = explain(error, self._name)
         raise failure
 
@@ -125,8 +118,10 @@ class ObstoreTransport:
     def _fetch_end(self, length: int, expected: Mark | None) -> Answer:
         """Return the last bytes of a file that is empty, or whose server does not support suffix ranges."""
         try:
-            mark = self._compare(self._module.head(self._store, ""), expected)
-        except self._failures as error:
+            mark = self._store.run(lambda store: self._compare(self._module.head(store, ""), expected))
+        except OzxError:
+            raise
+        except self._store.failures as error:
             failure = explain(error, self._name)
         else:
             start = max(0, mark.size - length)
@@ -140,29 +135,3 @@ class ObstoreTransport:
         if expected is not None and mark != expected:
             raise changed(self._name, expected.size, mark.size)
         return mark
-
-
-def open_object_store(url: str, options: Mapping[str, Any]) -> Any:
-    """Return an obstore store with the object or folder as its root, so that the URL is requested unchanged.
-
-    Raises
-    ------
-    UsageError
-        The URL and the options do not fit together.
-    """
-    from obstore.store import HTTPStore, from_url  # noqa: PLC0415
-
-    scheme = urlsplit(url).scheme.lower()
-    client_options = _CLIENT_OPTIONS | ({"allow_http": True} if allows_http(scheme, options) else {})
-    client_options |= dict(options.get("client_options") or {})
-    retry_config = _RETRY_CONFIG | dict(options.get("retry_config") or {})
-    of_profile = profile_options(options) if scheme in ("s3", "s3a") else {}
-    arguments = {**of_profile, **options, "client_options": client_options, "retry_config": retry_config}
-    # `from_url` takes https://bucket.s3.amazonaws.com/… for S3 and looks for credentials; an https:// URL, signed or
-    # public, is requested unchanged.
-    make: Any = HTTPStore.from_url if scheme in ("http", "https") else from_url
-    try:
-        return make(url, **arguments)
-    except Exception as error:  # noqa: BLE001 (obstore raises TypeError, ValueError and its own kinds)
-        failure = explain_options(error, printable_url(url))
-    raise failure  # outside, as in ObstoreTransport

@@ -14,7 +14,7 @@ from ozx.desktop.viewer.presence import Presence
 from ozx.desktop.viewer.ranges import answer_range, value_type
 from ozx.errors import UsageError
 from ozx.flow.sources.browsing import DirectoryView
-from ozx.flow.sources.location import parse_local
+from ozx.flow.sources.location import parse_location, printable_location
 from ozx.flow.sources.opening import open_view
 from ozx.store.reading import ArchiveSession
 
@@ -84,7 +84,13 @@ class FileServer:
         self._cors = cors
         self._shelves: dict[str, _Shelf] = {}
         for path in paths:
-            location = parse_local(path)
+            location = parse_location(path)
+            if location.is_remote:
+                raise UsageError(
+                    "expected a file on this computer; found a URL, which programs that read URLs can read themselves",
+                    path=printable_location(location.path),
+                    hint="Give them the URL, or show it by ozx view.",
+                )
             if isinstance(open_view(path), DirectoryView):
                 raise UsageError(
                     "expected an .ozx file; found a directory",

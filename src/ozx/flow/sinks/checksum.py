@@ -9,7 +9,7 @@ from ozx.archive.byte_source import iter_exactly
 from ozx.atomic.renaming import CHECKSUM_ENDING
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sinks.output import open_output, write_small
-from ozx.flow.sources.location import Location
+from ozx.flow.sources.location import Location, printable_location
 
 __all__ = ["check_checksum_file", "read_checksum_file", "sha256_of", "write_checksum_file"]
 
@@ -29,14 +29,14 @@ def sha256_of(path: str) -> str:
 
 
 def read_checksum_file(path: str) -> str:
-    """Return the digest in ``PATH.sha256``.
+    """Return the digest in the checksum file at `path`.
 
     Raises
     ------
     UsageError
-        The file in ``PATH.sha256`` is none of sha256sum.
+        The file is not one that sha256sum writes.
     """
-    source = open_output(path + CHECKSUM_ENDING)
+    source = open_output(path)
     try:
         text = source.read_at(0, 4096)
     finally:
@@ -44,26 +44,29 @@ def read_checksum_file(path: str) -> str:
     digest = text[1 if text.startswith(b"\\") else 0 :][:64].decode("ascii", "replace").lower()
     if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
         raise UsageError(
-            "expected a line as sha256sum writes it", path=path + CHECKSUM_ENDING, hint="Remove it, or write it again."
+            "expected a line as sha256sum writes it",
+            path=printable_location(path),
+            hint="Remove it, or write it again.",
         )
     return digest
 
 
-def check_checksum_file(path: str) -> str:
-    """Compare the file at `path` with the digest in ``PATH.sha256``, and return it.
+def check_checksum_file(path: str, checksum: str | None = None) -> str:
+    """Compare the file at `path` with the digest in ``PATH.sha256``, or in the file `checksum`; return the digest.
 
     Raises
     ------
     UsageError
-        As `read_checksum_file`.
+        As for `read_checksum_file`.
     ResourceError
         The digests differ: the file, or its checksum, was damaged or changed.
     """
-    digest, found = read_checksum_file(path), sha256_of(path)
+    checksum = path + CHECKSUM_ENDING if checksum is None else checksum
+    digest, found = read_checksum_file(checksum), sha256_of(path)
     if digest != found:
         raise ResourceError(
-            f"expected the SHA-256 {digest}, from {os.path.basename(path)}{CHECKSUM_ENDING}; found {found}",
-            path=path,
+            f"expected the SHA-256 {digest}, from {os.path.basename(printable_location(checksum))}; found {found}",
+            path=printable_location(path),
             hint="The file or its checksum was damaged or changed: pack the source again with --force.",
         )
     return found

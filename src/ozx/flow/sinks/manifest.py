@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ozx.atomic.renaming import MANIFEST_ENDING
-from ozx.errors import UsageError, resource_errors
+from ozx.errors import UsageError
 from ozx.flow.entry import Entry, FilePart
 from ozx.flow.sinks.output import write_small
 from ozx.flow.sources.location import Location
@@ -24,7 +24,6 @@ __all__ = [
     "encode_manifest",
     "is_manifest_of",
     "parse_manifest",
-    "read_manifest",
     "write_manifest",
 ]
 
@@ -112,21 +111,6 @@ def encode_manifest(manifest: Manifest, archive: str) -> bytes:
 def write_manifest(path: str, manifest: Manifest, *, sync: bool) -> None:
     """Write ``PATH.manifest.json``."""
     write_small(path + MANIFEST_ENDING, encode_manifest(manifest, path), sync=sync)
-
-
-@resource_errors()
-def read_manifest(path: str) -> dict[str, ManifestValue]:
-    """Read a manifest file; return its values by key.
-
-    Raises
-    ------
-    UsageError
-        It is no manifest, or one of a newer version of ozx.
-    ResourceError
-        It cannot be read.
-    """
-    with open(path, "rb") as file:
-        return parse_manifest(file.read(), path)
 
 
 def is_manifest_of(path: str, source: str) -> bool:

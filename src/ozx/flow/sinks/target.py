@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from urllib.parse import unquote
 
 from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.errors import UsageError
-from ozx.flow.sources.location import given_path
+from ozx.flow.sources.location import given_path, printable_location
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
 __all__ = [
@@ -43,14 +44,17 @@ def default_output(source: str, out_dir: str | None = None) -> str:
 
 
 def stem_of_archive(path: str) -> str:
-    """Return the name of a file or directory without its folder and extension, to name outputs.
+    """Return the name of a file, directory or URL without folder and ending, for the names of outputs.
 
     Examples
     --------
     >>> stem_of_archive("scans/cells.ozx"), stem_of_archive("a.ome.zarr.zip"), stem_of_archive("run7.ozx.partial")
     ('cells', 'a', 'run7')
+    >>> stem_of_archive("https://example.org/day%20one.ozx?signature=secret")
+    'day one'
     """
-    name = os.path.basename(os.path.abspath(path))
+    local = unquote(printable_location(path).rstrip("/")) if "://" in path else os.path.abspath(path)
+    name = os.path.basename(local)
     for ending in (".partial", ".zip", ".ozx", ".zarr", ".ome"):
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]

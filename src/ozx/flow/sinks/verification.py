@@ -12,8 +12,10 @@ from ozx.archive.positional_reading import forget_cache, open_for_reading
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.flow.plan import Plan
+from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, ManifestValue
 from ozx.flow.sinks.output import open_output
+from ozx.flow.sources.archive import iter_entries
 from ozx.flow.sources.location import Location
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
@@ -109,12 +111,12 @@ def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
     try:
         reader = ArchiveReader(source)
         reader.check()
-        for index, key in enumerate(reader.columns.names()):
+        for entry in read_ahead(iter_entries(reader, range(len(reader)))):
             digest, size = hashlib.sha256(), 0
-            for block in reader.iter_blocks(index):
+            for block in entry.iter_blocks():
                 digest.update(block)
                 size += len(block)
-            yield key, size, digest.hexdigest()
+            yield entry.key, size, digest.hexdigest()
     finally:
         source.close()
 

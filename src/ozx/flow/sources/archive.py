@@ -6,7 +6,7 @@ import os
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -145,17 +145,23 @@ class ArchiveSource:
             It is a ZIP archive itself (``rfc9/not-embedded``).
         """
         row = self._row(key)
+        if not isinstance(self.reader.source, FileSource):
+            # Reading it checks that: a request for every entry would take a round trip each.
+            return Entry(key, (_UnprovenPart(self.reader, row, self, key),))
         part = _SourcePart(self.reader, row, self)
         if part.length >= len(LOCAL_SIGNATURE) and self.reader.read(row, 0, 4) == LOCAL_SIGNATURE:
-            tail = self.reader.read(row, max(0, part.length - END_SEARCH_LENGTH))
-            if ends_archive(tail):
-                raise FormatError(
-                    f"{key} is a ZIP archive inside the hierarchy, which RFC-9 forbids",
-                    path=self.name,
-                    rule="rfc9/not-embedded",
-                    hint="Unpack the file, move the archive out of the folder, then pack it.",
-                )
+            self.check_not_embedded(key, self.reader.read(row, max(0, part.length - END_SEARCH_LENGTH)))
         return Entry(key, (part,))
+
+    def check_not_embedded(self, key: str, tail: bytes) -> None:
+        """Check that a value that begins like an archive, and has this end, is none; else raise `FormatError`."""
+        if ends_archive(tail):
+            raise FormatError(
+                f"{key} is a ZIP archive inside the hierarchy, which RFC-9 forbids",
+                path=self.name,
+                rule="rfc9/not-embedded",
+                hint="Unpack the file, move the archive out of the folder, then pack it.",
+            )
 
     def crc32(self, key: str) -> int | None:
         """Return the CRC-32 recorded in the archive."""
@@ -201,6 +207,39 @@ class _SourcePart(ArchivedPart):
         if isinstance(self.reader.source, FileSource) or self.reader.columns.methods[self.index] != STORED:
             self.source.check_value(self.index)
         return _ArchivedSpan(self.source, self.index, offset, length)
+
+
+@dataclass(frozen=True, slots=True)
+class _UnprovenPart(_SourcePart):
+    """A whole value of a remote archive; reading checks that it is no archive itself (``rfc9/not-embedded``)."""
+
+    key: str
+
+    def iter_blocks(self) -> Iterator[bytes]:
+        end, begins = b"", None
+        for block in _SourcePart.iter_blocks(self):
+            begins = block.startswith(LOCAL_SIGNATURE) if begins is None else begins
+            if begins:
+                end = (end + block)[-END_SEARCH_LENGTH:]
+            yield block
+        if begins:
+            self.source.check_not_embedded(self.key, end)
+
+    def place(self) -> Place | None:
+        place = _SourcePart.place(self)
+        return None if place is None else place._replace(take=partial(self._take, place.take))
+
+    def read_into(self, view: memoryview) -> None:
+        _SourcePart.read_into(self, view)
+        self._checked(view)
+
+    def _take(self, take: Callable[[int, bytes], bytes], offset: int, data: bytes) -> bytes:
+        return bytes(self._checked(take(offset, data)))
+
+    def _checked(self, value: bytes | memoryview) -> bytes | memoryview:
+        if value[: len(LOCAL_SIGNATURE)] == LOCAL_SIGNATURE:
+            self.source.check_not_embedded(self.key, bytes(value[-END_SEARCH_LENGTH:]))
+        return value
 
 
 @dataclass(frozen=True, slots=True)

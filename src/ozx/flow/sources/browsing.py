@@ -82,7 +82,7 @@ class ArchiveView:
         self._starts: list[int] = []
         self._is_sorted = False
         # Metadata documents read in sequence are mostly adjacent.
-        self._ahead = ReadAhead(source, ahead)
+        self._ahead = ReadAhead(source, ahead, keeps=True)
         self._long = LongDocuments()
 
     @property

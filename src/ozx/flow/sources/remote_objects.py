@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from ozx.archive.remote.folder import REQUESTS, RemoteFolder
+from ozx.archive.remote.errors import is_file
+from ozx.archive.remote.folder import REQUESTS, RemoteFolder, RemoteObject
 from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
 from ozx.flow.sources.found_keys import find_keys
@@ -93,10 +94,26 @@ def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
         return RemoteObjects(folder, {each.key: each.mark for each in found.objects}, found.notes, found.documents)
     objects = folder.list_objects()
     if not objects:
+        if folder.find("") is not None:
+            raise is_file(folder.name)
         raise FormatError(
             "expected an OME-Zarr directory; the bucket has nothing below this URL",
             path=folder.name,
             rule="rfc9/root",
             hint="Check the URL; keys are case-sensitive.",
         )
-    return RemoteObjects(folder, {each.key: each.mark for each in objects})
+    return RemoteObjects(folder, {each.key: each.mark for each in _without_folders(objects)})
+
+
+def _without_folders(objects: Iterable[RemoteObject]) -> list[RemoteObject]:
+    """Leave out the empty objects by which some programs mark folders; obstore drops the slash at their end."""
+    found = list(objects)
+    empty = {each.key for each in found if each.size == 0}
+    if not empty:
+        return found
+    folders = {key[:end] for key in (each.key for each in found) for end in _slashes(key)}
+    return [each for each in found if each.size or each.key not in folders]
+
+
+def _slashes(key: str) -> Iterator[int]:
+    return (place for place, letter in enumerate(key) if letter == "/")

@@ -1,0 +1,217 @@
+"""Directories of remote archives that were opened before, kept in the user's cache folder.
+
+A record belongs to one URL, and to one strong ETag of its file: the server's answer to the next first request decides
+whether it is used. Names of records are hashes, and no record holds a URL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ozx.archive.crc32 import crc32
+from ozx.archive.remote.errors import printable_url
+
+__all__ = ["CACHE", "LONGEST_RECORD", "Record", "Span", "cache_folder", "find_record", "has_strong_tag", "store_record"]
+
+#: The name of the choice among the options of `ozx.archive.remote.access.storage_options`.
+CACHE = "ozx_cache"
+
+_MOST_BYTES = 256 << 20
+#: The most bytes of one file.
+LONGEST_RECORD = 255 << 20
+_ENDING = ".spans"
+_TEMPORARY = ".part"
+_MAGIC = b"ozx-spans 1\n"
+_FRAME = struct.Struct("<II")  # length and CRC-32 of the header
+# Half a record that a killed process left is removed after this time.
+_OLD = 3600
+# Options that say which server a URL such as s3://bucket/key means.
+_PLACES = ("endpoint", "endpoint_url", "aws_endpoint", "account_name", "azure_storage_account_name")
+_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ACCOUNT_NAME")
+
+
+class Span(NamedTuple):
+    """Bytes of a file from an offset on."""
+
+    offset: int
+    data: bytes
+
+    @property
+    def stop(self) -> int:
+        """The offset behind the last byte."""
+        return self.offset + len(self.data)
+
+
+class Record(NamedTuple):
+    """Spans of a file with this length and ETag."""
+
+    size: int
+    tag: str
+    spans: tuple[Span, ...]
+
+    def is_of(self, mark: tuple[int, str]) -> bool:
+        """Tell whether the record has the end of the file with this length and identity."""
+        return (
+            mark == (self.size, self.tag)
+            and has_strong_tag(self.tag)
+            and self.spans[-1:] != ()
+            and (self.spans[-1].stop == self.size)
+        )
+
+
+def has_strong_tag(identity: str) -> bool:
+    """Tell whether the identity of a file is a strong ETag (RFC 9110, 8.8.3).
+
+    Examples
+    --------
+    >>> has_strong_tag('"5f-62"'), has_strong_tag('W/"5f-62"'), has_strong_tag("2026-01-02T03:04:05+00:00")
+    (True, False, False)
+    """
+    return len(identity) > 2 and identity[0] == identity[-1] == '"'
+
+
+def cache_folder() -> str:
+    """Return the folder of the records: ``$OZX_CACHE``, or in the system's place for caches; empty if there is none."""
+    given = os.environ.get("OZX_CACHE")
+    if given is not None:
+        return given
+    if os.name == "nt":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
+    elif sys.platform == "darwin":
+        base = os.path.expanduser("~/Library/Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "ozx") if os.path.isabs(base) else ""
+
+
+def find_record(url: str, options: Mapping[str, Any]) -> Record | None:
+    """Return the record of a URL, or None if there is none, or it is damaged."""
+    path = _path_of(url, options)
+    if not path:
+        return None
+    try:
+        with open(path, "rb") as file:
+            record = _read(file.read(_MOST_BYTES + 1))
+        os.utime(path)  # those used last stay
+    except (OSError, ValueError, TypeError, KeyError, struct.error):
+        return None
+    return record
+
+
+def store_record(url: str, options: Mapping[str, Any], record: Record) -> None:
+    """Replace the record of a URL, and remove the oldest ones beyond 256 MiB; does nothing if that is impossible."""
+    path = _path_of(url, options)
+    spans = _joined(record.spans)
+    if not path or not has_strong_tag(record.tag) or sum(len(span.data) for span in spans) > LONGEST_RECORD:
+        return
+    with contextlib.suppress(OSError):
+        folder = os.path.dirname(path)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if not _is_private(folder):
+            return
+        descriptor, temporary = tempfile.mkstemp(_TEMPORARY, dir=folder)  # mode 0600
+        try:
+            with open(descriptor, "wb") as file:
+                file.writelines(_encode(record._replace(spans=spans)))
+            os.replace(temporary, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+        _make_room(folder)
+
+
+def _path_of(url: str, options: Mapping[str, Any]) -> str:
+    folder = cache_folder()
+    if not folder or options.get(CACHE) is False:
+        return ""
+    places = [str(options.get(name, "")) for name in _PLACES] + [os.environ.get(name, "") for name in _VARIABLES]
+    # The hash of an endpoint with a password cannot be turned back, but need not contain it either.
+    key = json.dumps([printable_url(url), *map(printable_url, places)])
+    name = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+    return os.path.join(folder, "directories", name + _ENDING)
+
+
+def _encode(record: Record) -> list[bytes]:
+    spans = [[span.offset, len(span.data), crc32(span.data)] for span in record.spans]
+    header = json.dumps({"size": record.size, "tag": record.tag, "spans": spans}).encode("ascii")
+    return [_MAGIC, _FRAME.pack(len(header), crc32(header)), header, *(span.data for span in record.spans)]
+
+
+def _read(data: bytes) -> Record:
+    """Return the record in `data`.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError, struct.error
+        It is damaged.
+    """
+    start = len(_MAGIC) + _FRAME.size
+    length, checksum = _FRAME.unpack_from(data, len(_MAGIC))
+    header = data[start : start + length]
+    if not data.startswith(_MAGIC) or len(header) != length or crc32(header) != checksum:
+        raise ValueError("damaged")
+    content = json.loads(header)
+    position, spans = start + length, []
+    for offset, size, expected in content["spans"]:
+        span = data[position : position + size]
+        if len(span) != size or crc32(span) != expected or not 0 <= offset <= content["size"] - size:
+            raise ValueError("damaged")
+        spans.append(Span(offset, span))
+        position += size
+    if position != len(data):
+        raise ValueError("damaged")
+    return Record(content["size"], content["tag"], tuple(spans))
+
+
+def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Return the spans without those that lie in others, and with neighbours joined."""
+    joined: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.offset, -len(span.data))):
+        last = joined[-1] if joined else None
+        if last is None or span.offset > last.stop:
+            joined.append(span)
+        elif span.stop > last.stop:
+            joined[-1] = Span(last.offset, last.data + span.data[last.stop - span.offset :])
+    return tuple(joined)
+
+
+def _is_private(folder: str) -> bool:
+    """Tell whether only this user can reach the folder; others' permissions are taken away if possible."""
+    if os.name == "nt":
+        return True
+    status = os.stat(folder)
+    if status.st_uid != os.getuid():
+        return False
+    if stat.S_IMODE(status.st_mode) & 0o077:
+        os.chmod(folder, 0o700)
+    return True
+
+
+def _make_room(folder: str) -> None:
+    files, now = [], time.time()
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                status = entry.stat()
+                if entry.name.endswith(_TEMPORARY) and status.st_mtime < now - _OLD:
+                    os.unlink(entry.path)
+                elif entry.name.endswith(_ENDING):
+                    files.append((status.st_mtime_ns, entry.path, status.st_size))
+    size = sum(length for _, _, length in files)
+    for _, path, length in sorted(files):
+        if size <= _MOST_BYTES:
+            break
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        size -= length

@@ -1,0 +1,175 @@
+"""obstore's store of one URL, and its requests: repeated after failures, and within the time of the caller."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from ozx.archive.remote.access import allows_http
+from ozx.archive.remote.cache import CACHE
+from ozx.archive.remote.deadline import DEADLINE, Deadline, call_in_time
+from ozx.archive.remote.errors import explain_options, missing_extra, printable_url
+from ozx.archive.remote.profiles import profile_options
+from ozx.archive.remote.requests.retries import Retries
+from ozx.archive.remote.requests.retry_after import ask_retry_after
+
+__all__ = ["ObjectStore", "open_object_store"]
+
+_T = TypeVar("_T")
+
+# obstore ends every request after 30 seconds, too short for a large shard on a slow line: a request may take long, but
+# not pause for long.
+_CLIENT_OPTIONS = {"timeout": "1h", "read_timeout": "30s", "connect_timeout": "10s"}
+# obstore would repeat a request for three minutes.
+_RETRY_CONFIG = {
+    "max_retries": 10,
+    "retry_timeout": timedelta(seconds=60),
+    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
+}
+# obstore goes on with a broken answer where it ended. For shorter ones it matters more to hear what the server says.
+_LONG = 32 << 20
+# A signed URL only asks a busy server when to come back.
+_SIGNED_FOR = timedelta(seconds=60)
+
+
+class ObjectStore:
+    """The store whose root is the object or folder at a URL; safe with threads.
+
+    Parameters
+    ----------
+    url
+        The URL; a query is part of every request.
+    options
+        Keyword arguments for obstore, over those of `ozx.archive.remote.access.storage_options`.
+
+    Raises
+    ------
+    ResourceError
+        obstore is not installed.
+    UsageError
+        The URL and the options do not fit together.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        self.name = printable_url(url)
+        try:
+            import obstore  # noqa: PLC0415 (an extra)
+            import obstore.exceptions  # noqa: PLC0415
+        except ImportError as error:
+            raise missing_extra(self.name, error) from None
+        self.module: Any = obstore
+        #: What obstore raises; FileNotFoundError for 404.
+        self.failures: tuple[type[Exception], ...] = (obstore.exceptions.BaseError, OSError)
+        self.unsupported: type[Exception] = obstore.exceptions.NotSupportedError
+        self._url, self._options = url, dict(options)
+        self._lock = threading.Lock()
+        self._patient: Any = None
+        self._deadline: Deadline | None = self._options.get(DEADLINE)
+        self._store = open_object_store(url, self._options, repeats=False)
+        self._retries = Retries(self.name, _retry_config(options), self._deadline, self._ask, self.failures)
+
+    def run(self, request: Callable[[Any], _T], length: int | None = 0) -> _T:
+        """Return the result of `request`, which gets obstore's store and asks for so many bytes; None if all.
+
+        Raises
+        ------
+        OzxError
+            What `request` raises; the time is over.
+        """
+        store = self._store_for(length)
+        return self._retries.run(lambda: request(store))
+
+    async def run_async(self, request: Callable[[Any], Awaitable[_T]], length: int = 0) -> _T:
+        """Return what `run` returns, without blocking the event loop.
+
+        Raises
+        ------
+        OzxError
+            As for `run`.
+        """
+        store = self._store_for(length)
+        return await self._retries.run_async(lambda: request(store))
+
+    def iter_pages(self, listing: Callable[[Any], Iterator[_T]]) -> Iterator[_T]:
+        """Yield the pages of a listing, whose requests obstore repeats.
+
+        Raises
+        ------
+        ResourceError
+            The time is over.
+        """
+        pages = iter(listing(self._store_for(None)))
+        end = object()
+        while True:
+            page: Any = call_in_time(lambda: next(pages, end), self._deadline, self.name)
+            if page is end:
+                return
+            yield page
+
+    def has_children(self) -> bool:
+        """Tell whether there are objects below the URL, as far as the server can list them."""
+        if self._url.lower().startswith(("http://", "https://")):
+            return False
+        try:
+            return bool(next(self.iter_pages(lambda store: self.module.list(store, chunk_size=1)), None))
+        except self.failures:
+            return False
+
+    def _store_for(self, length: int | None) -> Any:
+        if length is not None and length <= _LONG:
+            return self._store
+        with self._lock:
+            if self._patient is None:
+                self._patient = open_object_store(self._url, self._options)
+            return self._patient
+
+    def _ask(self) -> float | None:
+        """Return the seconds that the server asks to wait, or None."""
+        url = self._url.partition("#")[0]
+        if not url.lower().startswith(("http://", "https://")):
+            if str(self._options.get("skip_signature", "")).lower() in ("true", "1"):
+                return None
+            try:
+                url = self.module.sign(self._store, "GET", "", _SIGNED_FOR)
+            except Exception:  # noqa: BLE001 (obstore's own kinds; a guess at the time serves as well)
+                return None
+        return ask_retry_after(url)
+
+
+def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = True) -> Any:
+    """Return obstore's store whose root is the object or folder itself, so that its URL is requested unchanged.
+
+    With `repeats`, obstore repeats requests that fail.
+
+    Raises
+    ------
+    UsageError
+        The URL and the options do not fit together.
+    """
+    from obstore.store import HTTPStore, from_url  # noqa: PLC0415
+
+    deadline: Deadline | None = options.get(DEADLINE)
+    options = {name: value for name, value in options.items() if name not in (DEADLINE, CACHE)}
+    scheme = urlsplit(url).scheme.lower()
+    client_options: dict[str, Any] = _CLIENT_OPTIONS | ({"allow_http": True} if allows_http(scheme, options) else {})
+    if deadline is not None:
+        client_options["timeout"] = timedelta(seconds=deadline.seconds)
+    client_options |= dict(options.get("client_options") or {})
+    retry_config = _retry_config(options) | ({} if repeats else {"max_retries": 0})
+    of_profile = profile_options(options) if scheme in ("s3", "s3a") else {}
+    arguments = {**of_profile, **options, "client_options": client_options, "retry_config": retry_config}
+    # `from_url` takes https://bucket.s3.amazonaws.com/… for S3 and looks for credentials; an https:// URL, signed or
+    # public, is requested unchanged.
+    make: Any = HTTPStore.from_url if scheme in ("http", "https") else from_url
+    try:
+        return make(url, **arguments)
+    except Exception as error:  # noqa: BLE001 (obstore raises TypeError, ValueError and its own kinds)
+        failure = explain_options(error, printable_url(url))
+    raise failure  # outside, as in ozx.archive.remote.transport
+
+
+def _retry_config(options: Mapping[str, Any]) -> dict[str, Any]:
+    return _RETRY_CONFIG | dict(options.get("retry_config") or {})

@@ -1,0 +1,187 @@
+"""Repetition of requests that failed: after growing, random pauses, or when the server says (``Retry-After``).
+
+obstore repeats requests, too, but does not pass on what the server says (docs/decisions/0009-remote-by-obstore.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from ozx.archive.remote.deadline import Deadline, call_in_time
+from ozx.errors import OzxError, ResourceError
+
+__all__ = ["LONGEST_WAIT", "Retries"]
+
+_T = TypeVar("_T")
+
+#: The longest pause in seconds that a server may ask for.
+LONGEST_WAIT = 300.0
+
+_STATUS = re.compile(r"status code: (\d{3})")
+_REPEATED = (408, 429, 500, 502, 503, 504)
+_TOLD = (429, 503)
+# A server that did not say how long to wait is not asked again for this time.
+_SILENT = 10.0
+# The state of a connection in obstore's errors. Certificates do not become right by waiting.
+_CONNECTION = re.compile(r"HttpError\s*{\s*kind: (?:Connect|Request|Timeout|Interrupted)\b")
+_NOT_TLS = re.compile(r"InvalidCertificate|InvalidMessage")
+# Wrong names of servers, and computers without a role in a cloud, are more likely than failures that pass.
+_SOON = re.compile(r"dns error|169\.254\.169\.254")
+_MOST_SOON = 2
+
+
+class Retries:
+    """The repetition of requests to one server; safe with threads.
+
+    Parameters
+    ----------
+    name
+        The URL for messages.
+    config
+        `max_retries`, `retry_timeout` and `backoff`, in the words of obstore.
+    deadline
+        The end of the time for all requests, or None.
+    ask
+        Asks the server how many seconds to wait; None if it does not say.
+    failures
+        The errors of requests.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: Mapping[str, Any],
+        deadline: Deadline | None,
+        ask: Callable[[], float | None],
+        failures: tuple[type[Exception], ...],
+    ) -> None:
+        backoff = config["backoff"]
+        self._name = name
+        self._most = int(config["max_retries"])
+        self._limit = _seconds(config["retry_timeout"])
+        self._pauses = (
+            _seconds(backoff["init_backoff"]),
+            _seconds(backoff["max_backoff"]),
+            float(backoff.get("base", 2)),
+        )
+        self._deadline = deadline
+        self._ask = ask
+        self._failures = failures
+        self._lock = threading.Lock()
+        # By time.monotonic: what the server said to one request holds for all.
+        self._not_before = self._not_asked_before = 0.0
+
+    def run(self, request: Callable[[], _T]) -> _T:
+        """Return the result of a request, which is repeated after failures that may pass.
+
+        Raises
+        ------
+        ResourceError
+            The time of the caller is over, or the server asks to wait very long.
+        """
+        begun, waited = time.monotonic(), 0.0
+        for count in range(self._most + 1):
+            waited += self._sleep(self._not_before - time.monotonic())
+            error: Exception
+            try:
+                return call_in_time(request, self._deadline, self._name)
+            except OzxError:
+                raise
+            except self._failures as failure:
+                error = failure
+            pause = self._pause(error, count, time.monotonic() - begun - waited)
+            if pause is None:
+                break
+            waited += self._sleep(pause)
+        raise error  # outside of the except block: errors made of it carry no context
+
+    async def run_async(self, request: Callable[[], Awaitable[_T]]) -> _T:
+        """Return what `run` returns, without blocking the event loop.
+
+        Raises
+        ------
+        ResourceError
+            As for `run`.
+        """
+        begun, waited = time.monotonic(), 0.0
+        for count in range(self._most + 1):
+            waited += await asyncio.to_thread(self._sleep, rest) if (rest := self._rest()) > 0 else 0.0
+            error: Exception
+            is_late = False
+            try:
+                if self._deadline is None:
+                    return await request()
+                async with asyncio.timeout(self._deadline.left()) as limit:
+                    return await request()
+            except OzxError:
+                raise
+            except TimeoutError as failure:
+                is_late, error = limit.expired(), failure
+            except self._failures as failure:
+                error = failure
+            if is_late and self._deadline is not None:
+                raise self._deadline.error(self._name)
+            pause = await asyncio.to_thread(self._pause, error, count, time.monotonic() - begun - waited)
+            if pause is None:
+                break
+            waited += await asyncio.to_thread(self._sleep, pause)
+        raise error
+
+    def _rest(self) -> float:
+        return self._not_before - time.monotonic()
+
+    def _sleep(self, seconds: float) -> float:
+        """Wait, but not beyond the time of the caller; return the seconds."""
+        if seconds <= 0:
+            return 0.0
+        if self._deadline is not None and seconds >= self._deadline.left():
+            time.sleep(self._deadline.left())
+            raise self._deadline.error(self._name)
+        time.sleep(seconds)
+        return seconds
+
+    def _pause(self, error: Exception, count: int, spent: float) -> float | None:
+        """Return the seconds until the next attempt, or None if there is none."""
+        text = str(error)
+        found = _STATUS.search(text)
+        status = int(found[1]) if found else 0
+        is_broken = _CONNECTION.search(text) is not None and not _NOT_TLS.search(text)
+        may_pass = status in _REPEATED if status else is_broken
+        if not may_pass or count >= self._most or spent >= self._limit or (count >= _MOST_SOON and _SOON.search(text)):
+            return None
+        if status in _TOLD and self._wait_as_told():
+            return 0.0  # `run` waits
+        first, longest, base = self._pauses
+        # Requests that failed together are not repeated together.
+        return random.uniform(first, max(first, min(longest, first * base**count * base)))  # noqa: S311
+
+    def _wait_as_told(self) -> bool:
+        """Ask the server how long to wait, unless another request did; return whether it said so."""
+        with self._lock:
+            if self._rest() > 0:
+                return True
+            if time.monotonic() < self._not_asked_before:
+                return False
+            seconds = self._ask()
+            if seconds is None or seconds <= 0:
+                self._not_asked_before = time.monotonic() + _SILENT
+                return False
+            if seconds > LONGEST_WAIT:
+                raise ResourceError(
+                    f"the server is busy, and asks to wait {seconds:,.0f} s before the next request",
+                    path=self._name,
+                    hint="Try again later.",
+                )
+            self._not_before = time.monotonic() + seconds
+            return True
+
+
+def _seconds(value: Any) -> float:
+    return value.total_seconds() if isinstance(value, timedelta) else float(value)

@@ -1,0 +1,52 @@
+"""The header ``Retry-After``, by which a busy server says when to request again."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import email.utils
+import http.client
+import math
+import urllib.error
+import urllib.request
+
+__all__ = ["ask_retry_after", "parse_retry_after"]
+
+_TIMEOUT = 10
+
+
+def parse_retry_after(text: str | None, now: dt.datetime | None = None) -> float | None:
+    """Return the seconds that a value of the header asks to wait, or None if it has another form.
+
+    Examples
+    --------
+    >>> parse_retry_after("120"), parse_retry_after("soon"), parse_retry_after(None)
+    (120.0, None, None)
+    """
+    # RFC 9110, 10.2.3: a number of seconds, or a date.
+    text = (text or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text) if len(text) < 12 else math.inf
+    with contextlib.suppress(TypeError, ValueError):
+        until = email.utils.parsedate_to_datetime(text)
+        until = until if until.tzinfo else until.replace(tzinfo=dt.UTC)
+        return max(0.0, (until - (now or dt.datetime.now(dt.UTC))).total_seconds())
+    return None
+
+
+def ask_retry_after(url: str) -> float | None:
+    """Return the seconds that the server asks to wait, or None if it does not say; by a request for one byte.
+
+    obstore shows no headers of failures, so this asks a second time. A server that is ready again gives None.
+    """
+    if not url.lower().startswith(("http://", "https://")):
+        return None
+    try:
+        request = urllib.request.Request(url, headers={"Range": "bytes=0-0"})  # noqa: S310 (see above)
+        with urllib.request.urlopen(request, timeout=_TIMEOUT):  # noqa: S310
+            return None
+    except urllib.error.HTTPError as error:
+        with error:
+            return parse_retry_after(error.headers.get("Retry-After")) if error.code in (429, 503) else None
+    except (OSError, ValueError, http.client.HTTPException):
+        return None

@@ -1,0 +1,69 @@
+"""A temporary copy of a remote file, for work that reads all of it, in any order."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+from ozx.archive.byte_source import FileSource, read_exactly
+from ozx.archive.remote.opening import open_remote
+from ozx.progress import Progress
+
+__all__ = ["copied"]
+
+_BLOCK = 8 << 20
+_REQUESTS = 8
+
+
+class _Copy(FileSource):
+    """The copy of a file, under the name of the original."""
+
+    def __init__(self, path: str, name: str) -> None:
+        super().__init__(path)
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The URL of the original, without a query."""
+        return self._name
+
+
+@contextmanager
+def copied(url: str, progress: Progress) -> Iterator[FileSource]:
+    """Yield a copy of the file at a URL in the folder for temporary files (``TMPDIR``), which is removed at the end.
+
+    Raises
+    ------
+    FormatError
+        The file changed while it was read (``zip/changed``).
+    ResourceError
+        The server cannot be reached, or refuses; the disk is full.
+    """
+    source = open_remote(url)
+    descriptor, path = tempfile.mkstemp(prefix="ozx-copy-")
+    try:
+        with open(descriptor, "wb") as file, ThreadPoolExecutor(_REQUESTS, "ozx-copy") as threads:
+            size, waiting = source.size(), deque[Future[bytes]]()
+            try:
+                for start in range(0, size, _BLOCK):
+                    length = min(_BLOCK, size - start)
+                    waiting.append(threads.submit(read_exactly, source, start, length, "the file"))
+                    if len(waiting) >= _REQUESTS:
+                        progress.advance(file.write(waiting.popleft().result()))
+                while waiting:
+                    progress.advance(file.write(waiting.popleft().result()))
+            finally:
+                for future in waiting:
+                    future.cancel()
+        copy = _Copy(path, source.name)
+        try:
+            yield copy
+        finally:
+            copy.close()
+    finally:
+        source.close()
+        os.unlink(path)

@@ -1,0 +1,242 @@
+"""A proxy on loopback that misbehaves as told, between ozx and a server.
+
+Each connection brings one request. A fault is used by one request, in the order of `faults`; requests after them pass.
+"""
+
+from __future__ import annotations
+
+import http.client
+import http.server
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens to one request.
+
+    Attributes
+    ----------
+    kind
+        ``status``, ``drop`` (the connection ends before the answer), ``reset`` (with RST), ``lose`` (the server gets
+        the request, and its answer is lost), ``truncate``, ``stall``, ``slow`` or ``change`` (of the object).
+    """
+
+    kind: str
+    code: int = 0
+    retry_after: str | None = None
+    after: int = 0
+    seconds: float = 0.0
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def status(cls, code: int, retry_after: str | None = None) -> Fault:
+        return cls("status", code=code, retry_after=retry_after)
+
+    @classmethod
+    def drop(cls) -> Fault:
+        return cls("drop")
+
+    @classmethod
+    def reset(cls) -> Fault:
+        return cls("reset")
+
+    @classmethod
+    def lose(cls) -> Fault:
+        return cls("lose")
+
+    @classmethod
+    def truncate(cls, after: int) -> Fault:
+        """Send so many bytes of the body, then end the connection."""
+        return cls("truncate", after=after)
+
+    @classmethod
+    def stall(cls, seconds: float, after: int = 0) -> Fault:
+        """Send so many bytes of the body, then nothing for a time, then end the connection."""
+        return cls("stall", seconds=seconds, after=after)
+
+    @classmethod
+    def slow(cls, seconds: float) -> Fault:
+        """Send the body in ten pieces, in so many seconds."""
+        return cls("slow", seconds=seconds)
+
+    @classmethod
+    def change(cls, **headers: str) -> Fault:
+        """Answer with other headers: ``ETag="…"``, ``Last_Modified="…"``."""
+        return cls("change", headers=tuple((name.replace("_", "-"), value) for name, value in headers.items()))
+
+
+class FaultProxy(http.server.ThreadingHTTPServer):
+    """Passes requests to `target`.
+
+    Attributes
+    ----------
+    faults
+        The faults of the next requests, in their order.
+    choose
+        Returns the fault of a request (method, path, number from 1), or None; asked when `faults` is empty.
+    requests, times
+        (method, path, value of the Range header) of every request, and when it came, by `time.monotonic`.
+    most
+        The largest number of requests at a time.
+    delay
+        Seconds before every answer.
+    """
+
+    daemon_threads = True
+    request_queue_size = 512
+
+    def __init__(self, target: str) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        parts = urlsplit(target)
+        self.target = parts.hostname, parts.port
+        self.faults: list[Fault] = []
+        self.choose: Callable[[str, str, int], Fault | None] = lambda method, path, number: None
+        self.requests: list[tuple[str, str, str | None]] = []
+        self.times: list[float] = []
+        self.delay = 0.0
+        self.most = self.present = 0
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def begin(self, method: str, path: str, span: str | None) -> Fault | None:
+        with self.lock:
+            self.requests.append((method, path, span))
+            self.times.append(time.monotonic())
+            self.present += 1
+            self.most = max(self.most, self.present)
+            return self.faults.pop(0) if self.faults else self.choose(method, path, len(self.requests))
+
+    def end(self) -> None:
+        with self.lock:
+            self.present -= 1
+
+    def handle_error(self, request, client_address):
+        pass  # a client that goes away
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: FaultProxy
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        self.close_connection = True
+        fault = self.server.begin(self.command, self.path, self.headers.get("Range"))
+        try:
+            self._act(fault or Fault("pass"))
+        finally:
+            self.server.end()
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def do_PUT(self):
+        self.do_GET()
+
+    def do_POST(self):
+        self.do_GET()
+
+    def do_DELETE(self):
+        self.do_GET()
+
+    def _act(self, fault: Fault) -> None:
+        time.sleep(self.server.delay)
+        body = self._read_body()
+        if fault.kind == "status":
+            self.send_response(fault.code)
+            if fault.retry_after is not None:
+                self.send_header("Retry-After", fault.retry_after)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif fault.kind == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+        elif fault.kind == "drop":
+            self.connection.close()
+        elif fault.kind == "stall" and fault.after == 0:
+            time.sleep(fault.seconds)
+        else:
+            self._pass_on(fault, body)
+
+    def _read_body(self) -> bytes:
+        if self.headers.get("Expect", "").lower() == "100-continue":
+            self.send_response_only(100)
+            self.end_headers()
+        if "chunked" not in self.headers.get("Transfer-Encoding", ""):
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        parts = []
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        while self.rfile.readline().strip():  # trailers
+            pass
+        return b"".join(parts)
+
+    def _pass_on(self, fault: Fault, body: bytes) -> None:
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in _OF_CONNECTION}
+        if self.command in ("PUT", "POST"):
+            headers["Content-Length"] = str(len(body))
+        connection = http.client.HTTPConnection(*self.server.target, timeout=60)
+        try:
+            connection.request(self.command, self.path, body or None, headers)
+            answer = connection.getresponse()
+            data = answer.read()
+        finally:
+            connection.close()
+        if fault.kind == "lose":
+            self.connection.close()
+            return
+        changed = dict(fault.headers)
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in ("transfer-encoding", "connection", *map(str.lower, changed)):
+                self.send_header(name, value)
+        for name, value in changed.items():
+            self.send_header(name, value)
+        if answer.getheader("Content-Length") is None and self.command != "HEAD":
+            self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self._send(fault, data)
+
+    def _send(self, fault: Fault, data: bytes) -> None:
+        if fault.kind in ("truncate", "stall"):
+            self.wfile.write(data[: fault.after])
+            self.wfile.flush()
+            time.sleep(fault.seconds)
+            self.connection.close()
+        elif fault.kind == "slow":
+            step = max(1, -(-len(data) // 10))
+            for start in range(0, len(data), step):
+                self.wfile.write(data[start : start + step])
+                self.wfile.flush()
+                time.sleep(fault.seconds / 10)
+        else:
+            self.wfile.write(data)
+
+
+_OF_CONNECTION = ("connection", "transfer-encoding", "content-length", "expect", "accept-encoding")
+
+
+@contextmanager
+def proxying(target: str):
+    """Run a proxy before a server as long as the block lasts."""
+    proxy = FaultProxy(target)
+    thread = threading.Thread(target=proxy.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield proxy
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+        thread.join()

@@ -1,0 +1,161 @@
+"""Verbs that read all of a remote file or directory: recover, verify, unpack and view; serve says why not."""
+
+import os
+
+import pytest
+from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
+from fault_proxy import Fault, proxying
+from folder_server import serving_folder
+from hierarchies import FIXTURES, tree
+from range_server import serving
+
+import ozx
+from ozx.cli.app import run
+from ozx.errors import FormatError, ResourceError, UsageError
+from ozx.operations.verify import verify
+
+pytest.importorskip("obstore", reason="the extra remote is not installed")
+
+IMAGE = FIXTURES / "image.ome.zarr"
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A server of the files that `ozx.pack` writes."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    ozx.pack(IMAGE, folder / "cells.ozx", manifest=True, checksum="sha256")
+    with serving_folder(folder) as server:
+        yield server
+
+
+class TestRecover:
+    def test_a_cut_file(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        ozx.pack(IMAGE, tmp_path / "cells.ozx")
+        cut = (tmp_path / "cells.ozx").read_bytes()[:60_000]
+        (tmp_path / "cut.ozx").write_bytes(cut)
+        expected = ozx.recover(tmp_path / "cut.ozx", tmp_path / "local.ozx")
+        with serving(cut) as server:
+            result = ozx.recover(f"{server.url}?sig=secret", tmp_path / "a.ozx")
+            assert result.source == server.url
+        assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "local.ozx").read_bytes()
+        assert (result.entries, result.complete, result.arrays) == (expected.entries, False, expected.arrays)
+        assert not [name for name in os.listdir(tmp_path) if name.startswith("ozx-copy")]
+
+    def test_many(self, served, tmp_path):
+        url = f"{served.url}/cells.ozx"
+        assert run(["recover", url, "--out-dir", str(tmp_path / "out")]) == 0
+        assert ozx.validate(tmp_path / "out" / "cells.ozx").valid
+
+    def test_nothing_to_recover(self, tmp_path):
+        with serving(b"no archive" * 100) as server:
+            with pytest.raises(FormatError, match="no local file header") as caught:
+                ozx.recover(server.url, tmp_path / "a.ozx")
+            assert caught.value.path == server.url
+            with pytest.raises(UsageError, match="a node"):
+                ozx.recover(f"{server.url}|zip:0/", tmp_path / "a.ozx")
+
+    def test_a_file_that_changes(self, tmp_path):
+        with serving(bytes(20 << 20)) as server, proxying(server.url) as proxy:
+            proxy.choose = lambda method, path, number: Fault.change(ETag='"other"') if number == 3 else None
+            with pytest.raises(FormatError, match="changed while it was read"):
+                ozx.recover(f"{proxy.url}/cells.ozx", tmp_path / "a.ozx")
+        assert not (tmp_path / "a.ozx").exists()
+
+
+class TestVerify:
+    def test_beside_it(self, served):
+        result = verify(f"{served.url}/cells.ozx?sig=secret")
+        assert result.entries == 71
+        assert result.manifest == f"{served.url}/cells.ozx.manifest.json"
+        assert len(result.sha256) == 64
+        assert run(["verify", f"{served.url}/cells.ozx", "-q"]) == 0
+
+    def test_a_local_manifest(self, served):
+        os.rename(served.root / "cells.ozx.manifest.json", served.root / "other.json")
+        os.unlink(served.root / "cells.ozx.sha256")
+        url = f"{served.url}/cells.ozx"
+        assert verify(url, manifest=served.root / "other.json").entries == 71
+        assert verify(url, manifest=f"{served.url}/other.json").entries == 71
+        with pytest.raises(UsageError, match="neither"):
+            verify(url)
+
+    def test_a_manifest_inside(self, tmp_path):
+        ozx.pack(IMAGE, tmp_path / "cells.ozx", manifest_inside=True)
+        with serving_folder(tmp_path) as server:
+            assert verify(f"{server.url}/cells.ozx").entries == 71
+
+    def test_another_file(self, served):
+        ozx.pack(FIXTURES / "plate.ome.zarr", served.root / "cells.ozx", force=True)
+        ozx.pack(IMAGE, served.root / "image.ozx", manifest=True)
+        with pytest.raises(FormatError, match="not what was packed"):
+            verify(f"{served.url}/cells.ozx", manifest=served.root / "image.ozx.manifest.json")
+
+    def test_another_checksum(self, served):
+        (served.root / "cells.ozx.sha256").write_text("0" * 64 + "  cells.ozx\n")
+        with pytest.raises(ResourceError, match="its SHA-256 is"):
+            verify(f"{served.url}/cells.ozx")
+
+    def test_a_node(self, served):
+        with pytest.raises(UsageError, match="a node"):
+            verify(f"{served.url}/cells.ozx|zip:0/")
+
+    def test_a_bucket(self, bucket):  # noqa: F811
+        ozx.pack(IMAGE, f"{bucket.url}/a.ozx", manifest=True, checksum="sha256")
+        assert verify(f"{bucket.url}/a.ozx").entries == 71
+
+
+class TestUnpack:
+    def test_a_web_server(self, tmp_path):
+        with serving_folder(FIXTURES) as server:
+            result = ozx.unpack(f"{server.url}/image.ome.zarr/", tmp_path / "copy.zarr")
+        assert tree(tmp_path / "copy.zarr") == tree(IMAGE)
+        assert result.entries == len(tree(IMAGE))
+        assert any("did not look" in note or "not" in note for note in result.notes)
+
+    def test_a_bucket(self, bucket, monkeypatch):  # noqa: F811
+        for path in IMAGE.rglob("*"):
+            if path.is_file():
+                bucket.client.upload_file(str(path), bucket.name, f"day 1/image.ome.zarr/{path.relative_to(IMAGE)}")
+        bucket.client.put_object(Bucket=bucket.name, Key="day 1/image.ome.zarr/0/", Body=b"")
+        result = ozx.unpack(f"{bucket.url}/day%201/image.ome.zarr")
+        assert result.path == "image.ome.zarr"
+        assert tree("image.ome.zarr") == tree(IMAGE)
+        assert ozx.pack(f"{bucket.url}/day%201/image.ome.zarr").entries == 71
+        with pytest.raises(UsageError, match="exists"):
+            ozx.unpack(f"{bucket.url}/day%201/image.ome.zarr")
+        assert ozx.unpack(f"{bucket.url}/day%201/image.ome.zarr", force=True).entries == result.entries
+
+    def test_names_that_lead_out(self, bucket):  # noqa: F811
+        for key in ("zarr.json", "a/../../b"):
+            bucket.client.put_object(Bucket=bucket.name, Key=f"x.zarr/{key}", Body=b"{}")
+        with pytest.raises((FormatError, ResourceError)):
+            ozx.unpack(f"{bucket.url}/x.zarr")
+        assert os.listdir() == []
+
+    def test_an_object_that_changes(self, tmp_path):
+        with serving_folder(FIXTURES) as server:
+            server.tags["/image.ome.zarr/0/zarr.json"] = '"first"'
+            server.statuses["/image.ome.zarr/1/c/0/0/0"] = 503
+            with ozx.storage_options(retry_config={"max_retries": 0}), pytest.raises(ResourceError, match="503"):
+                ozx.unpack(f"{server.url}/image.ome.zarr", tmp_path / "copy.zarr")
+        assert os.listdir(tmp_path) == []
+
+
+class TestOthers:
+    def test_view_a_directory(self):
+        from urllib.request import urlopen  # noqa: PLC0415
+
+        from ozx.desktop.viewer.viewing import page_serving  # noqa: PLC0415
+
+        with serving_folder(FIXTURES) as server, page_serving(f"{server.url}/image.ome.zarr") as (page_server, page):
+            with urlopen(f"{page_server.origin}{page.gate.start_path}") as answer:
+                assert answer.status == 200
+            page.check()
+
+    def test_serve_says_why(self, served, capsys):
+        assert run(["serve", f"{served.url}/cells.ozx?sig=secret"]) == 2
+        printed = capsys.readouterr().err
+        assert "which programs that read URLs can read themselves" in printed
+        assert "secret" not in printed
