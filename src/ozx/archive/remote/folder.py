@@ -233,7 +233,8 @@ class RemoteFolder:
 
 
 def _mark(meta: Any) -> Mark:
-    return Mark(meta["size"], meta["e_tag"] or meta["last_modified"].isoformat())
+    # Azure quotes ETags in headers and not in listings.
+    return Mark(meta["size"], (meta["e_tag"] or "").strip('"') or meta["last_modified"].isoformat())
 
 
 def _object(meta: Any) -> RemoteObject:

@@ -149,11 +149,10 @@ def spooled_output(target: str, *, force: bool = False, sync: bool = True, **opt
         with replacing_file(target, force=force, sync=sync, **options) as new:
             yield new
         return
-    from ozx.archive.remote.s3 import open_client  # noqa: PLC0415 (few outputs are remote)
-    from ozx.archive.remote.upload import check_absent  # noqa: PLC0415
-
     if not force:
-        check_absent(open_client(), target)
+        from ozx.archive.remote.upload import check_absent  # noqa: PLC0415 (few outputs are remote)
+
+        check_absent(target)
     descriptor, path = tempfile.mkstemp(suffix=os.path.splitext(target)[1], prefix="ozx-upload-")
     try:
         yield NewFile(descriptor, path)
