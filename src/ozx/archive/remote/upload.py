@@ -87,7 +87,7 @@ class Upload:
         self._has_begun = False
         self._record: UploadRecord | None = None
         self._threads = ThreadPoolExecutor(1 if self.is_in_order else _THREADS, "ozx-upload")
-        self._sending: set[Future[None]] = set()
+        self._sending: dict[Future[None], IO[bytes]] = {}
         self._sent = 0
         self._lock = threading.Lock()
         self._buffers: dict[int, IO[bytes]] = {}  # parts that are not sent yet, by number from 0
@@ -173,9 +173,10 @@ class Upload:
     def abort(self) -> None:
         """End the upload; nothing of it stays on the server, except what the server discards itself."""
         self._threads.shutdown(cancel_futures=True)
-        for buffer in self._buffers.values():
+        for buffer in (*self._buffers.values(), *self._sending.values()):
             buffer.close()
         self._buffers.clear()
+        self._sending.clear()
         if not self._has_begun:
             return
         if self._client.abort():
@@ -204,7 +205,8 @@ class Upload:
             self._begin()
         self._wait(1 if self.is_in_order else _THREADS - 1)
         size = min(self._part_size, self._end - number * self._part_size)
-        self._sending.add(self._threads.submit(self._send_part, number, self._buffers.pop(number), size))
+        buffer = self._buffers.pop(number)
+        self._sending[self._threads.submit(self._send_part, number, buffer, size)] = buffer
 
     def _begin(self) -> None:
         upload_id = self._client.begin(self._mark, self._part_size, replace=self._force)
@@ -222,8 +224,8 @@ class Upload:
     def _wait(self, most: int) -> None:
         """Wait until at most so many parts are on their way; raise the error of one that failed."""
         while len(self._sending) > most:
-            done, self._sending = wait(self._sending, return_when=FIRST_COMPLETED)
-            for future in done:
+            for future in wait(self._sending, return_when=FIRST_COMPLETED).done:
+                del self._sending[future]
                 future.result()
 
     def _is_ours(self) -> bool:

@@ -98,7 +98,6 @@ def test_an_upload_that_is_dropped_is_not_completed(server):
     new = upload()
     new._wait(0)
     writer = new._client._writer
-    del new._client._writer, new
     writer.__del__()
-    del writer
     assert [span for method, _, span in server.requests if method == "PUT"][-1].endswith("/*")
+    new.abort()
