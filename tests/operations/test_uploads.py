@@ -1,5 +1,6 @@
 """Outputs in a bucket: the same bytes as on the disk, whole or absent, and nothing left by failures and kills."""
 
+import io
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+import tifffile
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from hierarchies import FIXTURES, make_image
 from object_stores import azure_endpoint, container, gcs_bucket, gcs_endpoint  # noqa: F401 (fixtures)
@@ -81,6 +83,25 @@ class TestOutputs:
         assert run(["pack", *sources, "missing.ome.zarr", "--out-dir", f"{bucket.url}/packed", "--jobs", "2"]) == 3
         assert bucket.keys() == ["packed/image.ozx", "packed/plate.ozx"]
         assert "2 packed" in capsys.readouterr().err
+
+    def test_a_thumbnail_and_a_tiff(self, store, capsys):
+        for ending, verb in (("png", ozx.thumbnail), ("ome.tif", ozx.export)):
+            verb(IMAGE, f"local.{ending}")
+            verb(IMAGE, f"{store.url}/a/b.{ending}")
+            with open(f"local.{ending}", "rb") as file:
+                local = file.read()
+            assert store.get(f"a/b.{ending}") == local or ending == "ome.tif"
+            assert len(store.get(f"a/b.{ending}")) == len(local)
+            with pytest.raises(UsageError, match="exists already"):
+                verb(IMAGE, f"{store.url}/a/b.{ending}")
+            verb(IMAGE, f"{store.url}/a/b.{ending}", force=True)
+        with tifffile.TiffFile(io.BytesIO(store.get("a/b.ome.tif"))) as tiff:
+            assert tiff.is_ome
+        assert not [name for name in os.listdir() if not name.startswith("local")]
+        assert run(["thumbnail", str(IMAGE), str(FIXTURES / "plate.ome.zarr"), "--out-dir", f"{store.url}/a b"]) == 0
+        assert store.keys() == ["a b/image.png", "a b/plate.png", "a/b.ome.tif", "a/b.png"]
+        assert run(["recover", "a.ozx", "--out-dir", store.url]) == 2
+        assert "found a URL" in capsys.readouterr().err
 
     @pytest.mark.parametrize("url", ["https://example.org/a.ozx", "hdfs://host/a.ozx"])
     def test_other_servers(self, url):

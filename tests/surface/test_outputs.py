@@ -51,8 +51,19 @@ FUNCTIONS = {
     # No public function: behind `ozx rules --cases`.
     "write_cases": [write_cases],
 }
-# They write to s3://, gs:// and az://: tests/operations/test_uploads.py.
-UPLOADING = {"pack", "pack_many", "import_tiff", "import_tiffs", "write_image", "repack", "extract"}
+# They write to s3://, gs:// and az://: tests/operations/test_uploads.py, tests/store/remote/test_writing.py.
+UPLOADING = {
+    "pack",
+    "pack_many",
+    "import_tiff",
+    "import_tiffs",
+    "write_image",
+    "repack",
+    "extract",
+    "thumbnail",
+    "export",
+    "OzxStore",
+}
 # It writes where it reads, and takes what names a file for reading; a remote one it refuses.
 IN_PLACE = {"edit"}
 

@@ -250,8 +250,8 @@ class Upload:
                 self.notes.append(f"ended an upload to {self.name} that a killed run left")
 
 
-def check_absent(url: str) -> None:
-    """Refuse an object that exists.
+def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
+    """Refuse an object that exists; see `Upload` for `options`.
 
     Raises
     ------
@@ -260,5 +260,5 @@ def check_absent(url: str) -> None:
     ResourceError
         The server cannot be reached, or refuses; there is no such bucket.
     """
-    if open_object(url).find() is not None:
+    if open_object(url, options).find() is not None:
         raise exists(url)
