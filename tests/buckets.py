@@ -40,6 +40,12 @@ class Bucket:
     def get(self, key: str) -> bytes:
         return self.client.get_object(Bucket=self.name, Key=key)["Body"].read()
 
+    def put(self, key: str, data: bytes) -> None:
+        self.client.put_object(Bucket=self.name, Key=key, Body=data)
+
+    def metadata(self, key: str) -> dict[str, str]:
+        return self.client.head_object(Bucket=self.name, Key=key)["Metadata"]
+
     def keys(self) -> list[str]:
         return sorted(each["Key"] for each in self.client.list_objects_v2(Bucket=self.name).get("Contents", ()))
 

@@ -60,7 +60,7 @@ def test_other_modes_are_refused(path, mode):
 
 @pytest.mark.parametrize("mode", ["w", "x", "a"])
 def test_urls_are_only_read(mode):
-    with pytest.raises(UsageError, match="only read"):
+    with pytest.raises(UsageError, match="found a URL"):
         OzxStore("https://example.org/a.ozx", mode)
 
 

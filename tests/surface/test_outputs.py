@@ -51,9 +51,20 @@ FUNCTIONS = {
     # No public function: behind `ozx rules --cases`.
     "write_cases": [write_cases],
 }
-# They write to s3://: tests/operations/test_uploads.py.
-UPLOADING = {"pack", "pack_many", "import_tiff", "import_tiffs", "write_image", "repack", "extract"}
-# It writes where it reads, also at s3:// (tests/operations/test_edit_remote.py); it looks how large other files are.
+# They write to s3://, gs:// and az://: tests/operations/test_uploads.py, tests/store/remote/test_writing.py.
+UPLOADING = {
+    "pack",
+    "pack_many",
+    "import_tiff",
+    "import_tiffs",
+    "write_image",
+    "repack",
+    "extract",
+    "thumbnail",
+    "export",
+    "OzxStore",
+}
+# It writes where it reads, and takes what names a file for reading; a remote one it refuses.
 IN_PLACE = {"edit"}
 
 COMMAND_LINES = {
@@ -129,7 +140,7 @@ def folder(tmp_path, monkeypatch):
         (name, url)
         for name in sorted(FUNCTIONS)
         for url in URLS
-        if not (name in UPLOADING and isinstance(url, str) and url.lower().startswith("s3://"))
+        if not (name in UPLOADING and isinstance(url, str) and url.lower().startswith(("s3://", "gs://")))
     ],
 )
 def test_a_function_refuses_a_url_before_it_reads(name, url, folder):
@@ -141,7 +152,7 @@ def test_a_function_refuses_a_url_before_it_reads(name, url, folder):
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("url", ["gs://bucket/dir", "https://example.org/x"])
+@pytest.mark.parametrize("url", ["hdfs://host/dir", "https://example.org/x"])
 @pytest.mark.parametrize(("name", "parameter"), sorted(COMMAND_LINES))
 def test_a_command_refuses_a_url_before_it_reads(name, parameter, url, folder, capsys):
     for arguments in COMMAND_LINES[name, parameter]:

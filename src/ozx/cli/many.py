@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import click
 
@@ -18,7 +19,8 @@ from ozx.cli.output import print_json
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
 from ozx.flow.batch import FileResult, run_each
-from ozx.flow.sources.location import given_output
+from ozx.flow.sinks.output import output_exists
+from ozx.flow.sources.location import Location, given_output
 from ozx.progress import Progress
 
 __all__ = ["Verb", "many_options", "run_verb", "threads_of"]
@@ -46,6 +48,8 @@ class Verb:
         Returns the exit code for a result.
     needs_output
         Whether a single source needs its output named.
+    writes_urls
+        Whether ``--out-dir`` may be the URL of an object store.
     """
 
     done: str
@@ -55,6 +59,7 @@ class Verb:
     name_output: Callable[[str], str] | None
     code: Callable[[Any], int] = lambda _: DONE
     needs_output: bool = False
+    writes_urls: bool = True
 
 
 def many_options(
@@ -132,7 +137,7 @@ def run_verb(
         work = partial(_call_again, verb.call, options)
         pairs = _pairs(verb, sources, out_dir)
         if executor is not None:
-            work = partial(work, present={target for _, target in pairs if os.path.lexists(target)})
+            work = partial(work, present=_present(verb, [target for _, target in pairs]))
         results = run_each(
             work,
             pairs,
@@ -179,13 +184,27 @@ def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[st
     """Return each source with its output path; create the output folder."""
     if verb.name_output is None:
         return [(source, source) for source in sources]
-    if out_dir is not None:
-        os.makedirs(given_output(out_dir), exist_ok=True)
-    folders = [given_output(out_dir) if out_dir is not None else os.path.dirname(source) for source in sources]
+    folder = None if out_dir is None else given_output(out_dir, remote=verb.writes_urls)
+    if folder is not None and Location(folder).is_remote:
+        return [(source, f"{folder.rstrip('/')}/{quote(verb.name_output(source))}") for source in sources]
+    if folder is not None:
+        os.makedirs(folder, exist_ok=True)
+    folders = [os.path.dirname(source) if folder is None else folder for source in sources]
     return [
         (source, os.path.join(folder, verb.name_output(source)))
         for folder, source in zip(folders, sources, strict=True)
     ]
+
+
+def _present(verb: Verb, targets: list[str]) -> set[str]:
+    """Return the outputs that exist, before the tasks of a cluster begin."""
+    if verb.done == "unpacked" and any(Location(target).is_remote for target in targets):
+        raise UsageError("--dask: expected a folder on this computer as --out-dir; found a URL")
+    return {
+        target
+        for target in targets
+        if (output_exists(target) if Location(target).is_remote else os.path.lexists(target))
+    }
 
 
 def _call_again(

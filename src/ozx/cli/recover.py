@@ -114,4 +114,5 @@ _VERB = Verb(
     lambda source: f"{stem_of_archive(source)}.ozx",
     code=_code,
     needs_output=True,
+    writes_urls=False,
 )

@@ -6,7 +6,7 @@ import click
 
 from ozx.cli.access import access_options
 from ozx.cli.ages import age_text, to_seconds
-from ozx.cli.output import one_line, print_json
+from ozx.cli.output import one_line, print_json, print_notes
 from ozx.operations.uploads import FoundUpload, uploads
 
 __all__ = ["command"]
@@ -23,7 +23,8 @@ __all__ = ["command"]
 def command(*, url: str, abort: str | None, older_than: str | None, as_json: bool) -> None:
     """List unfinished uploads to a bucket; end those that killed runs left.
 
-    URL is s3://BUCKET or s3://BUCKET/PREFIX. Each run records its uploads in your state folder, and a later run of the
+    URL is s3://BUCKET, s3://BUCKET/PREFIX, or the same with az:// or gs://, whose servers discard unfinished uploads
+    after a week and cannot end them before. Each run records its uploads in your state folder, and a later run of the
     same output on this computer ends what a killed one left. Live uploads and those of others are only listed.
 
     \b
@@ -39,10 +40,13 @@ def command(*, url: str, abort: str | None, older_than: str | None, as_json: boo
         click.echo(_line(upload))
     ended = sum(upload.ended for upload in result.uploads)
     click.echo(f"{len(result.uploads):,} unfinished uploads" + (f", {ended:,} ended" if ended else ""))
+    print_notes(result.notes)
 
 
 def _line(upload: FoundUpload) -> str:
     states = {"live": "of a live run", "dead": "of a killed run", "other": "of another user or program"}
     by = "" if upload.command is None else f" ({upload.command}, on {upload.host})"
     end = ", ended" if upload.ended else ""
-    return f"{one_line(upload.url)}  {upload.upload_id}  {age_text(upload.age)} old, {states[upload.state]}{by}{end}"
+    name = f"{one_line(upload.url)}  {upload.upload_id}".rstrip()
+    age = "" if upload.age is None else f"{age_text(upload.age)} old, "
+    return f"{name}  {age}{states[upload.state]}{by}{end}"

@@ -7,9 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ozx.atomic.new_file import replacing_file
-from ozx.atomic.targets import check_target
 from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
+from ozx.flow.sinks.output import check_output, spooled_output
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.location import Location, StrPath, given_output, given_path, parse_location, printable_location
 from ozx.hierarchy.json.values import plain_json
@@ -133,7 +132,7 @@ def export(
     path
         An .ozx file, a URL of one, a directory with OME-Zarr 0.4 or 0.5, or the URI of a node.
     out
-        The file to write.
+        The file or object to write; an object is made in a temporary file (``TMPDIR``), then uploaded.
     node
         Path of an image, label image, plate, well or series, below the node of `path` if that names one.
     levels
@@ -161,7 +160,7 @@ def export(
     Raises
     ------
     UsageError
-        `out` exists or is a URL; there is no such node; the tile or compression is invalid.
+        `out` exists, or is a URL that ozx only reads; there is no such node; the tile or compression is invalid.
     UnsupportedError
         There is no image, or one with a type or axes that OME-TIFF does not have.
     FormatError
@@ -180,7 +179,7 @@ def export(
     from ozx.images.ome_tiff.tile_encoding import parse_compression  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
-    target = given_output(out)
+    target = given_output(out, remote=True)
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
     _check_tile(tile)
@@ -191,7 +190,7 @@ def export(
             _check_price(taken, parse_location(path))
             full_node = "/".join(part for part in (group.path, node.strip("/")) if part)
             progress.start(os.path.basename(target), _size(taken))
-            with replacing_file(target, force=force, sync=sync) as new:
+            with spooled_output(target, force=force, sync=sync) as new:
                 is_big = _write(taken, new.path, compression, tile, _jobs(jobs), progress)
                 size = os.fstat(new.descriptor).st_size
             progress.stop()
@@ -314,6 +313,11 @@ def _check_tile(tile: int | None) -> None:
 
 def _check_target(path: StrPath, target: str, *, force: bool) -> None:
     location = parse_location(path)
-    check_target(target, force=force)
-    if not location.is_remote and os.path.exists(target) and os.path.samefile(location.path, target):
+    check_output(target, force=force)
+    if (
+        not location.is_remote
+        and not Location(target).is_remote
+        and os.path.exists(target)
+        and os.path.samefile(location.path, target)
+    ):
         raise UsageError(f"{target} is the file that is exported", hint="Choose another name.")

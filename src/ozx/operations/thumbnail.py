@@ -6,9 +6,8 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ozx.atomic.new_file import replacing_file
-from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
+from ozx.flow.sinks.output import check_output, write_small
 from ozx.flow.sources.location import StrPath, given_output, given_path, parse_location, printable_location
 from ozx.images.pictures.thumbnail_cache import CACHE_FOLDERS, cache_path, cache_texts, file_uri, make_cache_folder
 
@@ -64,7 +63,7 @@ def thumbnail(
     path
         An ``.ozx`` file, a URL of one, a directory with OME-Zarr 0.4 or 0.5, or the URI of a node.
     out
-        The file to write, PNG or JPEG by its ending.
+        The file or object to write, PNG or JPEG by its ending.
     size
         The longest side in pixels, 16 to 2048.
     cache
@@ -81,8 +80,8 @@ def thumbnail(
     Raises
     ------
     UsageError
-        `out` exists, is a URL, or is neither PNG nor JPEG; neither it nor `cache` is given, or both; the size is
-        invalid; with `cache`, `path` is no local file.
+        `out` exists, is a URL that ozx only reads, or is neither PNG nor JPEG; neither it nor `cache` is given, or
+        both; the size is invalid; with `cache`, `path` is no local file.
     UnsupportedError
         There is no image, or none of which a picture can be made.
     FormatError
@@ -101,7 +100,7 @@ def thumbnail(
     from ozx.images.pictures.thumbnail import draw_thumbnail  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
 
-    wanted = None if out is None else given_output(out)
+    wanted = None if out is None else given_output(out, remote=True)
     given = given_path(path)
     target, texts = _cache_target(path, wanted, size) if cache else (_checked_target(wanted, size, force=force), {})
     try:
@@ -123,7 +122,7 @@ def _checked_target(target: str | None, size: int, *, force: bool) -> str:
         raise UsageError(f"expected a size from {_SMALLEST} to {_LARGEST} pixels; got {size}")
     if not target.lower().endswith(_PNG + _JPEG):
         raise UsageError(f"expected a name that ends in .png, .jpg or .jpeg; got {target}")
-    check_target(target, force=force)
+    check_output(target, force=force)
     return target
 
 
@@ -153,9 +152,4 @@ def _write(target: str, data: bytes, *, is_private: bool, force: bool) -> None:
     if is_private:
         make_cache_folder(target)
     # What the cache loses in a power cut is made again; its pictures may be of a file that only its owner may read.
-    mode = 0o600 if is_private else None
-    with (
-        replacing_file(target, force=force, sync=not is_private, mode=mode) as new,
-        open(new.descriptor, "wb", closefd=False) as file,
-    ):
-        file.write(data)
+    write_small(target, data, sync=not is_private, force=force, mode=0o600 if is_private else None)

@@ -1,4 +1,7 @@
-"""uploads: list unfinished uploads in a bucket, and abort those of this user's killed runs."""
+"""uploads: unfinished uploads in a bucket are listed, and those that killed runs of this user left are ended.
+
+S3 lists and ends them. Azure lists them, and both Azure and Google Cloud Storage discard them after a week.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,17 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.outputs.opening import KINDS
+from ozx.archive.remote.outputs.s3 import S3Object
 from ozx.archive.remote.s3 import client_errors, explain_client_error, open_client, split_object_url
-from ozx.archive.remote.upload import abort_upload
 from ozx.archive.remote.upload_records import RecordedUpload, recorded_uploads
+from ozx.archive.remote.urls import split_url
 from ozx.errors import UsageError, resource_errors
 
 __all__ = ["FoundUpload", "UploadsResult", "uploads"]
+
+_OF_AZURE = "Azure discards them a week after their last part, or when another upload to the same URL is complete"
+_OF_GCS = "Google Cloud Storage does not list unfinished uploads; it discards them after a week, and ozx ends its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +33,9 @@ class FoundUpload:
     url
         The object that it would make.
     upload_id
-        The server's name of it.
+        The server's name of it; empty if it has none.
     age
-        Seconds since it was begun.
+        Seconds since it was begun, or None if the server does not say.
     state
         ``live``: its process is, or may be, alive; ``dead``: a killed run of this user left it; ``other``: another
         user or program began it.
@@ -39,7 +47,7 @@ class FoundUpload:
 
     url: str
     upload_id: str
-    age: float
+    age: float | None
     state: str
     host: str | None = None
     command: str | None = None
@@ -56,26 +64,31 @@ class UploadsResult:
         The URL.
     uploads
         The uploads, in the server's order.
+    notes
+        Remarks, one sentence each.
     """
 
     path: str
     uploads: tuple[FoundUpload, ...]
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx uploads --json`` as a dictionary."""
-        return {"schema": 1, "path": self.path, "uploads": [asdict(upload) for upload in self.uploads]}
+        """Return the answer of ``ozx uploads --json``."""
+        uploads = [asdict(upload) for upload in self.uploads]
+        return {"schema": 1, "path": self.path, "uploads": uploads, "notes": list(self.notes)}
 
 
 @resource_errors()
 def uploads(url: str, *, abort: str | None = None, older_than: float | None = None) -> UploadsResult:
     """List the unfinished uploads in a bucket or below a prefix; abort those of this user's killed runs.
 
-    Uploads of others, and live ones, are only listed: a bucket's owner ends those by a lifecycle rule.
+    Uploads of others, and live ones, are only listed: a bucket's owner ends those by a lifecycle rule. Azure and Google
+    Cloud Storage discard unfinished uploads after a week, and end none before; the latter lists none.
 
     Parameters
     ----------
     url
-        ``s3://bucket`` or ``s3://bucket/prefix``.
+        ``s3://bucket`` or ``s3://bucket/prefix``; or one of ``az://`` or ``gs://``.
     abort
         The upload to end.
     older_than
@@ -89,10 +102,24 @@ def uploads(url: str, *, abort: str | None = None, older_than: float | None = No
     Raises
     ------
     UsageError
-        `url` is no ``s3://`` URL; there is no upload called `abort`, or it is live, or another's.
+        `url` is none of a bucket; there is no upload called `abort`, or it is live, or another's.
     ResourceError
-        The server cannot be reached, or refuses; boto3 is not installed.
+        The server cannot be reached, or refuses; a package is not installed.
     """
+    kind = KINDS.get(split_url(url).scheme, "s3")
+    if abort is not None and kind != "s3":
+        raise UsageError(
+            "expected an upload to s3://; others cannot be ended",
+            path=printable_url(url),
+            hint=f"{_OF_GCS if kind == 'gcs' else _OF_AZURE}.",
+        )
+    if kind == "azure":
+        from ozx.archive.remote.outputs.azure import iter_unfinished  # noqa: PLC0415 (an extra)
+
+        unfinished = tuple(FoundUpload(name, "", age, "other") for name, age in iter_unfinished(url))
+        return UploadsResult(printable_url(url), unfinished, (_OF_AZURE,))
+    if kind == "gcs":
+        return UploadsResult(printable_url(url), (), (_OF_GCS,))
     client = open_client()
     records = {found.upload_id: found for found in recorded_uploads()}
     found = [_describe(upload, records) for upload in _iter_uploads(client, url)]
@@ -107,13 +134,13 @@ def uploads(url: str, *, abort: str | None = None, older_than: float | None = No
             )
 
     def is_wanted(upload: FoundUpload) -> bool:
-        is_old = older_than is not None and upload.age >= older_than
+        is_old = older_than is not None and upload.age is not None and upload.age >= older_than
         return upload.state == "dead" and (upload.upload_id == abort or is_old)
 
     result = []
     for upload in found:
         if is_wanted(upload):
-            abort_upload(client, upload.url, upload.upload_id)
+            S3Object(upload.url).end(upload.upload_id)
             records[upload.upload_id].remove()
         result.append(replace(upload, ended=is_wanted(upload)))
     return UploadsResult(printable_url(url), tuple(result))

@@ -12,9 +12,10 @@ from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
 from ozx.errors import UsageError
-from ozx.flow.sources.location import given_output, given_path, parse_location
+from ozx.flow.sources.location import Location, given_output, given_path, parse_location
 from ozx.store.partial_values import grouped_writes, overwritten
 from ozx.store.reading import ArchiveSession, open_source
+from ozx.store.remote.writing import RemoteWriteSession
 from ozx.store.session_store import SessionStore
 from ozx.store.writing import WriteOptions, WriteSession
 
@@ -36,7 +37,8 @@ class OzxStore(SessionStore):
     Parameters
     ----------
     path
-        A local .ozx (or other ZIP) file; for reading also a URL (extra ``remote``).
+        A local .ozx (or other ZIP) file; for reading also a URL (extra ``remote``). Modes ``w`` and ``x`` also write to
+        ``s3://``, ``gs://`` and ``az://``: into a temporary file, which `close` uploads.
     mode
         ``r`` reads. ``w`` writes a new file, which replaces an existing one at `close`; ``x`` refuses an existing
         one. ``a`` adds to an existing file, or writes a new one: the old file stays until the new one is complete.
@@ -59,7 +61,7 @@ class OzxStore(SessionStore):
     ------
     UsageError
         The mode does not exist, `metadata` is another word, or the mode contradicts `read_only`; `path` is empty or
-        leads to a node; or it is a URL, and `mode` writes or ozx does not read URLs of that kind.
+        leads to a node; or it is a URL of a kind that ozx does not read, or with `mode` not write.
 
     Examples
     --------
@@ -89,8 +91,8 @@ class OzxStore(SessionStore):
             raise UsageError('mode="r" only reads', hint='Give mode="a" to change a file, mode="w" to write one.')
         if metadata not in ("first", "last"):
             raise UsageError(f"expected metadata first or last; got {metadata!r}")
-        name = _file_part(path) if mode == "r" else given_output(path)
-        is_url = mode == "r" and "://" in name
+        name = _file_part(path) if mode == "r" else given_output(path, remote=mode != "a")
+        is_url = Location(name).is_remote
         # A link stays a link; its target is replaced.
         place = name if is_url else os.path.abspath(name) if mode == "r" else os.path.realpath(name)
         option = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync, metadata == "last")
@@ -98,7 +100,7 @@ class OzxStore(SessionStore):
             place,
             mode,
             read_only=mode == "r" if read_only is None else read_only,
-            session=ArchiveSession(open_source(place, options)) if mode == "r" else WriteSession(place, option),
+            session=ArchiveSession(open_source(place, options)) if mode == "r" else _writer(place, option, options),
         )
 
     def close(self) -> None:
@@ -328,6 +330,10 @@ class OzxStore(SessionStore):
     def supports_partial_writes(self) -> Literal[False]:
         """Always False, as for every zarr-python store, although `set_partial_values` exists."""
         return False
+
+
+def _writer(place: str, option: WriteOptions, options: Mapping[str, Any] | None) -> WriteSession:
+    return RemoteWriteSession(place, option, options) if Location(place).is_remote else WriteSession(place, option)
 
 
 def _file_part(path: str | os.PathLike[str]) -> str:

@@ -5,17 +5,26 @@ import random
 
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
+from object_stores import azure_endpoint, container, gcs_bucket, gcs_endpoint  # noqa: F401 (fixtures)
 
-from ozx.archive.remote import upload as module
+from ozx.archive.remote import upload_writer
+from ozx.archive.remote.outputs.opening import open_object
+from ozx.archive.remote.outputs.s3 import S3Object
 from ozx.archive.remote.upload import Upload, part_size_for
 from ozx.archive.remote.upload_records import recorded_uploads, records_folder
 from ozx.archive.remote.upload_writer import UploadWriter
 from ozx.archive.writer import ArchiveWriter
-from ozx.errors import ResourceError, UsageError
+from ozx.errors import FormatError, ResourceError, UsageError
 
 MIB = 1 << 20
 PART = 5 * MIB  # the least that servers take
 NOISE = random.Random(1).randbytes(12 * MIB)
+
+
+@pytest.fixture(params=["bucket", "container", "gcs_bucket"])
+def store(request):
+    """A bucket or container of each kind of store."""
+    return request.getfixturevalue(request.param)
 
 
 def test_parts_fit_into_their_number():
@@ -23,21 +32,25 @@ def test_parts_fit_into_their_number():
         part = part_size_for(size)
         assert 5 * MIB <= part <= 5 * 1024 * MIB
         assert size / part <= 9_000
+    assert part_size_for(100 * 10**12, 50_000) >> 20 == 2385
+    assert part_size_for(10**12, None) >> 20 == 16
 
 
 @pytest.mark.parametrize("size", [0, 1, PART - 1, PART, PART + 1, 12 * MIB])
-def test_bytes_arrive_in_order(bucket, size):  # noqa: F811
-    upload = Upload(f"{bucket.url}/a/b c.ozx".replace(" ", "%20"), part_size=PART)
+def test_bytes_arrive_in_order(store, size):
+    upload = Upload(f"{store.url}/a/b%20c.ozx", part_size=PART)
     for start in range(0, size, 700_001):
         upload.write_at(start, NOISE[start : min(size, start + 700_001)])
-    assert bucket.keys() == []
+    assert store.keys() == []
     assert upload.finish() == size
-    assert bucket.get("a/b c.ozx") == NOISE[:size]
-    assert bucket.uploads() == list(recorded_uploads()) == []
+    assert store.get("a/b c.ozx") == NOISE[:size]
+    assert store.keys() == ["a/b c.ozx"]
+    assert len(store.metadata("a/b c.ozx")["ozxupload"]) == 32
+    assert store.uploads() == list(recorded_uploads()) == []
 
 
-def test_a_held_part_waits_and_the_others_do_not(bucket):  # noqa: F811
-    upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+def test_a_held_part_waits_and_the_others_do_not(store):
+    upload = Upload(f"{store.url}/a.ozx", part_size=PART)
     upload.hold(PART - 10, 30)  # on both sides of a boundary
     upload.write_at(0, NOISE)
     upload._wait(0)
@@ -48,16 +61,21 @@ def test_a_held_part_waits_and_the_others_do_not(bucket):  # noqa: F811
     with pytest.raises(ValueError, match="part 0 was sent already"):
         upload.write_at(0, b"late")
     upload.abort()
-    upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+    upload = Upload(f"{store.url}/a.ozx", part_size=PART)
     upload.hold(10, 4)
     upload.write_at(0, NOISE)
+    upload._wait(0)
+    assert sorted(upload._buffers) == ([0, 1, 2] if upload.is_in_order else [0, 2])
     upload.write_at(10, b"head")
     upload.release()
     upload.finish()
-    assert bucket.get("a.ozx") == NOISE[:10] + b"head" + NOISE[14:]
+    assert store.get("a.ozx") == NOISE[:10] + b"head" + NOISE[14:]
 
 
-def test_the_archive_is_the_same_as_a_local_one(bucket, tmp_path):  # noqa: F811
+@pytest.mark.parametrize("most_held", [64 * MIB, MIB])
+def test_the_archive_is_the_same_as_a_local_one(store, tmp_path, monkeypatch, most_held):
+    monkeypatch.setattr(upload_writer, "_MOST_HELD", most_held)
+
     def write(writer):
         writer.add("zarr.json", b"{}")
         writer.add_blocks("c/0", 12 * MIB, (NOISE[start : start + MIB] for start in range(0, 12 * MIB, MIB)))
@@ -66,62 +84,81 @@ def test_the_archive_is_the_same_as_a_local_one(bucket, tmp_path):  # noqa: F811
 
     with open(tmp_path / "local.zip", "wb") as file:
         write(ArchiveWriter(file.fileno()))
-    upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+    upload = Upload(f"{store.url}/a.ozx", part_size=PART)
     size = write(UploadWriter(upload))
     assert upload.finish() == size
-    assert bucket.get("a.ozx") == (tmp_path / "local.zip").read_bytes()
+    assert store.get("a.ozx") == (tmp_path / "local.zip").read_bytes()
+
+
+def test_a_large_value_of_another_length_is_refused(gcs_bucket, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(upload_writer, "_MOST_HELD", 10)
+    upload = Upload(f"{gcs_bucket.url}/a.ozx")
+    with pytest.raises(FormatError, match="expected 20 bytes, got 3"):
+        UploadWriter(upload).add_blocks("c/0", 20, iter([b"abc"]))
+    upload.abort()
+    assert gcs_bucket.keys() == []
 
 
 class TestAtomic:
-    def test_an_existing_object_stays(self, bucket):  # noqa: F811
-        bucket.client.put_object(Bucket=bucket.name, Key="a.ozx", Body=b"old")
+    def test_an_existing_object_stays(self, store):
+        store.put("a.ozx", b"old")
         with pytest.raises(UsageError, match="the object exists already"):
-            Upload(f"{bucket.url}/a.ozx")
-        upload = Upload(f"{bucket.url}/a.ozx", force=True)
+            Upload(f"{store.url}/a.ozx")
+        upload = Upload(f"{store.url}/a.ozx", force=True)
         upload.write_at(0, b"new")
         upload.finish()
-        assert bucket.get("a.ozx") == b"new"
-
-    def test_an_object_that_another_program_makes_meanwhile_stays(self, bucket):  # noqa: F811
-        upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
-        upload.write_at(0, b"ours")
-        bucket.client.put_object(Bucket=bucket.name, Key="a.ozx", Body=b"theirs")
-        with pytest.raises(UsageError, match="the object exists already"):
-            upload.finish()
-        upload.abort()
-        assert bucket.get("a.ozx") == b"theirs"
+        assert store.get("a.ozx") == b"new"
 
     @pytest.mark.parametrize("size", [10, 12 * MIB])
-    def test_a_lost_reply_is_no_failure(self, bucket, size):  # noqa: F811
-        from botocore.exceptions import EndpointConnectionError  # noqa: PLC0415 - may be absent
-
-        upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+    def test_an_object_that_another_program_makes_meanwhile_stays(self, store, size):
+        if size > MIB and store.url.startswith("gs:"):
+            return  # fake-gcs-server ignores the condition of resumable uploads: outputs/test_gcs.py has it
+        upload = Upload(f"{store.url}/a.ozx", part_size=PART)
         upload.write_at(0, NOISE[:size])
-        call = upload._call
+        store.put("a.ozx", b"theirs")
+        with pytest.raises((UsageError, ResourceError), match=r"exists already|wrote the same object"):
+            upload.finish()
+        upload.abort()
+        assert store.get("a.ozx") == b"theirs"
 
-        def lose(method, **arguments):
-            answer = call(method, **arguments)
-            if method in ("put_object", "complete_multipart_upload"):
-                raise EndpointConnectionError(endpoint_url="http://somewhere")
-            return answer
+    @pytest.mark.parametrize("size", [10, 12 * MIB])
+    def test_a_lost_reply_is_no_failure(self, store, size):
+        upload = Upload(f"{store.url}/a.ozx", part_size=PART)
+        upload.write_at(0, NOISE[:size])
+        client = upload._client
 
-        upload._call = lose
+        def losing(call):
+            def lose(*arguments, **options):
+                call(*arguments, **options)
+                raise ResourceError("cannot reach the server")
+
+            return lose
+
+        client.put, client.complete = losing(client.put), losing(client.complete)
         assert upload.finish() == size
-        assert bucket.get("a.ozx") == NOISE[:size]
+        assert store.get("a.ozx") == NOISE[:size]
         assert list(recorded_uploads()) == []
 
-    def test_an_abort_leaves_nothing(self, bucket):  # noqa: F811
-        upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+    def test_an_abort_leaves_nothing(self, store):
+        upload = Upload(f"{store.url}/a.ozx", part_size=PART)
         upload.write_at(0, NOISE)
         upload._wait(0)
-        assert len(bucket.uploads()) == 1
-        assert [found.is_live for found in recorded_uploads()] in ([True], [False])  # of this very process
-        assert oct(os.stat(records_folder()).st_mode & 0o777) == "0o700"
+        if store.url.startswith("s3:"):
+            assert len(store.uploads()) == 1
+            assert [found.is_live for found in recorded_uploads()] in ([True], [False])  # of this very process
+            assert oct(os.stat(records_folder()).st_mode & 0o777) == "0o700"
         upload.abort()
-        assert bucket.keys() == bucket.uploads() == list(recorded_uploads()) == []
+        assert store.keys() == list(recorded_uploads()) == []
+        # Azure discards blocks a week later.
+        assert store.uploads() == (["a.ozx"] if store.url.startswith("az:") else [])
+        upload = Upload(f"{store.url}/a.ozx", part_size=PART)
+        upload.write_at(0, NOISE)
+        upload.finish()
+        assert store.get("a.ozx") == NOISE
+        assert store.uploads() == []
 
     def test_too_many_parts(self, bucket, monkeypatch):  # noqa: F811
-        monkeypatch.setattr(module, "_MOST_PARTS", 2)
+        monkeypatch.setattr(S3Object, "most_parts", 2)
         upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
         with pytest.raises(ResourceError, match=r"expected at most 10,485,760 bytes"):
             upload.write_at(0, NOISE)
@@ -131,17 +168,45 @@ class TestAtomic:
 
 
 class TestRefusals:
-    def test_no_such_bucket(self, bucket):  # noqa: F811
-        with pytest.raises(ResourceError, match="the bucket does not exist"):
-            Upload("s3://none-of-these/a.ozx")
+    def test_no_such_bucket(self, store):
+        scheme = store.url.partition("://")[0]
+        with pytest.raises(ResourceError, match=r"there is no such (bucket|container)"):
+            Upload(f"{scheme}://none-of-these/a.ozx")
+        upload = Upload(f"{scheme}://none-of-these/a.ozx", force=True)
+        upload.write_at(0, b"x")
+        with pytest.raises(ResourceError, match=r"there is no such (bucket|container)"):
+            upload.finish()
 
     @pytest.mark.parametrize("key", ["", "folder/"])
-    def test_no_name(self, bucket, key):  # noqa: F811
+    def test_no_name(self, store, key):
         with pytest.raises(UsageError, match="expected the URL of an object"):
-            Upload(f"{bucket.url}/{key}")
+            Upload(f"{store.url}/{key}")
 
-    def test_no_server(self, bucket, monkeypatch):  # noqa: F811
-        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    def test_a_query(self, store):
+        with pytest.raises(UsageError, match=r"without \? and #") as caught:
+            Upload(f"{store.url}/a.ozx?SECRET")
+        assert "SECRET" not in str(caught.value)
+
+    def test_no_server(self, store, monkeypatch):
+        for name in ("AWS_ENDPOINT_URL", "AZURE_STORAGE_ENDPOINT", "GOOGLE_BASE_URL"):
+            monkeypatch.setenv(name, "http://127.0.0.1:9/x")
         monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+        if store.url.startswith("gs:"):
+            from ozx.archive.remote.outputs import gcs  # noqa: PLC0415
+
+            monkeypatch.setattr(gcs, "_RETRY_SECONDS", 1.0)
         with pytest.raises(ResourceError, match="cannot reach the server"):
-            Upload(f"{bucket.url}/a.ozx")
+            Upload(f"{store.url}/a.ozx")
+
+    def test_a_wrong_key(self, container, monkeypatch):  # noqa: F811
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "SECRETSECRET")
+        with pytest.raises(ResourceError, match="does not allow to write") as caught:
+            Upload(f"{container.url}/a.ozx")
+        assert "SECRET" not in f"{caught.value!r} {caught.value.__context__!r}"
+
+
+def test_an_object_is_removed(store):
+    store.put("a b", b"x")
+    for _ in range(2):
+        open_object(f"{store.url}/a%20b").remove()
+    assert store.keys() == []

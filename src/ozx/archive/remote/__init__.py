@@ -22,8 +22,12 @@
     Forked processes, and their requests, made by a process of its own.
 ``errors``
     obstore's errors in plain words and without secrets.
-``upload``, ``upload_writer``, ``upload_records``, ``s3``
-    One object of S3, written in parts; an archive written into it; records of uploads; clients of S3.
+``upload``, ``upload_writer``, ``upload_records``
+    One object, written in parts; an archive written into it; records of uploads.
+``outputs/``
+    Clients of the stores to which objects are uploaded.
+``s3``
+    Clients of S3, by boto3.
 ``replacing/``
     An object of S3 replaced by one whose data the server copies.
 """

@@ -36,7 +36,7 @@ _PREFIXES = {
     "abfs": "AZURE_",
     "abfss": "AZURE_",
 }
-_ENDPOINTS = ("ENDPOINT_URL_S3", "ENDPOINT_URL", "ENDPOINT")
+_ENDPOINTS = ("ENDPOINT_URL_S3", "ENDPOINT_URL", "ENDPOINT", "STORAGE_ENDPOINT", "BASE_URL")
 # The options that hold for plain HTTP, too.
 _OF_REQUESTS = ("client_options", "retry_config", DEADLINE, CACHE)
 _YES = ("1", "true", "yes", "on")
@@ -144,7 +144,8 @@ def allows_http(scheme: str, options: Mapping[str, Any]) -> bool:
     prefix = _PREFIXES.get(scheme)
     if prefix is None:
         return False
-    endpoints = [options.get(name) for name in ("endpoint", "endpoint_url", f"{prefix.lower()}endpoint")]
+    words = [word.lower() for word in _ENDPOINTS]
+    endpoints = [options.get(name) for word in words for name in (word, f"{prefix.lower()}{word}")]
     found = next(filter(None, endpoints), None) or next(
         filter(None, (os.environ.get(prefix + e) for e in _ENDPOINTS)), ""
     )

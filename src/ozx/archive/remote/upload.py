@@ -1,49 +1,46 @@
-"""Upload of one S3 object in parts; the object becomes visible only when it is complete.
+"""One object of a store, written in parts; it appears whole, or not at all.
 
 Bytes arrive in order, but for local headers, which are written again once the CRC-32 of their value is known. A part
-that holds such a header waits for it; the others are sent meanwhile.
+that holds such a header waits for it; the others are sent meanwhile, unless the store wants its parts in order.
 """
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 import threading
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any
+from contextlib import closing
+from typing import IO, Any
 
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error, open_client, split_object_url
+from ozx.archive.remote.outputs.client import exists
+from ozx.archive.remote.outputs.opening import open_object
 from ozx.archive.remote.upload_records import UploadRecord, recorded_uploads
 from ozx.errors import ResourceError, UsageError
 
-__all__ = ["Upload", "abort_upload", "check_absent", "part_size_for"]
+__all__ = ["Upload", "check_absent", "part_size_for"]
 
 _MIB = 1 << 20
-# The limits of S3 for parts: their number, and the least length of all but the last.
-_MOST_PARTS = 10_000
-_LEAST_PART = 5 * _MIB
 _USUAL_PART = 16 * _MIB
 # A longer part is kept in a temporary file: five of them are in use at a time.
 _IN_MEMORY = 64 * _MIB
 _THREADS = 4
-# The metadata of the object that says which upload made it, to recognise it after a lost reply.
-_MARK = "ozx-upload"
-_EXISTS = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 
 
-def part_size_for(expected: int) -> int:
-    """Return the part size for an object of about `expected` bytes.
+def part_size_for(expected: int, most_parts: int | None = 10_000) -> int:
+    """Return the length of a part for an object of about `expected` bytes.
 
     Examples
     --------
     >>> part_size_for(10**9) >> 20, part_size_for(5 * 10**12) >> 20
     (16, 597)
     """
+    if most_parts is None:
+        return _USUAL_PART
     # The size is an estimate: a fifth more must fit into the number of parts.
-    least = -(-expected * 5 // 4 // _MOST_PARTS)
+    least = -(-expected * 5 // 4 // most_parts)
     return max(_USUAL_PART, -(-least // _MIB) * _MIB)
 
 
@@ -53,7 +50,7 @@ class Upload:
     Parameters
     ----------
     url
-        ``s3://bucket/key``.
+        ``s3://bucket/key``, ``gs://bucket/key`` or ``az://container/key``.
     expected
         The approximate length in bytes.
     force
@@ -83,23 +80,27 @@ class Upload:
         self.url = url
         self.name = printable_url(url)
         self.notes: list[str] = []
-        self._target = dict(zip(("Bucket", "Key"), split_object_url(url), strict=True))
-        self._client = open_client(options)
+        self._client = open_object(url, options)
         self._force = force
-        self._part_size = max(part_size or part_size_for(expected), 1)
+        self._part_size = max(part_size or part_size_for(expected, self._client.most_parts), 1)
         self._mark = uuid.uuid4().hex
-        self._upload_id = ""
+        self._has_begun = False
         self._record: UploadRecord | None = None
-        self._threads = ThreadPoolExecutor(_THREADS, "ozx-upload")
-        self._sending: set[Future[None]] = set()
-        self._tags: dict[int, str] = {}
+        self._threads = ThreadPoolExecutor(1 if self.is_in_order else _THREADS, "ozx-upload")
+        self._sending: dict[Future[None], IO[bytes]] = {}
+        self._sent = 0
         self._lock = threading.Lock()
-        self._buffers: dict[int, Any] = {}  # parts that are not sent yet, by number from 0
+        self._buffers: dict[int, IO[bytes]] = {}  # parts that are not sent yet, by number from 0
         self._held: tuple[int, int] | None = None
         self._end = 0
-        if not force:
-            check_absent(self._client, url)
+        if not force and self._client.find() is not None:
+            raise exists(url)
         self._end_leftovers()
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the store wants its parts in order, so that none can be sent while one before it is held."""
+        return self._client.is_in_order
 
     def write_at(self, offset: int, data: bytes | bytearray | memoryview) -> None:
         """Write bytes at the end of the object, or overwrite bytes in parts that `hold` keeps.
@@ -107,7 +108,7 @@ class Upload:
         Raises
         ------
         ResourceError
-            The server refuses a part, or the object exceeds 10,000 parts.
+            The server refuses a part, or the object exceeds the number of parts.
         """
         if offset > self._end:
             raise ValueError(f"expected bytes at {self._end}, or before; got {offset}")
@@ -146,104 +147,94 @@ class Upload:
             The server refuses, or has stored another length.
         """
         self._held = None
-        condition = {} if self._force else {"IfNoneMatch": "*"}
         try:
-            if not self._upload_id:
-                with contextlib.closing(self._buffers.pop(0, None) or tempfile.SpooledTemporaryFile()) as body:
+            if not self._has_begun:
+                with closing(self._buffers.pop(0) if self._end else tempfile.SpooledTemporaryFile()) as body:
                     body.seek(0)
-                    self._call("put_object", Body=body, Metadata={_MARK: self._mark}, **condition)
+                    self._client.put(body, self._end, self._mark, replace=self._force)
             else:
                 for number in sorted(self._buffers):
                     self._send(number)
                 self._wait(0)
-                parts = [{"PartNumber": number + 1, "ETag": self._tags[number]} for number in sorted(self._tags)]
-                upload = {"UploadId": self._upload_id, "MultipartUpload": {"Parts": parts}}
-                self._call("complete_multipart_upload", **upload, **condition)
-        except client_errors() as error:
+                self._client.complete(self._sent)
+        except (UsageError, ResourceError):
             if not self._is_ours():  # a lost reply: the object may be there
-                if error_code_of(error) in _EXISTS and not self._force:
-                    raise exists(self.url) from None
-                raise _told(error, self.url) from None
-        size = int(self._client.head_object(**self._target)["ContentLength"])
-        if size != self._end:
-            raise ResourceError(f"expected {self._end:,} bytes on the server; found {size:,}", path=self.name)
+                raise
+        found = self._client.find()
+        if found is None or found.size != self._end:
+            size = "none" if found is None else f"one of {found.size:,}"
+            raise ResourceError(
+                f"expected an object of {self._end:,} bytes at the server; found {size}", path=self.name
+            )
         self._close_record()
         self._threads.shutdown()
-        return size
+        return found.size
 
     def abort(self) -> None:
-        """Abort the upload; the server deletes all its parts."""
+        """End the upload; nothing of it stays on the server, except what the server discards itself."""
         self._threads.shutdown(cancel_futures=True)
-        for buffer in self._buffers.values():
+        for buffer in (*self._buffers.values(), *self._sending.values()):
             buffer.close()
         self._buffers.clear()
-        if not self._upload_id:
+        self._sending.clear()
+        if not self._has_begun:
             return
-        try:
-            self._client.abort_multipart_upload(**self._target, UploadId=self._upload_id)
-        except client_errors() as error:  # the first error is the one to report
-            if error_code_of(error) not in ("NoSuchUpload", "404"):
-                if self._record is not None:
-                    self._record.keep()
-                return
-        self._close_record()
+        if self._client.abort():
+            self._close_record()
+        elif self._record is not None:
+            self._record.keep()
 
     def _send_full(self) -> None:
-        """Send all complete parts that `hold` does not keep in memory."""
-        for number in list(self._buffers):
+        """Send the parts that are complete and not held."""
+        for number in sorted(self._buffers):
             begin, end = number * self._part_size, (number + 1) * self._part_size
             is_held = self._held is not None and begin < self._held[1] and self._held[0] < end
             if end <= self._end and not is_held:
                 self._send(number)
+            elif self.is_in_order:
+                return
 
     def _send(self, number: int) -> None:
-        if number >= _MOST_PARTS:
+        if self._client.most_parts is not None and number >= self._client.most_parts:
             raise ResourceError(
-                f"expected at most {_MOST_PARTS * self._part_size:,} bytes; the object has more",
+                f"expected at most {self._client.most_parts * self._part_size:,} bytes; the object has more",
                 path=self.name,
                 hint="Write a local file, then copy it to the bucket.",
             )
-        if not self._upload_id:
+        if not self._has_begun:
             self._begin()
-        self._wait(_THREADS - 1)
+        self._wait(1 if self.is_in_order else _THREADS - 1)
+        size = min(self._part_size, self._end - number * self._part_size)
         buffer = self._buffers.pop(number)
-        self._sending.add(self._threads.submit(self._send_part, number, buffer))
+        self._sending[self._threads.submit(self._send_part, number, buffer, size)] = buffer
 
     def _begin(self) -> None:
-        try:
-            answer = self._call("create_multipart_upload", Metadata={_MARK: self._mark})
-        except client_errors() as error:
-            raise _told(error, self.url) from None
-        self._upload_id = str(answer["UploadId"])
-        self._record = UploadRecord(self.name, self._upload_id)
+        upload_id = self._client.begin(self._mark, self._part_size, replace=self._force)
+        self._has_begun = True
+        if upload_id:
+            self._record = UploadRecord(self.name, upload_id)
 
-    def _send_part(self, number: int, buffer: Any) -> None:
-        with contextlib.closing(buffer):
+    def _send_part(self, number: int, buffer: IO[bytes], size: int) -> None:
+        with closing(buffer):
             buffer.seek(0)
-            answer = self._call("upload_part", UploadId=self._upload_id, PartNumber=number + 1, Body=buffer)
+            self._client.send(number, buffer, size)
         with self._lock:
-            self._tags[number] = str(answer["ETag"])
+            self._sent += 1
 
     def _wait(self, most: int) -> None:
         """Wait until at most `most` parts are being sent; raise the error of a failed part."""
         while len(self._sending) > most:
-            done, self._sending = wait(self._sending, return_when=FIRST_COMPLETED)
-            for future in done:
-                try:
-                    future.result()
-                except client_errors() as error:
-                    raise _told(error, self.url) from None
-
-    def _call(self, method: str, **arguments: Any) -> Any:
-        return getattr(self._client, method)(**self._target, **arguments)
+            for future in wait(self._sending, return_when=FIRST_COMPLETED).done:
+                del self._sending[future]
+                future.result()
 
     def _is_ours(self) -> bool:
         """Return whether the object exists and was written by this upload."""
         try:
-            found = self._client.head_object(**self._target)
-        except client_errors():
+            found = self._client.find()
+        except ResourceError:
             return False
-        return bool(found.get("Metadata", {}).get(_MARK) == self._mark)
+        return found is not None and found.mark == self._mark
 
     def _close_record(self) -> None:
         if self._record is not None:
@@ -254,73 +245,20 @@ class Upload:
         """Abort unfinished uploads to the same URL that this user's killed processes left on the server."""
         for found in recorded_uploads():
             if found.url == self.name and not found.is_live:
-                abort_upload(self._client, found.url, found.upload_id)
+                self._client.end(found.upload_id)
                 found.remove()
                 self.notes.append(f"ended an upload to {self.name} that a killed run left")
 
 
-def check_absent(client: Any, url: str) -> None:
-    """Raise an error if an object exists at this URL.
+def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
+    """Refuse an object that exists; see `Upload` for `options`.
 
     Raises
     ------
     UsageError
-        It exists.
+        It exists, or the URL names no object.
     ResourceError
         The server cannot be reached, or refuses; the bucket does not exist.
     """
-    bucket, key = split_object_url(url)
-    if not key or key.endswith("/"):
-        raise UsageError(
-            "expected the URL of an object to write, such as s3://bucket/cells.ozx", path=printable_url(url)
-        )
-    try:
-        client.head_object(Bucket=bucket, Key=key)
-    except client_errors() as error:
-        if error_code_of(error) in ("404", "NoSuchKey"):
-            _check_bucket(client, bucket, url)
-            return
-        raise _told(error, url) from None
-    raise exists(url)
-
-
-def _check_bucket(client: Any, bucket: str, url: str) -> None:
-    try:
-        client.head_bucket(Bucket=bucket)
-    except client_errors() as error:
-        if error_code_of(error) in ("404", "NoSuchBucket"):
-            raise ResourceError(
-                "the bucket does not exist",
-                path=printable_url(url),
-                hint="Check the name, and the endpoint (--storage-option endpoint=URL).",
-            ) from None
-        # A policy may allow writing only.
-
-
-def abort_upload(client: Any, url: str, upload_id: str) -> bool:
-    """Abort an upload; return False if the server has no upload with this id.
-
-    Raises
-    ------
-    ResourceError
-        The server cannot be reached, or refuses.
-    """
-    bucket, key = split_object_url(url)
-    try:
-        client.abort_multipart_upload(Bucket=bucket, Key=key, UploadId=upload_id)
-    except client_errors() as error:
-        if error_code_of(error) in ("NoSuchUpload", "404", "NoSuchBucket"):
-            return False
-        raise _told(error, url) from None
-    return True
-
-
-def exists(url: str) -> UsageError:
-    """Return the error for an object that already exists at a URL."""
-    return UsageError(
-        "the object exists already", path=printable_url(url), hint="Give --force (force=True) to replace it."
-    )
-
-
-def _told(error: BaseException, url: str) -> BaseException:
-    return error if isinstance(error, ResourceError) else explain_client_error(error, url, doing="write")
+    if open_object(url, options).find() is not None:
+        raise exists(url)

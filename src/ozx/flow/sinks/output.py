@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NewObject",
+    "check_absent",
     "check_output",
     "check_output_place",
     "new_output",
     "open_output",
     "output_exists",
     "spooled_output",
+    "upload_file",
     "write_small",
 ]
 
@@ -149,21 +151,62 @@ def spooled_output(target: str, *, force: bool = False, sync: bool = True, **opt
         with replacing_file(target, force=force, sync=sync, **options) as new:
             yield new
         return
-    from ozx.archive.remote.s3 import open_client  # noqa: PLC0415 (few outputs are remote)
-    from ozx.archive.remote.upload import check_absent  # noqa: PLC0415
-
     if not force:
-        check_absent(open_client(), target)
+        check_absent(target)
     descriptor, path = tempfile.mkstemp(suffix=os.path.splitext(target)[1], prefix="ozx-upload-")
     try:
         yield NewFile(descriptor, path)
-        size = os.fstat(descriptor).st_size
-        with new_output(target, force=force, expected=lambda: size) as new, open(path, "rb") as file:
-            while isinstance(new, NewObject) and (block := file.read(_BLOCK)):
-                new.upload.write_at(file.tell() - len(block), block)
+        upload_file(path, target, force=force)
     finally:
         os.close(descriptor)
         os.unlink(path)
+
+
+def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] | None = None) -> None:
+    """Upload a local file.
+
+    Parameters
+    ----------
+    path, url
+        The file, and the object to make.
+    force
+        Whether it may replace another.
+    options
+        Over those of `ozx.storage_options`.
+
+    Raises
+    ------
+    UsageError
+        The object exists, and `force` is not given.
+    ResourceError
+        The server cannot be reached, or refuses.
+    """
+    from ozx.archive.remote.upload import Upload  # noqa: PLC0415 (few outputs are remote)
+
+    with open(path, "rb") as file:
+        upload = Upload(url, expected=os.fstat(file.fileno()).st_size, force=force, options=options)
+        try:
+            while block := file.read(_BLOCK):
+                upload.write_at(file.tell() - len(block), block)
+            upload.finish()
+        except BaseException:
+            upload.abort()
+            raise
+
+
+def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
+    """Refuse an object that exists.
+
+    Raises
+    ------
+    UsageError
+        It exists, or the URL names no object.
+    ResourceError
+        The server cannot be reached, or refuses.
+    """
+    from ozx.archive.remote import upload  # noqa: PLC0415 (few outputs are remote)
+
+    upload.check_absent(url, options)
 
 
 def open_output(target: str) -> FileSource | RemoteSource:
@@ -213,15 +256,19 @@ def check_output_place(source: str, target: str) -> None:
         check_place(source, target)
 
 
-def write_small(target: str, data: bytes, *, sync: bool, sync_name: bool = True) -> None:
-    """Write a small file or object; replace an existing one.
+def write_small(
+    target: str, data: bytes, *, sync: bool, sync_name: bool = True, force: bool = True, mode: int | None = None
+) -> None:
+    """Write a small file or object, if `force` is given in place of another.
 
     Raises
     ------
+    UsageError
+        It exists, and `force` is not given.
     ResourceError
         It cannot be written.
     """
-    with new_output(target, force=True, sync=sync, sync_name=sync_name) as new:
+    with new_output(target, force=force, sync=sync, sync_name=sync_name, mode=mode) as new:
         if isinstance(new, NewObject):
             new.upload.write_at(0, data)
             return

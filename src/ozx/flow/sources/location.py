@@ -36,7 +36,7 @@ _FORMATS = ("zarr3", "zarr")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 # For outputs, also chains of fsspec (simplecache::s3://…), and URLs after spaces.
 _OUTPUT_URL = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*::)*([A-Za-z][A-Za-z0-9+.-]+:)/(/?)")
-_WRITABLE = re.compile(r"s3a?://", re.IGNORECASE)
+_WRITABLE = re.compile(r"(?:s3a?|gs|az|azure|adl|abfss?)://", re.IGNORECASE)
 _DRIVE = re.compile(r"/[A-Za-z]:(?:/|$)")
 _HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:labels/cells/."
 
@@ -149,7 +149,7 @@ def given_path(path: StrPath) -> str:
 
 
 def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool = False) -> str:
-    """Return the path of an output; reject URLs, except S3 URLs if `remote` is true.
+    """Return the path of an output; refuse URLs, but those of object stores if `remote` allows them.
 
     ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects drop one of two slashes:
     ``s3:/bucket/cells.ozx`` counts as a URL unless the folder ``s3:`` exists.
@@ -161,7 +161,7 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool
     windows
         Whether ``file:///C:/…`` begins with a drive.
     remote
-        Whether ``s3://bucket/key`` is allowed.
+        Whether ``s3://``, ``gs://`` and ``az://`` are allowed.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool
     'a:b.ozx'
     >>> given_output("s3://bucket/cells.ozx")
     Traceback (most recent call last):
-    ozx.errors.UsageError: s3://bucket/cells.ozx: expected a path on this computer; found a URL, which ozx only reads
+    ozx.errors.UsageError: s3://bucket/cells.ozx: expected a path on this computer; found a URL
     """
     name = given_path(path)
     found = _OUTPUT_URL.match(name)
@@ -183,9 +183,9 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool
     if remote and _WRITABLE.match(name):
         return name
     raise UsageError(
-        "expected a path on this computer; found a URL, which ozx only reads"
+        "expected a path on this computer; found a URL"
         if not remote
-        else "expected a path on this computer or an s3:// URL; found a URL that ozx only reads",
+        else "expected a path on this computer or an s3://, gs:// or az:// URL; found a URL that ozx only reads",
         path=printable_url(name.strip()),
         hint=_local_hint(name.strip(), windows=windows),
     )

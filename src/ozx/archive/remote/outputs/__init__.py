@@ -1,0 +1,11 @@
+"""Objects at URLs as outputs: one client for each kind of store.
+
+``client``
+    `ObjectClient`: the requests that an upload needs.
+``opening``
+    The client of a URL.
+``s3``, ``azure``, ``gcs``
+    S3 by boto3, Azure by azure-storage-blob, Google Cloud Storage by google-cloud-storage.
+``settings``
+    Options and environment of a store, in obstore's words.
+"""

@@ -1,0 +1,285 @@
+"""One blob of Azure, by azure-storage-blob.
+
+Azure discards blocks that were sent but not committed a week after the last one; nothing ends them earlier.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any
+from urllib.parse import unquote
+
+from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.outputs.client import MARK, FoundObject, exists, missing_package, no_container, refused
+from ozx.archive.remote.outputs.settings import is_yes, store_settings
+from ozx.archive.remote.urls import split_url
+from ozx.errors import ResourceError
+
+__all__ = ["AzureObject", "iter_unfinished"]
+
+# The emulator's own account; its key is in Microsoft's documentation.
+_EMULATOR = (
+    "devstoreaccount1",
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+)
+_EMULATOR_URL = "http://127.0.0.1:10000"
+_EXISTS = ("BlobAlreadyExists", "ConditionNotMet", "UnauthorizedBlobOverwrite")
+_CHANGED = ("InvalidBlockList", "InvalidBlobOrBlock")
+_FORBIDDEN = (401, 403)
+
+
+def _open_container(url: str, options: Mapping[str, Any] | None = None) -> Any:
+    """Return the client of the container of a URL, with the settings that reading uses.
+
+    Raises
+    ------
+    UsageError
+        The settings are wrong, or do not name the account.
+    ResourceError
+        azure-storage-blob is not installed, or a setting cannot be used.
+    """
+    try:
+        from azure.storage.blob import BlobServiceClient, ExponentialRetry  # noqa: PLC0415 (an extra)
+    except ImportError as error:
+        raise missing_package("az", "azure-storage-blob", "azure", error) from None
+    settings = store_settings(url, options)
+    account, key = settings.get("account_name"), settings.get("account_key")
+    endpoint = settings.get("endpoint")
+    if is_yes(settings.get("use_emulator")):
+        account, key = account or _EMULATOR[0], key or _EMULATOR[1]
+        endpoint = endpoint or f"{os.environ.get('AZURITE_BLOB_STORAGE_URL', _EMULATOR_URL)}/{account}"
+    place = endpoint or f"https://{account}.blob.core.windows.net"
+    credential = _credential({**settings, "account_key": key or ""}, account)
+    try:
+        # Azure's own waits of 15 seconds and more hide a wrong address for one and a half minutes.
+        retries = ExponentialRetry(
+            initial_backoff=1, increment_base=2, retry_total=6, random_jitter_range=1, retry_connect=2
+        )
+        service = BlobServiceClient(
+            place, credential=credential, retry_policy=retries, connection_timeout=10, read_timeout=120
+        )
+        return service.get_container_client(settings["container_name"])
+    except ValueError:  # its message may have the key
+        failure = ResourceError("the settings of the storage account are wrong", path=printable_url(url))
+    raise failure
+
+
+def _credential(settings: Mapping[str, str], account: str | None) -> Any:
+    """Return the first credential that the settings have, in obstore's order; None for anonymous requests."""
+    from azure.core.credentials import AccessToken, AzureNamedKeyCredential, AzureSasCredential  # noqa: PLC0415
+
+    if is_yes(settings.get("skip_signature")):
+        return None
+    if token := settings.get("token"):
+
+        class Token:
+            def get_token(self, *scopes: str, **kwargs: Any) -> AccessToken:
+                del scopes, kwargs
+                return AccessToken(token, 1 << 40)  # its end is not known
+
+        return Token()
+    if key := settings.get("account_key"):
+        return AzureNamedKeyCredential(account or "", key)
+    if sas := settings.get("sas_key"):
+        return AzureSasCredential(sas.removeprefix("?"))
+    try:
+        from azure.identity import ClientSecretCredential, DefaultAzureCredential  # noqa: PLC0415
+    except ImportError as error:
+        raise missing_package("az", "azure-identity", "azure", error) from None
+    client = [settings.get(name) for name in ("tenant_id", "client_id", "client_secret")]
+    return ClientSecretCredential(*client) if all(client) else DefaultAzureCredential()
+
+
+def iter_unfinished(url: str) -> Iterator[tuple[str, float | None]]:
+    """Yield the URLs of blobs whose blocks were sent and not committed, and their age in seconds, if it is known.
+
+    Raises
+    ------
+    ResourceError
+        The server cannot be reached, or refuses.
+    """
+    container = _open_container(url)
+    prefix = unquote(split_url(url).path.removeprefix("/"))
+    base = url.partition("://")[0] + "://" + split_url(url).netloc
+
+    def find() -> list[tuple[str, float | None]]:
+        found = []
+        for blob in container.list_blobs(name_starts_with=prefix, include=["uncommittedblobs"]):
+            if not blob.size:
+                committed, uncommitted = container.get_blob_client(blob.name).get_block_list("all")
+                if uncommitted and not committed:
+                    begun = blob.last_modified or blob.creation_time
+                    age = None if begun is None else max(0.0, time.time() - begun.timestamp())
+                    found.append((f"{base}/{blob.name}", age))
+        return found
+
+    yield from _call_azure(url, find, doing="list uploads")
+
+
+class AzureObject:
+    """The client of one blob; see `ozx.archive.remote.outputs.client.ObjectClient`.
+
+    Parameters
+    ----------
+    url
+        ``az://container/name``, or ``abfss://container@account.dfs.core.windows.net/name``.
+    options
+        Over those of `ozx.storage_options`.
+    """
+
+    most_parts: int | None = 50_000
+    is_in_order = False
+
+    def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
+        self._url = url
+        self._container = _open_container(url, options)
+        self._blob = self._container.get_blob_client(unquote(split_url(url).path.removeprefix("/")))
+        self._mark = ""
+        self._replace = False
+
+    def find(self) -> FoundObject | None:
+        """Implement `ObjectClient.find`.
+
+        Raises
+        ------
+        ResourceError
+            As there.
+        """
+        found = self._call(self._blob.get_blob_properties, none_if="missing")
+        if found is not None:
+            return FoundObject(int(found.size), str((found.metadata or {}).get(MARK, "")))
+        if self._call(self._container.get_container_properties, none_if="missing or forbidden") is None:
+            raise no_container(self._url, "container")
+        return None
+
+    def put(self, body: IO[bytes], size: int, mark: str, *, replace: bool) -> None:
+        """Implement `ObjectClient.put`."""
+        self._replace = replace
+        self._call(self._blob.upload_blob, body.read(), length=size, overwrite=replace, metadata={MARK: mark})
+
+    def begin(self, mark: str, part_size: int, *, replace: bool) -> str:
+        """Implement `ObjectClient.begin`."""
+        del part_size
+        self._mark, self._replace = mark, replace
+        return ""
+
+    def send(self, number: int, body: IO[bytes], size: int) -> None:
+        """Implement `ObjectClient.send`."""
+        self._call(self._blob.stage_block, self._block(number), body, length=size)
+
+    def complete(self, parts: int) -> None:
+        """Implement `ObjectClient.complete`."""
+        from azure.core import MatchConditions  # noqa: PLC0415 (an extra)
+
+        condition = {} if self._replace else {"match_condition": MatchConditions.IfMissing}
+        blocks = list(map(self._block, range(parts)))
+        self._call(self._blob.commit_block_list, blocks, metadata={MARK: self._mark}, **condition)
+
+    def abort(self) -> bool:
+        """Do nothing: Azure discards the blocks."""
+        return True
+
+    def end(self, upload_id: str) -> None:
+        """Do nothing: uploads have no names.
+
+        Parameters
+        ----------
+        upload_id
+            Not used.
+        """
+
+    def remove(self) -> None:
+        """Implement `ObjectClient.remove`."""
+        self._call(self._blob.delete_blob, none_if="missing")
+
+    def _block(self, number: int) -> str:
+        """Return the name of a block; the names of all blocks of a blob have one length."""
+        return f"{self._mark}{number:06}"
+
+    def _call(self, function: Callable[..., Any], *arguments: Any, none_if: str = "", **options: Any) -> Any:
+        can_exist = not self._replace
+        return _call_azure(self._url, function, *arguments, none_if=none_if, can_exist=can_exist, **options)
+
+
+def _call_azure(
+    url: str,
+    function: Callable[..., Any],
+    *arguments: Any,
+    doing: str = "write",
+    none_if: str = "",
+    can_exist: bool = False,
+    **options: Any,
+) -> Any:
+    """Return a function's result, or raise its error in plain words and without secrets.
+
+    Parameters
+    ----------
+    url
+        The object, for messages.
+    function, arguments, options
+        The call.
+    doing
+        A verb for messages.
+    none_if
+        Errors for which the result is None: ``missing``, or ``missing or forbidden`` to return False for the latter.
+    can_exist
+        Whether an existing object is an error of its own.
+
+    Raises
+    ------
+    UsageError
+        The object exists.
+    ResourceError
+        The server cannot be reached, or refuses.
+    """
+    from azure.core.exceptions import AzureError  # noqa: PLC0415 (an extra)
+
+    try:
+        return function(*arguments, **options)
+    except AzureError as error:
+        status, code = getattr(error, "status_code", None), _code(error)
+        kind = type(error).__name__
+    if none_if and status == 404 and (code != "ContainerNotFound" or "forbidden" in none_if):
+        return None
+    if "forbidden" in none_if and status in _FORBIDDEN:
+        return False
+    if code in _EXISTS and can_exist:
+        raise exists(url)
+    raise _failure(url, status, code, kind, doing)
+
+
+def _code(error: Exception) -> str:
+    """Return Azure's code of an error, also one that the client's list of codes lacks."""
+    code = getattr(error, "error_code", None)
+    header = getattr(getattr(error, "response", None), "headers", None) or {}
+    return str(header.get("x-ms-error-code") or getattr(code, "value", code) or "")
+
+
+def _failure(url: str, status: int | None, code: str, kind: str, doing: str) -> ResourceError:
+    if code == "ContainerNotFound":
+        return no_container(url, "container")
+    if status in _FORBIDDEN:
+        return refused(url, doing)
+    if code in _CHANGED:
+        return ResourceError(
+            "another program wrote the same object meanwhile", path=printable_url(url), hint="Run it again."
+        )
+    if kind in ("ClientAuthenticationError", "CredentialUnavailableError"):
+        return ResourceError(
+            "no credentials were found, in options, environment or role of the computer",
+            path=printable_url(url),
+            hint="Set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, or run az login.",
+        )
+    if status is not None:
+        words = re.sub(r"[^A-Za-z]", "", code) or str(status)
+        return ResourceError(
+            f"cannot {doing}: the server answered {words}", path=printable_url(url), hint="Try again later."
+        )
+    return ResourceError(
+        f"cannot reach the server ({kind})",
+        path=printable_url(url),
+        hint="Check the address (endpoint) and the connection.",
+    )

@@ -1,0 +1,136 @@
+"""The requests that make one object of a store."""
+
+from __future__ import annotations
+
+from typing import IO, NamedTuple, Protocol
+
+from ozx.archive.remote.errors import printable_url
+from ozx.errors import ResourceError, UsageError
+
+__all__ = ["MARK", "FoundObject", "ObjectClient", "exists", "missing_package", "no_container", "refused"]
+
+#: The metadata of an object that says which upload made it, to recognise it after a lost reply.
+#: All stores allow this name, and no server before them drops it.
+MARK = "ozxupload"
+
+
+class FoundObject(NamedTuple):
+    """The length of an object in bytes, and the mark of the upload that made it."""
+
+    size: int
+    mark: str
+
+
+class ObjectClient(Protocol):
+    """The client of one object; methods raise errors in plain words and without secrets.
+
+    Attributes
+    ----------
+    most_parts
+        The largest number of parts, or None without a limit.
+    is_in_order
+        Whether parts have to be sent one after the other.
+    """
+
+    most_parts: int | None
+    is_in_order: bool
+
+    def find(self) -> FoundObject | None:
+        """Return the object, or None if it does not exist.
+
+        Raises
+        ------
+        ResourceError
+            The server cannot be reached, or refuses; there is no such bucket or container.
+        """
+
+    def put(self, body: IO[bytes], size: int, mark: str, *, replace: bool) -> None:
+        """Make the object of `size` bytes by one request.
+
+        Raises
+        ------
+        UsageError
+            It exists, and `replace` is false.
+        ResourceError
+            The server cannot be reached, or refuses.
+        """
+
+    def begin(self, mark: str, part_size: int, *, replace: bool) -> str:
+        """Begin an upload in parts; return its name if another run can end it, else an empty text.
+
+        Raises
+        ------
+        UsageError, ResourceError
+            As for `put`.
+        """
+
+    def send(self, number: int, body: IO[bytes], size: int) -> None:
+        """Send the part `number`, counted from 0.
+
+        Raises
+        ------
+        ResourceError
+            The server cannot be reached, or refuses.
+        """
+
+    def complete(self, parts: int) -> None:
+        """Make the object of all parts.
+
+        Raises
+        ------
+        UsageError, ResourceError
+            As for `put`.
+        """
+
+    def abort(self) -> bool:
+        """End the upload that was begun; return False if it could not be ended and another run has to."""
+
+    def end(self, upload_id: str) -> None:
+        """End an upload by its name from `begin`, if there is one.
+
+        Raises
+        ------
+        ResourceError
+            The server cannot be reached, or refuses.
+        """
+
+    def remove(self) -> None:
+        """Remove the object, if it exists.
+
+        Raises
+        ------
+        ResourceError
+            The server cannot be reached, or refuses.
+        """
+
+
+def exists(url: str) -> UsageError:
+    """Return the error for an object that is there already."""
+    return UsageError(
+        "the object exists already", path=printable_url(url), hint="Give --force (force=True) to replace it."
+    )
+
+
+def no_container(url: str, kind: str = "bucket") -> ResourceError:
+    """Return the error for a bucket or container that does not exist."""
+    return ResourceError(
+        f"there is no such {kind}",
+        path=printable_url(url),
+        hint="Check the name, and the endpoint (--storage-option).",
+    )
+
+
+def refused(url: str, doing: str) -> ResourceError:
+    """Return the error for credentials that are not enough."""
+    return ResourceError(
+        f"the server does not allow to {doing}",
+        path=printable_url(url),
+        hint="Check the credentials and their permissions.",
+    )
+
+
+def missing_package(scheme: str, package: str, extra: str, error: ImportError) -> ResourceError:
+    """Return the error for an installation without the extra of a store."""
+    return ResourceError(
+        f"writing to {scheme}:// needs the package {package}: {error}", hint=f'pip install "ozx-toolkit[{extra}]"'
+    )

@@ -1,0 +1,216 @@
+"""One object of Google Cloud Storage, by google-cloud-storage: a resumable upload, its parts in order.
+
+Sessions of uploads cannot be listed; the server discards unfinished ones after a week.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+from urllib.parse import unquote
+
+from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.outputs.client import MARK, FoundObject, exists, missing_package, no_container, refused
+from ozx.archive.remote.outputs.settings import is_yes, store_settings
+from ozx.archive.remote.urls import split_url
+from ozx.errors import ResourceError
+
+__all__ = ["GcsObject"]
+
+_TIMEOUT = (10, 120)
+_RETRY_SECONDS = 60.0
+_MISSING, _EXISTS, _FORBIDDEN = 404, 412, (401, 403)
+
+
+def _open_bucket(url: str, options: Mapping[str, Any] | None) -> Any:
+    try:
+        from google.cloud import storage  # noqa: PLC0415 (an extra)
+    except ImportError as error:
+        raise missing_package("gs", "google-cloud-storage", "gcs", error) from None
+    from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
+
+    settings = store_settings(url, options)
+    try:
+        credentials, endpoint = _credentials(settings)
+        endpoint = settings.get("base_url") or endpoint
+        client = storage.Client(
+            project="none",  # no request of an upload names one
+            credentials=credentials,
+            client_options={"api_endpoint": endpoint} if endpoint else None,
+        )
+        return client.bucket(settings["bucket"])
+    except (GoogleAuthError, OSError, ValueError) as error:  # the message may have parts of a key
+        kind = type(error).__name__
+    raise ResourceError(
+        f"cannot use the credentials for Google Cloud Storage ({kind})",
+        path=printable_url(url),
+        hint="Set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login.",
+    )
+
+
+def _credentials(settings: Mapping[str, str]) -> tuple[Any, str | None]:
+    """Return credentials, None for those of the computer, and the endpoint in the file of a service account."""
+    from google.auth import credentials as kinds  # noqa: PLC0415 (an extra)
+    from google.auth import load_credentials_from_file  # noqa: PLC0415
+    from google.oauth2 import credentials as user  # noqa: PLC0415
+    from google.oauth2 import service_account  # noqa: PLC0415
+
+    if is_yes(settings.get("skip_signature")):
+        return kinds.AnonymousCredentials(), None
+    if token := settings.get("bearer_token"):
+        return user.Credentials(token), None
+    text = settings.get("service_account_key")
+    if text is None and (path := settings.get("service_account")):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    if text is not None:
+        content = json.loads(text)
+        endpoint = content.get("gcs_base_url")
+        if content.get("disable_oauth"):
+            return kinds.AnonymousCredentials(), endpoint
+        return service_account.Credentials.from_service_account_info(content), endpoint
+    if path := settings.get("application_credentials"):
+        return load_credentials_from_file(path)[0], None
+    return None, None
+
+
+class GcsObject:
+    """The client of one object of Google Cloud Storage; see `ozx.archive.remote.outputs.client.ObjectClient`.
+
+    Parameters
+    ----------
+    url
+        ``gs://bucket/key``.
+    options
+        Over those of `ozx.storage_options`.
+    """
+
+    most_parts: int | None = None
+    is_in_order = True
+
+    def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
+        self._url = url
+        self._bucket = _open_bucket(url, options)
+        self._key = unquote(split_url(url).path.removeprefix("/"))
+        self._condition: dict[str, int] = {}
+        self._writer: Any = None
+
+    def find(self) -> FoundObject | None:
+        """Implement `ObjectClient.find`.
+
+        Raises
+        ------
+        ResourceError
+            As there.
+        """
+        found = self._call(self._bucket.get_blob, self._key, timeout=_TIMEOUT, retry=_retry())
+        if found is not None:
+            return FoundObject(int(found.size), str((found.metadata or {}).get(MARK, "")))
+        if self._call(self._bucket.exists, timeout=_TIMEOUT, retry=_retry(), default=True) is False:
+            raise no_container(self._url)
+        return None
+
+    def put(self, body: IO[bytes], size: int, mark: str, *, replace: bool) -> None:
+        """Implement `ObjectClient.put`."""
+        blob = self._new_blob(mark, replace=replace)
+        self._call(blob.upload_from_file, body, size=size, timeout=_TIMEOUT, retry=_retry(), **self._condition)
+
+    def begin(self, mark: str, part_size: int, *, replace: bool) -> str:
+        """Implement `ObjectClient.begin`."""
+        blob = self._new_blob(mark, replace=replace)
+        self._writer = _writer_class()(blob, chunk_size=part_size, timeout=_TIMEOUT, retry=_retry(), **self._condition)
+        return ""
+
+    def send(self, number: int, body: IO[bytes], size: int) -> None:
+        """Implement `ObjectClient.send`."""
+        del number, size
+        self._call(self._writer.write, body.read())
+
+    def complete(self, parts: int) -> None:
+        """Implement `ObjectClient.complete`."""
+        del parts
+        self._call(self._writer.close)
+
+    def abort(self) -> bool:
+        """Cancel the session; if that fails, the server does it after a week."""
+        if self._writer is not None:
+            self._call(self._writer.terminate, default=None)
+        return True
+
+    def end(self, upload_id: str) -> None:
+        """Do nothing: uploads have no names.
+
+        Parameters
+        ----------
+        upload_id
+            Not used.
+        """
+
+    def remove(self) -> None:
+        """Implement `ObjectClient.remove`."""
+        self._call(self._bucket.delete_blobs, [self._key], on_error=lambda _: None, timeout=_TIMEOUT, retry=_retry())
+
+    def _new_blob(self, mark: str, *, replace: bool) -> Any:
+        self._condition = {} if replace else {"if_generation_match": 0}
+        blob = self._bucket.blob(self._key)
+        blob.metadata = {MARK: mark}
+        return blob
+
+    def _call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Return a function's result, or raise its error in plain words; with `default`, return that instead."""
+        has_default, default = "default" in options, options.pop("default", None)
+        from google.api_core.exceptions import GoogleAPIError  # noqa: PLC0415 (an extra)
+        from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
+        from google.cloud.storage.exceptions import DataCorruption, InvalidResponse  # noqa: PLC0415
+        from requests.exceptions import RequestException  # noqa: PLC0415
+
+        try:
+            return function(*arguments, **options)
+        except (GoogleAPIError, GoogleAuthError, InvalidResponse, DataCorruption, RequestException, OSError) as error:
+            status = getattr(error, "code", None) or getattr(getattr(error, "response", None), "status_code", None)
+            kind = type(error).__name__
+            is_login = isinstance(error, GoogleAuthError)
+        if has_default:
+            return default
+        if status == _EXISTS and self._condition:
+            raise exists(self._url)
+        raise self._failure(None if status is None else int(status), kind, is_login=is_login)
+
+    def _failure(self, status: int | None, kind: str, *, is_login: bool) -> ResourceError:
+        name = printable_url(self._url)
+        if status == _MISSING:
+            return no_container(self._url)
+        if status in _FORBIDDEN:
+            return refused(self._url, "write")
+        if is_login:
+            return ResourceError(
+                "no credentials were found, in options, environment or role of the computer",
+                path=name,
+                hint="Set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login.",
+            )
+        if status is not None:
+            return ResourceError(f"cannot write: the server answered {status}", path=name, hint="Try again later.")
+        return ResourceError(
+            f"cannot reach the server ({kind})",
+            path=name,
+            hint="Check the address (base_url) and the connection.",
+        )
+
+
+def _retry() -> Any:
+    """Return google-cloud-storage's way to repeat requests, for a minute instead of two."""
+    from google.cloud.storage.retry import DEFAULT_RETRY  # noqa: PLC0415 (an extra)
+
+    return DEFAULT_RETRY.with_timeout(_RETRY_SECONDS)
+
+
+def _writer_class() -> Any:
+    """Return google-cloud-storage's writer without its finaliser, which would complete an upload after an error."""
+    from google.cloud.storage.fileio import BlobWriter  # noqa: PLC0415 (an extra)
+
+    class Writer(BlobWriter):  # type: ignore[misc]
+        def __del__(self) -> None:
+            pass
+
+    return Writer

@@ -1,0 +1,119 @@
+"""One object of S3, by boto3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import IO, Any
+
+from ozx.archive.remote.outputs.client import MARK, FoundObject, exists, no_container
+from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error, open_client, split_object_url
+
+__all__ = ["S3Object"]
+
+_MISSING = ("404", "NoSuchKey", "NotFound")
+_EXISTS = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
+_ENDED = ("NoSuchUpload", "404", "NoSuchBucket")
+
+
+class S3Object:
+    """The client of one object of S3; see `ozx.archive.remote.outputs.client.ObjectClient`.
+
+    Parameters
+    ----------
+    url
+        ``s3://bucket/key``.
+    options
+        Over those of `ozx.storage_options`.
+    """
+
+    most_parts: int | None = 10_000
+    is_in_order = False
+
+    def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
+        self._url = url
+        self._target = dict(zip(("Bucket", "Key"), split_object_url(url), strict=True))
+        self._client = open_client(options)
+        self._upload_id = ""
+        self._condition: dict[str, str] = {}
+        self._tags: dict[int, str] = {}
+
+    def find(self) -> FoundObject | None:
+        """Implement `ObjectClient.find`.
+
+        Raises
+        ------
+        ResourceError
+            As there.
+        """
+        try:
+            found = self._client.head_object(**self._target)
+        except client_errors() as error:
+            if error_code_of(error) not in _MISSING:
+                raise explain_client_error(error, self._url, doing="write") from None
+        else:
+            return FoundObject(int(found["ContentLength"]), str(found.get("Metadata", {}).get(MARK, "")))
+        try:
+            self._client.head_bucket(Bucket=self._target["Bucket"])
+        except client_errors() as error:  # a policy may allow writing only
+            if error_code_of(error) in ("404", "NoSuchBucket"):
+                raise no_container(self._url) from None
+        return None
+
+    def put(self, body: IO[bytes], size: int, mark: str, *, replace: bool) -> None:
+        """Implement `ObjectClient.put`."""
+        del size
+        self._condition = {} if replace else {"IfNoneMatch": "*"}
+        self._call("put_object", Body=body, Metadata={MARK: mark}, **self._condition)
+
+    def begin(self, mark: str, part_size: int, *, replace: bool) -> str:
+        """Implement `ObjectClient.begin`."""
+        del part_size
+        self._condition = {} if replace else {"IfNoneMatch": "*"}
+        self._upload_id = str(self._call("create_multipart_upload", Metadata={MARK: mark})["UploadId"])
+        return self._upload_id
+
+    def send(self, number: int, body: IO[bytes], size: int) -> None:
+        """Implement `ObjectClient.send`."""
+        del size
+        answer = self._call("upload_part", UploadId=self._upload_id, PartNumber=number + 1, Body=body)
+        self._tags[number] = str(answer["ETag"])
+
+    def complete(self, parts: int) -> None:
+        """Implement `ObjectClient.complete`."""
+        tags = [{"PartNumber": number + 1, "ETag": self._tags[number]} for number in range(parts)]
+        upload = {"UploadId": self._upload_id, "MultipartUpload": {"Parts": tags}}
+        self._call("complete_multipart_upload", **upload, **self._condition)
+
+    def abort(self) -> bool:
+        """Implement `ObjectClient.abort`."""
+        try:
+            self._client.abort_multipart_upload(**self._target, UploadId=self._upload_id)
+        except client_errors() as error:
+            return error_code_of(error) in _ENDED
+        return True
+
+    def end(self, upload_id: str) -> None:
+        """Implement `ObjectClient.end`.
+
+        Raises
+        ------
+        ResourceError
+            As there.
+        """
+        try:
+            self._client.abort_multipart_upload(**self._target, UploadId=upload_id)
+        except client_errors() as error:
+            if error_code_of(error) not in _ENDED:
+                raise explain_client_error(error, self._url, doing="write") from None
+
+    def remove(self) -> None:
+        """Implement `ObjectClient.remove`."""
+        self._call("delete_object")
+
+    def _call(self, method: str, **arguments: Any) -> Any:
+        try:
+            return getattr(self._client, method)(**self._target, **arguments)
+        except client_errors() as error:
+            if self._condition and error_code_of(error) in _EXISTS:
+                raise exists(self._url) from None
+            raise explain_client_error(error, self._url, doing="write") from None

@@ -1,0 +1,89 @@
+"""The values of an archive that is written to a URL: into a local file first, which `close` uploads."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from ozx.archive.remote.access import current_options
+from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.outputs.opening import check_object_url
+from ozx.errors import OzxError, PartialFileWarning
+from ozx.flow.sinks.output import check_absent, upload_file
+from ozx.store.growing_file import GrowingFile
+from ozx.store.writing import WriteOptions, WriteSession
+
+__all__ = ["RemoteWriteSession"]
+
+
+class RemoteWriteSession(WriteSession):
+    """The values of an archive that becomes an object at a URL when the session is closed.
+
+    The file is in a folder of its own below the folder for temporary files (``TMPDIR``). After an error it stays there,
+    and a warning or the error names it.
+
+    Parameters
+    ----------
+    url
+        The object.
+    options
+        Those of the store.
+    storage
+        Over those of `ozx.storage_options` at this moment.
+    """
+
+    def __init__(self, url: str, options: WriteOptions, storage: Mapping[str, Any] | None) -> None:
+        check_object_url(url)
+        name = os.path.basename(printable_url(url))
+        folder = os.path.join(tempfile.gettempdir(), f"ozx-upload-{uuid.uuid4().hex}")
+        super().__init__(os.path.join(folder, name), options._replace(sync=False))
+        self._url = url
+        self._storage = {**current_options(), **(storage or {})}
+        self._is_checked = False
+
+    def close(self) -> None:
+        """Finish the archive and upload it; a second call does nothing.
+
+        Raises
+        ------
+        OzxError
+            As for `OzxStore.close`; the hint names the file, if it is complete and could not be uploaded.
+        """
+        super().close()
+        if not os.path.isfile(self.path):
+            return
+        try:
+            upload_file(self.path, self._url, force=not self.options.exclusive, options=self._storage)
+        except OzxError as error:
+            error.hint = f"{error.hint or ''} The complete file is {self.path}.".strip()
+            raise
+        os.unlink(self.path)
+        self._remove_folder()
+
+    def abort(self) -> None:
+        """Stop writing, and upload nothing."""
+        super().abort()
+        self._remove_folder()
+        partial = f"{self.path}.partial"
+        if os.path.lexists(partial):
+            message = f"{printable_url(self._url)}: not uploaded; the written data stays in {partial}"
+            warnings.warn(message, PartialFileWarning, stacklevel=3)
+
+    def _prepare(self) -> None:
+        if self.options.exclusive and not self._is_checked:
+            check_absent(self._url, self._storage)
+            self._is_checked = True
+        super()._prepare()
+
+    def _begin(self) -> GrowingFile:
+        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        return super()._begin()
+
+    def _remove_folder(self) -> None:
+        with suppress(OSError):  # it has the partial file
+            os.rmdir(os.path.dirname(self.path))
