@@ -120,7 +120,7 @@ def test_a_node_uri(plate, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "nothing is requested"),
+        ([], "expected at least one requested change"),
         (["--pixel-size", "0.65"], "--pixel-size: expected axes with values, as in y=0.65,x=0.65; got '0.65'"),
         (["--pixel-size", "x=0,65"], "--pixel-size: expected axes with values"),
         (["--pixel-size", "x=0.65um"], "--pixel-size: expected a number for axis x; got '0.65um'"),
@@ -129,7 +129,7 @@ def test_a_node_uri(plate, capsys):
         (["--pixel-size", "x=0"], "axis x: expected a pixel size greater than 0"),
         (["--pixel-size", "x=nan"], "axis x: expected a pixel size greater than 0"),
         (["--pixel-size", "z=1"], "unknown axis 'z'; the axes are c, y, x"),
-        (["--pixel-size", "c=1"], "axis c counts channels"),
+        (["--pixel-size", "c=1"], "axis c is the channel axis"),
         (["--unit", "um"], "hint: Did you mean micrometer?"),
         (["--unit", "x=second"], "axis x is of type space; second is a unit of time"),
         (["--unit", "second"], "expected axes of time for the unit second"),
