@@ -141,7 +141,7 @@ def test_a_node_uri(plate, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "nothing is requested"),
+        ([], "expected at least one requested change"),
         (["--pixel-size", "big"], "--pixel-size: expected a number, perhaps with a unit; got 'big'"),
         (["--pixel-size", "0,65"], "with a decimal point"),
         (["--pixel-size", "0.65furlong"], "expected a unit of space or time"),
@@ -155,7 +155,7 @@ def test_a_node_uri(plate, capsys):
         (["--pixel-size", "x=0"], "axis x: expected a pixel size greater than 0"),
         (["--pixel-size", "x=nan"], "axis x: expected a pixel size greater than 0"),
         (["--pixel-size", "z=1"], "unknown axis 'z'; the axes are c, y, x"),
-        (["--pixel-size", "c=1"], "axis c counts channels"),
+        (["--pixel-size", "c=1"], "axis c is the channel axis"),
         (["--unit", "mikrometer"], "hint: Did you mean micrometer?"),
         (["--unit", "x=second"], "axis x is of type space; second is a unit of time"),
         (["--unit", "second"], "expected axes of time for the unit second"),

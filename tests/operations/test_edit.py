@@ -325,7 +325,7 @@ def test_what_cannot_be_edited_is_refused(tmp_path, make, error, message):
 
 
 def test_arguments_are_looked_at_before_the_file():
-    with pytest.raises(UsageError, match="nothing is requested"):
+    with pytest.raises(UsageError, match="expected at least one requested change"):
         edit("missing.ozx")
     with pytest.raises(FileNotFoundError):
         edit("missing.ozx", name="N")

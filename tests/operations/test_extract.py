@@ -113,7 +113,9 @@ def test_an_image_with_fewer_levels_keeps_the_nearest(tmp_path, take):
     write_image(tmp_path / "a/0", (1, 1, 3, 48, 80), (1, 1, 1, 32, 32), levels=3)
     result, _ = take(tmp_path / "a", levels="2:")
     assert [image.levels for image in result.images] == [("2",), ("1",)]
-    assert any("1: level 2 does not exist:" in note for note in result.notes)
+    assert any(
+        "1: the nearest level is kept, because the image has none of the levels 2:" in note for note in result.notes
+    )
     with pytest.raises(UsageError, match="no image has any of the levels 3:; the largest has 3"):
         take(tmp_path / "a", levels="3:")
 
@@ -230,7 +232,7 @@ def test_named_levels_are_kept_even_if_they_show_more(take):
     assert found["", "1"] == ((0, 0, 64), (2, 64, 64))
     assert found["", "2"] == ((0, 0, 0), (2, 64, 64))
     assert found["labels/cells", "1"] == ((0, 64), (64, 64))
-    assert any("levels 1, 2 cannot be cropped like the others" in note for note in result.notes)
+    assert any("levels 1, 2 cannot be cropped to the same region" in note for note in result.notes)
 
 
 def test_a_region_of_a_coarser_level_counts_pixels_of_the_finest(take):
@@ -346,7 +348,7 @@ def test_labels_at_other_scales_and_places(tmp_path, take):
     assert found["labels/flat", "0"] == ((0, 64, 64), (1, 64, 32))
     assert ome(out, "labels")["labels"] == ["coarse", "offset", "flat"]
     assert any("labels/far: left out: it lies outside of the region" in note for note in result.notes)
-    assert any("labels/coarse: level 1 cannot be cropped like the others" in note for note in result.notes)
+    assert any("labels/coarse: level 1 cannot be cropped to the same region" in note for note in result.notes)
     assert not [key for key in values_of(out) if "far" in key]
     for name in ("coarse", "offset", "flat"):
         shutil.rmtree(source / "labels" / name)

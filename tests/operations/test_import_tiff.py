@@ -187,7 +187,7 @@ def test_what_is_unknown_is_one_without_a_unit(tmp_path):
     assert (scales(group), units(group)) == ([1.0] * 3, dict.fromkeys("zyx"))
     assert multiscale(group)["name"] == "cells"
     assert any("no pixel size" in note for note in result.notes)
-    assert any("unnamed stack of 4" in note and "axis z" in note for note in result.notes)
+    assert any("unnamed dimension of length 4" in note and "axis z" in note for note in result.notes)
 
 
 def test_axes_that_somebody_says(tmp_path):
@@ -266,7 +266,7 @@ def test_a_plate(tmp_path):
 def test_images_in_no_well_are_told(tmp_path):
     path = plate_file(tmp_path / "a.ome.tif", spare=2)
     result = ozx.import_tiff(path, sync=False)
-    assert any(note.startswith("2 images are in no well") for note in result.notes)
+    assert any(note.startswith("2 images belong to no well") for note in result.notes)
     group = imported(path, series=4)
     np.testing.assert_array_equal(group["0"][:], pixels((5, 30, 40))[4])
 

@@ -157,7 +157,7 @@ class Window(NamedTuple):
 
 
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:
-    """Return exactly `length` bytes at `offset`, or raise an error; `what` describes them in the message.
+    """Return exactly `length` bytes at `offset`, or raise an error; `what` names these bytes in the message.
 
     Raises
     ------

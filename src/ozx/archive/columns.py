@@ -1,4 +1,4 @@
-"""The central directory as one array per field, which is fast and small for a million entries."""
+"""The central directory as one array per field: fast to read and small in memory for a million entries."""
 
 from __future__ import annotations
 

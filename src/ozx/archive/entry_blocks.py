@@ -1,4 +1,4 @@
-"""Reading of adjacent uncompressed entries with one read; each entry is checked as in a single read."""
+"""Reading of adjacent uncompressed entries with one read, with the same checks as for single reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detection of a nested archive that looks like the whole file because the outer archive has lost its end."""
+"""Detection of a nested archive that looks like the whole file because the end of the outer archive is missing."""
 
 from __future__ import annotations
 

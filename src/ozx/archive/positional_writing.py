@@ -46,7 +46,7 @@ def write_parts_at(descriptor: int, parts: Sequence[bytes | memoryview], offset:
 
 
 def copy_range(source: int, source_offset: int, descriptor: int, offset: int, length: int) -> None:
-    """Copy `length` bytes from one open file to another, inside the operating system if possible.
+    """Copy `length` bytes from one open file to another, by a system call if possible.
 
     `os.copy_file_range` shares blocks on file systems that can (Btrfs, XFS) and copies inside the system on others.
 

@@ -250,7 +250,7 @@ class ArchiveReader:
         self._check_sizes(allow_bombs=allow_bombs)
 
     def check_values(self, *, allow_bombs: bool = False) -> None:
-        """Do the same checks as `check`, except those of names, for callers that rename the entries."""
+        """Raise an error for the same faults as `check` except those of names, for callers that rename entries."""
         self._check_methods()
         self._check_paths()
         self._check_sizes(allow_bombs=allow_bombs)
@@ -312,7 +312,7 @@ class ArchiveReader:
             )
 
     def _check_paths(self) -> None:
-        """Raise an error for entries to which programs give different names (APPNOTE 4.6.9)."""
+        """Raise an error if an entry has different names in different programs (APPNOTE 4.6.9)."""
         for other in iter_other_paths(self.columns, find_unicode_paths(self.columns)):
             name, path = self.columns.name(other.entry), other.path.decode("utf-8", "replace")
             raise FormatError(

@@ -35,7 +35,7 @@ class Comment:
 
 
 def make_comment(version: str, *, json_first: bool, old: bytes = b"") -> bytes:
-    """Return a new archive comment; keys of other programs beside ``ome`` are copied from the `old` comment.
+    """Return a new archive comment; keys that other programs wrote beside ``ome`` are copied from the `old` comment.
 
     RFC-9, the authors' revision: other keys at the top are allowed. Keys that a comment has no room for are left out.
 

@@ -146,8 +146,8 @@ def test_a_unit_goes_to_the_axes_it_fits(arguments, units):
     [
         ({"pixel_size": {"w": 1}}, "unknown axis 'w'; the axes are t, c, z, y, x"),
         ({"unit": {"w": "meter"}}, "unknown axis 'w'; the axes are t, c, z, y, x"),
-        ({"pixel_size": {"c": 1}}, "axis c counts channels"),
-        ({"unit": {"c": "meter"}}, "axis c counts channels"),
+        ({"pixel_size": {"c": 1}}, "axis c is the channel axis"),
+        ({"unit": {"c": "meter"}}, "axis c is the channel axis"),
         ({"unit": {"t": "meter"}}, "axis t is of type time; meter is a unit of space"),
         (
             {"unit": "second", "pixel_size": {"x": 1}},

@@ -94,5 +94,5 @@ def test_options_that_mean_nothing(downsample):
 def test_axes_that_cannot_be_halved():
     with pytest.raises(UsageError, match="no axis 'q'"):
         plan("yx", (900, 900), axes=("q",))
-    with pytest.raises(UsageError, match="'c' counts channels"):
+    with pytest.raises(UsageError, match="'c' is the channel axis"):
         plan("cyx", (900, 900, 900), axes=("c",))

@@ -189,7 +189,7 @@ class _DirectoryMerge:
     def _keep(
         self, row: int, entry: FoundEntry, start: int, value: VerifiedValue, local: LocalHeader | None, name: str | None
     ) -> None:
-        """Add a value found by its row in the directory; drop false entries inside the value."""
+        """Add a value that was found from its row in the central directory; drop false entries inside the value."""
         result, index = self._result, len(self._result.entries)
         stop = max(value.end, self._finder.stop_of(value))
         self._drop_inside(start, stop)

@@ -119,7 +119,7 @@ def _window(data_type: str | None) -> tuple[dict[str, float], str]:
 
 
 def _index(axes: Sequence[Axis], kind: str, name: str) -> int | None:
-    """Return the index of the axis with this type and name; for the channel axis the name is ignored."""
+    """Return the index of the axis with this type and name; the name is ignored for the channel axis."""
     for index, axis in enumerate(axes):
         is_named = (axis.name or "").lower() == name
         if (axis.type == kind and (is_named or kind == "channel")) or (axis.type is None and is_named):

@@ -96,7 +96,7 @@ def _find_images(nodes: Mapping[str, Node], node: str) -> list[str]:
         if here.problems:
             raise FormatError(f"{node or 'the root'}: expected metadata to edit; {here.problems[0]}")
         kind = UsageError if node else UnsupportedError
-        raise kind(f"expected an image, a plate or a series to edit; there are no images in {node or 'it'}")
+        raise kind(f"expected an image, a plate or a series to edit; there are no images in {node or 'the root'}")
     return list(dict.fromkeys(images))
 
 

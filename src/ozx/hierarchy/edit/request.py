@@ -109,7 +109,7 @@ class Edits:
             if name not in found:
                 raise UsageError(f"unknown axis {name!r}; the axes are {', '.join(found) or 'without names'}")
             if found[name] == "channel":
-                raise UsageError(f"axis {name} counts channels: it has neither pixel size nor unit")
+                raise UsageError(f"axis {name} is the channel axis, which has neither pixel size nor unit")
         for name, unit in units.items():
             if found[name] not in (axis_type_of(unit), None):
                 raise UsageError(f"axis {name} is of type {found[name]}; {unit} is a unit of {axis_type_of(unit)}")
@@ -159,7 +159,7 @@ def parse_edits(
         raise UsageError("expected a name; got an empty string")
     if edits.is_empty:
         raise UsageError(
-            "expected something to edit; nothing is requested",
+            "expected at least one requested change; found none",
             hint="Give --pixel-size, --unit, --channel-names, --colors or --name.",
         )
     return edits

@@ -59,5 +59,5 @@ def dump_document(document: Document) -> bytes:
         raise FormatError(
             f"expected numbers that JSON can represent; {error}",
             rule="zarr/json",
-            hint='Write them as text, "NaN" or "Infinity", or leave them out.',
+            hint='Write these numbers as text, "NaN" or "Infinity", or omit them.',
         ) from None

@@ -109,7 +109,7 @@ class _Graph:
                 self._edges[stop].append((start, back))
 
     def lead(self, start: _System, goal: _System) -> Matrix | None:
-        """Return the matrix of the shortest path from one coordinate system to another, or None without a path."""
+        """Return the matrix of the shortest path from one coordinate system to another; None if there is no path."""
         count = self._counts.get(start)
         if count is None:
             return None

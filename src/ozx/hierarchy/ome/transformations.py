@@ -1,4 +1,4 @@
-"""Coordinate transformations that consist of scales and translations, combined into one of each."""
+"""Combination of scale and translation transformations into one scale and one translation."""
 
 from __future__ import annotations
 

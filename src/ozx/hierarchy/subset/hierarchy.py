@@ -154,7 +154,9 @@ class _SubsetPlanner:
         count = len(multiscale.datasets)
         kept = (selection.levels or LevelChoice()).nearest(count) if count else []
         if selection.levels is not None and not selection.levels.choose(count):
-            self._notes.add(path, f"level {selection.levels} does not exist: the nearest level is kept")
+            self._notes.add(
+                path, f"the nearest level is kept, because the image has none of the levels {selection.levels}"
+            )
         self._subset.most_levels = max(self._subset.most_levels, len(kept))
         kept = kept[min(selection.skipped, len(kept) - 1) :] if kept else kept
         names = {axis.name for axis in multiscale.axes}

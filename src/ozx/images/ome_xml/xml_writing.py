@@ -1,4 +1,4 @@
-"""XML text from elements, always the same for the same elements; namespaces stay, but prefixes may change."""
+"""Deterministic serialisation of XML elements; namespaces are kept, but their prefixes may change."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _mean_into(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]) -> 
 
 
 def _mean_of_integers(block: NDArray[Any], axes: Sequence[int], half: NDArray[Any]) -> None:
-    """Write the mean of integers into `half`: sums in a wider type, divided by bit shifts."""
+    """Write the mean of integers into `half`, computed in a wider integer type with bit shifts."""
     wide = np.dtype(f"{block.dtype.kind}{_WIDER[block.itemsize]}")
     rest = list(axes)
     if block.ndim - 1 in rest and block.flags.c_contiguous:

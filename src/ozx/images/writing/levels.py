@@ -141,7 +141,9 @@ def _numbers(names: Sequence[str], axes: Sequence[Axis]) -> tuple[int, ...]:
                 hint=f"The axes are {', '.join(map(str, there))}.",
             )
         if axes[there.index(name)].type == "channel":
-            raise UsageError(f"axis {name!r} counts channels and cannot be downsampled", hint="Name y and x.")
+            raise UsageError(
+                f"axis {name!r} is the channel axis and cannot be downsampled", hint="Choose axes such as y,x."
+            )
     return tuple(sorted(there.index(name) for name in names))
 
 

@@ -116,7 +116,7 @@ def _registry_of(documents: Mapping[str, Any]) -> Registry[Any]:
         target = urldefrag(reference).url
         if target not in known and not _is_metaschema(target):
             raise UsageError(
-                f"the schema of {url} refers to {target}, which is not given; nothing is fetched",
+                f"the schema of {url} refers to {target}, which is not given; ozx does not download schemas",
                 hint=f"Give this schema as well: --schema {target}=FILE.",
             )
     registry: Registry[Any] = Registry()

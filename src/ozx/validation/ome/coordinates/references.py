@@ -39,7 +39,7 @@ def check_transformation_references(group: OmeGroup, nodes: OmeNodes) -> Iterato
 
 
 def further_transformations(group: OmeGroup) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Yield the transformations of a scene, and those of images but not of their levels, with their positions."""
+    """Yield all transformations of a scene or image except those of levels, with their positions in the document."""
     images = [(group.place / "multiscales" / n, item) for n, item in enumerate(as_list(group.raw("multiscales")))]
     for place, item in [*images, (group.place / "scene", group.raw("scene"))]:
         for number, step in enumerate(as_list(as_object(item).get("coordinateTransformations"))):
