@@ -192,7 +192,7 @@ class FileResult:
         return getattr(self.result, "bytes", None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return one element of ``results`` in the JSON of a command over many files."""
+        """Return the result as an element of ``results`` in the JSON output of a command."""
         result = None if self.result is None else self.result.to_dict()
         names = {"source": printable_location(self.source), "path": self.path, "status": self.status}
         return {**names, "result": result, "error": self.error}

@@ -221,7 +221,7 @@ def _enter(root: zarr.Group, group: str, name: str) -> zarr.Group:
 
 
 def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
-    """Return the selected image; raise an error if a selection is required but missing."""
+    """Return the selected image; raise an error if there are several images and no selection."""
     paths = list_images(group)
     if image is None and (len(paths) == 1 or not paths):
         return view_image(group, *paths)

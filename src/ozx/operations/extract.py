@@ -134,7 +134,7 @@ def extract(
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> ExtractResult:
-    """Extract a part of a hierarchy into a new .ozx file; no pixel is decoded or changes its position in space.
+    """Extract a part of a hierarchy into a new .ozx file without decoding; pixels keep their positions in space.
 
     Chunks are copied whole: a region grows to chunk borders, in shards to those of the inner chunks. All levels show
     the same region; levels whose chunks are too long for that are left out unless `levels` names them. Scales stay, and

@@ -44,7 +44,7 @@ def open_store(
 
 @resource_errors()
 def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None) -> zarr.Group:
-    """Open the hierarchy in an .ozx file, or one of its groups, and return it as a read-only zarr group.
+    """Return the hierarchy in an .ozx file, or one of its groups, as a read-only zarr group.
 
     Legal metadata that zarr-python refuses is read as well (`ozx.store.normalised`).
 
@@ -83,7 +83,7 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
 def open_array(
     path: str | os.PathLike[str], node: str = "", *, options: Mapping[str, Any] | None = None
 ) -> zarr.Array[Any]:
-    """Open one array of the hierarchy in an .ozx file, and return it as a read-only zarr array.
+    """Return one array of the hierarchy in an .ozx file as a read-only zarr array.
 
     Type checkers know that it is an array; of ``ozx.open(path)["0"]`` they do not.
 

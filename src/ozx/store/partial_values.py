@@ -41,7 +41,7 @@ def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[t
 
 
 def overwritten(value: bytes, pieces: Iterable[tuple[int, bytes]]) -> bytes:
-    r"""Return `value` overwritten with `pieces`, extended if needed; gaps are filled with zeros.
+    r"""Return a copy of `value` with `pieces` written into it, extended if needed; gaps are filled with zeros.
 
     Examples
     --------

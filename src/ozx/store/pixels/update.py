@@ -155,7 +155,7 @@ class _Chunk:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Shard:
-    """A shard to store when all its chunks are encoded, in space of its size."""
+    """A shard that is stored when all its chunks are encoded."""
 
     key: str
     edit: ShardEdit
