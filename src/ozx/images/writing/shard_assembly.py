@@ -11,7 +11,7 @@ from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 from ozx.hierarchy.zarr.shards import build_index
 
-__all__ = ["ShardAssembler"]
+__all__ = ["ShardAssembler", "join_chunks"]
 
 Lengths = tuple[int, ...]
 
@@ -70,7 +70,7 @@ class ShardAssembler:
         if shard.missing:
             return None
         del self._waiting[home]
-        return Entry(self._key(home), _join(shard.chunks, per_shard)) if shard.chunks else None
+        return Entry(self._key(home), join_chunks(shard.chunks, per_shard)) if shard.chunks else None
 
     def _key(self, place: Lengths) -> str:
         return self._prefix + self._layout.keys.encode(place)
@@ -81,7 +81,8 @@ class ShardAssembler:
         return math.prod(min(count, length - at * count) for at, count, length in sizes)
 
 
-def _join(chunks: dict[Lengths, bytes], per_shard: Lengths) -> tuple[BytesPart, ...]:
+def join_chunks(chunks: dict[Lengths, bytes], per_shard: Lengths) -> tuple[BytesPart, ...]:
+    """Return a shard in parts: its chunks, by place in the shard, in C order and the index."""
     order = sorted(chunks)
     lengths = np.zeros(per_shard, np.int64)
     for place in order:
