@@ -82,6 +82,10 @@ class HierarchyDocuments:
         if "" not in self.images:
             self._groups.setdefault("", None)
 
+    def longest_windows(self, path: str) -> dict[int, Window]:
+        """Return contrast windows for the channels of an image, by number, that take the most bytes."""
+        return dict.fromkeys(range(self.images[path].image.channel_count), _DRAFT)
+
     def drafts(self) -> dict[str, Document]:
         """Return the ``zarr.json`` of all nodes, with the contrast windows that take the most bytes."""
         return self._documents(is_draft=True)
@@ -93,8 +97,7 @@ class HierarchyDocuments:
     def _documents(self, *, is_draft: bool) -> dict[str, Document]:
         documents = {path: group_document(ome) for path, ome in self._groups.items()}
         for path, planned in self.images.items():
-            count = planned.image.channel_count
-            windows = dict.fromkeys(range(count), _DRAFT) if is_draft else planned.windows
+            windows = self.longest_windows(path) if is_draft else planned.windows
             documents[path] = group_document(describe_image(planned.image, planned.levels, windows, planned.source))
         groups = {path: convert_group(found, self._version, path).document for path, found in documents.items()}
         return {**groups, **self.arrays}
