@@ -10,7 +10,7 @@ from streams import assert_same_images, assert_valid, frames_of, layout_of
 
 import ozx
 from ozx.errors import BufferFull, PartialFileWarning, ResourceError, UnsupportedError, UsageError
-from ozx.images.streaming import frame_stream
+from ozx.images.streaming.encoding_threads import EncodingThreads
 from ozx.operations.stream import stream
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (5, 2, 300, 400)).astype("uint16")
@@ -138,8 +138,8 @@ def test_frames_are_copied_and_several_threads_write(out):
 
 
 def slow(monkeypatch, gate):
-    work = frame_stream.FrameStream._work
-    monkeypatch.setattr(frame_stream.FrameStream, "_work", lambda *given: gate.wait() and work(*given))
+    work = EncodingThreads._work
+    monkeypatch.setattr(EncodingThreads, "_work", lambda *given: gate.wait() and work(*given))
 
 
 def test_a_full_memory_raises_or_waits(out, monkeypatch):

@@ -46,6 +46,7 @@ INSIDE = {
 RAISES_NOTHING = {
     "ozx.images.streaming.frame_stream.FrameStream.buffer",
     "ozx.images.streaming.frame_stream.FrameStream.buffered",
+    "ozx.images.streaming.frame_stream.FrameStream.durable",
     "ozx.images.streaming.frame_stream.FrameStream.frames",
     "ozx.progress.needs_total",
     "ozx.archive.remote.access.storage_options",

@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -15,6 +14,7 @@ from ozx.errors import UsageError, resource_errors
 from ozx.flow.sources.location import given_output
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.images.streaming.chunk_store import ChunkStore, chunks_path
 from ozx.images.streaming.frame_order import FrameOrder
 from ozx.images.streaming.frame_ring import FrameRing
 from ozx.images.streaming.frame_stream import FrameStream
@@ -59,6 +59,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     when_full: str = "wait",
     memory: int | None = None,
     jobs: int | None = None,
+    sync_every: int | None = None,
     force: bool = False,
     sync: bool = True,
 ) -> FrameStream:
@@ -93,6 +94,8 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         Bytes of frames that wait, and of chunks in unfinished shards; by default 256 MiB, or more for large frames.
     jobs
         Number of threads; by default one per core.
+    sync_every
+        Number of frames after which those that came are brought to the disk, while more come; None for never.
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
     sync
@@ -101,7 +104,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     Returns
     -------
     FrameStream
-        A context manager with `append`, `write`, `close` and `abort`.
+        A context manager with `append`, `write`, `flush`, `close` and `abort`.
 
     Raises
     ------
@@ -143,14 +146,23 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     hierarchy = _hierarchy(image, positions, checked_version(ome_version))
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     documents = StreamDocuments(hierarchy, layout, growing)
+    size = math.prod(usual[-2:]) * kind.itemsize
+    memory = _checked_memory(memory, size)
+    ring = FrameRing(
+        memory // _SHARE_OF_FRAMES // size, (usual[-2], usual[-1]), kind, is_waiting=_is_waiting(when_full)
+    )
+    if sync_every is not None and sync_every < 1:
+        raise UsageError(f"expected sync_every of at least 1; got {sync_every}")
+    store = ChunkStore(chunks_path(target), memory - memory // _SHARE_OF_FRAMES)
     images = {
-        position: StreamedImage(documents, at, FrameOrder(axes[:-2], lengths[:-2]), growing, is_endless=is_endless)
+        position: StreamedImage(
+            documents, at, FrameOrder(axes[:-2], lengths[:-2]), store, growing, is_endless=is_endless
+        )
         for position, at in zip(positions or ("",), hierarchy.images, strict=True)
     }
-    ring = _ring((usual[-2], usual[-1]), kind, memory, when_full)
-    longest = {path: documents.of_image(path, ENDLESS if is_endless else None, None) for path in hierarchy.images}
+    longest = {at: documents.of_image(at, ENDLESS if is_endless else None, None) for at in hierarchy.images}
     file = StreamFile(target, documents.of_groups(), longest, force=force, sync=sync)
-    return FrameStream(file, images, ring, jobs)
+    return FrameStream(file, images, ring, store, threads=jobs, sync_every=sync_every)
 
 
 def _checked_lengths(axes: str | Sequence[str], shape: Sequence[int | None]) -> tuple[int | None, ...]:
@@ -191,15 +203,18 @@ def _hierarchy(image: NewImage, positions: Sequence[str], version: str) -> NewHi
     return replace(series_of([replace(image, name=name) for name in positions]), version=version)
 
 
-def _ring(shape: tuple[int, int], dtype: np.dtype[Any], memory: int | None, when_full: str) -> FrameRing:
+def _is_waiting(when_full: str) -> bool:
     if when_full not in _WHEN_FULL:
         raise UsageError(f"expected when_full wait or raise; got {when_full!r}")
-    size = math.prod(shape) * dtype.itemsize
-    least = _LEAST_FRAMES * _SHARE_OF_FRAMES * size
+    return when_full == "wait"
+
+
+def _checked_memory(memory: int | None, frame: int) -> int:
+    least = _LEAST_FRAMES * _SHARE_OF_FRAMES * frame
     if memory is None:
-        memory = max(_MEMORY, least)
+        return max(_MEMORY, least)
     if memory < least:
         raise UsageError(
             f"expected a memory of at least {least:,} bytes, for {_LEAST_FRAMES} frames and chunks; got {memory:,}"
         )
-    return FrameRing(memory // _SHARE_OF_FRAMES // size, shape, dtype, is_waiting=when_full == "wait")
+    return memory

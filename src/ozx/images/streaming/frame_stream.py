@@ -7,8 +7,6 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Self
@@ -16,8 +14,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ozx.errors import OzxError, PartialFileWarning, UsageError, resource_errors
-from ozx.flow.entry import Entry
+from ozx.errors import PartialFileWarning, UsageError, resource_errors
+from ozx.images.streaming.chunk_store import ChunkStore
+from ozx.images.streaming.encoding_threads import EncodingThreads
 from ozx.images.streaming.frame_ring import FrameRing
 from ozx.images.streaming.statistics import Durations, StreamResult
 from ozx.images.streaming.stream_file import StreamFile
@@ -43,8 +42,12 @@ class FrameStream:
         The images by the name of their position.
     ring
         The memory for frames.
+    store
+        The chunks of unfinished shards.
     threads
         Number of threads that encode; by default one per core.
+    sync_every
+        Number of frames after which `flush` is called by a thread of its own; None for never.
 
     Attributes
     ----------
@@ -65,20 +68,25 @@ class FrameStream:
     """
 
     def __init__(
-        self, file: StreamFile, images: dict[str, StreamedImage], ring: FrameRing, threads: int | None = None
+        self,
+        file: StreamFile,
+        images: dict[str, StreamedImage],
+        ring: FrameRing,
+        store: ChunkStore,
+        *,
+        threads: int | None = None,
+        sync_every: int | None = None,
     ) -> None:
         self.path = file.target
         self.result: StreamResult | None = None
-        self._file, self._images, self._ring = file, images, ring
+        self._file, self._images, self._ring, self._store = file, images, ring, store
         self._positions = list(images)
-        self._pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, "ozx-stream")
-        self._error: BaseException | None = None
+        self._threads = EncodingThreads(file, list(images.values()), ring, store, threads)
+        self._sync_every = sync_every
         self._lock = threading.Lock()
-        self._drafting = threading.Lock()
-        self._drafted = dict.fromkeys((image.path for image in images.values()), 0)
-        self._encoded = 0
         self._durations = Durations()
         self._started: float | None = None
+        self._taken = 0
         self._is_open = True
 
     def __enter__(self) -> Self:
@@ -90,7 +98,8 @@ class FrameStream:
         if error is None:
             self.close()
         elif self._is_open:
-            self._keep()
+            self._is_open = False
+            self._threads.keep()
             self._leave(error)
 
     def __del__(self) -> None:
@@ -108,6 +117,11 @@ class FrameStream:
     def frames(self) -> int:
         """Number of frames that came."""
         return sum(image.order.count for image in self._images.values())
+
+    @property
+    def durable(self) -> int:
+        """Number of frames that came before the last `flush`: `ozx recover` finds them after a kill or a power cut."""
+        return self._threads.durable
 
     @property
     def buffered(self) -> int:
@@ -170,6 +184,27 @@ class FrameStream:
         return self._take(frame, index, position)
 
     @resource_errors()
+    def flush(self) -> int:
+        """Wait until all frames that came are on the disk, those of unfinished shards in ``NAME.partial.chunks``.
+
+        Frames may come meanwhile.
+
+        Returns
+        -------
+        int
+            The number of frames that are now safe from a kill or a power cut: `ozx recover` finds them.
+
+        Raises
+        ------
+        UsageError
+            The stream is closed.
+        ResourceError
+            Writing failed; no more frames are taken.
+        """
+        self._check_open()
+        return self._threads.flush()
+
+    @resource_errors()
     def close(self) -> StreamResult:
         """Encode what waits, complete the file and give it its name; do nothing when called again.
 
@@ -188,13 +223,13 @@ class FrameStream:
         if self.result is not None:
             return self.result
         self._check_open()
+        self._is_open = False
         try:
             self.result = self._finish()
         except BaseException as error:
             self._leave(error)
             raise
-        self._is_open = False
-        self._pool.shutdown(wait=False)
+        self._threads.stop()
         return self.result
 
     def abort(self) -> None:
@@ -206,34 +241,33 @@ class FrameStream:
             The file could not be removed.
         """
         if self._is_open:
-            self._stop()
+            self._is_open = False
+            self._threads.stop()
+            self._store.close(keep=False)
             self._file.remove()
 
     def _take(self, frame: ArrayLike, index: int | Sequence[int] | None, position: int | str) -> int:
         start = time.perf_counter()
         pixels = np.asarray(frame)
         self._check_open()
-        self._raise_error()
+        self._threads.raise_error()
         image = self._image(position)
         slot = self._ring.acquire()
         try:
-            self._raise_error()
+            self._check_open()
+            self._threads.raise_error()
             self._check_frame(pixels, slot)
             np.copyto(slot, pixels)
-            with self._lock:
-                self._check_open()
-                if self._started is None:
-                    self._started = start
-                place = image.order.take(index)
-                try:
-                    self._pool.submit(self._work, image, place, slot)
-                except BaseException:
-                    image.order.give_back(place)
-                    raise
+            self._threads.submit(image, index, slot)
         except BaseException:
             self._ring.release(slot)
             raise
         with self._lock:
+            if self._started is None:
+                self._started = start
+            self._taken += 1
+            if self._sync_every and self._taken % self._sync_every == 0:
+                self._threads.flush_behind()
             self._durations.add(time.perf_counter() - start)
         return self._ring.used
 
@@ -254,68 +288,20 @@ class FrameStream:
                 hint="There is one, number 0." if self._positions == [""] else f"They are {known}.",
             ) from None
 
-    def _work(self, image: StreamedImage, index: tuple[int, ...], frame: NDArray[Any]) -> None:
-        try:
-            if self._error is None:
-                for entry in image.encode(index, frame):
-                    self._write(entry)
-                with self._lock:
-                    self._encoded += 1
-                self._draft(image)
-        except BaseException as error:  # noqa: BLE001 (raised in the thread of the caller)
-            self._fail(error)
-        finally:
-            self._ring.release(frame)
-
-    def _write(self, entry: Entry) -> None:
-        self._begin()
-        self._file.write(entry)
-
-    def _begin(self) -> None:
-        if not self._file.is_begun:
-            self._file.begin({image.path: image.draft(1) for image in self._images.values()})
-
-    def _draft(self, image: StreamedImage) -> None:
-        """Let the metadata in the file say how many frames are stored, when these are more."""
-        if image.complete_length <= self._drafted[image.path]:
-            return
-        with self._drafting:
-            length = image.complete_length
-            if length > self._drafted[image.path]:
-                self._begin()
-                self._file.update(image.path, image.draft(length))
-                self._drafted[image.path] = length
-
     def _finish(self) -> StreamResult:
-        self._ring.wait_until_empty()
-        self._raise_error()
+        self._threads.wait()
         frames = self.frames
         if not frames:
             raise UsageError(f"{self.path}: expected at least one frame; none came, so there is no file")
-        if self._encoded != frames:
-            raise RuntimeError(f"{frames:,} frames came, but {self._encoded:,} were encoded")
-        self._finish_values()
+        if self._threads.encoded != frames:
+            raise RuntimeError(f"{frames:,} frames came, but {self._threads.encoded:,} were encoded")
+        self._threads.finish_values()
         documents = self._file.groups
         for image in self._images.values():
             documents |= image.describe()
         entries, size = self._file.finish(documents)
+        self._store.close(keep=False)
         return self._summary(entries, size, frames)
-
-    def _finish_values(self) -> None:
-        for image in self._images.values():
-            for entry in image.finish():
-                self._write(entry)
-
-    def _keep(self) -> None:
-        """Write all that came into NAME.partial, if it can be written, for a later recovery."""
-        with suppress(OzxError, OSError):
-            self._is_open = False  # no more frames
-            self._ring.wait_until_empty()
-            if self._error is None and self.frames:
-                self._finish_values()
-                self._begin()
-                for image in self._images.values():
-                    self._file.update(image.path, image.describe())
 
     def _summary(self, entries: int, size: int, frames: int) -> StreamResult:
         seconds = time.perf_counter() - (self._started or 0.0)
@@ -342,29 +328,14 @@ class FrameStream:
             buffer=self._ring.count,
         )
 
-    def _fail(self, error: BaseException) -> None:
-        with self._lock:
-            if self._error is None:
-                self._error = error
-        self._ring.stop()
-
-    def _raise_error(self) -> None:
-        if self._error is not None:
-            raise self._error
-
     def _check_open(self) -> None:
         if not self._is_open:
             raise UsageError(f"{self.path}: the stream is closed", hint="Open another one, to another file.")
 
-    def _stop(self) -> None:
-        """Take no more frames, and let the threads end."""
-        self._is_open = False
-        self._ring.stop()
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
     def _leave(self, error: BaseException) -> None:
         """Keep what came as NAME.partial, after an error."""
-        self._stop()
+        self._threads.stop()
+        self._store.close(keep=True)
         self._file.leave()
         if os.path.exists(self._file.partial_path):
             error.add_note(f"What was written is kept: ozx recover {self._file.partial_path} OUT.ozx")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
 from ozx.images.writing.shard_assembly import join_chunks
 
 __all__ = ["FinishedValue", "OpenShards"]
@@ -27,7 +28,7 @@ class FinishedValue(NamedTuple):
 @dataclass(slots=True)
 class _Shard:
     missing: int
-    chunks: dict[Lengths, bytes] = field(default_factory=dict)
+    chunks: dict[Lengths, KeptChunk] = field(default_factory=dict)
 
 
 class OpenShards:
@@ -39,20 +40,16 @@ class OpenShards:
         The layout of the array, as `lay_out` makes it. An unknown length is a very large one.
     path
         Its path, the beginning of the keys.
+    store
+        Keeps their chunks.
     """
 
-    def __init__(self, layout: ArrayLayout, path: str) -> None:
-        self._layout = layout
+    def __init__(self, layout: ArrayLayout, path: str, store: ChunkStore) -> None:
+        self._layout, self._path, self._store = layout, path, store
         self._prefix = f"{path}/" if path else ""
         self._per_shard = layout.chunks_per_stored
         self._open: dict[Lengths, _Shard] = {}
         self._lock = threading.Lock()
-        self._waiting = 0
-
-    @property
-    def waiting(self) -> int:
-        """Bytes of chunks that wait."""
-        return self._waiting
 
     def add(self, place: Lengths, data: bytes | None) -> FinishedValue | None:
         """Add a chunk, or None for a chunk that is not stored; return the value that it completes, if any."""
@@ -60,30 +57,35 @@ class OpenShards:
             return FinishedValue(place, None if data is None else Entry(self._key(place), (BytesPart(data),)))
         home = tuple(at // count for at, count in zip(place, self._per_shard, strict=True))
         inside = tuple(at % count for at, count in zip(place, self._per_shard, strict=True))
+        kept = None if data is None else self._store.keep(chunk_name(self._path, place), data)
         with self._lock:
             shard = self._open.get(home)
             if shard is None:
                 shard = self._open[home] = _Shard(self._count(home))
-            if data is not None:
-                shard.chunks[inside] = data
-                self._waiting += len(data)
+            if kept is not None:
+                shard.chunks[inside] = kept
             shard.missing -= 1
             if shard.missing:
                 return None
             del self._open[home]
-            self._waiting -= sum(map(len, shard.chunks.values()))
         return self._finished(home, shard)
 
     def finish(self) -> Iterator[FinishedValue]:
         """Yield the shards that lack chunks, which are then those of missing frames."""
         while self._open:
             home, shard = self._open.popitem()
-            self._waiting -= sum(map(len, shard.chunks.values()))
             yield self._finished(home, shard)
 
+    def kept(self) -> list[KeptChunk]:
+        """Return the chunks that wait."""
+        with self._lock:
+            return [chunk for shard in self._open.values() for chunk in shard.chunks.values()]
+
     def _finished(self, home: Lengths, shard: _Shard) -> FinishedValue:
-        entry = Entry(self._key(home), join_chunks(shard.chunks, self._per_shard)) if shard.chunks else None
-        return FinishedValue(home, entry)
+        if not shard.chunks:
+            return FinishedValue(home, None)
+        chunks = {place: self._store.take(chunk) for place, chunk in shard.chunks.items()}
+        return FinishedValue(home, Entry(self._key(home), join_chunks(chunks, self._per_shard)))
 
     def _key(self, place: Lengths) -> str:
         return self._prefix + self._layout.keys.encode(place)

@@ -23,6 +23,7 @@ from ozx.atomic.targets import check_target, naming_errors
 from ozx.errors import PartialFileWarning, UnsupportedError, resource_errors
 from ozx.flow.entry import Entry, read_part
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
+from ozx.images.streaming.chunk_store import put_aside
 from ozx.store.finishing import Unfinished, finish
 from ozx.store.growing_file import GrowingFile, Slot, document_room
 
@@ -64,8 +65,9 @@ class StreamFile:
         self._slots: dict[str, Slot] = {}
         self._lock = threading.Lock()
         self.is_begun = False
-        with self._errors():
+        with self.errors():
             self._growing = GrowingFile(target)
+            put_aside(target, self._growing.partial.left_behind)
         if self._growing.partial.left_behind is not None:
             message = f"{target}: an earlier writer did not finish; its data is kept as "
             warnings.warn(f"{message}{self._growing.partial.left_behind}", PartialFileWarning, stacklevel=2)
@@ -88,7 +90,7 @@ class StreamFile:
 
     def begin(self, images: Mapping[str, Documents]) -> None:
         """Write first drafts of all metadata, once: before the first value."""
-        with self._lock, self._errors():
+        with self.errors(), self._lock:
             if not self.is_begun:
                 self._growing.put(0, [_entries(self._groups)])
                 for path, documents in images.items():
@@ -97,7 +99,7 @@ class StreamFile:
 
     def update(self, path: str, documents: Documents) -> None:
         """Write a new draft of an image's metadata, and erase the old one."""
-        with self._lock, self._errors():
+        with self.errors(), self._lock:
             self._put(path, documents)
 
     def write(self, entry: Entry) -> None:
@@ -115,14 +117,14 @@ class StreamFile:
                 f"{entry.key}: expected a value of at most {LARGEST_SHARD:,} bytes; found {entry.size:,}",
                 hint="Readers drop larger entries: ask for shorter chunks or shards.",
             )
-        with self._errors(entry.size):
+        with self.errors(entry.size):
             slot = self._growing.write(entry.key, [read_part(part) for part in entry.parts])
             with self._lock:
                 self._slots[entry.key] = slot
 
     def sync(self) -> None:
         """Wait until all that was written is on the disk."""
-        with self._errors():
+        with self.errors():
             os.fsync(self._growing.partial.descriptor)
 
     def finish(self, documents: Documents) -> tuple[int, int]:
@@ -130,7 +132,7 @@ class StreamFile:
 
         After an error all that was written stays in `partial_path`.
         """
-        with self._errors():
+        with self.errors():
             archive = Unfinished(self._growing, dict(documents), self._slots, None, [])
             finish(archive, require_ome=True, force=self._force, sync=self._sync, metadata_last=True)
             return len(documents) + len(self._slots), os.stat(self.target).st_size
@@ -158,7 +160,7 @@ class StreamFile:
         place.is_written = True
 
     @contextmanager
-    def _errors(self, more: int = 0) -> Iterator[None]:
+    def errors(self, more: int = 0) -> Iterator[None]:
         """Turn system errors into a `ResourceError` that names the final file; `more` bytes are being written."""
 
         def needed() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,7 +10,8 @@ from numpy.typing import NDArray
 
 from ozx.flow.entry import Entry
 from ozx.hierarchy.ome.rendering import Window
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
+from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
 from ozx.images.streaming.frame_order import FrameOrder
 from ozx.images.streaming.frame_pyramid import FramePyramid
 from ozx.images.streaming.open_shards import OpenShards
@@ -37,6 +37,8 @@ class StreamedImage:
         The image.
     order
         The places of its frames.
+    store
+        Keeps the chunks of unfinished shards.
     growing
         The number of the axis that numbers frames most slowly; None for a single frame.
     is_endless
@@ -44,7 +46,14 @@ class StreamedImage:
     """
 
     def __init__(
-        self, documents: StreamDocuments, path: str, order: FrameOrder, growing: int | None, *, is_endless: bool
+        self,
+        documents: StreamDocuments,
+        path: str,
+        order: FrameOrder,
+        store: ChunkStore,
+        growing: int | None,
+        *,
+        is_endless: bool,
     ) -> None:
         self.path, self.order = path, order
         self._documents, self._growing = documents, growing
@@ -60,26 +69,23 @@ class StreamedImage:
         ]
         source = image.levels[0].source
         self._pyramid = FramePyramid(works, image.pyramid.method, source.dtype, image.channel_axis)
-        self._shards = [OpenShards(layout, array) for layout, (array, _) in zip(layouts, arrays, strict=True)]
+        self._shards = [OpenShards(layout, array, store) for layout, (array, _) in zip(layouts, arrays, strict=True)]
+        self._arrays = [array for array, _ in arrays]
         self._is_sampled = len(image.channels) < image.channel_count or any(
             channel.window is None for channel in image.channels
         )
         self._samples = Samples(source.shape, source.dtype, image.channel_axis, growing if is_endless else None)
         self._windows: dict[int, Window] = {}
         self._described = 0
-        self._describing = threading.Lock()
-        self._rows = _Rows(layouts, [work.level.halved for work in works], growing)
+        self._describing, self._counting = threading.Lock(), threading.Lock()
+        self._stored = 0
+        self._depth = 1 if growing is None else layouts[0].stored_shape[growing]
         self._from_order = [order.axes.index(axis) if axis in order.axes else None for axis in source.axes]
 
     @property
-    def waiting(self) -> int:
-        """Bytes of chunks and blocks that wait for frames."""
-        return self._pyramid.waiting + sum(shards.waiting for shards in self._shards)
-
-    @property
-    def complete_length(self) -> int:
-        """The length along the growing axis up to which all levels are stored."""
-        return min(self._rows.length, max(1, self.order.length))
+    def stored_length(self) -> int:
+        """The length along the growing axis that holds all stored values."""
+        return min(self._stored, max(1, self.order.length))
 
     def encode(self, index: Sequence[int], frame: NDArray[Any]) -> Iterator[Entry]:
         """Yield the values that a frame completes; it is not kept."""
@@ -98,6 +104,18 @@ class StreamedImage:
             for value in shards.finish():
                 if value.entry is not None:
                     yield value.entry
+
+    def kept(self) -> list[KeptChunk]:
+        """Return the chunks of unfinished shards."""
+        return [chunk for shards in self._shards for chunk in shards.kept()]
+
+    def drafts(self, length: int) -> Iterator[tuple[str, bytes]]:
+        """Return an iterator of the chunks that lack frames now, by name, with those frames zero.
+
+        The image has `length` along the growing axis.
+        """
+        chunks = self._pyramid.copy().finish(self._growing or 0, length)
+        return ((chunk_name(self._arrays[level], place), data) for level, place, data in chunks if data is not None)
 
     def describe(self) -> dict[str, bytes]:
         """Return the documents of the image with the frames that came, by key."""
@@ -122,36 +140,6 @@ class StreamedImage:
             return
         if value.entry is not None:
             yield value.entry
-        self._rows.count(chunk.level, value.place)
-
-
-class _Rows:
-    """Count of stored values by their place along the growing axis: the length that is stored in all levels."""
-
-    def __init__(self, layouts: Sequence[ArrayLayout], halved: Sequence[Lengths], growing: int | None) -> None:
-        self._growing, self.length = growing, 0
-        self._counts: dict[int, int] = {}
-        self._lock = threading.Lock()
-        axis = 0 if growing is None else growing
-        depths, factor = [], 1
-        for layout, axes in zip(layouts, halved, strict=True):
-            factor *= 2 if axis in axes else 1
-            depths.append(layout.stored_shape[axis] * factor)
-        self._depth = depths[0]
-        self._per_row = sum(
-            math.prod(count for number, count in enumerate(layout.stored_grid) if number != axis) for layout in layouts
-        )
-        # Values of different depths make no common rows.
-        self._is_counted = growing is not None and len(set(depths)) == 1
-
-    def count(self, level: int, place: Lengths) -> None:
-        """Count a stored value."""
-        del level
-        if not self._is_counted or self._growing is None:
-            return
-        row = place[self._growing]
-        with self._lock:
-            count = self._counts[row] = self._counts.get(row, 0) + 1
-            if count == self._per_row:
-                del self._counts[row]
-                self.length = max(self.length, (row + 1) * self._depth)
+        if chunk.level == 0 and self._growing is not None:
+            with self._counting:
+                self._stored = max(self._stored, (value.place[self._growing] + 1) * self._depth)
