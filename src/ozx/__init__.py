@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ozx.archive.remote.access import storage_options
     from ozx.errors import (
+        BufferFull,
         FormatError,
         NotOmeZarrWarning,
         OzxError,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ozx.operations.read_value import read_value
     from ozx.operations.recover import recover
     from ozx.operations.repack import repack
+    from ozx.operations.stream import stream
     from ozx.operations.thumbnail import thumbnail
     from ozx.operations.unpack import unpack
     from ozx.operations.write_image import write_image
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BufferFull",
     "FormatError",
     "NotOmeZarrWarning",
     "OzxError",
@@ -78,6 +81,7 @@ __all__ = [
     "recover",
     "repack",
     "storage_options",
+    "stream",
     "thumbnail",
     "unpack",
     "use_pipeline",

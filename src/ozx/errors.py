@@ -14,6 +14,7 @@ from typing import NoReturn
 
 __all__ = [
     "LONGEST_TEXT",
+    "BufferFull",
     "FormatError",
     "NotOmeZarrWarning",
     "OzxError",
@@ -186,6 +187,17 @@ class ResourceError(OzxError, OSError):
     def __reduce__(self) -> tuple[object, ...]:
         system = {name: getattr(self, name) for name in _OF_THE_SYSTEM if getattr(self, name) is not None}
         return (*super().__reduce__(), system)
+
+
+class BufferFull(ResourceError):  # noqa: N818 (as queue.Full)
+    """A frame came to a stream with ``when_full="raise"`` while no memory for frames was free; it was not taken.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> issubclass(ozx.BufferFull, ozx.ResourceError)
+    True
+    """
 
 
 _OF_THE_SYSTEM = ("errno", "strerror", "filename", "filename2")

@@ -13,6 +13,8 @@ import numpy as np
 import zarr
 
 import ozx
+from ozx.images.streaming.frame_stream import FrameStream
+from ozx.images.streaming.statistics import StreamResult
 from ozx.operations.edit import EditResult
 from ozx.operations.export import ExportResult
 from ozx.operations.extract import ExtractResult
@@ -64,6 +66,10 @@ def use(source: Path, folder: Path) -> None:
         zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
     written = ozx.write_image(folder / "written.ozx", np.zeros((8, 8), "uint8"), axes="yx", sync=False)
     assert_type(written, WriteImageResult)
+    with ozx.stream(folder / "s.ozx", axes="tyx", shape=(None, 8, 8), dtype="uint8", sync=False) as stream:
+        assert_type(stream, FrameStream)
+        assert_type(stream.append(np.zeros((8, 8), "uint8")), int)
+    assert_type(stream.result, StreamResult | None)
     exported = ozx.export(path, folder / "cells.ome.tif", sync=False)
     assert_type(exported, ExportResult)
     assert_type(ozx.import_tiff(exported.path, folder / "imported.ozx", sync=False), ImportResult)

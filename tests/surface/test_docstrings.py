@@ -44,6 +44,10 @@ INSIDE = {
 
 #: What has no section Raises, because it raises nothing; besides these, `to_dict` of what reads no file.
 RAISES_NOTHING = {
+    "ozx.images.streaming.frame_stream.FrameStream.buffer",
+    "ozx.images.streaming.frame_stream.FrameStream.buffered",
+    "ozx.images.streaming.frame_stream.FrameStream.durable",
+    "ozx.images.streaming.frame_stream.FrameStream.frames",
     "ozx.progress.needs_total",
     "ozx.archive.remote.access.storage_options",
     "ozx.store.pixels.configured.use_pipeline",

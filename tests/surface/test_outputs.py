@@ -40,6 +40,7 @@ FUNCTIONS = {
     "import_tiff": [lambda url: ozx.import_tiff("missing.tif", url)],
     "import_tiffs": [lambda url: ozx.import_tiffs(["missing.tif"], out_dir=url)],
     "write_image": [lambda url: ozx.write_image(url, np.zeros((4, 4), "uint8"))],
+    "stream": [lambda url: ozx.stream(url, axes="yx", shape=(4, 4), dtype="uint8")],
     "unpack": [lambda url: ozx.unpack("missing.ozx", url)],
     "repack": [lambda url: ozx.repack("missing.ozx", url), lambda url: ozx.repack("missing.ozx", f"{url}.zarr")],
     "extract": [lambda url: ozx.extract("missing.ozx", url)],

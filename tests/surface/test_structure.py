@@ -11,8 +11,8 @@ import ozx
 
 ROOT = Path(ozx.__file__).parent
 FOLDERS = sorted({path.parent for path in ROOT.rglob("*.py")})
-#: One module for each command, and what they share.
-ONE_EACH = {"cli"}
+#: One module for each command or verb, and what they share.
+ONE_EACH = {"cli", "operations"}
 #: Folders whose rooms, sub-folders counted as one, stay few enough to be seen at once.
 FEW_ROOMS = {"hierarchy": 17, "flow": 17}
 

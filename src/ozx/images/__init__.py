@@ -12,6 +12,8 @@
     OME-XML: reading, updating, composing.
 ``writing/``
     New images with their pyramids into an archive, in one pass.
+``streaming/``
+    New images of frames that come one by one, while they are taken.
 ``ome_tiff/``
     Images of a hierarchy as an OME-TIFF file.
 This package is above ``store``: a picture shows an image in a store, and several verbs make pictures.

@@ -9,8 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ArrayLike", "ArraySource", "FillingSource", "Part", "PixelSource", "part_of"]
+__all__ = ["ArrayLike", "ArraySource", "FillingSource", "Part", "PixelSource", "Region", "part_of"]
 
+#: A block: a slice for each axis.
 Region = tuple[slice, ...]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,12 @@ from ozx.archive.byte_source import ByteSource, FileSource
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
 from ozx.archive.recovery.directory import merge_directory
 from ozx.archive.recovery.evidence import Evidence, LostEntry
-from ozx.archive.recovery.scan import scan_archive
+from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError, resource_errors
+from ozx.flow.entry import Entry
 from ozx.flow.plans.salvage import plan_salvage
 from ozx.flow.repair.losses import ArrayLoss, count_losses
 from ozx.flow.repair.salvage import salvage
@@ -28,8 +30,12 @@ from ozx.flow.sources.location import StrPath, given_output, parse_location, pri
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.flow.workers import working
 from ozx.hierarchy.entry_order import breadth_first
+from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.keys import ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
+from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
+from ozx.images.streaming.chunk_store import chunks_of
+from ozx.images.streaming.recovered_chunks import waiting_values
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container.rfc9 import check_surroundings
 
@@ -109,8 +115,8 @@ def recover(
 ) -> RecoverResult:
     """Write an intact .ozx file with every value of a damaged archive whose CRC-32 is right.
 
-    The archive may be cut off, never finished (``NAME.partial`` of `ozx.OzxStore`), without its directory, or damaged
-    anywhere. Doubtful values are left out and reported.
+    The archive may be cut off, never finished (``NAME.partial`` of `ozx.OzxStore` or `ozx.stream`), without its
+    directory, or damaged anywhere. Doubtful values are left out and reported.
 
     Parameters
     ----------
@@ -175,18 +181,24 @@ def _recover(
         size = source.size()
         _check_not_written(source)
         progress.start(os.path.basename(target), None if progress is NO_PROGRESS else 2 * size)
-        found = salvage(source, _find(source, progress))
+        found = salvage(source, _find(source, progress), is_ordered=not _is_partial(file))
         _check_usable(found, file)
         salvage_chunks(source, found, keep_unproven=keep_unproven)
-        with replacing_file(target, force=force, sync=sync) as new, working() as workers:
-            entries, length = write_archive(plan_salvage(source, found), new.descriptor, workers, progress)
+        with (
+            _waiting(source, found) as (waiting, count),
+            replacing_file(target, force=force, sync=sync) as new,
+            working() as workers,
+        ):
+            plan = plan_salvage(source, found, waiting)
+            entries, length = write_archive(plan, new.descriptor, workers, progress)
             source.check_unchanged()
         progress.stop()
     except OzxError as error:
         raise error.at(file) from None
     finally:
         source.close()
-    return _result(file, target, found, (entries, length), swept_notes(new.swept))
+    notes = (*_waiting_notes(count, chunks_of(file)), *swept_notes(new.swept))
+    return _result(file, target, found, (entries, length), notes)
 
 
 def _check_places(file: str, target: str, *, force: bool) -> None:
@@ -200,14 +212,46 @@ def _check_places(file: str, target: str, *, force: bool) -> None:
         raise UsageError(f"{target}: {finding.message}", hint="Choose a place outside of it.")
 
 
+def _is_partial(file: str) -> bool:
+    """Tell whether a file was never finished by its writer, by its name."""
+    return ".partial" in os.path.basename(file)
+
+
 def _check_not_written(source: FileSource) -> None:
-    """Raise an error if the file's lock shows that an `OzxStore` is still writing the file."""
-    if ".partial" in os.path.basename(source.name):
+    """Refuse a file whose lock shows that an `OzxStore` is still writing it."""
+    if _is_partial(source.name):
         if not lock_file(source.descriptor()):
             raise ResourceError(
                 "another program is writing this file", hint="Wait until that program has closed the file."
             )
         unlock_file(source.descriptor())
+
+
+@contextmanager
+def _waiting(source: FileSource, found: Salvage) -> Iterator[tuple[list[Entry], int]]:
+    """Yield the values of unfinished shards of a stream, if there are any, and the number of their chunks."""
+    path = chunks_of(source.name)
+    if not _is_partial(source.name) or not os.path.isfile(path):
+        yield [], 0
+        return
+    taken = {found.key(index): index for index in found.indices}
+
+    def document(array: str) -> Document | None:
+        key = document_key(array)
+        if key not in taken:
+            return None
+        return parse_metadata(key, b"".join(iter_found_value(source, found.entry(taken[key]))))
+
+    chunks = FileSource(path)
+    try:
+        yield waiting_values(chunks, document, {*taken, *found.rebuilt})
+    finally:
+        chunks.close()
+
+
+def _waiting_notes(count: int, path: str) -> Iterator[str]:
+    if count:
+        yield f"{count:,} chunks of unfinished shards were taken from {path}"
 
 
 def _find(source: ByteSource, progress: Progress) -> Evidence:

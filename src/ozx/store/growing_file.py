@@ -108,10 +108,18 @@ class GrowingFile:
     def make_room(self, documents: Mapping[str, bytes]) -> None:
         """Reserve the metadata area at the start, and write the known documents there as drafts."""
         with self.lock:
-            room = metadata_reserve(documents)
-            self._head, self._body = Space(0, room), Space(room)
+            self.reserve(metadata_reserve(documents))
             for key, document in documents.items():
                 self.draft(key, document)
+
+    def reserve(self, room: int) -> None:
+        """Reserve `room` bytes at the head, for drafts or for `put`."""
+        with self.lock:
+            self._head, self._body = Space(0, room), Space(room)
+
+    def put(self, offset: int, pieces: Sequence[bytes | memoryview]) -> None:
+        """Write pieces into the reserved room; the caller keeps account of what is where."""
+        self._write_pieces(pieces, offset)
 
     def draft(self, key: str, document: bytes) -> None:
         """Write a metadata document early, so that an interrupted file can be recovered."""

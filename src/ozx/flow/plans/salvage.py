@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 
@@ -17,11 +17,11 @@ from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.entry_order import archive_rank, breadth_first
 from ozx.hierarchy.keys import is_metadata_key
 
-__all__ = ["plan_salvage"]
+__all__ = ["FoundPart", "plan_salvage"]
 
 
-def plan_salvage(source: ByteSource, found: Salvage) -> Plan:
-    """Return a plan with the found values, the recreated metadata and the rebuilt values of a damaged archive.
+def plan_salvage(source: ByteSource, found: Salvage, added: Sequence[Entry] = ()) -> Plan:
+    """Return the plan to write the found values, the recreated metadata and the rebuilt values.
 
     Parameters
     ----------
@@ -29,22 +29,26 @@ def plan_salvage(source: ByteSource, found: Salvage) -> Plan:
         The damaged archive.
     found
         Its salvage.
+    added
+        Other values, in archive order.
     """
     entries = {found.key(index): index for index in found.indices}
 
     def read(key: str) -> bytes:
         if key in found.made:
             return found.made[key]
-        return read_part(_FoundPart(source, found.entry(entries[key])))
+        return read_part(FoundPart(source, found.entry(entries[key])))
 
     def entry(index: int) -> Entry:
-        return Entry(found.key(index), (_FoundPart(source, found.entry(index)),))
+        return Entry(found.key(index), (FoundPart(source, found.entry(index)),))
 
     def data(_: object) -> Iterator[Entry]:
         stored = (entry(index) for index in found.indices if not is_metadata_key(found.key(index)))
         rebuilt = [Entry(key, (_RebuiltPart(source, value),)) for key, value in found.rebuilt.items()]
         rebuilt.sort(key=lambda entry: archive_rank(entry.key))
-        return merge(stored, rebuilt, key=lambda entry: archive_rank(entry.key)) if rebuilt else stored
+        if not rebuilt and not added:
+            return stored
+        return merge(stored, rebuilt, added, key=lambda entry: archive_rank(entry.key))
 
     metadata = sorted({*filter(is_metadata_key, entries), *found.made}, key=breadth_first)
     return Plan(
@@ -53,22 +57,25 @@ def plan_salvage(source: ByteSource, found: Salvage) -> Plan:
         lambda: (
             sum(found.entry(index).size for index in found.indices)
             + sum(value.size for value in found.rebuilt.values())
+            + sum(entry.size for entry in added)
         ),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _FoundPart:
-    """A value found in a damaged archive; reading verifies its CRC-32 again."""
+class FoundPart:
+    """A value of a damaged archive; reading checks its CRC-32 again."""
 
     source: ByteSource
     entry: FoundEntry
 
     @property
     def length(self) -> int:
+        """The number of bytes."""
         return self.entry.size
 
     def iter_blocks(self) -> Iterator[bytes]:
+        """Yield the bytes."""
         return iter_found_value(self.source, self.entry)
 
 

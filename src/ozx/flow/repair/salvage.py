@@ -31,7 +31,7 @@ _NUMBERS = re.compile("(/[0-9]+)+")
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
-def salvage(source: ByteSource, evidence: Evidence) -> Salvage:
+def salvage(source: ByteSource, evidence: Evidence, *, is_ordered: bool = True) -> Salvage:
     """Return the recoverable content of a damaged archive.
 
     Parameters
@@ -40,8 +40,11 @@ def salvage(source: ByteSource, evidence: Evidence) -> Salvage:
         The archive; metadata is read from it.
     evidence
         The findings of the scan.
+    is_ordered
+        Whether the order of entries tells whether a name is damaged; not in a file that was never finished, whose
+        writer adds values as they come.
     """
-    resolver = _KeyResolver(source, evidence)
+    resolver = _KeyResolver(source, evidence, is_ordered=is_ordered)
     resolver.read_documents()
     resolver.settle_disputes()
     resolver.check_values()
@@ -52,8 +55,9 @@ def salvage(source: ByteSource, evidence: Evidence) -> Salvage:
 
 
 class _KeyResolver:
-    def __init__(self, source: ByteSource, evidence: Evidence) -> None:
+    def __init__(self, source: ByteSource, evidence: Evidence, *, is_ordered: bool) -> None:
         self._source = source
+        self._is_ordered = is_ordered and not evidence.has_holes
         self._evidence = evidence
         self._result = Salvage(evidence, PartialHierarchy(), lost=list(evidence.lost))
         self._order = [int(index) for index in evidence.order]
@@ -226,7 +230,7 @@ class _KeyResolver:
         An archive with holes was changed in place by `OzxStore`: its order proves nothing.
         """
         self._around.clear()
-        if self._evidence.has_holes or not self._order:
+        if not self._is_ordered or not self._order:
             self._around.update(dict.fromkeys(self._unsettled, (None, None)))
             return
         if not self._unsettled and min(map(self._evidence.names_by.__getitem__, self._order)) == Witnesses.TWO:

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -29,20 +28,18 @@ from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.workers import Workers
 from ozx.hierarchy.entry_order import breadth_first
-from ozx.hierarchy.json.documents import Document, dump_document
-from ozx.hierarchy.keys import missing_groups, node_of
+from ozx.hierarchy.json.documents import dump_document
+from ozx.hierarchy.keys import node_of
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.ome.rendering import Window
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.images.pictures.channels import percentile_window
-from ozx.images.writing.array_layout import NewArray, lay_out
 from ozx.images.writing.chunk_encoding import ChunkEncoder
-from ozx.images.writing.image_documents import describe_image, group_document
-from ozx.images.writing.levels import PyramidLevel, plan_pyramid
+from ozx.images.writing.hierarchy_documents import HierarchyDocuments, PlannedImage, all_images
+from ozx.images.writing.levels import PyramidLevel
 from ozx.images.writing.new_image import NewHierarchy, NewImage
 from ozx.images.writing.pyramid import BlockResult, BlockTask, LevelWork, Pyramid, make_block
 from ozx.images.writing.pyramid_plan import LevelGeometry
@@ -55,14 +52,11 @@ __all__ = ["count_bytes", "write_hierarchy"]
 _AHEAD = 2
 # The parallelism of a cluster is unknown.
 _AHEAD_ELSEWHERE = 32
-# As long as any number in JSON: no window is longer.
-_LONGEST = -2.2250738585072014e-308
-_DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)
 
 
 def count_bytes(hierarchy: NewHierarchy) -> int:
-    """Return the total number of bytes of pixels to be read, for a progress bar."""
-    sources = [level.source for image in _all_images(hierarchy).values() for level in image.levels]
+    """Return the number of bytes of pixels to read, for a progress bar."""
+    sources = [level.source for image in all_images(hierarchy).values() for level in image.levels]
     return sum(int(np.prod(source.shape, dtype=object)) * source.dtype.itemsize for source in sources)
 
 
@@ -105,12 +99,13 @@ def write_hierarchy(
     OzxError, OSError
         Reading the pixels, or writing, failed; the file is unusable.
     """
-    nodes = _Nodes(hierarchy, layout or LayoutChoice())
+    nodes = HierarchyDocuments(hierarchy, layout or LayoutChoice())
+    all_made = [made for path, planned in nodes.images.items() for made in _iter_made(nodes, path, planned)]
 
     def data(workers: Workers) -> Iterator[Entry]:
         for key, value in hierarchy.files.items():
             yield Entry(key, (BytesPart(value),))
-        for made, result in _in_order(workers.executor, nodes.made, workers.jobs):
+        for made, result in _in_order(workers.executor, all_made, workers.jobs):
             if result is None:
                 made.finish()
                 continue
@@ -155,103 +150,27 @@ class _Made:
         self.pyramid.samples.clear()
 
 
-@dataclass
-class _Planned:
-    """A new image with all of its resolution levels."""
-
-    image: NewImage
-    levels: tuple[PyramidLevel, ...]
-    source: str | None
-    windows: dict[int, Window] = field(default_factory=dict)
-
-
-class _Nodes:
-    """The metadata and data of all new groups and arrays of a hierarchy."""
-
-    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice) -> None:
-        self._version = hierarchy.version
-        self._groups: dict[str, Mapping[str, Any] | None] = dict(hierarchy.groups)
-        self._images = {path: _plan(path, image, hierarchy) for path, image in _all_images(hierarchy).items()}
-        for path, image in hierarchy.images.items():
-            if image.labels:
-                self._groups[join_path(path, "labels")] = {"labels": list(image.labels)}
-        arrays = {
-            join_path(path, str(number)): NewArray(
-                level.shape, _source_dtype(planned.image), planned.image.axes, _read_alignment(planned.image, number)
-            )
-            for path, planned in self._images.items()
-            for number, level in enumerate(planned.levels)
-        }
-        self._arrays = lay_out(arrays, layout)
-        for path in missing_groups(["", *self._groups, *self._images, *self._arrays]):
-            self._groups.setdefault(path, None)
-        if "" not in self._images:
-            self._groups.setdefault("", None)
-        self.made = [made for path, planned in self._images.items() for made in self._iter_made(path, planned)]
-
-    def drafts(self) -> dict[str, Document]:
-        """Return the ``zarr.json`` of all nodes with contrast values of maximal length, to reserve enough space."""
-        return self._documents(is_draft=True)
-
-    def documents(self) -> dict[str, Document]:
-        """Return the ``zarr.json`` of all nodes, with contrast values computed from the pixels."""
-        return self._documents(is_draft=False)
-
-    def _documents(self, *, is_draft: bool) -> dict[str, Document]:
-        documents = {path: group_document(ome) for path, ome in self._groups.items()}
-        for path, planned in self._images.items():
-            count = planned.image.channel_count
-            windows = dict.fromkeys(range(count), _DRAFT) if is_draft else planned.windows
-            documents[path] = group_document(describe_image(planned.image, planned.levels, windows, planned.source))
-        groups = {path: convert_group(found, self._version, path).document for path, found in documents.items()}
-        return {**groups, **self._arrays}
-
-    def _iter_made(self, path: str, planned: _Planned) -> Iterator[_Made]:
-        image = planned.image
-        paths = [join_path(path, str(number)) for number in range(len(planned.levels))]
-        layouts = [parse_layout(self._arrays[array], array) for array in paths]
-        works = [
-            LevelWork(_geometry(level, layout), ChunkEncoder(self._arrays[array]))
-            for level, layout, array in zip(planned.levels, layouts, paths, strict=True)
-        ]
-        assemblers = [ShardAssembler(layout, array) for layout, array in zip(layouts, paths, strict=True)]
-        is_sampled = image.label is None and _lacks_windows(image)
-        for number, level in enumerate(image.levels):
-            # The last given level has those to be made below it.
-            stop = number + 1 if number + 1 < len(image.levels) else None
-            pyramid = Pyramid(
-                level.source,
-                works[number:stop],
-                image.pyramid.method,
-                channel=image.channel_axis,
-                is_sampled=is_sampled and number == 0,
-            )
-            yield _Made(pyramid, assemblers[number:stop], planned.windows)
-
-
-def _all_images(hierarchy: NewHierarchy) -> dict[str, NewImage]:
-    """Return all images and label images by path."""
-    found = {}
-    for path, image in hierarchy.images.items():
-        found[path] = image
-        found |= {join_path(path, f"labels/{name}"): label for name, label in image.labels.items()}
-    return found
-
-
-def _plan(path: str, image: NewImage, hierarchy: NewHierarchy) -> _Planned:
-    given = [PyramidLevel(level.source.shape, level.scale, level.translation) for level in image.levels]
-    levels = (*given[:-1], *plan_pyramid(given[-1], image.axes, image.pyramid))
-    # OME-Zarr 0.5, "labels": the path from a label image to the image that it belongs to.
-    return _Planned(image, levels, None if path in hierarchy.images else "../../")
-
-
-def _source_dtype(image: NewImage) -> np.dtype[Any]:
-    return image.levels[0].source.dtype
-
-
-def _read_alignment(image: NewImage, number: int) -> tuple[int, ...]:
-    # Made levels have the chunks of the level they are made of.
-    return image.levels[min(number, len(image.levels) - 1)].source.read_alignment
+def _iter_made(documents: HierarchyDocuments, path: str, planned: PlannedImage) -> Iterator[_Made]:
+    image = planned.image
+    paths = [join_path(path, str(number)) for number in range(len(planned.levels))]
+    layouts = [parse_layout(documents.arrays[array], array) for array in paths]
+    works = [
+        LevelWork(_geometry(level, layout), ChunkEncoder(documents.arrays[array]))
+        for level, layout, array in zip(planned.levels, layouts, paths, strict=True)
+    ]
+    assemblers = [ShardAssembler(layout, array) for layout, array in zip(layouts, paths, strict=True)]
+    is_sampled = image.label is None and _lacks_windows(image)
+    for number, level in enumerate(image.levels):
+        # The last given level has those to be made below it.
+        stop = number + 1 if number + 1 < len(image.levels) else None
+        pyramid = Pyramid(
+            level.source,
+            works[number:stop],
+            image.pyramid.method,
+            channel=image.channel_axis,
+            is_sampled=is_sampled and number == 0,
+        )
+        yield _Made(pyramid, assemblers[number:stop], planned.windows)
 
 
 def _geometry(level: PyramidLevel, layout: ArrayLayout) -> LevelGeometry:

@@ -22,7 +22,20 @@ from ozx.images.writing.chunk_encoding import ChunkEncoder
 from ozx.images.writing.downsampling import Method, halve
 from ozx.images.writing.pyramid_plan import LevelGeometry, Stage, halvings, iter_corners, plan_stages
 
-__all__ = ["BlockResult", "BlockTask", "EncodedChunk", "LevelWork", "Pyramid", "make_block"]
+__all__ = [
+    "BlockResult",
+    "BlockTask",
+    "EncodedChunk",
+    "LevelWork",
+    "Pyramid",
+    "Sampling",
+    "StageWork",
+    "choose_sampling",
+    "make_block",
+    "run_stage",
+    "stage_work",
+    "take_sample",
+]
 
 # Pixels of each channel that determine its contrast.
 _SAMPLE = 1 << 17
@@ -111,8 +124,8 @@ class BlockResult:
 def make_block(task: BlockTask) -> BlockResult:
     """Read a block, and compute its levels and encoded chunks."""
     pixels = task.part.read()
-    sample = None if task.sampling is None else _take_sample(pixels, task.corner, task.sampling)
-    chunks, rest = _run(pixels, task.corner, task.work)
+    sample = None if task.sampling is None else take_sample(pixels, task.corner, task.sampling)
+    chunks, rest = run_stage(pixels, task.corner, task.work)
     return BlockResult(task.corner, task.size, chunks, rest, sample, task.part.damage())
 
 
@@ -151,7 +164,7 @@ class Pyramid:
         self._geometry = [work.level for work in levels]
         self._channel = channel
         self._stages = plan_stages(self._geometry, source.read_alignment, self._channel, source.dtype.itemsize)
-        self._works = [_stage_work(stage, levels, method) for stage in self._stages]
+        self._works = [stage_work(stage, levels, method) for stage in self._stages]
         self._gathered: list[dict[Lengths, _Gathered]] = [{} for _ in self._stages]
         self._is_sampled = is_sampled
         self.samples: dict[int, list[NDArray[Any]]] = {}
@@ -165,7 +178,7 @@ class Pyramid:
         """Yield the tasks for all full-resolution blocks; pass their results to `accept` in the same order."""
         stage, shape = self._stages[0], self._source.shape
         channels = 1 if self._channel is None else shape[self._channel]
-        sampling = _choose_sampling(shape, channels) if self._is_sampled else None
+        sampling = choose_sampling(shape, channels) if self._is_sampled else None
         for corner in iter_corners(self._geometry, self._stages):
             region = _region(corner, stage.block, shape)
             size = math.prod(part.stop - part.start for part in region) * self._source.dtype.itemsize
@@ -197,7 +210,7 @@ class Pyramid:
                 gathered = self._gathered[number][start] = _Gathered(_region(start, block, shape), pixels.dtype)
             if gathered.put(corner, pixels):
                 del self._gathered[number][start]
-                chunks, rest = _run(gathered.pixels, start, self._works[number])
+                chunks, rest = run_stage(gathered.pixels, start, self._works[number])
                 yield from chunks
                 if rest is not None:
                     yield from self._hand_on(number + 1, self._at(number, start), rest)
@@ -231,12 +244,14 @@ class _Gathered:
         return self._missing == 0
 
 
-def _stage_work(stage: Stage, levels: Sequence[LevelWork], method: Method) -> StageWork:
+def stage_work(stage: Stage, levels: Sequence[LevelWork], method: Method) -> StageWork:
+    """Return the work on the blocks of a stage."""
     onward = levels[stage.stop].level.halved if stage.stop < len(levels) else None
     return StageWork(stage.first, tuple(levels[stage.first : stage.stop]), onward, method)
 
 
-def _run(pixels: NDArray[Any], corner: Lengths, work: StageWork) -> tuple[list[EncodedChunk], NDArray[Any] | None]:
+def run_stage(pixels: NDArray[Any], corner: Lengths, work: StageWork) -> tuple[list[EncodedChunk], NDArray[Any] | None]:
+    """Return the chunks of a block that starts at `corner`, and its pixels for the next stage, if there is one."""
     chunks: list[EncodedChunk] = []
     for number, level in enumerate(work.levels):
         if number:
@@ -261,13 +276,15 @@ def _region(corner: Lengths, block: Lengths, shape: Lengths) -> tuple[slice, ...
     )
 
 
-def _choose_sampling(shape: Lengths, channels: int) -> Sampling:
+def choose_sampling(shape: Lengths, channels: int) -> Sampling:
+    """Return start and step of the sampled rows and columns of an image with `channels` channels."""
     step = math.isqrt(math.prod(shape) // channels // _SAMPLE) or 1
     # Skip the edge, which is darker.
     return tuple((min(step, length) // 2, step) for length in shape[-2:])
 
 
-def _take_sample(pixels: NDArray[Any], corner: Lengths, sampling: Sampling) -> NDArray[Any]:
+def take_sample(pixels: NDArray[Any], corner: Lengths, sampling: Sampling) -> NDArray[Any]:
+    """Return the sampled pixels of a block that starts at `corner`."""
     rows, columns = (
         slice((first - start) % step, None, step) for start, (first, step) in zip(corner[-2:], sampling, strict=True)
     )

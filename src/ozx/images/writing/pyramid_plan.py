@@ -83,7 +83,11 @@ def halvings(levels: Sequence[LevelGeometry], start: int, stop: int) -> Lengths:
 
 
 def plan_stages(
-    levels: Sequence[LevelGeometry], read_alignment: Lengths, channel: int | None, item_size: int
+    levels: Sequence[LevelGeometry],
+    read_alignment: Lengths,
+    channel: int | None,
+    item_size: int,
+    block_bytes: int = _BLOCK_BYTES,
 ) -> list[Stage]:
     """Return the stages that compute all levels of a pyramid.
 
@@ -97,6 +101,8 @@ def plan_stages(
         The number of the channel axis, which blocks do not join unless channels are decoded together.
     item_size
         Bytes of a pixel.
+    block_bytes
+        The length of a block, if whole chunks and units of decoding allow it.
 
     Examples
     --------
@@ -110,7 +116,8 @@ def plan_stages(
     stages: list[Stage] = []
     first = 0
     while first < len(levels):
-        block = _block(levels, first, read_alignment if first == 0 else (1,) * len(read_alignment), channel, item_size)
+        alignment = read_alignment if first == 0 else (1,) * len(read_alignment)
+        block = _block(levels, first, alignment, channel, block_bytes // item_size)
         stop = _stop(levels, first, block)
         stages.append(Stage(first, stop, block))
         first = stop
@@ -149,7 +156,7 @@ def _columns(corners: NDArray[np.int64], groups: Sequence[Lengths]) -> list[NDAr
 
 
 def _block(
-    levels: Sequence[LevelGeometry], first: int, read_alignment: Lengths, channel: int | None, item_size: int
+    levels: Sequence[LevelGeometry], first: int, read_alignment: Lengths, channel: int | None, most_pixels: int
 ) -> Lengths:
     level = levels[first]
     least = [_meeting(*lengths) for lengths in zip(level.chunks, read_alignment, level.shape, strict=True)]
@@ -161,7 +168,7 @@ def _block(
     axes = range(len(least))
     plane = halved or tuple(axes[-2:])
     others = [axis for axis in reversed(axes) if axis not in plane and axis != channel]
-    room = _BLOCK_BYTES // (math.prod(least) * item_size)
+    room = most_pixels // math.prod(least)
     return grown(least, level.shape, [plane[::-1], *((axis,) for axis in others)], max(1, room))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +12,7 @@ from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 from ozx.hierarchy.zarr.shards import build_index
 
-__all__ = ["ShardAssembler"]
+__all__ = ["ShardAssembler", "join_chunks", "shard_index"]
 
 Lengths = tuple[int, ...]
 
@@ -70,7 +71,7 @@ class ShardAssembler:
         if shard.missing:
             return None
         del self._waiting[home]
-        return Entry(self._key(home), _join(shard.chunks, per_shard)) if shard.chunks else None
+        return Entry(self._key(home), join_chunks(shard.chunks, per_shard)) if shard.chunks else None
 
     def _key(self, place: Lengths) -> str:
         return self._prefix + self._layout.keys.encode(place)
@@ -81,11 +82,17 @@ class ShardAssembler:
         return math.prod(min(count, length - at * count) for at, count, length in sizes)
 
 
-def _join(chunks: dict[Lengths, bytes], per_shard: Lengths) -> tuple[BytesPart, ...]:
+def join_chunks(chunks: dict[Lengths, bytes], per_shard: Lengths) -> tuple[BytesPart, ...]:
+    """Return a shard in parts: its chunks, by place in the shard, in C order and the index."""
     order = sorted(chunks)
-    lengths = np.zeros(per_shard, np.int64)
-    for place in order:
-        lengths[place] = len(chunks[place])
-    flat = lengths.ravel()
-    index = build_index(np.cumsum(flat) - flat, flat)
+    index = shard_index({place: len(chunks[place]) for place in order}, per_shard)
     return (*(BytesPart(chunks[place]) for place in order), BytesPart(index))
+
+
+def shard_index(sizes: Mapping[Lengths, int], per_shard: Lengths) -> bytes:
+    """Return the index of a shard that has chunks of these sizes, by place in the shard, in C order without gaps."""
+    lengths = np.zeros(per_shard, np.int64)
+    for place, size in sizes.items():
+        lengths[place] = size
+    flat = lengths.ravel()
+    return build_index(np.cumsum(flat) - flat, flat)

@@ -1,0 +1,20 @@
+"""Streams of frames: planes of a camera become an image with its pyramid while they are taken.
+
+::
+
+    append ─ copy ─→ ring ─→ threads: halve, encode ─→ chunks ─→ shards ─→ NAME.partial ─ close ─→ NAME
+                     (FrameRing)      (FramePyramid)             (OpenShards)  (StreamFile)
+
+``frame_stream``, ``encoding_threads``, ``turns``
+    The stream that a program writes to; its threads, and a pause in their work.
+``frame_order``, ``frame_ring``
+    The places of frames; the memory in which frames wait.
+``streamed_image``, ``frame_pyramid``, ``open_shards``, ``samples``
+    One image: its levels, its unfinished shards, and the pixels that determine its contrast.
+``stream_documents``, ``stream_file``
+    The metadata of images that grow; the file, with values and metadata in their final places.
+``chunk_store``, ``recovered_chunks``
+    Chunks of unfinished shards, in memory and in a file; what a recovery makes of that file.
+``statistics``
+    The result: counts, rate and waits.
+"""

@@ -1,0 +1,221 @@
+"""Chunks of unfinished shards: in memory, and in ``NAME.partial.chunks`` if memory is full or they must survive a kill.
+
+The file has one entry of an archive for each chunk, without a directory: ``ARRAY/PLACE``, such as ``0/31.0.2.2``. The
+last entry of a name counts. It exists only while chunks in it are needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ozx.archive.crc32 import crc32
+from ozx.archive.names.decoding import encode_name
+from ozx.archive.positional_reading import read_into_at
+from ozx.archive.positional_writing import write_parts_at
+from ozx.archive.writer import local_header
+from ozx.atomic.targets import check_regular
+from ozx.atomic.temporary import name_beside
+from ozx.errors import FormatError
+
+__all__ = ["ChunkStore", "KeptChunk", "chunk_name", "chunks_of", "chunks_path", "parse_chunk_name", "put_aside"]
+
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FLAGS |= getattr(os, "O_NOFOLLOW", 0)
+# Chunks that are no longer needed may take this much before the file is written again.
+_MOST_UNUSED = 64 << 20
+
+Lengths = tuple[int, ...]
+
+
+def chunks_path(target: str) -> str:
+    """Return the path of the file of waiting chunks, beside the partial file of `target`.
+
+    Examples
+    --------
+    >>> chunks_path("cells.ozx")
+    'cells.ozx.partial.chunks'
+    """
+    return chunks_of(name_beside(target, ".partial"))
+
+
+def chunks_of(partial: str) -> str:
+    """Return the path of the file of waiting chunks by that of the partial file."""
+    return f"{partial}.chunks"
+
+
+def put_aside(target: str, left_behind: str | None) -> None:
+    """Let the chunks of an earlier writer go with its partial file, or remove them if there is none."""
+    with contextlib.suppress(FileNotFoundError):
+        if left_behind is None:
+            os.unlink(chunks_path(target))
+        else:
+            os.replace(chunks_path(target), chunks_of(left_behind))
+
+
+def chunk_name(array: str, place: Lengths) -> str:
+    """Return the name of a chunk's entry.
+
+    Examples
+    --------
+    >>> chunk_name("A/1/0/2", (31, 0, 7))
+    'A/1/0/2/31.0.7'
+    """
+    return f"{array}/{'.'.join(map(str, place))}"
+
+
+def parse_chunk_name(name: str) -> tuple[str, Lengths] | None:
+    """Return array and place of a chunk by the name of its entry; None for another name.
+
+    Examples
+    --------
+    >>> parse_chunk_name("A/1/0/2/31.0.7"), parse_chunk_name("zarr.json")
+    (('A/1/0/2', (31, 0, 7)), None)
+    """
+    array, _, place = name.rpartition("/")
+    numbers = place.split(".")
+    if not array or not all(number.isdecimal() and number.isascii() for number in numbers):
+        return None
+    return array, tuple(map(int, numbers))
+
+
+@dataclass(slots=True, eq=False)
+class KeptChunk:
+    """A chunk that waits: its bytes in memory, the offset of its bytes in the file, or both."""
+
+    name: str
+    length: int
+    data: bytes | None
+    offset: int | None = None
+    is_needed: bool = True
+
+
+class ChunkStore:
+    """The waiting chunks of a stream; any number of threads may use it.
+
+    Parameters
+    ----------
+    path
+        The file for chunks that are not only in memory.
+    most
+        Bytes that may be in memory.
+    """
+
+    def __init__(self, path: str, most: int) -> None:
+        self.path, self._most = path, most
+        self.in_memory = 0
+        self._file: int | None = None
+        self._end = self._needed = 0
+        self._lock = threading.RLock()
+
+    def keep(self, name: str, data: bytes) -> KeptChunk:
+        """Keep a chunk, in the file if the memory is full."""
+        with self._lock:
+            chunk = KeptChunk(name, len(data), data)
+            if self.in_memory + len(data) <= self._most:
+                self.in_memory += len(data)
+                return chunk
+            self._append(chunk, data)
+            chunk.data = None
+            return chunk
+
+    def take(self, chunk: KeptChunk) -> bytes:
+        """Return a chunk, which is then no longer kept."""
+        with self._lock:
+            chunk.is_needed = False
+            if chunk.offset is not None:
+                self._needed -= chunk.length
+            if chunk.data is not None:
+                self.in_memory -= chunk.length
+                return chunk.data
+            return self._read(chunk)
+
+    def save(self, chunks: Sequence[KeptChunk], drafts: Iterable[tuple[str, bytes]]) -> None:
+        """Write chunks to the file that are in memory only, also if they were taken meanwhile.
+
+        `drafts` are chunks that lack frames, by name; they are not kept.
+        """
+        self._shrink(chunks)
+        for chunk in chunks:
+            with self._lock:
+                if chunk.offset is None and chunk.data is not None:
+                    self._append(chunk, chunk.data)
+        for name, data in drafts:
+            with self._lock:
+                self._append(KeptChunk(name, len(data), None, is_needed=False), data)
+
+    def sync(self) -> None:
+        """Wait until the file is on the disk."""
+        with self._lock:
+            if self._file is not None:
+                os.fsync(self._file)
+
+    def close(self, *, keep: bool) -> None:
+        """Close the file, and remove it unless it is to be kept."""
+        with self._lock:
+            self._close()
+            if not keep:
+                with contextlib.suppress(OSError):
+                    os.unlink(self.path)
+
+    def _append(self, chunk: KeptChunk, data: bytes) -> None:
+        """Write a chunk at the end of the file."""
+        if self._file is None:
+            self._open()
+        raw_name, flags = encode_name(chunk.name)
+        header = local_header(raw_name, flags, crc32(data), len(data))
+        write_parts_at(self._descriptor(), [header, data], self._end)
+        chunk.offset = self._end + len(header)
+        self._end += len(header) + len(data)
+        self._needed += chunk.length if chunk.is_needed else 0
+
+    def _read(self, chunk: KeptChunk) -> bytes:
+        data = bytearray(chunk.length)
+        if read_into_at(self._descriptor(), memoryview(data), chunk.offset or 0) != chunk.length:
+            raise FormatError(
+                f"expected {chunk.length:,} bytes of the chunk {chunk.name}; the file was cut off", path=self.path
+            )
+        return bytes(data)
+
+    def _shrink(self, waiting: Sequence[KeptChunk]) -> None:
+        """Write the file again if most of it is no longer needed; it stays until the new one is whole."""
+        with self._lock:
+            if self._end - self._needed <= max(_MOST_UNUSED, self._needed):
+                return
+            other, copies = ChunkStore(f"{self.path}.new", 0), []
+            try:
+                for chunk in waiting:
+                    if chunk.offset is not None:
+                        copy = KeptChunk(chunk.name, chunk.length, None, is_needed=chunk.is_needed)
+                        other._append(copy, self._read(chunk) if chunk.data is None else chunk.data)
+                        copies.append((chunk, copy))
+                other.sync()
+            except BaseException:
+                other.close(keep=False)
+                raise
+            if not copies:
+                other._open()
+            other.close(keep=True)
+            self._close()
+            os.replace(other.path, self.path)
+            self._file = os.open(self.path, _FLAGS & ~os.O_TRUNC)
+            self._end, self._needed = other._end, other._needed
+            for chunk, copy in copies:
+                chunk.offset = copy.offset
+
+    def _open(self) -> None:
+        check_regular(self.path)
+        self._file = os.open(self.path, _FLAGS, 0o600)
+
+    def _descriptor(self) -> int:
+        if self._file is None:
+            raise RuntimeError("the file for chunks is closed")
+        return self._file
+
+    def _close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+        self._file = None

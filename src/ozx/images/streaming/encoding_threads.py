@@ -1,0 +1,200 @@
+"""The threads of a stream: frames become values of the file, and are brought to the disk."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ozx.errors import OzxError
+from ozx.flow.entry import Entry
+from ozx.images.streaming.chunk_store import ChunkStore
+from ozx.images.streaming.frame_ring import FrameRing
+from ozx.images.streaming.stream_file import StreamFile
+from ozx.images.streaming.streamed_image import StreamedImage
+from ozx.images.streaming.turns import Turns
+
+__all__ = ["EncodingThreads"]
+
+
+class EncodingThreads:
+    """Threads that encode frames and write what they complete, and one that brings it to the disk.
+
+    Parameters
+    ----------
+    file
+        The file.
+    images
+        The images.
+    ring
+        The memory of the frames.
+    store
+        The chunks of unfinished shards.
+    count
+        Number of threads that encode; by default one per core.
+
+    Attributes
+    ----------
+    encoded
+        The number of encoded frames.
+    durable
+        The number of frames that the last `flush` brought to the disk.
+    """
+
+    def __init__(
+        self,
+        file: StreamFile,
+        images: Sequence[StreamedImage],
+        ring: FrameRing,
+        store: ChunkStore,
+        count: int | None = None,
+    ) -> None:
+        self._file, self._images, self._ring, self._store = file, images, ring, store
+        self._pool = ThreadPoolExecutor(count or os.cpu_count() or 1, "ozx-stream")
+        self._syncing = ThreadPoolExecutor(1, "ozx-stream-sync")
+        self._turns = Turns()
+        self._drafted = {image.path: 0 for image in images}
+        self._error: BaseException | None = None
+        self._lock, self._drafting, self._flushing = threading.Lock(), threading.Lock(), threading.Lock()
+        self.encoded = self.durable = 0
+
+    def submit(self, image: StreamedImage, index: int | Sequence[int] | None, frame: NDArray[Any]) -> None:
+        """Give a frame of the ring to the threads; `index` is that of `FrameOrder.take`, whose errors are raised."""
+        with self._lock:
+            place = image.order.take(index)
+            try:
+                self._pool.submit(self._work, image, place, frame, self._turns.begin())
+            except BaseException:
+                image.order.give_back(place)
+                raise
+
+    def raise_error(self) -> None:
+        """Raise the first error of a thread, if there was one.
+
+        Raises
+        ------
+        OzxError
+            That error; or another exception, if ozx itself has a fault.
+        """
+        if self._error is not None:
+            raise self._error
+
+    def flush(self) -> int:
+        """Bring all frames that came to the disk; return their number. More may come meanwhile."""
+        try:
+            with self._flushing, self._file.errors():
+                return self._flush()
+        except Exception as error:
+            self._fail(error)
+            raise
+
+    def flush_behind(self) -> None:
+        """Flush in a thread."""
+        self._syncing.submit(self._flush_unless_stopped)
+
+    def wait(self) -> None:
+        """Wait until all frames that came are encoded, and raise an error of a thread."""
+        self._syncing.shutdown(wait=True)
+        self._ring.wait_until_empty()
+        self.raise_error()
+
+    def finish_values(self) -> None:
+        """Write the values that lack frames, after `wait`."""
+        for image in self._images:
+            for entry in image.finish():
+                self._write(entry)
+
+    def keep(self) -> None:
+        """Write all that came into the partial file for a later recovery, if that is possible."""
+        with suppress(OzxError, OSError):
+            self.wait()
+            if self.encoded:
+                self.finish_values()
+                self._begin()
+                for image in self._images:
+                    self._file.update(image.path, image.describe())
+
+    def stop(self) -> None:
+        """End all threads, and wait for them."""
+        self._ring.stop()
+        self._syncing.shutdown(wait=True, cancel_futures=True)
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._turns.stop()
+
+    def _work(self, image: StreamedImage, index: tuple[int, ...], frame: NDArray[Any], turn: int) -> None:
+        try:
+            self._turns.wait_for(turn)
+            if self._error is None:
+                with self._file.errors():
+                    for entry in image.encode(index, frame):
+                        self._write(entry)
+                with self._lock:
+                    self.encoded += 1
+                self._draft(image)
+        except BaseException as error:  # noqa: BLE001 (raised in the thread of the caller)
+            self._fail(error)
+        finally:
+            self._turns.end(turn)
+            self._ring.release(frame)
+
+    def _flush(self) -> int:
+        with self._lock:
+            lengths = [(image, image.order.length) for image in self._images if image.order.length]
+            self._turns.hold()
+        try:
+            # What is on its way through a thread is neither a waiting chunk nor in the file.
+            self._turns.wait_until_done()
+            self.raise_error()
+            frames = self.encoded
+            chunks = [chunk for image, _ in lengths for chunk in image.kept()]
+            drafts = [image.drafts(length) for image, length in lengths]
+        finally:
+            self._turns.go_on()
+        if not frames:
+            return 0
+        self._store.save(chunks, chain.from_iterable(drafts))
+        self._begin()
+        with self._drafting:
+            for image, length in lengths:
+                self._drafted[image.path] = max(length, self._drafted[image.path])
+                self._file.update(image.path, image.draft(self._drafted[image.path]))
+        self._store.sync()
+        self._file.sync()
+        self.durable = frames
+        return frames
+
+    def _flush_unless_stopped(self) -> None:
+        with suppress(Exception):  # kept for the thread of the caller
+            if self._error is None:
+                self.flush()
+
+    def _write(self, entry: Entry) -> None:
+        self._begin()
+        self._file.write(entry)
+
+    def _begin(self) -> None:
+        if not self._file.is_begun:
+            self._file.begin({image.path: image.draft(1) for image in self._images})
+
+    def _draft(self, image: StreamedImage) -> None:
+        """Let the metadata in the file say how many frames are stored, when these are more."""
+        if image.stored_length <= self._drafted[image.path]:
+            return
+        with self._drafting:
+            length = image.stored_length
+            if length > self._drafted[image.path]:
+                self._begin()
+                self._file.update(image.path, image.draft(length))
+                self._drafted[image.path] = length
+
+    def _fail(self, error: BaseException) -> None:
+        with self._lock:
+            if self._error is None:
+                self._error = error
+        self._ring.stop()

@@ -1,0 +1,121 @@
+"""The order of frames: the place of each in the image, those that came, and those that are missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ozx.errors import UsageError
+
+__all__ = ["FrameOrder"]
+
+Index = tuple[int, ...]
+
+
+class FrameOrder:
+    """The frames of one image.
+
+    Parameters
+    ----------
+    axes
+        Names of the axes that number frames, the slowest first: the order of acquisition.
+    lengths
+        Their lengths; that of the first is None if it is unknown.
+
+    Attributes
+    ----------
+    count
+        The number of frames that came.
+
+    Examples
+    --------
+    >>> order = FrameOrder("tc", (None, 2))
+    >>> order.take(), order.take((2, 0)), order.take()
+    ((0, 0), (2, 0), (2, 1))
+    >>> order.length, list(order.iter_missing())
+    (3, [(0, 1), (1, 0), (1, 1)])
+    """
+
+    def __init__(self, axes: Sequence[str], lengths: Sequence[int | None]) -> None:
+        self.axes = tuple(axes)
+        self._lengths = tuple(lengths)
+        self._inner = tuple(length for length in self._lengths[1:] if length is not None)
+        self._per_first = math.prod(self._inner)
+        first = self._lengths[0] if self._lengths else 1
+        self._total = None if first is None else first * self._per_first
+        self._came = bytearray()
+        self._next = 0
+        self.count = 0
+
+    @property
+    def length(self) -> int:
+        """The length of the first axis that holds all frames that came."""
+        return -(-len(self._came) // self._per_first)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all frames of the declared lengths came."""
+        return self.count == self._total
+
+    def take(self, index: Sequence[int] | int | None = None) -> Index:
+        """Return the place of a frame, by default the one after the last, and count it as there.
+
+        Raises
+        ------
+        UsageError
+            It lies outside, or has a frame.
+        """
+        number = self._next if index is None else self._number(index)
+        if self._total is not None and number >= self._total:
+            raise UsageError(
+                f"expected {self._total:,} frames ({self._named()}); this is one more",
+                hint="Give None as the first length if the number of frames is unknown.",
+            )
+        if number < len(self._came) and self._came[number]:
+            raise UsageError(f"frame {self._index(number)} came already", hint="Each frame is written once.")
+        if number >= len(self._came):
+            self._came.extend(bytes(number + 1 - len(self._came)))
+        self._came[number] = 1
+        self._next = number + 1
+        self.count += 1
+        return self._index(number)
+
+    def give_back(self, index: Index) -> None:
+        """Forget a frame that `take` counted last."""
+        number = self._number(index)
+        self._came[number] = 0
+        while self._came and not self._came[-1]:
+            self._came.pop()
+        self._next = number
+        self.count -= 1
+
+    def iter_missing(self) -> Iterator[Index]:
+        """Yield the places without a frame, before `length`."""
+        number, end = -1, self.length * self._per_first
+        while (number := self._came.find(0, number + 1)) >= 0:
+            yield self._index(number)
+        for number in range(len(self._came), end):
+            yield self._index(number)
+
+    def _number(self, index: Sequence[int] | int) -> int:
+        places = (index,) if isinstance(index, int) else tuple(map(int, index))
+        if len(places) != len(self._lengths):
+            raise UsageError(f"expected an index for each of the axes {', '.join(self.axes)}; got {index!r}")
+        for axis, place, length in zip(self.axes, places, self._lengths, strict=True):
+            if place < 0 or (length is not None and place >= length):
+                most = "" if length is None else f" and below {length:,}"
+                raise UsageError(f"expected an index of at least 0{most} along {axis}; got {place:,}")
+        number = 0
+        for place, length in zip(places, (1, *self._inner), strict=False):
+            number = number * length + place
+        return number
+
+    def _index(self, number: int) -> Index:
+        result: list[int] = []
+        for length in reversed(self._inner):
+            number, place = divmod(number, length)
+            result.append(place)
+        return (number, *reversed(result)) if self._lengths else ()
+
+    def _named(self) -> str:
+        return ", ".join(f"{axis}={length}" for axis, length in zip(self.axes, self._lengths, strict=True)) or "a plane"

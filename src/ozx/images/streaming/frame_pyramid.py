@@ -1,0 +1,173 @@
+"""The pyramid of an image whose frames come one by one, in any order, to any thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.images.writing.downsampling import Method
+from ozx.images.writing.pyramid import EncodedChunk, LevelWork, run_stage, stage_work
+from ozx.images.writing.pyramid_plan import LevelGeometry, halvings, plan_stages
+
+__all__ = ["FramePyramid"]
+
+Lengths = tuple[int, ...]
+
+
+class FramePyramid:
+    """The levels of an image: chunks are encoded as soon as all of their frames are there.
+
+    A block of the first stage is a frame, or as many as chunks and halving need. Blocks without all of their frames are
+    kept decoded.
+
+    Parameters
+    ----------
+    levels
+        All levels, full resolution first. An unknown length is a very large one.
+    method
+        The method of downsampling.
+    dtype
+        The pixel type.
+    channel
+        The number of the channel axis.
+    """
+
+    def __init__(
+        self, levels: Sequence[LevelWork], method: Method, dtype: np.dtype[Any], channel: int | None = None
+    ) -> None:
+        self._levels = list(levels)
+        self._dtype = dtype
+        geometry = self._geometry
+        plane = geometry[0].shape[-2:]
+        alignment = (1,) * (len(geometry[0].shape) - 2) + plane
+        # Blocks of 0 bytes: no larger than needed.
+        self._stages = plan_stages(geometry, alignment, channel, dtype.itemsize, 0)
+        self._works = [stage_work(stage, levels, method) for stage in self._stages]
+        self._gathered: list[dict[Lengths, _Block]] = [{} for _ in self._stages]
+        self._lock = threading.Lock()
+
+    @property
+    def _geometry(self) -> list[LevelGeometry]:
+        return [work.level for work in self._levels]
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of blocks without all of their frames."""
+        with self._lock:
+            return sum(block.pixels.nbytes for blocks in self._gathered for block in blocks.values())
+
+    def add(self, corner: Lengths, pixels: NDArray[Any], number: int = 0) -> Iterator[EncodedChunk]:
+        """Yield the chunks that pixels at `corner` of the first level of a stage complete.
+
+        Parameters
+        ----------
+        corner
+            Their start.
+        pixels
+            A block of one frame, or pixels of a later stage; not kept.
+        number
+            The stage.
+        """
+        block, shape = self._stages[number].block, self._levels[self._stages[number].first].level.shape
+        ends = [start + length for start, length in zip(corner, pixels.shape, strict=True)]
+        ranges = [range(start // part, -(-end // part)) for start, end, part in zip(corner, ends, block, strict=True)]
+        for place in product(*ranges):
+            start = tuple(at * part for at, part in zip(place, block, strict=True))
+            lengths = tuple(min(part, whole - at) for part, whole, at in zip(block, shape, start, strict=True))
+            whole = pixels if start == corner and lengths == pixels.shape else None
+            if whole is None:
+                whole = self._put(number, start, lengths, corner, pixels)
+            if whole is not None:
+                yield from self._run(number, start, whole)
+
+    def finish(self, axis: int, length: int) -> Iterator[EncodedChunk]:
+        """Yield the chunks of incomplete blocks: missing frames are zero, and the image ends at `length` along `axis`.
+
+        Parameters
+        ----------
+        axis
+            Number of the axis that has been growing.
+        length
+            Its length.
+        """
+        self._cut(axis, length)
+        for number, stage in enumerate(self._stages):
+            shape = self._levels[stage.first].level.shape
+            while self._gathered[number]:
+                start, block = self._gathered[number].popitem()
+                lengths = [max(0, whole - at) for whole, at in zip(shape, start, strict=True)]
+                pixels = block.pixels[tuple(slice(0, part) for part in lengths)]
+                if pixels.size:
+                    yield from self._run(number, start, pixels)
+
+    def copy(self) -> FramePyramid:
+        """Return a copy with copies of the incomplete blocks, which `finish` may use up."""
+        other = object.__new__(FramePyramid)
+        other.__dict__.update(self.__dict__)
+        other._levels = list(self._levels)
+        other._lock = threading.Lock()
+        with self._lock:
+            other._gathered = [{start: block.copy() for start, block in blocks.items()} for blocks in self._gathered]
+        return other
+
+    def _cut(self, axis: int, length: int) -> None:
+        for number, work in enumerate(self._levels):
+            factor = halvings(self._geometry, 0, number)[axis]
+            shape = list(work.level.shape)
+            shape[axis] = -(-length // factor)
+            self._levels[number] = replace(work, level=replace(work.level, shape=tuple(shape)))
+
+    def _run(self, number: int, start: Lengths, pixels: NDArray[Any]) -> Iterator[EncodedChunk]:
+        chunks, rest = run_stage(pixels, start, self._works[number])
+        yield from chunks
+        if rest is not None:
+            stage = self._stages[number]
+            factors = halvings(self._geometry, stage.first, stage.stop)
+            corner = tuple(place // factor for place, factor in zip(start, factors, strict=True))
+            yield from self.add(corner, rest, number + 1)
+
+    def _put(
+        self, number: int, start: Lengths, lengths: Lengths, corner: Lengths, pixels: NDArray[Any]
+    ) -> NDArray[Any] | None:
+        """Copy pixels into a block; return the block to the one thread that completes it."""
+        with self._lock:
+            block = self._gathered[number].get(start)
+            if block is None:
+                block = self._gathered[number][start] = _Block(np.zeros(lengths, self._dtype))
+        size = block.put(start, corner, pixels)
+        with self._lock:
+            block.missing -= size
+            if block.missing:
+                return None
+            self._gathered[number].pop(start, None)
+        return block.pixels
+
+
+class _Block:
+    """A block that is being filled; threads fill parts that do not overlap."""
+
+    def __init__(self, pixels: NDArray[Any]) -> None:
+        self.pixels = pixels
+        self.missing = pixels.size
+
+    def copy(self) -> _Block:
+        other = _Block(self.pixels.copy())
+        other.missing = self.missing
+        return other
+
+    def put(self, start: Lengths, corner: Lengths, pixels: NDArray[Any]) -> int:
+        """Copy the part of `pixels`, which begin at `corner`, inside the block; return its number of pixels."""
+        into, out_of = [], []
+        for at, whole, first, length in zip(start, self.pixels.shape, corner, pixels.shape, strict=True):
+            begin, end = max(at, first), min(at + whole, first + length)
+            into.append(slice(begin - at, end - at))
+            out_of.append(slice(begin - first, end - first))
+        taken = pixels[tuple(out_of)]
+        self.pixels[tuple(into)] = taken
+        return taken.size

@@ -1,0 +1,341 @@
+"""`FrameStream`: a file that grows with every frame of a camera."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Sequence
+from itertools import chain, islice
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ozx.errors import PartialFileWarning, UsageError, resource_errors
+from ozx.images.streaming.chunk_store import ChunkStore
+from ozx.images.streaming.encoding_threads import EncodingThreads
+from ozx.images.streaming.frame_ring import FrameRing
+from ozx.images.streaming.statistics import Durations, StreamResult
+from ozx.images.streaming.stream_file import StreamFile
+from ozx.images.streaming.streamed_image import StreamedImage
+
+__all__ = ["FrameStream"]
+
+_MOST_LISTED = 1000
+
+
+class FrameStream:
+    """A new .ozx file that takes frames while they are recorded; `ozx.stream` makes one.
+
+    Frames are copied into a bounded memory, and threads do the rest. Until `close` the file is ``NAME.partial``. The
+    end of the ``with`` block closes it; after an exception the frames that came stay in ``NAME.partial``, for
+    ``ozx recover``. Any number of threads may write frames.
+
+    Parameters
+    ----------
+    file
+        The file.
+    images
+        The images by the name of their position.
+    ring
+        The memory for frames.
+    store
+        The chunks of unfinished shards.
+    threads
+        Number of threads that encode; by default one per core.
+    sync_every
+        Number of frames after which `flush` is called by a thread of its own; None for never.
+
+    Attributes
+    ----------
+    path
+        The final name.
+    result
+        Numbers of the finished stream; None before `close`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ozx
+    >>> with ozx.stream("frames.ozx", axes="tyx", shape=(None, 64, 64), dtype="uint8", force=True) as stream:
+    ...     for number in range(3):
+    ...         _ = stream.append(np.full((64, 64), number, "uint8"))
+    >>> stream.frames, stream
+    (3, <ozx stream of 3 frames to 'frames.ozx', closed>)
+    """
+
+    def __init__(
+        self,
+        file: StreamFile,
+        images: dict[str, StreamedImage],
+        ring: FrameRing,
+        store: ChunkStore,
+        *,
+        threads: int | None = None,
+        sync_every: int | None = None,
+    ) -> None:
+        self.path = file.target
+        self.result: StreamResult | None = None
+        self._file, self._images, self._ring, self._store = file, images, ring, store
+        self._positions = list(images)
+        self._threads = EncodingThreads(file, list(images.values()), ring, store, threads)
+        self._sync_every = sync_every
+        self._lock = threading.Lock()
+        self._durations = Durations()
+        self._started: float | None = None
+        self._taken = 0
+        self._is_open = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        elif self._is_open:
+            self._is_open = False
+            self._threads.keep()
+            self._leave(error)
+
+    def __del__(self) -> None:
+        if getattr(self, "_is_open", False):
+            message = (
+                f"{self.path}: the stream was never closed, so the file is not finished; what was written stays in "
+            )
+            warnings.warn(f"{message}{self._file.partial_path}", PartialFileWarning, stacklevel=1)
+
+    def __repr__(self) -> str:
+        state = "open" if self._is_open else "closed"
+        return f"<ozx stream of {self.frames:,} frames to {self.path!r}, {state}>"
+
+    @property
+    def frames(self) -> int:
+        """Number of frames that came."""
+        return sum(image.order.count for image in self._images.values())
+
+    @property
+    def durable(self) -> int:
+        """Number of frames that came before the last `flush`: `ozx recover` finds them after a kill or a power cut."""
+        return self._threads.durable
+
+    @property
+    def buffered(self) -> int:
+        """Number of frames in memory that are not encoded yet."""
+        return self._ring.used
+
+    @property
+    def buffer(self) -> int:
+        """Number of frames that may be in memory."""
+        return self._ring.count
+
+    def append(self, frame: ArrayLike, *, position: int | str = 0) -> int:
+        """Take the next frame in the order of acquisition.
+
+        Parameters
+        ----------
+        frame
+            The pixels of one plane, of the stream's type; they are copied.
+        position
+            The position, by number or name.
+
+        Returns
+        -------
+        int
+            The number of frames in memory.
+
+        Raises
+        ------
+        UsageError
+            The frame has another shape or type, is one too many, or the stream is closed.
+        BufferFull
+            The memory is full, and the stream was opened with ``when_full="raise"``; the frame was not taken.
+        ResourceError
+            Writing failed; no more frames are taken.
+        """
+        return self._take(frame, None, position)
+
+    def write(self, frame: ArrayLike, index: int | Sequence[int], *, position: int | str = 0) -> int:
+        """Take the frame of a given place, in any order.
+
+        Parameters
+        ----------
+        frame, position
+            As for `append`, which continues behind this place.
+        index
+            Its numbers along the axes before y and x, in the order in which they were given.
+
+        Returns
+        -------
+        int
+            The number of frames in memory.
+
+        Raises
+        ------
+        UsageError
+            As for `append`; or there is a frame in this place.
+        BufferFull, ResourceError
+            As for `append`.
+        """
+        return self._take(frame, index, position)
+
+    @resource_errors()
+    def flush(self) -> int:
+        """Wait until all frames that came are on the disk, those of unfinished shards in ``NAME.partial.chunks``.
+
+        Frames may come meanwhile.
+
+        Returns
+        -------
+        int
+            The number of frames that are now safe from a kill or a power cut: `ozx recover` finds them.
+
+        Raises
+        ------
+        UsageError
+            The stream is closed.
+        ResourceError
+            Writing failed; no more frames are taken.
+        """
+        self._check_open()
+        return self._threads.flush()
+
+    @resource_errors()
+    def close(self) -> StreamResult:
+        """Encode what waits, complete the file and give it its name; do nothing when called again.
+
+        Returns
+        -------
+        StreamResult
+            The written file, and numbers.
+
+        Raises
+        ------
+        UsageError
+            No frame came; there is no file then. Or another program took the name, and `force` was not given.
+        ResourceError
+            Writing failed; what was written stays in ``NAME.partial``.
+        """
+        if self.result is not None:
+            return self.result
+        self._check_open()
+        self._is_open = False
+        try:
+            self.result = self._finish()
+        except BaseException as error:
+            self._leave(error)
+            raise
+        self._threads.stop()
+        return self.result
+
+    def abort(self) -> None:
+        """Stop, and remove what was written; do nothing if the stream is closed.
+
+        Raises
+        ------
+        ResourceError
+            The file could not be removed.
+        """
+        if self._is_open:
+            self._is_open = False
+            self._threads.stop()
+            self._store.close(keep=False)
+            self._file.remove()
+
+    def _take(self, frame: ArrayLike, index: int | Sequence[int] | None, position: int | str) -> int:
+        start = time.perf_counter()
+        pixels = np.asarray(frame)
+        self._check_open()
+        self._threads.raise_error()
+        image = self._image(position)
+        slot = self._ring.acquire()
+        try:
+            self._check_open()
+            self._threads.raise_error()
+            self._check_frame(pixels, slot)
+            np.copyto(slot, pixels)
+            self._threads.submit(image, index, slot)
+        except BaseException:
+            self._ring.release(slot)
+            raise
+        with self._lock:
+            if self._started is None:
+                self._started = start
+            self._taken += 1
+            if self._sync_every and self._taken % self._sync_every == 0:
+                self._threads.flush_behind()
+            self._durations.add(time.perf_counter() - start)
+        return self._ring.used
+
+    def _check_frame(self, pixels: NDArray[Any], slot: NDArray[Any]) -> None:
+        if pixels.shape != slot.shape or pixels.dtype.newbyteorder("=") != slot.dtype:
+            raise UsageError(
+                f"expected a frame of the shape {slot.shape} and the type {slot.dtype}; got {pixels.shape} and "
+                f"{pixels.dtype}"
+            )
+
+    def _image(self, position: int | str) -> StreamedImage:
+        try:
+            return self._images[position if isinstance(position, str) else self._positions[position]]
+        except (KeyError, IndexError):
+            known = ", ".join(map(repr, self._positions[:10]))
+            raise UsageError(
+                f"expected one of the {len(self._positions):,} positions; got {position!r}",
+                hint="There is one, number 0." if self._positions == [""] else f"They are {known}.",
+            ) from None
+
+    def _finish(self) -> StreamResult:
+        self._threads.wait()
+        frames = self.frames
+        if not frames:
+            raise UsageError(f"{self.path}: expected at least one frame; none came, so there is no file")
+        if self._threads.encoded != frames:
+            raise RuntimeError(f"{frames:,} frames came, but {self._threads.encoded:,} were encoded")
+        self._threads.finish_values()
+        documents = self._file.groups
+        for image in self._images.values():
+            documents |= image.describe()
+        entries, size = self._file.finish(documents)
+        self._store.close(keep=False)
+        return self._summary(entries, size, frames)
+
+    def _summary(self, entries: int, size: int, frames: int) -> StreamResult:
+        seconds = time.perf_counter() - (self._started or 0.0)
+        missing = chain.from_iterable(
+            ((position, index) for index in image.order.iter_missing()) for position, image in self._images.items()
+        )
+        listed = tuple(islice(missing, _MOST_LISTED))
+        frame_bytes = self._ring.frame_bytes
+        return StreamResult(
+            path=self.path,
+            entries=entries,
+            bytes=size,
+            frames=frames,
+            frame_bytes=frame_bytes,
+            missing_count=len(listed) + sum(1 for _ in missing),
+            missing=listed,
+            seconds=seconds,
+            rate=frames * frame_bytes / seconds,
+            waits=self._ring.waits,
+            waited=self._ring.waited,
+            longest_append=self._durations.longest,
+            append_p999=self._durations.percentile(0.999),
+            fullest=self._ring.fullest,
+            buffer=self._ring.count,
+        )
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise UsageError(f"{self.path}: the stream is closed", hint="Open another one, to another file.")
+
+    def _leave(self, error: BaseException) -> None:
+        """Keep what came as NAME.partial, after an error."""
+        self._threads.stop()
+        self._store.close(keep=True)
+        self._file.leave()
+        if os.path.exists(self._file.partial_path):
+            error.add_note(f"What was written is kept: ozx recover {self._file.partial_path} OUT.ozx")

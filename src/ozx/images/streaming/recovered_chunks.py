@@ -1,0 +1,87 @@
+"""The unfinished shards of a stream that was killed, out of ``NAME.partial.chunks``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.recovery.entries import FoundEntry
+from ozx.archive.recovery.scan import scan_archive
+from ozx.errors import OzxError
+from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.plans.salvage import FoundPart
+from ozx.hierarchy.entry_order import archive_rank
+from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
+from ozx.images.streaming.chunk_store import parse_chunk_name
+from ozx.images.writing.shard_assembly import shard_index
+
+__all__ = ["waiting_values"]
+
+Lengths = tuple[int, ...]
+
+
+def waiting_values(
+    source: FileSource, document: Callable[[str], Document | None], taken: Container[str]
+) -> tuple[list[Entry], int]:
+    """Return the values that chunks of unfinished shards make, in archive order, and the number of these chunks.
+
+    Parameters
+    ----------
+    source
+        The file ``NAME.partial.chunks``, open as long as the values are read.
+    document
+        Returns the ``zarr.json`` of an array, or None if it is lost.
+    taken
+        Keys of finished values, whose chunks are not needed.
+    """
+    chunks: dict[str, dict[Lengths, FoundEntry]] = {}
+    table = scan_archive(source).found
+    for index in range(len(table.names)):
+        entry = table[index]
+        name = parse_chunk_name(entry.name)
+        if name is not None:
+            chunks.setdefault(name[0], {})[name[1]] = entry
+    values: list[Entry] = []
+    count = 0
+    for array, found in chunks.items():
+        described = document(array)
+        layout = None if described is None else _layout(described, array)
+        if layout is None:
+            continue
+        for key, inside in _by_value(layout, array, found).items():
+            if key not in taken:
+                values.append(_value(source, layout, key, inside))
+                count += len(inside)
+    return sorted(values, key=lambda entry: archive_rank(entry.key)), count
+
+
+def _layout(document: Document, array: str) -> ArrayLayout | None:
+    try:
+        return parse_layout(document, array)
+    except OzxError:
+        return None
+
+
+def _by_value(
+    layout: ArrayLayout, array: str, found: dict[Lengths, FoundEntry]
+) -> dict[str, dict[Lengths, FoundEntry]]:
+    """Return the chunks inside the array by the key of their value and their place in it."""
+    values: dict[str, dict[Lengths, FoundEntry]] = {}
+    counts = layout.chunks_per_stored
+    for place, entry in found.items():
+        if len(place) != len(counts) or any(at >= length for at, length in zip(place, layout.grid, strict=True)):
+            continue
+        home = tuple(at // count for at, count in zip(place, counts, strict=True))
+        inside = tuple(at % count for at, count in zip(place, counts, strict=True))
+        values.setdefault(f"{array}/{layout.keys.encode(home)}", {})[inside] = entry
+    return values
+
+
+def _value(source: FileSource, layout: ArrayLayout, key: str, inside: dict[Lengths, FoundEntry]) -> Entry:
+    order = sorted(inside)
+    parts = tuple(FoundPart(source, inside[place]) for place in order)
+    if not layout.levels:
+        return Entry(key, parts)
+    index = shard_index({place: inside[place].size for place in order}, layout.chunks_per_stored)
+    return Entry(key, (*parts, BytesPart(index)))

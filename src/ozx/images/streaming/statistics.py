@@ -1,0 +1,102 @@
+"""The result of a stream: what came, how fast, and how long the camera's program had to wait."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["Durations", "StreamResult"]
+
+# Durations are counted in classes that grow by this factor, from a microsecond on.
+_FACTOR = 1.05
+_SHORTEST = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class StreamResult:
+    """The written file, and numbers on the way to it.
+
+    Attributes
+    ----------
+    path
+        Path of the file.
+    entries, bytes
+        Number of entries, and length of the file in bytes.
+    frames, frame_bytes
+        Number of frames that came, and bytes of one.
+    missing_count
+        Number of frames that did not come although later ones did; their pixels are zero.
+    missing
+        The first thousand of them: position and index.
+    seconds, rate
+        Seconds from the first frame until the file was complete; bytes of frames per second.
+    waits, waited
+        How often a frame had to wait for memory, and for how many seconds in all.
+    longest_append, append_p999
+        Seconds of the longest `append` or `write`, and of the longest but for one in a thousand.
+    fullest, buffer
+        The most frames in memory at a time, and how many there may be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ozx
+    >>> with ozx.stream("frames.ozx", axes="tyx", shape=(4, 64, 64), dtype="uint8", force=True) as stream:
+    ...     _ = stream.write(np.ones((64, 64), "uint8"), 2)
+    >>> stream.result.missing, stream.result.frame_bytes
+    ((('', (0,)), ('', (1,))), 4096)
+    """
+
+    path: str
+    entries: int
+    bytes: int
+    frames: int
+    frame_bytes: int
+    missing_count: int
+    missing: tuple[tuple[str, tuple[int, ...]], ...]
+    seconds: float
+    rate: float
+    waits: int
+    waited: float
+    longest_append: float
+    append_p999: float
+    fullest: int
+    buffer: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON values."""
+        missing = [{"position": position, "index": list(index)} for position, index in self.missing]
+        return {"schema": 2, **asdict(self), "missing": missing}
+
+
+class Durations:
+    """Durations in seconds, counted by class: little memory, however many there are.
+
+    Examples
+    --------
+    >>> durations = Durations()
+    >>> for number in range(1, 1001):
+    ...     durations.add(number / 1000)
+    >>> durations.longest, round(durations.percentile(0.5), 1)
+    (1.0, 0.5)
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self.longest = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count a duration."""
+        number = math.ceil(math.log(max(seconds, _SHORTEST) / _SHORTEST, _FACTOR))
+        self._counts[number] = self._counts.get(number, 0) + 1
+        self.longest = max(self.longest, seconds)
+
+    def percentile(self, share: float) -> float:
+        """Return a duration that this share of all does not exceed, up to 5 % too long."""
+        rest = sum(self._counts.values()) * (1 - share)
+        for number in sorted(self._counts, reverse=True):
+            rest -= self._counts[number]
+            if rest < 0:
+                return min(self.longest, _SHORTEST * _FACTOR**number)
+        return 0.0

@@ -1,0 +1,137 @@
+"""The metadata of images that grow: documents at the lengths of the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ozx.hierarchy.json.documents import Document, dump_document
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.conversion import convert_group
+from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.partial_hierarchy import document_key
+from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
+from ozx.images.pixel_source import PixelSource, Region
+from ozx.images.writing.hierarchy_documents import HierarchyDocuments, PlannedImage
+from ozx.images.writing.image_documents import describe_image, group_document
+from ozx.images.writing.new_image import NewHierarchy
+
+__all__ = ["ENDLESS", "StreamDocuments"]
+
+#: A length that no image reaches, for one that is unknown.
+ENDLESS = 1 << 36
+
+
+class StreamDocuments:
+    """The ``zarr.json`` of all groups and arrays, with one axis of each image at any length.
+
+    Parameters
+    ----------
+    hierarchy
+        The images. An unknown length is a usual one, for which chunks and shards are chosen.
+    layout
+        Chunks, shards and codec.
+    growing
+        The number of the axis that numbers frames most slowly; None for images of one frame.
+    """
+
+    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice, growing: int | None) -> None:
+        self._version, self._growing = hierarchy.version, growing
+        self._planned = HierarchyDocuments(hierarchy, layout)
+        if layout.shards.kind in ("auto", "keep"):
+            for path in self._planned.images:
+                self._align_shards(path)
+
+    def image(self, path: str, length: int | None = None) -> PlannedImage:
+        """Return an image with its levels; with `length` along the growing axis."""
+        planned = self._planned.images[path]
+        if length is None or self._growing is None:
+            return planned
+        levels = []
+        for level in planned.levels:
+            if self._growing in level.halved:
+                length = -(-length // 2)
+            levels.append(replace(level, shape=self._resized(level.shape, length)))
+        full = replace(planned.image.levels[0], source=_Resized(planned.image.levels[0].source, levels[0].shape))
+        return replace(planned, image=replace(planned.image, levels=(full,)), levels=tuple(levels))
+
+    def arrays(self, path: str, length: int | None = None) -> list[tuple[str, Document]]:
+        """Return path and document of the arrays of an image, full resolution first."""
+        levels = self.image(path, length).levels
+        return [
+            (array, {**self._planned.arrays[array], "shape": list(level.shape)})
+            for number, level in enumerate(levels)
+            for array in [join_path(path, str(number))]
+        ]
+
+    def of_image(self, path: str, length: int | None, windows: Mapping[int, Window] | None) -> dict[str, bytes]:
+        """Return the documents of an image and its arrays by key.
+
+        Parameters
+        ----------
+        path
+            The image.
+        length
+            Its length along the growing axis; None for the one it was planned with.
+        windows
+            The contrast of its channels; None for documents that are as long as any.
+        """
+        planned = self.image(path, length)
+        known = self._planned.longest_windows(path) if windows is None else windows
+        group = group_document(describe_image(planned.image, planned.levels, known, planned.source))
+        documents = {path: convert_group(group, self._version, path).document, **dict(self.arrays(path, length))}
+        return {document_key(node): dump_document(document) for node, document in documents.items()}
+
+    def of_groups(self) -> dict[str, bytes]:
+        """Return the documents of all groups that are no images, by key."""
+        documents = self._planned.drafts()
+        images = self._planned.images
+        arrays = self._planned.arrays
+        return {
+            document_key(node): dump_document(document)
+            for node, document in documents.items()
+            if node not in images and node not in arrays
+        }
+
+    def _resized(self, shape: tuple[int, ...], length: int) -> tuple[int, ...]:
+        return tuple(length if axis == self._growing else whole for axis, whole in enumerate(shape))
+
+    def _align_shards(self, path: str) -> None:
+        """Let shards of lower levels hold the same frames as those of the full resolution, so that they end together.
+
+        The chosen shards of a lower level hold more frames: they would wait in memory, and their frames be lost with a
+        killed program, long after those of the full resolution are written.
+        """
+        levels = self._planned.images[path].levels
+        first = parse_layout(self._planned.arrays[join_path(path, "0")], path)
+        factors = [1] * len(levels[0].shape)
+        for number, level in enumerate(levels[1:], 1):
+            for axis in level.halved:
+                factors[axis] *= 2
+            array = join_path(path, str(number))
+            layout = parse_layout(self._planned.arrays[array], array)
+            if layout.shards is None:
+                continue
+            shards = list(layout.shards)
+            for axis in range(len(shards) - 2):
+                depth = first.stored_shape[axis] // factors[axis]
+                chunk = layout.chunks[axis]
+                shards[axis] = min(shards[axis], max(chunk, depth // chunk * chunk))
+            self._planned.arrays[array] = relayout_document(self._planned.arrays[array], tuple(shards))
+
+
+class _Resized:
+    """A source of pixels at another length, of which only the description is used."""
+
+    def __init__(self, source: PixelSource, shape: tuple[int, ...]) -> None:
+        self.axes, self.dtype, self.read_alignment = source.axes, source.dtype, source.read_alignment
+        self.shape = shape
+
+    def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Refuse: frames are not kept."""
+        del region, out
+        raise RuntimeError("the pixels of a stream are encoded when they come")

@@ -1,0 +1,200 @@
+"""The file of a stream: values and metadata in their final places, readable for ``ozx recover`` at any moment.
+
+::
+
+    [ groups ][ image, draft A ][ image, draft B ] … [ value ][ value ] …
+
+The documents of an image are written together, by one call, alternately into one of two places, and the older ones are
+erased by one call: a killed program leaves documents that fit each other.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from ozx.archive.crc32 import crc32
+from ozx.archive.names.decoding import encode_name
+from ozx.archive.writer import local_header
+from ozx.atomic.targets import check_target, naming_errors
+from ozx.errors import PartialFileWarning, UnsupportedError, resource_errors
+from ozx.flow.entry import Entry, read_part
+from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
+from ozx.images.streaming.chunk_store import put_aside
+from ozx.store.finishing import Unfinished, finish
+from ozx.store.growing_file import GrowingFile, Slot, document_room
+
+__all__ = ["StreamFile"]
+
+Documents = Mapping[str, bytes]
+
+
+class StreamFile:
+    """``NAME.partial``, created and locked, that becomes NAME; any number of threads may write values.
+
+    Parameters
+    ----------
+    target
+        The final name.
+    groups
+        Documents that do not change, by key.
+    images
+        The longest documents of each image, by key.
+    force
+        Whether an existing file may be replaced.
+    sync
+        Whether `finish` waits until the file is on the disk.
+
+    Raises
+    ------
+    UsageError
+        The name is taken and `force` is not given, or is that of something else than a file.
+    ResourceError
+        Another program writes it, or its folder does not exist.
+    """
+
+    def __init__(
+        self, target: str, groups: Documents, images: Mapping[str, Documents], *, force: bool, sync: bool
+    ) -> None:
+        check_target(target, force=force)
+        self.target, self._force, self._sync = target, force, sync
+        self._groups = dict(groups)
+        self._slots: dict[str, Slot] = {}
+        self._lock = threading.Lock()
+        self.is_begun = False
+        with self.errors():
+            self._growing = GrowingFile(target)
+            put_aside(target, self._growing.partial.left_behind)
+        if self._growing.partial.left_behind is not None:
+            message = f"{target}: an earlier writer did not finish; its data is kept as "
+            warnings.warn(f"{message}{self._growing.partial.left_behind}", PartialFileWarning, stacklevel=2)
+        self._places: dict[str, _Place] = {}
+        offset = _length(groups)
+        for path, documents in images.items():
+            self._places[path] = _Place(offset, {key: len(document) for key, document in documents.items()})
+            offset += 2 * _length(documents)
+        self._growing.reserve(offset)
+
+    @property
+    def groups(self) -> dict[str, bytes]:
+        """The documents that do not change, by key."""
+        return dict(self._groups)
+
+    @property
+    def partial_path(self) -> str:
+        """The name until the end."""
+        return self._growing.partial.path
+
+    def begin(self, images: Mapping[str, Documents]) -> None:
+        """Write first drafts of all metadata, once: before the first value."""
+        with self.errors(), self._lock:
+            if not self.is_begun:
+                self._growing.put(0, [_entries(self._groups)])
+                for path, documents in images.items():
+                    self._put(path, documents)
+                self.is_begun = True
+
+    def update(self, path: str, documents: Documents) -> None:
+        """Write a new draft of an image's metadata, and erase the old one."""
+        with self.errors(), self._lock:
+            self._put(path, documents)
+
+    def write(self, entry: Entry) -> None:
+        """Write a value to its final place.
+
+        Raises
+        ------
+        UnsupportedError
+            It is longer than readers accept.
+        ResourceError
+            It cannot be written.
+        """
+        if entry.size > LARGEST_SHARD:
+            raise UnsupportedError(
+                f"{entry.key}: expected a value of at most {LARGEST_SHARD:,} bytes; found {entry.size:,}",
+                hint="Readers drop larger entries: ask for shorter chunks or shards.",
+            )
+        with self.errors(entry.size):
+            slot = self._growing.write(entry.key, [read_part(part) for part in entry.parts])
+            with self._lock:
+                self._slots[entry.key] = slot
+
+    def sync(self) -> None:
+        """Wait until all that was written is on the disk."""
+        with self.errors():
+            os.fsync(self._growing.partial.descriptor)
+
+    def finish(self, documents: Documents) -> tuple[int, int]:
+        """Complete the file with its metadata, and rename it; return the number of entries and of bytes.
+
+        After an error all that was written stays in `partial_path`.
+        """
+        with self.errors():
+            archive = Unfinished(self._growing, dict(documents), self._slots, None, [])
+            finish(archive, require_ome=True, force=self._force, sync=self._sync, metadata_last=True)
+            return len(documents) + len(self._slots), os.stat(self.target).st_size
+
+    def leave(self) -> None:
+        """Close the file, which keeps its partial name; remove it if nothing was written."""
+        self._growing.stop_reading()
+        if self.is_begun:
+            self._growing.partial.close()
+        else:
+            self._growing.partial.remove()
+
+    def remove(self) -> None:
+        """Remove the file."""
+        self._growing.stop_reading()
+        self._growing.partial.remove()
+
+    def _put(self, path: str, documents: Documents) -> None:
+        place = self._places[path]
+        old, new = place.swap()
+        padded = {key: document.ljust(place.rooms[key]) for key, document in documents.items()}
+        self._growing.put(new, [_entries(padded)])
+        if place.is_written:
+            self._growing.put(old, [bytes(place.length)])
+        place.is_written = True
+
+    @contextmanager
+    def errors(self, more: int = 0) -> Iterator[None]:
+        """Turn system errors into a `ResourceError` that names the final file; `more` bytes are being written."""
+
+        def needed() -> int:
+            with self._lock:
+                return sum(slot.length for slot in self._slots.values()) + more
+
+        with resource_errors(), naming_errors(self.target, f"{self.target}.partial", needed):
+            yield
+
+
+class _Place:
+    """Two places at the head of the file for the documents of one image."""
+
+    def __init__(self, offset: int, rooms: dict[str, int]) -> None:
+        self.rooms = rooms
+        self.length = sum(document_room(key, bytes(room)) for key, room in rooms.items())
+        self.is_written = False
+        self._offsets = offset, offset + self.length
+        self._current = 1
+
+    def swap(self) -> tuple[int, int]:
+        """Return the offsets of the old and of the new documents."""
+        self._current = 1 - self._current
+        return self._offsets[1 - self._current], self._offsets[self._current]
+
+
+def _length(documents: Documents) -> int:
+    return sum(document_room(key, document) for key, document in documents.items())
+
+
+def _entries(documents: Documents) -> bytes:
+    """Return documents as entries of an archive, one behind the other."""
+    pieces = []
+    for key, document in documents.items():
+        raw_name, flags = encode_name(key)
+        pieces += [local_header(raw_name, flags, crc32(document), len(document)), document]
+    return b"".join(pieces)

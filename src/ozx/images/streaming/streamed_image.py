@@ -1,0 +1,145 @@
+"""One image of a stream: frames in, finished values out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ozx.flow.entry import Entry
+from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
+from ozx.images.streaming.frame_order import FrameOrder
+from ozx.images.streaming.frame_pyramid import FramePyramid
+from ozx.images.streaming.open_shards import OpenShards
+from ozx.images.streaming.samples import Samples
+from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
+from ozx.images.writing.chunk_encoding import ChunkEncoder
+from ozx.images.writing.pyramid import EncodedChunk, LevelWork
+from ozx.images.writing.pyramid_plan import LevelGeometry
+
+__all__ = ["StreamedImage"]
+
+Lengths = tuple[int, ...]
+
+
+class StreamedImage:
+    """The levels of one image, made of frames in any order by any number of threads.
+
+    Parameters
+    ----------
+    documents
+        The metadata of the stream.
+    path
+        The image.
+    order
+        The places of its frames.
+    store
+        Keeps the chunks of unfinished shards.
+    growing
+        The number of the axis that numbers frames most slowly; None for a single frame.
+    is_endless
+        Whether its length is unknown.
+    """
+
+    def __init__(
+        self,
+        documents: StreamDocuments,
+        path: str,
+        order: FrameOrder,
+        store: ChunkStore,
+        growing: int | None,
+        *,
+        is_endless: bool,
+    ) -> None:
+        self.path, self.order = path, order
+        self._documents, self._growing = documents, growing
+        planned = documents.image(path, ENDLESS if is_endless else None)
+        self._image = image = planned.image
+        arrays = documents.arrays(path, ENDLESS if is_endless else None)
+        layouts = [parse_layout(document, array) for array, document in arrays]
+        works = [
+            LevelWork(
+                LevelGeometry(level.shape, layout.chunks, layout.stored_shape, level.halved), ChunkEncoder(document)
+            )
+            for level, layout, (_, document) in zip(planned.levels, layouts, arrays, strict=True)
+        ]
+        source = image.levels[0].source
+        self._pyramid = FramePyramid(works, image.pyramid.method, source.dtype, image.channel_axis)
+        self._shards = [OpenShards(layout, array, store) for layout, (array, _) in zip(layouts, arrays, strict=True)]
+        self._arrays = [array for array, _ in arrays]
+        self._is_sampled = len(image.channels) < image.channel_count or any(
+            channel.window is None for channel in image.channels
+        )
+        self._samples = Samples(source.shape, source.dtype, image.channel_axis, growing if is_endless else None)
+        self._windows: dict[int, Window] = {}
+        self._described = 0
+        self._describing, self._counting = threading.Lock(), threading.Lock()
+        self._stored = 0
+        self._depth = 1 if growing is None else layouts[0].stored_shape[growing]
+        self._from_order = [order.axes.index(axis) if axis in order.axes else None for axis in source.axes]
+
+    @property
+    def stored_length(self) -> int:
+        """The length along the growing axis that holds all stored values."""
+        return min(self._stored, max(1, self.order.length))
+
+    def encode(self, index: Sequence[int], frame: NDArray[Any]) -> Iterator[Entry]:
+        """Yield the values that a frame completes; it is not kept."""
+        corner = tuple(0 if at is None else index[at] for at in self._from_order)
+        pixels = frame.reshape((1,) * (len(corner) - frame.ndim) + frame.shape)
+        if self._is_sampled:
+            self._samples.add(corner, pixels)
+        for chunk in self._pyramid.add(corner, pixels):
+            yield from self._add(chunk)
+
+    def finish(self) -> Iterator[Entry]:
+        """Yield all values that lack frames; no more frames come."""
+        for chunk in self._pyramid.finish(self._growing or 0, max(1, self.order.length)):
+            yield from self._add(chunk)
+        for shards in self._shards:
+            for value in shards.finish():
+                if value.entry is not None:
+                    yield value.entry
+
+    def kept(self) -> list[KeptChunk]:
+        """Return the chunks of unfinished shards."""
+        return [chunk for shards in self._shards for chunk in shards.kept()]
+
+    def drafts(self, length: int) -> Iterator[tuple[str, bytes]]:
+        """Return an iterator of the chunks that lack frames now, by name, with those frames zero.
+
+        The image has `length` along the growing axis.
+        """
+        chunks = self._pyramid.copy().finish(self._growing or 0, length)
+        return ((chunk_name(self._arrays[level], place), data) for level, place, data in chunks if data is not None)
+
+    def describe(self) -> dict[str, bytes]:
+        """Return the documents of the image with the frames that came, by key."""
+        missing = sum(1 for _ in self.order.iter_missing()) // self._image.channel_count
+        windows = self._samples.windows(missing) if self._is_sampled else {}
+        return self._documents.of_image(self.path, max(1, self.order.length), windows)
+
+    def draft(self, length: int) -> dict[str, bytes]:
+        """Return the documents of the image with `length` along the growing axis, by key.
+
+        The contrast is that of earlier frames: it is computed when their number has doubled.
+        """
+        with self._describing:
+            if length >= 2 * self._described:
+                self._described = length
+                self._windows = self._samples.windows() if self._is_sampled else {}
+        return self._documents.of_image(self.path, length, self._windows)
+
+    def _add(self, chunk: EncodedChunk) -> Iterator[Entry]:
+        value = self._shards[chunk.level].add(chunk.place, chunk.data)
+        if value is None:
+            return
+        if value.entry is not None:
+            yield value.entry
+        if chunk.level == 0 and self._growing is not None:
+            with self._counting:
+                self._stored = max(self._stored, (value.place[self._growing] + 1) * self._depth)

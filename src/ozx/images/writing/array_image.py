@@ -1,0 +1,177 @@
+"""Arrays as the full resolution of an image: the names, distances and units of their axes, and their channels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ozx.errors import UsageError
+from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.ome.units import axis_type_of, check_unit
+from ozx.images.description import describe_samples
+from ozx.images.pixel_source import ArrayLike, ArraySource
+from ozx.images.writing.new_image import NewChannel, NewImage, NewLevel
+
+__all__ = ["AXIS_ORDER", "ChannelLike", "DescribedArray", "describe_array", "given_channels"]
+
+# OME-Zarr 0.5, "axes": time, then channels, then space, of which there are two or three.
+#: The names of axes, in OME order.
+AXIS_ORDER = "tczyx"
+_TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
+_USUAL = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
+
+_RGB = tuple(NewChannel(one.name, one.color, one.is_shown, one.window) for one in describe_samples(4, 255.0))
+
+ChannelLike = str | Mapping[str, Any] | NewChannel
+
+DescribedArray = tuple[tuple[Axis, ...], tuple[NewLevel, ...]]
+
+
+def describe_array(
+    array: ArrayLike,
+    axes: str | Sequence[str] | None,
+    scale: Sequence[float] | Mapping[str, float] | None,
+    unit: str | Mapping[str, str] | None,
+) -> DescribedArray:
+    """Return the axes of an array, and the array as the full resolution, both in OME order.
+
+    Parameters
+    ----------
+    array
+        The array.
+    axes, scale, unit
+        As for `ozx.write_image`.
+
+    Raises
+    ------
+    UsageError
+        They do not fit the array, or it has no pixels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> axes, (level,) = describe_array(np.zeros((8, 9, 2), "uint8"), "yxc", None, "micrometer")
+    >>> [axis.name for axis in axes], level.source.shape, axes[1].unit
+    (['c', 'y', 'x'], (2, 8, 9), 'micrometer')
+    """
+    names = _axis_names(array, axes)
+    sizes = _by_axis(scale, names)
+    if not all(math.isfinite(size) and size > 0 for size in sizes.values()):
+        raise UsageError(f"expected distances of pixels above 0; got {scale!r}")
+    units = _units(unit, names)
+    order = sorted(range(len(names)), key=lambda number: AXIS_ORDER.index(names[number]))
+    turned = tuple(names[number] for number in order)
+    found = tuple(Axis(axis, _TYPES[axis], units.get(axis)) for axis in turned)
+    source = ArraySource(_transposed(array, order, names), turned)
+    if 0 in source.shape:
+        raise UsageError(f"expected pixels; an array of the shape {source.shape} has none")
+    level = NewLevel(source, tuple(float(sizes.get(axis, 1.0)) for axis in turned), (0.0,) * len(turned))
+    return found, (level,)
+
+
+def _axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str, ...]:
+    count = len(array.shape)
+    names = tuple(_USUAL.get(count, "") if axes is None else axes)
+    is_known = set(names) <= set(AXIS_ORDER) and len(set(names)) == len(names)
+    if len(names) != count or not is_known or not {"y", "x"} <= set(names):
+        asked = (
+            "2 to 5 dimensions" if axes is None else "a name of t, c, z, y, x for each dimension, y and x among them"
+        )
+        raise UsageError(
+            f"expected {asked}; got {count} dimensions" + ("" if axes is None else f" and the axes {axes!r}"),
+            hint='Name them, as in axes="cyx".',
+        )
+    return names
+
+
+def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> ArrayLike:
+    if order == sorted(order):
+        return array
+    transpose = getattr(array, "transpose", None)
+    if transpose is None:
+        wanted = "".join(names[number] for number in order)
+        raise UsageError(
+            f"expected dimensions in the order {wanted}; got {''.join(names)}, and an array that cannot be transposed",
+            hint="dask.array.from_zarr makes one that can.",
+        )
+    turned: ArrayLike = transpose(order)
+    return turned
+
+
+def _by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[str, ...]) -> dict[str, float]:
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        if len(values) != len(names):
+            raise UsageError(f"expected a distance for each of the axes {', '.join(names)}; got {len(values)}")
+        return dict(zip(names, map(float, values), strict=True))
+    _check_names(values, names)
+    return {axis: float(value) for axis, value in values.items()}
+
+
+def _units(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict[str, str]:
+    if unit is None:
+        return {}
+    units = {axis: unit for axis in names if _TYPES[axis] == "space"} if isinstance(unit, str) else dict(unit)
+    _check_names(units, names)
+    for axis, text in units.items():
+        if axis_type_of(check_unit(text)) != _TYPES[axis]:
+            raise UsageError(f"expected a unit of {_TYPES[axis]} for the axis {axis}; got {text!r}")
+    return units
+
+
+def _check_names(given: Mapping[str, object], names: tuple[str, ...]) -> None:
+    for axis in given:
+        if axis not in names:
+            raise UsageError(f"expected axes of the array, {', '.join(names)}; got {axis!r}")
+
+
+def given_channels(
+    channels: Sequence[ChannelLike], described: DescribedArray, axes: str | Sequence[str] | None = None
+) -> tuple[NewChannel, ...]:
+    """Return the given channels of an array, each of them a name or a mapping.
+
+    Without any, 8-bit pixels whose last axis is ``c`` with a length of 3 or 4 are red, green, blue and alpha.
+
+    Raises
+    ------
+    UsageError
+        There are more than the array has, or one is malformed.
+    """
+    image = NewImage("", *described)
+    count = image.channel_count
+    if not channels and _is_rgb(image, axes):
+        return _RGB[:count]
+    if len(channels) > count:
+        raise UsageError(f"expected at most {count} channels, as many as the array has; got {len(channels)}")
+    return tuple(map(_channel, channels))
+
+
+def _is_rgb(image: NewImage, axes: str | Sequence[str] | None) -> bool:
+    """Return whether pixels are colours: 8 bits, red, green, blue and perhaps alpha side by side."""
+    is_last = axes is not None and tuple(axes)[-1:] == ("c",)
+    return is_last and image.levels[0].source.dtype == "uint8" and image.channel_count in (3, 4)
+
+
+def _channel(channel: ChannelLike) -> NewChannel:
+    new = channel if isinstance(channel, NewChannel) else _new_channel(channel)
+    if new.color is not None and (len(new.color) != 6 or set(new.color.upper()) - set("0123456789ABCDEF")):
+        raise UsageError(f"expected a colour of six hexadecimal digits, RRGGBB; got {new.color!r}")
+    return new
+
+
+def _new_channel(channel: str | Mapping[str, Any]) -> NewChannel:
+    if isinstance(channel, str):
+        return NewChannel(channel)
+    known = dict(channel)
+    try:
+        if known.get("window") is not None:
+            start, end = map(float, known["window"])
+            known["window"] = Window(start, end, None, None)
+        return NewChannel(**known)
+    except (TypeError, ValueError):
+        raise UsageError(
+            f"expected label, color, active, window (start, end) or emission of a channel; got {channel!r}"
+        ) from None

@@ -1,0 +1,92 @@
+"""SIGKILL and Ctrl-C at any moment of a stream, and a full disk: what was finished or flushed comes back, whole."""
+
+import os
+import shutil
+import signal
+
+import numpy as np
+import pytest
+from children import shortest_duration
+from ending import full_disks, needs_fork, random_endings
+from streams import assert_valid
+
+import ozx
+from ozx.errors import FormatError
+
+pytestmark = [pytest.mark.ci, needs_fork]
+
+PIXELS = np.random.default_rng(0).integers(1, 4000, (24, 2, 300, 400)).astype("uint16")
+LAYOUTS = [
+    {"shards": {"t": 4, "y": 512, "x": 512}, "chunks": {"t": 1, "y": 256, "x": 256}},
+    {"shards": {"t": 8, "y": 512, "x": 512}, "chunks": {"t": 2, "y": 256, "x": 256}, "sync_every": 5},
+]
+
+
+def work(out, told=None, **words):
+    with ozx.stream(out, axes="tcyx", shape=(None, 2, 300, 400), dtype="uint16", codec="zstd:1", **words) as frames:
+        for frame in PIXELS.reshape(-1, 300, 400):
+            frames.append(frame)
+            if told is not None:
+                told.write_text(str(frames.durable))
+
+
+def check_what_is_left(out, durable):
+    """Recover what a kill left; it holds the durable frames, and otherwise only frames that came."""
+    if out.exists():
+        np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
+        return
+    again = out.with_name("again.ozx")
+    if not os.path.exists(f"{out}.partial"):
+        assert not durable
+        return
+    if not os.path.getsize(f"{out}.partial"):
+        assert not durable
+        with pytest.raises(FormatError, match="an empty file"):
+            ozx.recover(f"{out}.partial", again)
+        return
+    ozx.recover(f"{out}.partial", again, force=True, sync=False)
+    assert_valid(again)
+    levels = [ozx.open(again)[name] for name in ("0", "1")]
+    pixels = levels[0][...]
+    assert levels[1].shape[0] == len(pixels) >= durable // 2
+    np.testing.assert_array_equal(pixels.reshape(-1, 300, 400)[:durable], PIXELS.reshape(-1, 300, 400)[:durable])
+    for found, frame in zip(pixels.reshape(-1, 300, 400), PIXELS.reshape(-1, 300, 400), strict=False):
+        wrong = found != frame
+        assert not found[wrong].any()  # not yet written
+
+
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_ended_at_random_moments(tmp_path, layout, kind):
+    folder, told = tmp_path / "f", tmp_path / "told"
+    out = folder / "a.ozx"
+    folder.mkdir()
+    usual = shortest_duration(lambda: work(out, force=True, **layout))
+
+    def start_anew(number):
+        shutil.rmtree(folder)
+        folder.mkdir()
+        told.write_text("0")
+
+    def child_work():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        work(out, told, **layout)
+
+    for _ in random_endings(child_work, usual, start_anew, seed=22, kind=kind):
+        check_what_is_left(out, int(told.read_text() or 0))
+    start_anew(0)
+    work(out, **layout)
+    assert os.listdir(folder) == [out.name]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_full_disk_keeps_what_was_written(tmp_path, layout):
+    out = tmp_path / "a.ozx"
+    work(out, **layout)
+    whole = out.stat().st_size
+    out.unlink()
+    for _ in full_disks(lambda: work(out, **layout), [whole * percent // 100 for percent in range(0, 100, 9)]):
+        assert not out.exists()
+        check_what_is_left(out, 0)
+        for name in os.listdir(tmp_path):
+            os.unlink(tmp_path / name)

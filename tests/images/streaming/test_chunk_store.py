@@ -1,0 +1,112 @@
+"""Chunks of unfinished shards, in memory and in a file."""
+
+import os
+
+import pytest
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.recovery.scan import iter_found_value, scan_archive
+from ozx.errors import FormatError
+from ozx.images.streaming import chunk_store
+from ozx.images.streaming.chunk_store import ChunkStore, parse_chunk_name, put_aside
+
+
+def found_in(path):
+    """Return what a recovery finds."""
+    source = FileSource(str(path))
+    try:
+        table = scan_archive(source).found
+        return {table[number].name: b"".join(iter_found_value(source, table[number])) for number in range(len(table))}
+    finally:
+        source.close()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "a.ozx.partial.chunks")
+
+
+def test_chunks_beyond_the_memory_go_to_the_file(path):
+    store = ChunkStore(path, 10)
+    kept = [store.keep(f"0/{number}", bytes([number]) * 4) for number in range(4)]
+    assert store.in_memory == 8
+    assert [store.take(chunk) for chunk in kept] == [bytes([number]) * 4 for number in range(4)]
+    assert store.in_memory == 0
+    assert found_in(path) == {"0/2": b"\2\2\2\2", "0/3": b"\3\3\3\3"}
+    store.close(keep=False)
+    assert not os.path.exists(path)
+
+
+def test_no_file_without_need(path):
+    store = ChunkStore(path, 10)
+    store.take(store.keep("0/1", b"abc"))
+    store.sync()
+    store.close(keep=True)
+    assert not os.path.exists(path)
+
+
+def test_saved_chunks_stay_in_memory_and_are_written_once(path):
+    store = ChunkStore(path, 100)
+    kept = [store.keep("0/1", b"abc"), store.keep("0/2", b"def")]
+    store.save(kept[:1], [("0/7", b"draft")])
+    size = os.path.getsize(path)
+    store.save(kept[:1], [])
+    assert os.path.getsize(path) == size
+    assert store.take(kept[1]) == b"def"
+    store.save(kept, [("0/7", b"later")])
+    assert store.take(kept[0]) == b"abc"
+    store.close(keep=True)
+    assert found_in(path) == {"0/1": b"abc", "0/2": b"def", "0/7": b"later"}
+
+
+def test_the_file_is_written_again_when_most_of_it_is_not_needed(path, monkeypatch):
+    monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 1000)
+    store = ChunkStore(path, 300)
+    old = [store.keep(f"0/{number}", bytes([number]) * 100) for number in range(20)]
+    store.save(old, [])
+    assert os.path.getsize(path) > 2000
+    for chunk in old[:-2]:
+        store.take(chunk)
+    store.save(old[-2:], [])
+    assert os.path.getsize(path) < 500
+    assert [store.take(chunk) for chunk in old[-2:]] == [b"\x12" * 100, b"\x13" * 100]
+    new = store.keep("0/20", b"new" * 300)
+    store.save([new], [])
+    assert found_in(path)["0/20"] == b"new" * 300
+    assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)]
+    store.close(keep=False)
+
+
+def test_nothing_is_needed_any_more(path, monkeypatch):
+    monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 100)
+    store = ChunkStore(path, 0)
+    store.take(store.keep("0/1", b"abc" * 100))
+    store.save([], [])
+    assert os.path.getsize(path) == 0
+    store.close(keep=False)
+
+
+def test_a_file_that_was_cut_off(path):
+    store = ChunkStore(path, 0)
+    kept = store.keep("0/1", b"abc" * 100)
+    os.truncate(path, 50)
+    with pytest.raises(FormatError, match="expected 300 bytes of the chunk 0/1; the file was cut off"):
+        store.take(kept)
+    store.close(keep=False)
+
+
+@pytest.mark.parametrize("name", ["zarr.json", "0/zarr.json", "0/1.x", "7", "0/1..2", "0/-1", "0/٣"])
+def test_other_names(name):
+    assert parse_chunk_name(name) is None
+
+
+def test_the_chunks_of_an_earlier_writer_go_with_its_file(path, tmp_path):
+    target = str(tmp_path / "a.ozx")
+    for left, names in [("x", ["x.chunks"]), (None, [])]:
+        with open(path, "wb"):
+            pass
+        put_aside(target, left and str(tmp_path / left))
+        assert os.listdir(tmp_path) == names
+        for name in names:
+            os.unlink(tmp_path / name)
+    put_aside(target, None)

@@ -1,0 +1,308 @@
+"""A stream of frames: the file is that of `write_image`, whatever the order, and nothing is lost unsaid."""
+
+import os
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from streams import assert_same_images, assert_valid, frames_of, layout_of
+
+import ozx
+from ozx.errors import BufferFull, PartialFileWarning, ResourceError, UnsupportedError, UsageError
+from ozx.images.streaming.encoding_threads import EncodingThreads
+from ozx.operations.stream import stream
+
+PIXELS = np.random.default_rng(0).integers(1, 4000, (5, 2, 300, 400)).astype("uint16")
+WORDS = {"axes": "tcyx", "dtype": "uint16", "sync": False}
+SAID = {
+    "scale": {"y": 0.5, "x": 0.25, "t": 2}, "unit": {"y": "micrometer", "x": "micrometer", "t": "second"},
+    "channels": ["DAPI", {"label": "GFP", "color": "00ff00", "window": (3, 99), "emission": 509.0}], "name": "My cells",
+}  # fmt: skip
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "taken.ome.ozx"
+
+
+def take_all(frames, pixels=PIXELS):
+    for frame in pixels.reshape(-1, *pixels.shape[-2:]):
+        frames.append(frame)
+
+
+def test_the_file_is_that_of_write_image(out, tmp_path):
+    with stream(out, shape=PIXELS.shape, **WORDS, **SAID) as frames:
+        take_all(frames)
+    ozx.write_image(tmp_path / "b.ozx", PIXELS, axes="tcyx", **SAID)
+    assert_same_images(out, tmp_path / "b.ozx")
+    assert not ozx.validate(out, level="data").findings
+    assert ozx.inspect(out).images[0].levels == ozx.inspect(tmp_path / "b.ozx").images[0].levels
+    assert set(os.listdir(tmp_path)) == {"taken.ome.ozx", "b.ozx"}
+    result, entries = frames.result, len(list(ozx.list_entries(out)))
+    assert result.to_dict() == {
+        "schema": 2, "path": str(out), "entries": entries, "bytes": out.stat().st_size, "frames": 10,
+        "frame_bytes": 240_000, "missing_count": 0, "missing": [], "seconds": result.seconds, "rate": result.rate,
+        "waits": result.waits, "waited": result.waited, "longest_append": result.longest_append,
+        "append_p999": result.append_p999, "fullest": result.fullest, "buffer": 279,
+    }  # fmt: skip
+    assert 0 < result.append_p999 <= result.longest_append < result.seconds
+    assert result.rate == pytest.approx(2_400_000 / result.seconds)
+
+
+def test_an_unknown_length(out, tmp_path):
+    with stream(out, shape=(None, 2, 300, 400), **WORDS) as frames:
+        take_all(frames)
+    ozx.write_image(tmp_path / "b.ozx", PIXELS, axes="tcyx", **layout_of(out))
+    assert_same_images(out, tmp_path / "b.ozx", windows=False)
+    assert_valid(out)
+
+
+@pytest.mark.parametrize("shape", [(9, 2, 300, 400), (None, 2, 300, 400)])
+@pytest.mark.parametrize("stop", [1, 4, 7])
+def test_an_early_stop_gives_the_right_sizes(out, tmp_path, shape, stop):
+    words = {"chunks": {"t": 2, "y": 256, "x": 256}, "shards": {"t": 4, "y": 512, "x": 512}}
+    with stream(out, shape=shape, **WORDS, **words) as frames:
+        for frame in PIXELS.reshape(-1, 300, 400)[:stop]:
+            frames.append(frame)
+    length = -(-stop // 2)
+    expected = PIXELS[:length].copy()
+    expected.reshape(-1, 300, 400)[stop:] = 0
+    ozx.write_image(tmp_path / "b.ozx", expected, axes="tcyx", **words)
+    assert_same_images(out, tmp_path / "b.ozx", windows=False)
+    assert frames.result.missing == ((("", (length - 1, 1)),) if stop % 2 else ())
+    assert frames.result.missing_count == stop % 2
+    assert_valid(out)
+
+
+@pytest.mark.parametrize("axes", ["tzcyx", "ctzyx", "zyx", "yx", "cyx"])
+@pytest.mark.parametrize("dtype", ["uint8", ">i2", "float32", "bool"])
+def test_any_order_of_acquisition(out, tmp_path, axes, dtype):
+    file_axes = [axis for axis in "tczyx" if axis in axes]
+    lengths = [{"t": 3, "c": 2, "z": 5, "y": 70, "x": 300}[axis] for axis in file_axes]
+    pixels = np.random.default_rng(1).integers(0, 100, lengths).astype(dtype)
+    said = {"scale": {axis: 0.5 for axis in "zyx" if axis in axes}, "unit": "micrometer"}
+    order = dict(zip(file_axes, lengths, strict=True))
+    with stream(out, axes=axes, shape=[order[axis] for axis in axes], dtype=dtype, sync=False, **said) as frames:
+        for _, frame in frames_of(pixels, file_axes, axes):
+            frames.append(frame)
+    ozx.write_image(tmp_path / "b.ozx", pixels, axes=file_axes, **said)
+    assert_same_images(out, tmp_path / "b.ozx")
+    assert_valid(out)
+
+
+def test_frames_of_any_index_and_missing_ones(out, tmp_path):
+    with stream(out, shape=(None, 2, 300, 400), **WORDS) as frames:
+        for t, c in [(4, 1), (0, 0), (2, 1), (1, 0)]:
+            frames.write(PIXELS[t, c], (t, c))
+        frames.append(PIXELS[1, 1])
+    expected = np.zeros_like(PIXELS)
+    for t, c in [(4, 1), (0, 0), (2, 1), (1, 0), (1, 1)]:
+        expected[t, c] = PIXELS[t, c]
+    ozx.write_image(tmp_path / "b.ozx", expected, axes="tcyx", **layout_of(out))
+    assert_same_images(out, tmp_path / "b.ozx", windows=False)
+    assert [index for _, index in frames.result.missing] == [(0, 1), (2, 0), (3, 0), (3, 1), (4, 0)]
+    assert frames.result.to_dict()["missing"][0] == {"position": "", "index": [0, 1]}
+
+
+def test_positions(out, tmp_path):
+    with stream(out, shape=(None, 2, 300, 400), positions=["left", "right"], **WORDS) as frames:
+        for t in range(5):
+            for c in range(2):
+                frames.append(PIXELS[t, c], position="left")
+                if t < 3:
+                    frames.append(PIXELS[t, 1 - c], position=1)
+    assert [image.name for image in ozx.inspect(out).images] == ["left", "right"]
+    ozx.write_image(tmp_path / "b.ozx", PIXELS, axes="tcyx")
+    assert_same_images(out, tmp_path / "b.ozx", "0", windows=False)
+    ozx.write_image(tmp_path / "c.ozx", PIXELS[:3, ::-1], axes="tcyx")
+    assert_same_images(out, tmp_path / "c.ozx", "1", windows=False)
+    assert_valid(out)
+    assert frames.result.frames == 16
+
+
+def test_frames_are_copied_and_several_threads_write(out):
+    def take(channel):
+        frame = np.empty((300, 400), "uint16")
+        for t in range(5):
+            frame[...] = PIXELS[t, channel]
+            frames.write(frame, (t, channel))
+
+    with stream(out, shape=PIXELS.shape, **WORDS) as frames:
+        threads = [threading.Thread(target=take, args=[channel]) for channel in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
+
+
+def slow(monkeypatch, gate):
+    work = EncodingThreads._work
+    monkeypatch.setattr(EncodingThreads, "_work", lambda *given: gate.wait() and work(*given))
+
+
+def test_a_full_memory_raises_or_waits(out, monkeypatch):
+    gate = threading.Event()
+    slow(monkeypatch, gate)
+    least = 16 * 240_000
+    with stream(out, shape=(None, 2, 300, 400), memory=least, when_full="raise", **WORDS) as frames:
+        assert frames.buffer == 4
+        assert [frames.append(frame) for frame in PIXELS[:2].reshape(4, 300, 400)] == [1, 2, 3, 4]
+        with pytest.raises(BufferFull, match="all 4 frames that may wait are in use"):
+            frames.append(PIXELS[2, 0])
+        assert (frames.buffered, frames.frames) == (4, 4)
+        gate.set()
+    assert frames.result.missing_count == 0
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS[:2])
+    with stream(out, shape=PIXELS.shape, memory=least, force=True, **WORDS) as frames:
+        take_all(frames)
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
+    assert frames.result.fullest <= 4
+
+
+def test_an_error_in_a_thread_reaches_the_caller(out, monkeypatch):
+    def fail(*given):
+        raise OSError(5, "Input/output error")
+
+    frames = stream(out, shape=(None, 2, 300, 400), shards="none", **WORDS)
+    frames.append(PIXELS[0, 0])
+    frames._ring.wait_until_empty()
+    monkeypatch.setattr("ozx.store.growing_file.write_parts_at", fail)
+    frames.append(PIXELS[0, 1])
+    frames._ring.wait_until_empty()
+    with pytest.raises(ResourceError, match="Input/output error"):
+        frames.append(PIXELS[1, 0])
+    with pytest.raises(ResourceError, match="Input/output error") as caught:
+        frames.close()
+    assert "ozx recover" in caught.value.__notes__[-1]
+    assert os.listdir(out.parent) == ["taken.ome.ozx.partial"]
+    with pytest.raises(UsageError, match="the stream is closed"):
+        frames.append(PIXELS[1, 0])
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError])
+def test_an_exception_keeps_what_came(out, tmp_path, kind):
+    with pytest.raises(kind) as caught, stream(out, shape=(None, 2, 300, 400), **WORDS) as frames:
+        for frame in PIXELS.reshape(-1, 300, 400)[:5]:
+            frames.append(frame)
+        raise kind
+    assert os.listdir(tmp_path) == ["taken.ome.ozx.partial"]
+    assert caught.value.__notes__ == [f"What was written is kept: ozx recover {out}.partial OUT.ozx"]
+    ozx.recover(f"{out}.partial", out)
+    expected = PIXELS[:3].copy()
+    expected[2, 1] = 0
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], expected)
+    assert_valid(out)
+
+
+def test_abort_removes_everything(out, tmp_path):
+    out.write_bytes(b"old")
+    frames = stream(out, shape=PIXELS.shape, force=True, shards="none", **WORDS)
+    take_all(frames)
+    frames.abort()
+    frames.abort()
+    assert (out.read_bytes(), os.listdir(tmp_path)) == (b"old", [out.name])
+    with pytest.raises(UsageError, match="the stream is closed"):
+        frames.close()
+
+
+def test_close_twice_and_a_stream_without_frames(out, tmp_path):
+    with stream(out, shape=PIXELS.shape, **WORDS) as frames:
+        take_all(frames)
+        assert frames.close() is frames.close()
+    with pytest.raises(UsageError, match="none came"), stream(tmp_path / "none.ozx", shape=PIXELS.shape, **WORDS):
+        pass
+    assert os.listdir(tmp_path) == [out.name]
+
+
+def test_a_stream_that_is_never_closed(out):
+    frames = stream(out, shape=PIXELS.shape, **WORDS)
+    assert repr(frames) == f"<ozx stream of 0 frames to {str(out)!r}, open>"
+    with pytest.warns(PartialFileWarning, match="never closed"):
+        del frames
+
+
+def test_an_earlier_writer_that_did_not_finish(out):
+    left = out.with_name(out.name + ".partial")
+    left.write_bytes(b"what was left")
+    with (
+        pytest.warns(PartialFileWarning, match="an earlier writer did not finish"),
+        stream(out, shape=PIXELS.shape, **WORDS) as frames,
+    ):
+        take_all(frames)
+    assert left.with_name(left.name + ".1").read_bytes() == b"what was left"
+
+
+def test_two_streams_to_one_file(out):
+    with (
+        stream(out, shape=PIXELS.shape, **WORDS) as frames,
+        pytest.raises(ResourceError, match="another program is writing this file"),
+    ):
+        take_all(frames)
+        stream(out, shape=PIXELS.shape, **WORDS)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"axes": "tyxc"}, "expected axes that end in y, x"),
+        ({"axes": "tyx"}, "a length for each of the axes t, y, x; got 4"),
+        ({"shape": (5, None, 300, 400)}, "at most one unknown length, the first"),
+        ({"axes": "ctyx", "shape": (None, 2, 300, 400)}, "not that of channels"),
+        ({"shape": (0, 2, 300, 400)}, "lengths above 0"),
+        ({"axes": "qcyx"}, "a name of t, c, z, y, x"),
+        ({"when_full": "drop"}, "when_full wait or raise; got 'drop'"),
+        ({"memory": 1000}, "a memory of at least 3,840,000 bytes, for 4 frames"),
+        ({"positions": "left"}, "a list of different names"),
+        ({"positions": ["a", "a"]}, "a list of different names"),
+        ({"downsample": "t,y,x"}, "axis 't' has an unknown length and cannot be downsampled"),
+        ({"channels": "abc"}, "at most 2 channels"),
+        ({"ome_version": "0.4"}, "OME-Zarr version 0.5 or 0.6"),
+    ],
+)
+def test_wrong_words(out, tmp_path, words, message):
+    with pytest.raises(UsageError, match=message):
+        stream(out, **{"shape": (None, 2, 300, 400), **WORDS, **words})
+    assert os.listdir(tmp_path) == []
+
+
+def test_types_and_targets_that_cannot_be_written(out, tmp_path):
+    with pytest.raises(UnsupportedError, match="at most 64 bits"):
+        stream(out, shape=(1, 1, 8, 8), axes="tcyx", dtype="U5")
+    with pytest.raises(UsageError, match="which ozx only reads"):
+        stream("s3://bucket/a.ozx", shape=PIXELS.shape, **WORDS)
+    out.write_bytes(b"old")
+    with pytest.raises(UsageError, match="exists already"):
+        stream(out, shape=PIXELS.shape, **WORDS)
+    assert os.listdir(tmp_path) == [out.name]
+
+
+@pytest.mark.parametrize("frame", [PIXELS[0], PIXELS[0, 0].astype("int16"), PIXELS[0, 0, :4], [[1, 2]]])
+def test_a_wrong_frame_is_refused_and_the_stream_goes_on(out, frame):
+    with stream(out, shape=PIXELS.shape, **WORDS) as frames:
+        with pytest.raises(UsageError, match=r"expected a frame of the shape \(300, 400\) and the type uint16; got"):
+            frames.append(frame)
+        with pytest.raises(UsageError, match="expected one of the 1 positions; got 3"):
+            frames.append(PIXELS[0, 0], position=3)
+        take_all(frames)
+        with pytest.raises(UsageError, match="expected 10 frames"):
+            frames.append(PIXELS[0, 0])
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
+
+
+def test_0_6_and_labels_of_the_other_version(out):
+    with stream(out, shape=PIXELS.shape, ome_version="0.6", **WORDS) as frames:
+        take_all(frames)
+    assert ozx.inspect(out).ome_version == "0.6"
+    assert_valid(out)
+
+
+def test_no_warning_in_a_large_file(out):
+    pixels = np.random.default_rng(0).integers(1, 4000, (8, 1200, 1300)).astype("uint16")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with stream(out, axes="tyx", shape=pixels.shape, dtype="uint16", codec="none", sync=False) as frames:
+            take_all(frames, pixels)
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], pixels)
+    assert_valid(out)

@@ -1,0 +1,65 @@
+"""Streams of any frames in any order, stopped anywhere: the file is that of `write_image` with the frames that came."""
+
+from itertools import product
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from streams import assert_same_images, assert_valid
+
+import ozx
+
+FILE_ORDER = "tczyx"
+
+
+@st.composite
+def streams(draw):
+    """Axes in any order of acquisition, lengths, a pixel type, a layout, and the frames that come."""
+    numbering = draw(st.permutations("tcz"))[: draw(st.integers(0, 3))]
+    axes = "".join(numbering) + "yx"
+    lengths = [draw(st.integers(1, 5)) for _ in numbering] + [draw(st.integers(1, 70)), draw(st.integers(1, 300))]
+    words = {"codec": draw(st.sampled_from(["none", "zstd:1", "blosc-lz4:1"]))}
+    if draw(st.booleans()):
+        words["chunks"] = {axis: draw(st.integers(1, 3)) for axis in numbering} | {"y": 32, "x": 64}
+        words["shards"] = dict.fromkeys(numbering, 6) | {"y": 64, "x": 128}
+        if draw(st.booleans()):
+            words["shards"] = "none"
+    if draw(st.booleans()):
+        words["scale"] = {axis: 0.5 for axis in axes if axis != "c"}
+        words["unit"] = "micrometer"
+    words["method"] = draw(st.sampled_from(["mean", "nearest", "mode"]))
+    is_endless = bool(numbering) and numbering[0] != "c" and draw(st.booleans())
+    if is_endless and numbering[0] == "z":
+        words["downsample"] = "y,x"
+    places = list(product(*map(range, lengths[:-2])))
+    came = draw(st.permutations(places))[: draw(st.integers(1, len(places)))]
+    dtype = draw(st.sampled_from(["bool", "uint8", "int16", "uint16", "uint32", "int64", "float32", "float64"]))
+    return axes, lengths, is_endless, dtype, words, came
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(given=streams(), seed=st.integers(0, 99), jobs=st.integers(1, 3))
+def test_the_file_is_that_of_write_image(tmp_path_factory, given, seed, jobs):
+    axes, lengths, is_endless, dtype, words, came = given
+    folder = tmp_path_factory.mktemp("s")
+    pixels = np.random.default_rng(seed).integers(0, 200, lengths).astype(dtype)
+    shape = [None, *lengths[1:]] if is_endless else lengths
+    with ozx.stream(folder / "a.ozx", axes=axes, shape=shape, dtype=dtype, jobs=jobs, sync=False, **words) as frames:
+        for place in came:
+            frames.write(pixels[place], place)
+    expected = np.zeros_like(pixels)
+    for place in came:
+        expected[place] = pixels[place]
+    length = max((place[0] for place in came if place), default=0) + 1
+    if axes != "yx":
+        expected = expected[:length]
+    order = [axis for axis in FILE_ORDER if axis in axes]
+    turned = expected.transpose([axes.index(axis) for axis in order])
+    ozx.write_image(folder / "b.ozx", turned, axes=order, sync=False, **words)
+    is_whole = list(turned.shape) == [lengths[axes.index(axis)] for axis in order]
+    # A declared length decides which axes are halved, and how many pixels are sampled.
+    has_same_windows = is_whole and not is_endless and not frames.result.missing
+    assert_same_images(folder / "a.ozx", folder / "b.ozx", windows=has_same_windows, metadata=is_whole)
+    assert_valid(folder / "a.ozx")
+    places = set(product(range(length), *map(range, lengths[1:-2]))) if axes != "yx" else {()}
+    assert {index for _, index in frames.result.missing} == places - set(came)

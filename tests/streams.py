@@ -1,0 +1,52 @@
+"""Frames for streams, and what a stream's file must equal."""
+
+from itertools import product
+
+import numpy as np
+
+import ozx
+
+
+def frames_of(pixels, axes, order):
+    """Return the frames of an array with given axes, in the order of acquisition, with their indexes in that order."""
+    turned = np.transpose(pixels, [axes.index(axis) for axis in order])
+    return [(index, turned[index]) for index in product(*map(range, turned.shape[:-2]))]
+
+
+def layout_of(path, node=""):
+    """Return the words for `ozx.write_image` that give chunks and shards of the full resolution of a file."""
+    array = ozx.open_array(path, f"{node}/0".lstrip("/"))
+    names = array.metadata.dimension_names
+    words = {"chunks": dict(zip(names, array.chunks, strict=True)), "shards": "none"}
+    if array.shards is not None:
+        words["shards"] = dict(zip(names, array.shards, strict=True))
+    return words
+
+
+def assert_same_images(path, other, node="", *, windows=True, metadata=True):
+    """Compare pixels and (with `metadata`) OME metadata of two files; with `windows`, the contrast, too."""
+    group = ozx.open(path)[node] if node else ozx.open(path)
+    expected = ozx.open(other)
+    assert sorted(group) == sorted(expected)
+    for level in expected:
+        found, wanted = group[level], expected[level]
+        assert (found.dtype, found.metadata.dimension_names) == (wanted.dtype, wanted.metadata.dimension_names)
+        np.testing.assert_array_equal(found[...], wanted[...])
+    if metadata:
+        assert ome_of(group, windows) == ome_of(expected, windows)
+
+
+def ome_of(group, windows):
+    """Return the OME-Zarr metadata of a group, without the contrast unless it is asked for."""
+    ome = group.attrs.asdict()["ome"]
+    for image in ome["multiscales"]:
+        image.pop("name")
+    for channel in () if windows else ome.get("omero", {}).get("channels", ()):
+        channel["window"] = {key: channel["window"][key] for key in ("min", "max")}
+    return ome
+
+
+def assert_valid(path):
+    """Validate a file with its values."""
+    report = ozx.validate(path, level="data")
+    assert not [finding for finding in report.findings if finding.severity == "error"], report.findings
