@@ -124,7 +124,7 @@ def test_scattered_chunks_are_requested_64_at_a_time(tmp_path):
     with serving(data) as server, proxying(server.url) as proxy:
         url = f"{proxy.url}/a.ozx"
         told = ozx.extract(url, tmp_path / "b.ozx", dry_run=True, **wanted)
-        proxy.delay, proxy.most = 0.05, 0
+        proxy.delay, proxy.most = 0.3, 0
         proxy.requests.clear()
         made = ozx.extract(url, tmp_path / "b.ozx", **wanted)
     assert told.requests == made.requests == len(proxy.requests)
