@@ -1,5 +1,6 @@
 """Bars of bytes and of files: their totals."""
 
+from ozx.archive.remote.deadline import count_traffic
 from ozx.cli.rich_progress import RichBatchProgress, RichProgress
 
 
@@ -31,3 +32,12 @@ def test_a_batch_counts_files_and_shows_bytes():
     assert bars._bars.tasks[0].fields["bytes"] == 5 << 20
     volume = next(column for column in bars._bars.columns if type(column).__name__ == "_Volume")
     assert str(volume.render(bars._bars.tasks[0])).startswith("5.0 MiB ")
+
+
+def test_requests_and_received_bytes_are_shown():
+    bars = RichProgress()
+    bars.start("cells.ozx", 10)
+    requests = next(column for column in bars._bars.columns if type(column).__name__ == "_Requests")
+    assert str(requests.render(bars._bars.tasks[0])) == ""
+    count_traffic(3, 5 << 20)
+    assert str(requests.render(bars._bars.tasks[0])) == "3 requests, 5.0 MiB received"

@@ -1,11 +1,17 @@
 """A part of an archive behind a URL: only what is needed is read, and told before."""
 
+import json
+
 import numpy as np
 import pytest
+from fault_proxy import proxying
 from range_server import serving
 
 import ozx
+from ozx.archive.byte_source import MemorySource
+from ozx.archive.reader import ArchiveReader
 from ozx.cli.app import run
+from ozx.validation.cases.archive_builder import ArchiveBuilder, array
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 
@@ -58,3 +64,88 @@ def test_a_dry_run_here(images, tmp_path, capsys):
     assert 0 < told.bytes_read < told.bytes
     assert run(["extract", str(images / "chunks.ozx"), str(tmp_path / "a.ozx"), "--dry-run"]) == 0
     assert "a.ozx  would have " in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def plate(tmp_path_factory):
+    """A plate of 24 wells of 1 MiB; the directory takes more than the first request brings."""
+    content = np.random.default_rng(8)
+    names = [(row, column) for row in "ABCD" for column in "123456"]
+    wells = [{"path": f"{r}/{c}", "rowIndex": "ABCD".index(r), "columnIndex": int(c) - 1} for r, c in names]
+    builder, chunks = ArchiveBuilder(), []
+    rows, columns = ([{"name": name} for name in each] for each in ("ABCD", "123456"))
+    builder.add("zarr.json", group({"plate": {"rows": rows, "columns": columns, "wells": wells, "field_count": 1}}))
+    for row, column in names:
+        well = f"{row}/{column}"
+        if column == "1":
+            builder.add(f"{row}/zarr.json", group({}))
+        builder.add(f"{well}/zarr.json", group({"well": {"images": [{"path": "0"}]}}))
+        scale = {"type": "scale", "scale": [1.0, 1.0]}
+        axes = [{"name": name, "type": "space"} for name in "yx"]
+        levels = {"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": [scale]}]}
+        builder.add(f"{well}/0/zarr.json", group({"multiscales": [levels]}))
+        builder.add(f"{well}/0/0/zarr.json", array([1024, 1024], [32, 32]))
+        chunks += [(f"{well}/0/0/c/{y}/{x}", content.bytes(1024)) for y in range(32) for x in range(32)]
+    for name, value in chunks:
+        builder.add(name, value)
+    return builder.build()
+
+
+def group(ome):
+    attributes = {"ome": {"version": "0.5"} | ome} if ome else {}
+    return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": attributes}).encode()
+
+
+def test_one_well_of_a_plate(plate, tmp_path):
+    directory = ArchiveReader(MemorySource(plate)).end.directory_size
+    assert directory > 1 << 20
+    with serving(plate) as server, proxying(server.url) as proxy:
+        url = f"{proxy.url}/plate.ozx"
+        told = ozx.extract(url, tmp_path / "a.ozx", node="B/3", dry_run=True)
+        proxy.requests.clear()
+        made = ozx.extract(url, tmp_path / "a.ozx", node="B/3")
+        assert told.requests == made.requests == len(proxy.requests)
+        assert told.bytes_read == made.bytes_read
+    assert made.entries == 1024 + 3
+    # The tail, the directory, the documents, and all chunks of the well together.
+    assert made.requests == 4
+    head = plate.index(b"c/0/0")
+    assert made.bytes_read <= 1.05 * made.bytes + directory + head
+    (tmp_path / "plate.ozx").write_bytes(plate)
+    ozx.extract(tmp_path / "plate.ozx", tmp_path / "local.ozx", node="B/3")
+    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "local.ozx").read_bytes()
+
+
+def test_scattered_chunks_are_requested_64_at_a_time(tmp_path):
+    pixels = np.random.default_rng(5).integers(0, 65536, (64 * 100, 256), "uint16")
+    ozx.write_image(tmp_path / "a.ozx", pixels, axes="yx", chunks="y=64,x=64", shards="none", codec="none")
+    data = (tmp_path / "a.ozx").read_bytes()
+    wanted = {"region": "x=0:64", "levels": "0:1"}
+    with serving(data) as server, proxying(server.url) as proxy:
+        url = f"{proxy.url}/a.ozx"
+        told = ozx.extract(url, tmp_path / "b.ozx", dry_run=True, **wanted)
+        proxy.delay, proxy.most = 0.3, 0
+        proxy.requests.clear()
+        made = ozx.extract(url, tmp_path / "b.ozx", **wanted)
+    assert told.requests == made.requests == len(proxy.requests)
+    assert 70 < made.requests < 110  # one for each chunk that the first request did not bring
+    assert 48 <= proxy.most <= 64
+    assert made.bytes_read <= 1.05 * made.bytes + (1 << 20)
+
+
+def test_neighbours_are_joined(tmp_path):
+    pixels = np.random.default_rng(5).integers(0, 65536, (64 * 160, 256), "uint16")
+    ozx.write_image(tmp_path / "a.ozx", pixels, axes="yx", chunks="y=64,x=64", shards="none", codec="none")
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        made = ozx.extract(server.url, tmp_path / "b.ozx", region="y=0:6400", levels="0:1")
+        assert made.requests == len(server.requests) == 3
+
+
+def test_a_dry_run_here_tells_what_a_run_reads(plate, tmp_path):
+    (tmp_path / "plate.ozx").write_bytes(plate)
+    told = ozx.extract(tmp_path / "plate.ozx", tmp_path / "a.ozx", node="B/3", dry_run=True)
+    made = ozx.extract(tmp_path / "plate.ozx", tmp_path / "a.ozx", node="B/3")
+    assert (told.entries, told.bytes) == (made.entries, made.bytes)
+    reader = ArchiveReader(str(tmp_path / "a.ozx"))
+    sizes = zip(reader.columns.names(), reader.columns.uncompressed_sizes.tolist(), strict=True)
+    assert told.bytes_read == sum(size for key, size in sizes if not key.endswith("zarr.json")) == 1 << 20
