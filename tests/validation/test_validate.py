@@ -7,9 +7,11 @@ import struct
 import zipfile
 
 import pytest
+import zarr
 from hierarchies import FIXTURES, HIERARCHIES, tree
 from packed import pack_tree, zip_values
 
+import ozx
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError, UsageError
@@ -378,3 +380,23 @@ def test_a_node_that_does_not_exist_is_a_wrong_call_but_a_broken_file_is_a_findi
         validate(f"{path}|zip:9/")
     (tmp_path / "b.ozx").write_bytes(b"no archive")
     assert not validate(f"{tmp_path / 'b.ozx'}|zip:9/").valid
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {},
+        {"multiscales": [{"version": "0.1", "datasets": [{"path": "0"}]}]},
+        {"multiscales": [{"version": "0.2", "datasets": [{"path": "0"}]}]},
+        {"multiscales": [{"version": "0.3", "axes": ["y", "x"], "datasets": [{"path": "0"}]}]},
+    ],
+)
+def test_validate_and_pack_refuse_the_same_zarr_v2(tmp_path, attributes):
+    source = tmp_path / "cells.zarr"
+    group = zarr.create_group(source, zarr_format=2, attributes=attributes)
+    group.create_array("0", shape=(4, 4), chunks=(4, 4), dtype="uint8")
+    report = validate(source)
+    (error,) = [finding for finding in report.findings if finding.severity == "error"]
+    with pytest.raises(OzxError) as refusal:
+        ozx.pack(source, tmp_path / "a.ozx")
+    assert (error.id, error.message, error.hint) == (refusal.value.rule, refusal.value.message, refusal.value.hint)

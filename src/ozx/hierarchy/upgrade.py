@@ -66,6 +66,26 @@ def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = 
     return upgrade.finish()
 
 
+def check_root(documents: Mapping[str, bytes]) -> None:
+    """Raise the error for a Zarr v2 hierarchy that is not upgraded because of its root; all other nodes are ignored.
+
+    Parameters
+    ----------
+    documents
+        The metadata documents by key; only those of the root are read.
+
+    Raises
+    ------
+    FormatError, UnsupportedError
+        The root is an array or has no OME-Zarr metadata, or metadata of another version than 0.4.
+    """
+    root = {key: documents[key] for key in (_GROUP, _ARRAY, _ATTRIBUTES) if key in documents}
+    upgrade = _HierarchyUpgrade(root, keep_numcodecs=False)
+    upgrade.upgrade_groups()
+    for refusal in upgrade.finish().refusals:
+        raise refusal
+
+
 class _Nodes:
     """The paths of a hierarchy's Zarr v2 nodes, grouped by kind, in the order of the keys."""
 
@@ -142,7 +162,9 @@ class _HierarchyUpgrade:
             raise FormatError(
                 "expected OME-Zarr metadata at the root; found a group without it: this is Zarr, but not OME-Zarr",
                 rule=_ONE_HIERARCHY,
-                hint=f"Convert the images below it{first} one by one." if images else None,
+                hint=f"Convert the images below it{first} one by one."
+                if images
+                else "An .ozx file holds OME-Zarr: write its metadata first, for example with ome-zarr-py.",
             )
 
     def _upgrade_group(self, path: str) -> UpgradedGroup:

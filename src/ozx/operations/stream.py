@@ -141,7 +141,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         title,
         *described,
         pyramid=_pyramid(method, downsample, str(axes[0]) if is_endless else None),
-        channels=given_channels(channels, described),
+        channels=given_channels(channels, described, axes),
     )
     hierarchy = _hierarchy(image, positions, checked_version(ome_version))
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)

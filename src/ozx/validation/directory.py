@@ -96,7 +96,8 @@ def _check_nodes(
     rules = None if level == "archive" else NodeRules(options)
     nodes, faults = read_nodes(StoredValues(listing.metadata, source.read), look=None if rules is None else rules.look)
     yield from check_read_faults(faults)
-    yield from check_nodes(nodes, listing.legacy_keys, listing.iter_keys(), folder=listing.root)
+    legacy = StoredValues(listing.legacy_keys, source.read)
+    yield from check_nodes(nodes, listing.legacy_keys, listing.iter_keys(), legacy, folder=listing.root)
     yield from check_sharding(nodes, listing.iter_keys())
     if rules is None:
         return

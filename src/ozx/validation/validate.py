@@ -169,7 +169,8 @@ def _check_hierarchy(
     values = _MetadataEntries(reader, facts, roles.metadata, roles.indices)
     nodes, faults = read_nodes(values, values.damaged(), None if rules is None else rules.look)
     yield from check_read_faults(faults)
-    yield from check_nodes(nodes, roles.legacy, _iter_data_keys(facts))
+    legacy = _MetadataEntries(reader, facts, roles.legacy, roles.legacy_indices)
+    yield from check_nodes(nodes, roles.legacy, _iter_data_keys(facts), legacy)
     yield from check_sharding(nodes, _iter_data_keys(facts))
     root = nodes.get("")
     version = root.version if root is not None and isinstance(root.version, str) else None

@@ -187,3 +187,12 @@ def test_a_thumbnail_inside_its_archive(tmp_path):
         assert make_thumbnail_entry(group) == entry
     assert b"".join(ozx.read_value(path, THUMBNAIL_KEY)) == data
     assert ozx.inspect(path).notes == ()
+
+
+def test_a_list_of_labels_in_the_group_of_an_image_does_not_make_it_one(tmp_path):
+    ozx.write_image(tmp_path / "a.ozx", np.arange(64, dtype="uint16").reshape(8, 8))
+    plain = draw_thumbnail(ozx.open(tmp_path / "a.ozx"), 64).pixels
+    with ozx.OzxStore(tmp_path / "a.ozx", mode="a") as store:
+        group = zarr.open_group(store, mode="r+")
+        group.attrs["ome"] = {**group.attrs["ome"], "labels": ["cells"]}
+    assert (draw_thumbnail(ozx.open(tmp_path / "a.ozx"), 64).pixels == plain).all()

@@ -214,6 +214,26 @@ def test_sharding_goes_by_the_entries_of_unsharded_arrays(entries, expected):
     assert [severity for severity, _ in sharding(metadata, keys)] == expected
 
 
+@pytest.mark.parametrize(
+    ("chunks", "names", "is_apart"),
+    [
+        ([1, 8, 8], ["c", "y", "x"], True),
+        ([1, 8, 8], ["time", "y", "x"], True),
+        ([1, 8, 8], ["z", "y", "x"], False),
+        ([1, 4, 8], ["c", "y", "x"], False),
+        ([1, 8, 8], None, False),
+    ],
+)
+def test_automatic_shards_are_advised_where_they_join_chunks(chunks, names, is_apart):
+    document = json.loads(array([3, 8, 8], chunks))
+    if names is not None:
+        document["dimension_names"] = names
+    metadata = {"zarr.json": group(), "0/zarr.json": json.dumps(document).encode()}
+    (finding,) = check_sharding(read_nodes(metadata)[0], [f"0/c/{number}/0/0" for number in range(3)])
+    assert ("--shards auto" not in finding.hint) == is_apart
+    assert "--shards c=2,y=4096,x=4096" in finding.hint
+
+
 def test_sharding_counts_no_shards():
     metadata = {
         "zarr.json": group(),

@@ -89,7 +89,7 @@ def _check_version(where: str, value: Any) -> None:
     # 0.4 asks for a version in plates, and recommends it in images.
     version = as_object(value).get("version", _OLD)
     if str(version) != _OLD:
-        raise UnsupportedError(f"expected OME-Zarr 0.4; found {version} ({where})", hint=_HINT)
+        raise UnsupportedError(f"expected OME-Zarr 0.4; found {version} ({where})", rule="rfc9/root", hint=_HINT)
 
 
 def _names_of_levels(multiscales: Any) -> list[tuple[str, tuple[str, ...]]]:
@@ -109,10 +109,12 @@ def _axis_names(item: dict[str, Any], where: str) -> tuple[str, ...]:
     # 0.4, "axes metadata": a list of objects, each with a name, no name twice.
     axes = item.get("axes")
     if axes is None:
-        raise UnsupportedError(f"expected OME-Zarr 0.4; found 0.1 or 0.2, which have no axes ({where})", hint=_HINT)
+        raise UnsupportedError(
+            f"expected OME-Zarr 0.4; found 0.1 or 0.2, which have no axes ({where})", rule="rfc9/root", hint=_HINT
+        )
     if isinstance(axes, list) and any(isinstance(axis, str) for axis in axes):
         raise UnsupportedError(
-            f"expected OME-Zarr 0.4; found axes in the form of 0.3, only names ({where})", hint=_HINT
+            f"expected OME-Zarr 0.4; found axes in the form of 0.3, only names ({where})", rule="rfc9/root", hint=_HINT
         )
     names = tuple(as_text(as_object(axis).get("name")) for axis in as_list(axes))
     if not names or None in names or len(set(names)) < len(names):

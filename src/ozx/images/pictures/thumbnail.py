@@ -77,7 +77,8 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     notes: list[str] = []
     for path in image_paths(nodes):
         if nodes.find(path) is not None:
-            is_label = root is not None and root.labels is not None
+            # A group of labels may lack image-label; a list of labels in the image's own group does not make it one.
+            is_label = root is not None and root.labels is not None and not root.multiscales
             view = view_image(group, path)
             pixels, level = _draw_image(view, size, is_label=is_label or view.is_label)
             return Thumbnail(pixels, path, level, tuple(notes))

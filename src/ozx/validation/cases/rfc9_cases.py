@@ -41,8 +41,8 @@ def _legacy() -> ArchiveBuilder:
     return builder
 
 
-def _legacy_directory() -> dict[str, bytes]:
-    return {".zgroup": b'{"zarr_format": 2}', ".zattrs": b"{}", "0/.zarray": b"{}"}
+def _legacy_directory(attributes: bytes = b'{"plate": {"version": "0.4"}}') -> dict[str, bytes]:
+    return {".zgroup": b'{"zarr_format": 2}', ".zattrs": attributes, "0/.zarray": b"{}"}
 
 
 def _image(**values: bytes) -> dict[str, bytes]:
@@ -65,6 +65,20 @@ RFC9_CASES = (
     Case("rfc9/root", "in a folder", lambda: _moved("cells.ome.zarr/"), "rfc9/root"),
     Case("rfc9/root", "OME-Zarr 0.4", _legacy, "rfc9/root"),
     Case("rfc9/root", "OME-Zarr 0.4 in a directory", _legacy_directory, "rfc9/root=note", file="cells.zarr"),
+    Case(
+        "rfc9/root",
+        "OME-Zarr 0.3 in a directory",
+        lambda: _legacy_directory(b'{"multiscales": [{"version": "0.3", "axes": ["y", "x"]}]}'),
+        "rfc9/root",
+        file="cells.zarr",
+    ),
+    Case(
+        "rfc9/one-hierarchy",
+        "Zarr v2 without OME-Zarr in a directory",
+        lambda: _legacy_directory(b"{}"),
+        "rfc9/one-hierarchy",
+        file="cells.zarr",
+    ),
     Case(
         "rfc9/root",
         "another name that ends so",

@@ -10,9 +10,10 @@ from dataclasses import replace
 from itertools import groupby
 
 from ozx.archive.other_formats import describe_names
-from ozx.errors import FormatError
+from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
+from ozx.hierarchy.upgrade import check_root
 from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_nodes
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
@@ -25,6 +26,11 @@ MANY_DATA_ENTRIES = 1000
 
 _CONVERT = "`ozx repack` and `ozx pack` convert it to OME-Zarr 0.5."
 
+_OF_THE_ROOT = ("rfc9/root", "rfc9/one-hierarchy")
+_JOIN = (
+    "Each chunk is all of a time or channel, and automatic shards keep these apart; "
+    "`ozx repack --shards c=2,y=4096,x=4096`, for example, joins channels."
+)
 _EXPECTED = "expected a zarr.json at the root; found"
 
 _Nodes = Mapping[str, NodeFacts]
@@ -65,11 +71,17 @@ def check_read_faults(faults: Sequence[ReadFault]) -> Iterator[Finding]:
 
 
 def check_nodes(
-    nodes: _Nodes, legacy_keys: Sequence[str] = (), names: Iterable[str] = (), *, folder: str | None = None
+    nodes: _Nodes,
+    legacy_keys: Sequence[str] = (),
+    names: Iterable[str] = (),
+    legacy: Mapping[str, bytes] | None = None,
+    *,
+    folder: str | None = None,
 ) -> Iterator[Finding]:
     """Yield findings about the hierarchy of the nodes, given by path.
 
-    `names` are those of all files, used if there is no node. A `folder` may hold OME-Zarr 0.4.
+    `names` are those of all files, used if there is no node; `legacy` are the documents of `legacy_keys`. A `folder`
+    may hold OME-Zarr 0.4.
     """
     root = nodes.get("")
     if root is None:
@@ -78,6 +90,10 @@ def check_nodes(
         if not nodes and not legacy_keys:
             found, hint = describe_names(names, folder or "", is_folder=folder is not None) or ("", "")
             missing = make_finding("rfc9/root", f"{_EXPECTED} {found}", hint=hint) if found else missing
+        refused = None if nodes or legacy is None else _refused_by_pack(legacy)
+        if refused is not None:
+            yield refused
+            return
         is_old = folder is not None and any(name in legacy_keys for name in LEGACY_METADATA)
         yield replace(missing, severity="note", hint=f"Nothing has to be done. {_CONVERT}") if is_old else missing
         return
@@ -115,6 +131,7 @@ def check_sharding(nodes: _Nodes, keys: Iterable[str]) -> Iterator[Finding]:
         f"{what} chunks take {count:,} entries",
         entry=first,
         severity="warning" if count >= MANY_DATA_ENTRIES else "note",
+        hint=_JOIN if all(nodes[path].has_one_chunk_per_plane for path in arrays) else None,
     )
 
 
@@ -144,6 +161,18 @@ def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
             hint="If these are several images, pack each of them on its own; otherwise write the root's zarr.json.",
         )
     return make_finding("rfc9/root", f"{_EXPECTED} no Zarr metadata", hint="Check that this is OME-Zarr.")
+
+
+def _refused_by_pack(legacy: Mapping[str, bytes]) -> Finding | None:
+    """Return the reason why pack does not convert a Zarr v2 hierarchy: not OME-Zarr, or before 0.4."""
+    if not any(name in legacy for name in LEGACY_METADATA[:3]):
+        return None
+    try:
+        check_root(legacy)
+    except (FormatError, UnsupportedError) as error:
+        # A broken document has a finding of its own.
+        return make_finding(error.rule, error.message, hint=error.hint) if error.rule in _OF_THE_ROOT else None
+    return None
 
 
 def _check_root(root: NodeFacts) -> Iterator[Finding]:

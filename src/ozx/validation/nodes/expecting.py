@@ -7,7 +7,16 @@ from typing import Any
 from ozx.validation.nodes.place import Check, Place
 from ozx.validation.wording import cut_short, shown
 
-__all__ = ["MISSING", "expect_integer", "expect_list", "expect_object", "expect_objects", "expect_text", "find"]
+__all__ = [
+    "MISSING",
+    "as_integer",
+    "expect_integer",
+    "expect_list",
+    "expect_object",
+    "expect_objects",
+    "expect_text",
+    "find",
+]
 
 #: Stands for a key that is not there.
 MISSING = object()
@@ -52,12 +61,30 @@ def expect_objects(
     return found
 
 
+def as_integer(value: Any) -> int | None:
+    """Return an integer, also one that is written as 1.0 (JSON Schema, "integer"); None for any other value.
+
+    Examples
+    --------
+    >>> as_integer(1), as_integer(1.0), as_integer(1.5), as_integer(True)
+    (1, 1, None, None)
+    """
+    is_whole = type(value) is int or (type(value) is float and value.is_integer())
+    return int(value) if is_whole else None
+
+
 def expect_text(
-    parent: dict[str, Any], key: str, place: Place, rule: str, *, is_optional: bool = False
+    parent: dict[str, Any],
+    key: str,
+    place: Place,
+    rule: str,
+    *,
+    is_optional: bool = False,
+    may_be_empty: bool = False,
 ) -> Check[str | None]:
-    """Return ``parent[key]`` if it is a non-empty string; otherwise yield a finding and return None."""
+    """Return ``parent[key]`` if it is a string; otherwise yield a finding and return None."""
     value = find(parent, key)
-    if (isinstance(value, str) and value) or (is_optional and value is MISSING):
+    if (isinstance(value, str) and (value or may_be_empty)) or (is_optional and value is MISSING):
         return value if isinstance(value, str) else None
     yield place.finding(rule, _missing_or_wrong(place, key, "a string", value))
     return None
@@ -68,8 +95,9 @@ def expect_integer(
 ) -> Check[int | None]:
     """Return ``parent[key]`` if it is an integer >= `least`; otherwise yield a finding and return None."""
     value = find(parent, key)
-    if type(value) is int and (least is None or value >= least):
-        return value
+    number = as_integer(value)
+    if number is not None and (least is None or number >= least):
+        return number
     if not (is_optional and value is MISSING):
         expected = "an integer" if least is None else f"an integer of at least {least}"
         yield place.finding(rule, _missing_or_wrong(place, key, expected, value))

@@ -27,6 +27,10 @@ _MOST_REMEMBERED = 512
 Look = Callable[[NodeDocument], object]
 
 
+# Axes along which `ozx repack --shards auto` does not join chunks.
+_APART = ("t", "c", "time", "channel")
+
+
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
     """Facts about a node from its ``zarr.json``, or in Zarr v2 from ``.zgroup``, ``.zarray`` and ``.zattrs``."""
@@ -44,6 +48,8 @@ class NodeFacts:
     version: Any = None
     # Number of chunks in the grid of an array without the sharding codec; None for other nodes, and if unknown.
     unsharded_chunks: int | None = None
+    # Whether these chunks are whole images of one time or channel each, which automatic shards keep apart.
+    has_one_chunk_per_plane: bool = False
     # The metadata of an array without attributes; kept if checks of the hierarchy follow.
     array: ArrayMetadata | None = None
     # The OME-Zarr metadata of a group: ``attributes.ome``, or in Zarr v2 all attributes; kept likewise.
@@ -184,6 +190,7 @@ def facts_of(node: NodeDocument, *, keep: bool = True) -> NodeFacts:
         has_ome=node.ome is not None,
         version=(node.ome or {}).get("version"),
         unsharded_chunks=None if node.array is None else _count_unsharded_chunks(node.array),
+        has_one_chunk_per_plane=node.array is not None and _has_one_chunk_per_plane(node.array),
     )
     if not keep:
         return facts
@@ -202,3 +209,13 @@ def _count_unsharded_chunks(array: ArrayMetadata) -> int | None:
     if SHARDING in array.codecs or shape is None or chunks is None or len(shape) != len(chunks) or 0 in chunks:
         return None
     return ChunkGrid(shape, chunks).total
+
+
+def _has_one_chunk_per_plane(array: ArrayMetadata) -> bool:
+    shape, chunks, names = array.shape, array.chunks, array.dimension_names
+    if shape is None or chunks is None or names is None or not len(shape) == len(chunks) == len(names):
+        return False
+    return all(
+        length <= chunk or (chunk == 1 and (name or "").lower() in _APART)
+        for length, chunk, name in zip(shape, chunks, names, strict=True)
+    )

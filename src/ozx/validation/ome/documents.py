@@ -106,6 +106,8 @@ def _check_keys(ome: dict[str, Any], place: Place, version: str | None, *, is_v2
     for key, check in _checks_of(version):
         if key in ome:
             yield from check(ome[key], place / key)
+    if ome.get("labels") == [] and not is_v2:
+        yield (place / "labels").finding("ome/schema", "the schema expects at least one label; the list is empty")
     if "image-label" in ome:
         # OME-Zarr 0.5.2, "labels": "The `zarr.json` file for the label image MUST implement the multiscales
         # specification."
@@ -155,3 +157,9 @@ def _check_versions_of_v2(ome: dict[str, Any], place: Place) -> Iterator[Finding
         if isinstance(item, dict) and not isinstance(item.get("version"), str):
             message = "expected a version, a string; it is missing"
             yield (place / "multiscales" / number).finding("ome/version", message)
+    # The text of 0.4 recommends the version of a label image, and has none of a well; label.schema and well.schema
+    # require both.
+    for key in ("image-label", "well"):
+        if isinstance(ome.get(key), dict) and "version" not in ome[key]:
+            message = f"the schema of 0.4 expects a version in {key}; it is missing"
+            yield (place / key).finding("ome/schema", message)

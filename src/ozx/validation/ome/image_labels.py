@@ -7,7 +7,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.validation.nodes.expecting import MISSING, expect_integer, expect_list, expect_object, expect_objects, find
+from ozx.validation.nodes.expecting import (
+    MISSING,
+    as_integer,
+    expect_integer,
+    expect_list,
+    expect_object,
+    expect_objects,
+    find,
+)
 from ozx.validation.nodes.place import Place
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
@@ -87,7 +95,9 @@ def _check_rgba(rgba: Any, place: Place) -> Iterator[Finding]:
     # "the objects in this array MAY contain an `rgba` key whose value MUST be an array of four integers between 0 and
     # 255, inclusive."
     is_right = (
-        isinstance(rgba, list) and len(rgba) == 4 and all(type(item) is int and 0 <= item <= 255 for item in rgba)
+        isinstance(rgba, list)
+        and len(rgba) == 4
+        and all((whole := as_integer(part)) is not None and 0 <= whole <= 255 for part in rgba)
     )
     if not is_right:
         message = f"expected rgba, four integers from 0 to 255; found {shown(rgba)}"

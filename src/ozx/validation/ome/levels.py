@@ -9,6 +9,7 @@ from itertools import pairwise
 from ozx.hierarchy.json.values import as_list, as_object
 from ozx.hierarchy.ome.metadata import Axis, Multiscale
 from ozx.hierarchy.zarr.array import ArrayMetadata
+from ozx.validation.nodes.expecting import as_integer
 from ozx.validation.nodes.place import Check, Place
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
@@ -147,7 +148,7 @@ def _check_display(group: OmeGroup, axes: Sequence[Axis], shape: Sequence[int]) 
     for key, role in (("defaultT", "time"), ("defaultZ", "z")):
         value = as_object(rdefs).get(key)
         length = lengths.get(role, 1)
-        if value is not None and not (type(value) is int and 0 <= value < max(length, 1)):
+        if value is not None and not (as_integer(value) is not None and 0 <= value < max(length, 1)):
             message = f"expected {key} to be a number from 0 to {max(length, 1) - 1:,}; found {shown(value)}"
             yield (group.place / "omero" / "rdefs" / key).finding("ome/default-plane", message)
 

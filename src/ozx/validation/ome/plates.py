@@ -42,7 +42,7 @@ def check_plate(value: Any, place: Place, *, has_version: bool = True) -> Iterat
     # "The `plate` dictionary SHOULD contain a `field_count` key whose value MUST be a positive integer", "SHOULD
     # contain a `name` key whose value MUST be a string".
     yield from expect_integer(plate, "field_count", place, "ome/plate", least=1, is_optional=True)
-    yield from expect_text(plate, "name", place, "ome/plate", is_optional=True)
+    yield from expect_text(plate, "name", place, "ome/plate", is_optional=True, may_be_empty=True)
     missing = [key for key in ("name", "field_count") if key not in plate]
     if missing:
         yield place.finding("ome/plate-description", f"plate: expected {' and '.join(missing)}; missing")

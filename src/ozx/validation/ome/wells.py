@@ -7,6 +7,7 @@ from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_object
 from ozx.hierarchy.nodes import join_path
+from ozx.validation.nodes.expecting import as_integer
 from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
@@ -58,7 +59,7 @@ def _check_acquisitions(well: OmeGroup, plate: dict[str, Any]) -> Iterator[Findi
         if acquisition is None and len(known) > 1:
             message = f"expected an acquisition, for the plate has {len(known):,}; it is missing"
             yield where.finding("ome/field-acquisition", message)
-        elif type(acquisition) is int and acquisition not in known:
+        elif as_integer(acquisition) is not None and acquisition not in known:
             message = f"expected an acquisition of the plate, which has {listed(known) or 'none'}; found {acquisition}"
             yield (where / "acquisition").finding("ome/field-acquisition", message)
 
