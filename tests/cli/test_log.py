@@ -107,6 +107,14 @@ def test_a_source_that_changes_has_a_code_of_its_own(capsys, here, images, monke
     assert (line["exit"], line["error"]["code"]) == (1, "changed")
 
 
+def test_what_is_verified_is_no_second_output(capsys, here, images):
+    ozx(capsys, "pack", images[0], "--out-dir", "out", "--manifest", "--log", "run.jsonl")
+    assert ozx(capsys, "verify", "out/a.ozx", "--log", "run.jsonl")[0] == 0
+    packed, verified = lines_of(here / "run.jsonl")
+    assert (verified["status"], verified["output"], verified["bytes"]) == ("verified", None, None)
+    assert json.loads(ozx(capsys, "log", "summary", "run.jsonl", "--json")[1])["bytes"] == packed["bytes"]
+
+
 def test_a_single_file_is_logged_too_and_its_error(capsys, here, images):
     assert ozx(capsys, "pack", images[0], "one.ozx", "--log", "run.jsonl")[0] == 0
     assert ozx(capsys, "pack", images[1], "two.ozx", "--log", "run.jsonl")[0] == 1

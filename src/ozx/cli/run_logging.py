@@ -67,12 +67,12 @@ class RunLogger:
         ResourceError
             The log cannot be written or synced.
         """
-        output = getattr(result, "path", None)
+        output = getattr(result, "path", None) if self._verb != "verify" else None  # which writes nothing
         self._append(
             result.source,
             output=None if output is None else _absolute(output),
             status=result.status,
-            bytes=getattr(result, "bytes", None),
+            bytes=None if output is None else getattr(result, "bytes", None),
             sha256=getattr(result, "sha256", None),
             verified=getattr(result, "verified", False),
             source_removed=getattr(result, "source_removed", False),

@@ -161,7 +161,7 @@ def read_log(path: str) -> Iterator[LogLine | None]:
 
 @dataclass(slots=True)
 class _Account:
-    """What the runs made of one source, by its lines in the order of their times."""
+    """The account of one source over all runs, by its lines in the order of their times."""
 
     last: LogLine
     made: LogLine | None = None  # the last that wrote the output
