@@ -72,7 +72,7 @@ def iter_divided(span: FillingSpan) -> Iterator[bytes]:
 class BytesPart:
     """Bytes in memory."""
 
-    data: bytes
+    data: bytes | bytearray
 
     @property
     def length(self) -> int:
@@ -81,7 +81,7 @@ class BytesPart:
 
     def iter_blocks(self) -> Iterator[bytes]:
         """Yield the bytes."""
-        yield self.data
+        yield bytes(self.data)
 
     def span(self, offset: int, length: int) -> BytesPart:
         """Return some of the bytes."""
