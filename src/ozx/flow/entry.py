@@ -75,7 +75,7 @@ def iter_divided(span: FillingSpan) -> Iterator[bytes]:
 class BytesPart:
     """A part whose bytes are in memory."""
 
-    data: bytes
+    data: bytes | bytearray
 
     @property
     def length(self) -> int:
@@ -84,7 +84,7 @@ class BytesPart:
 
     def iter_blocks(self) -> Iterator[bytes]:
         """Yield the bytes."""
-        yield self.data
+        yield bytes(self.data)
 
     def span(self, offset: int, length: int) -> BytesPart:
         """Return a part of these bytes."""

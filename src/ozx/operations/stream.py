@@ -30,7 +30,7 @@ __all__ = ["FrameStream", "StreamResult", "stream"]
 
 # Lengths that are unknown count as this one when chunks and shards are chosen.
 _USUAL_LENGTH = 1000
-_MEMORY = 256 << 20
+_MEMORY = 224 << 20
 # Frames in memory share it with the chunks of unfinished shards.
 _SHARE_OF_FRAMES = 4
 _LEAST_FRAMES = 4
@@ -91,7 +91,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     when_full
         What happens to a frame while the memory is full: ``wait`` until there is room, or ``raise`` `BufferFull`.
     memory
-        Bytes of frames that wait, and of chunks in unfinished shards; by default 256 MiB, or more for large frames.
+        Bytes of frames that wait, and of chunks in unfinished shards; by default 224 MiB, or more for large frames.
     jobs
         Number of threads; by default one per core.
     sync_every
@@ -153,7 +153,8 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     )
     if sync_every is not None and sync_every < 1:
         raise UsageError(f"expected sync_every of at least 1; got {sync_every}")
-    store = ChunkStore(chunks_path(target), memory - memory // _SHARE_OF_FRAMES)
+    is_plain = layout.codec is not None and layout.codec.name == "none"
+    store = ChunkStore(chunks_path(target), memory - memory // _SHARE_OF_FRAMES, is_fixed=is_plain)
     images = {
         position: StreamedImage(
             documents, at, FrameOrder(axes[:-2], lengths[:-2]), store, growing, is_endless=is_endless

@@ -21,6 +21,13 @@ def found_in(path):
         source.close()
 
 
+def take(store, chunk):
+    """Return a chunk, and release it."""
+    data = bytes(store.read(chunk))
+    store.release([chunk])
+    return data
+
+
 @pytest.fixture
 def path(tmp_path):
     return str(tmp_path / "a.ozx.partial.chunks")
@@ -30,7 +37,7 @@ def test_chunks_beyond_the_memory_go_to_the_file(path):
     store = ChunkStore(path, 10)
     kept = [store.keep(f"0/{number}", bytes([number]) * 4) for number in range(4)]
     assert store.in_memory == 8
-    assert [store.take(chunk) for chunk in kept] == [bytes([number]) * 4 for number in range(4)]
+    assert [take(store, chunk) for chunk in kept] == [bytes([number]) * 4 for number in range(4)]
     assert store.in_memory == 0
     assert found_in(path) == {"0/2": b"\2\2\2\2", "0/3": b"\3\3\3\3"}
     store.close(keep=False)
@@ -39,7 +46,7 @@ def test_chunks_beyond_the_memory_go_to_the_file(path):
 
 def test_no_file_without_need(path):
     store = ChunkStore(path, 10)
-    store.take(store.keep("0/1", b"abc"))
+    take(store, store.keep("0/1", b"abc"))
     store.sync()
     store.close(keep=True)
     assert not os.path.exists(path)
@@ -52,9 +59,9 @@ def test_saved_chunks_stay_in_memory_and_are_written_once(path):
     size = os.path.getsize(path)
     store.save(kept[:1], [])
     assert os.path.getsize(path) == size
-    assert store.take(kept[1]) == b"def"
+    assert take(store, kept[1]) == b"def"
     store.save(kept, [("0/7", b"later")])
-    assert store.take(kept[0]) == b"abc"
+    assert take(store, kept[0]) == b"abc"
     store.close(keep=True)
     assert found_in(path) == {"0/1": b"abc", "0/2": b"def", "0/7": b"later"}
 
@@ -66,10 +73,10 @@ def test_the_file_is_written_again_when_most_of_it_is_not_needed(path, monkeypat
     store.save(old, [])
     assert os.path.getsize(path) > 2000
     for chunk in old[:-2]:
-        store.take(chunk)
+        take(store, chunk)
     store.save(old[-2:], [])
     assert os.path.getsize(path) < 500
-    assert [store.take(chunk) for chunk in old[-2:]] == [b"\x12" * 100, b"\x13" * 100]
+    assert [take(store, chunk) for chunk in old[-2:]] == [b"\x12" * 100, b"\x13" * 100]
     new = store.keep("0/20", b"new" * 300)
     store.save([new], [])
     assert found_in(path)["0/20"] == b"new" * 300
@@ -80,7 +87,7 @@ def test_the_file_is_written_again_when_most_of_it_is_not_needed(path, monkeypat
 def test_nothing_is_needed_any_more(path, monkeypatch):
     monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 100)
     store = ChunkStore(path, 0)
-    store.take(store.keep("0/1", b"abc" * 100))
+    take(store, store.keep("0/1", b"abc" * 100))
     store.save([], [])
     assert os.path.getsize(path) == 0
     store.close(keep=False)
@@ -91,7 +98,7 @@ def test_a_file_that_was_cut_off(path):
     kept = store.keep("0/1", b"abc" * 100)
     os.truncate(path, 50)
     with pytest.raises(FormatError, match="expected 300 bytes of the chunk 0/1; the file was cut off"):
-        store.take(kept)
+        take(store, kept)
     store.close(keep=False)
 
 
@@ -110,3 +117,16 @@ def test_the_chunks_of_an_earlier_writer_go_with_its_file(path, tmp_path):
         for name in names:
             os.unlink(tmp_path / name)
     put_aside(target, None)
+
+
+def test_memory_of_chunks_of_a_fixed_length_is_used_again(path):
+    store = ChunkStore(path, 10, is_fixed=True)
+    first, second = store.keep("0/1", b"abcd"), store.keep("0/2", b"efgh")
+    memory = first.data
+    assert take(store, first) == b"abcd"
+    third = store.keep("0/3", b"ijkl")
+    assert third.data is memory
+    store.save([first, second, third], [])
+    assert [take(store, second), take(store, third)] == [b"efgh", b"ijkl"]
+    store.close(keep=True)
+    assert found_in(path) == {"0/2": b"efgh", "0/3": b"ijkl"}

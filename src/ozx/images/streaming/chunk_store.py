@@ -88,7 +88,7 @@ class KeptChunk:
 
     name: str
     length: int
-    data: bytes | None
+    data: bytes | bytearray | None
     offset: int | None = None
     is_needed: bool = True
 
@@ -102,10 +102,13 @@ class ChunkStore:
         The file for chunks that are not only in memory.
     most
         Bytes that may be in memory.
+    is_fixed
+        Whether chunks have fixed lengths, as those without a compressor.
     """
 
-    def __init__(self, path: str, most: int) -> None:
-        self.path, self._most = path, most
+    def __init__(self, path: str, most: int, *, is_fixed: bool = False) -> None:
+        self.path, self._most, self._is_fixed = path, most, is_fixed
+        self._free: list[bytearray] = []
         self.in_memory = 0
         self._file: int | None = None
         self._end = self._needed = 0
@@ -114,27 +117,40 @@ class ChunkStore:
     def keep(self, name: str, data: bytes) -> KeptChunk:
         """Keep a chunk, in the file if the memory is full."""
         with self._lock:
-            chunk = KeptChunk(name, len(data), data)
+            chunk = KeptChunk(name, len(data), None)
             if self.in_memory + len(data) <= self._most:
                 self.in_memory += len(data)
-                return chunk
-            self._append(chunk, data)
-            chunk.data = None
+                chunk.data = self._copied(data) if self._is_fixed else data
+            else:
+                self._append(chunk, data)
             return chunk
 
-    def take(self, chunk: KeptChunk) -> bytes:
-        """Return a chunk, which is then no longer kept."""
+    def _copied(self, data: bytes) -> bytearray:
+        """Return a copy in memory of an earlier chunk: what one thread frees is not always there for another one."""
+        if not self._free or len(self._free[-1]) != len(data):
+            return bytearray(data)
+        buffer = self._free.pop()
+        buffer[:] = data
+        return buffer
+
+    def read(self, chunk: KeptChunk) -> bytes | bytearray:
+        """Return the bytes of a chunk."""
         with self._lock:
-            chunk.is_needed = False
-            if chunk.offset is not None:
-                self._needed -= chunk.length
-            if chunk.data is not None:
-                self.in_memory -= chunk.length
-                return chunk.data
-            return self._read(chunk)
+            return self._read(chunk) if chunk.data is None else chunk.data
+
+    def release(self, chunks: Iterable[KeptChunk]) -> None:
+        """Forget chunks whose shard is written."""
+        with self._lock:
+            for chunk in chunks:
+                chunk.is_needed = False
+                self._needed -= 0 if chunk.offset is None else chunk.length
+                self.in_memory -= 0 if chunk.data is None else chunk.length
+                if isinstance(chunk.data, bytearray):
+                    self._free.append(chunk.data)
+                    chunk.data = None
 
     def save(self, chunks: Sequence[KeptChunk], drafts: Iterable[tuple[str, bytes]]) -> None:
-        """Write chunks to the file that are in memory only, also if they were taken meanwhile.
+        """Write chunks to the file that are in memory only, also if they were released meanwhile.
 
         `drafts` are chunks that lack frames, by name; they are not kept.
         """
@@ -161,13 +177,13 @@ class ChunkStore:
                 with contextlib.suppress(OSError):
                     os.unlink(self.path)
 
-    def _append(self, chunk: KeptChunk, data: bytes) -> None:
+    def _append(self, chunk: KeptChunk, data: bytes | bytearray) -> None:
         """Write a chunk at the end of the file."""
         if self._file is None:
             self._open()
         raw_name, flags = encode_name(chunk.name)
         header = local_header(raw_name, flags, crc32(data), len(data))
-        write_parts_at(self._descriptor(), [header, data], self._end)
+        write_parts_at(self._descriptor(), [header, memoryview(data)], self._end)
         chunk.offset = self._end + len(header)
         self._end += len(header) + len(data)
         self._needed += chunk.length if chunk.is_needed else 0

@@ -19,10 +19,14 @@ Lengths = tuple[int, ...]
 
 
 class FinishedValue(NamedTuple):
-    """A shard, or a chunk without shards, by its place in the grid; `entry` is None if it is not stored."""
+    """A shard, or a chunk without shards, by its place in the grid; `entry` is None if it is not stored.
+
+    `chunks` are kept until the entry is written.
+    """
 
     place: Lengths
     entry: Entry | None
+    chunks: tuple[KeptChunk, ...] = ()
 
 
 @dataclass(slots=True)
@@ -84,8 +88,9 @@ class OpenShards:
     def _finished(self, home: Lengths, shard: _Shard) -> FinishedValue:
         if not shard.chunks:
             return FinishedValue(home, None)
-        chunks = {place: self._store.take(chunk) for place, chunk in shard.chunks.items()}
-        return FinishedValue(home, Entry(self._key(home), join_chunks(chunks, self._per_shard)))
+        chunks = {place: self._store.read(chunk) for place, chunk in shard.chunks.items()}
+        entry = Entry(self._key(home), join_chunks(chunks, self._per_shard))
+        return FinishedValue(home, entry, tuple(shard.chunks.values()))
 
     def _key(self, place: Lengths) -> str:
         return self._prefix + self._layout.keys.encode(place)

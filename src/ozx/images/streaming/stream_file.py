@@ -21,7 +21,7 @@ from ozx.archive.names.decoding import encode_name
 from ozx.archive.writer import local_header
 from ozx.atomic.targets import check_target, naming_errors
 from ozx.errors import PartialFileWarning, UnsupportedError, resource_errors
-from ozx.flow.entry import Entry, read_part
+from ozx.flow.entry import BytesPart, Entry, read_part
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.images.streaming.chunk_store import put_aside
 from ozx.store.finishing import Unfinished, finish
@@ -118,7 +118,10 @@ class StreamFile:
                 hint="Readers drop larger entries: ask for shorter chunks or shards.",
             )
         with self.errors(entry.size):
-            slot = self._growing.write(entry.key, [read_part(part) for part in entry.parts])
+            slot = self._growing.write(
+                entry.key,
+                [memoryview(part.data) if isinstance(part, BytesPart) else read_part(part) for part in entry.parts],
+            )
             with self._lock:
                 self._slots[entry.key] = slot
 

@@ -14,7 +14,7 @@ from ozx.hierarchy.zarr.chunk_layout import parse_layout
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
 from ozx.images.streaming.frame_order import FrameOrder
 from ozx.images.streaming.frame_pyramid import FramePyramid
-from ozx.images.streaming.open_shards import OpenShards
+from ozx.images.streaming.open_shards import FinishedValue, OpenShards
 from ozx.images.streaming.samples import Samples
 from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
 from ozx.images.writing.chunk_encoding import ChunkEncoder
@@ -56,7 +56,7 @@ class StreamedImage:
         is_endless: bool,
     ) -> None:
         self.path, self.order = path, order
-        self._documents, self._growing = documents, growing
+        self._documents, self._store, self._growing = documents, store, growing
         planned = documents.image(path, ENDLESS if is_endless else None)
         self._image = image = planned.image
         arrays = documents.arrays(path, ENDLESS if is_endless else None)
@@ -88,7 +88,7 @@ class StreamedImage:
         return min(self._stored, max(1, self.order.length))
 
     def encode(self, index: Sequence[int], frame: NDArray[Any]) -> Iterator[Entry]:
-        """Yield the values that a frame completes; it is not kept."""
+        """Yield the values that a frame completes, each to be written before the next; the frame is not kept."""
         corner = tuple(0 if at is None else index[at] for at in self._from_order)
         pixels = frame.reshape((1,) * (len(corner) - frame.ndim) + frame.shape)
         if self._is_sampled:
@@ -102,8 +102,7 @@ class StreamedImage:
             yield from self._add(chunk)
         for shards in self._shards:
             for value in shards.finish():
-                if value.entry is not None:
-                    yield value.entry
+                yield from self._give(value)
 
     def kept(self) -> list[KeptChunk]:
         """Return the chunks of unfinished shards."""
@@ -138,8 +137,13 @@ class StreamedImage:
         value = self._shards[chunk.level].add(chunk.place, chunk.data)
         if value is None:
             return
-        if value.entry is not None:
-            yield value.entry
+        yield from self._give(value)
         if chunk.level == 0 and self._growing is not None:
             with self._counting:
                 self._stored = max(self._stored, (value.place[self._growing] + 1) * self._depth)
+
+    def _give(self, value: FinishedValue) -> Iterator[Entry]:
+        if value.entry is not None:
+            yield value.entry
+            # It is written when the next one is asked for.
+            self._store.release(value.chunks)

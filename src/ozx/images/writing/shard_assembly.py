@@ -82,7 +82,7 @@ class ShardAssembler:
         return math.prod(min(count, length - at * count) for at, count, length in sizes)
 
 
-def join_chunks(chunks: dict[Lengths, bytes], per_shard: Lengths) -> tuple[BytesPart, ...]:
+def join_chunks(chunks: Mapping[Lengths, bytes | bytearray], per_shard: Lengths) -> tuple[BytesPart, ...]:
     """Return a shard in parts: its chunks, by place in the shard, in C order and the index."""
     order = sorted(chunks)
     index = shard_index({place: len(chunks[place]) for place in order}, per_shard)
