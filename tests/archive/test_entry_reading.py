@@ -126,3 +126,15 @@ def test_reading_ahead_gives_the_same_bytes_in_fewer_reads():
     assert ahead.read_at(len(data) - 3, 100) == data[-3:]
     assert ahead.read_at(len(data) + 3, 100) == b""
     assert ahead.size() == len(data)
+
+
+def test_a_wrong_checksum_is_refused_after_the_last_block(tmp_path):
+    data = bytearray(zip_values(tmp_path / "a.zip", {"key": b"x" * 50}).read_bytes())
+    data[40] ^= 1
+    source = MemorySource(bytes(data))
+    end = read_end(source)
+    blocks = iter_value(source, next(iter_headers(source, end)), end.directory_offset)
+    assert len(next(blocks)) == 50
+    with pytest.raises(FormatError, match="expected CRC-32") as caught:
+        next(blocks)
+    assert caught.value.rule == "zip/crc"

@@ -49,7 +49,6 @@ RAISES_NOTHING = {
     "ozx.images.streaming.frame_stream.FrameStream.durable",
     "ozx.images.streaming.frame_stream.FrameStream.frames",
     "ozx.progress.needs_total",
-    "ozx.archive.remote.access.storage_options",
     "ozx.store.pixels.configured.use_pipeline",
     "ozx.integrations.napari.reading.get_reader",
     "ozx.integrations.xarray.OzxBackend.guess_can_open",

@@ -12,8 +12,8 @@
     Entry names: decoding, a compact table of a million names, an index by hash.
 ``directory``, ``columns``
     The end records and the central directory: found, checked, and held as arrays.
-``crc32``, ``crc_check``, ``inflate``
-    Checksums and their combination; the check of an entry's value; deflate and Deflate64.
+``crc32``, ``inflate``
+    Checksums and their combination; deflate and Deflate64.
 ``entry_reading``, ``entry_blocks``, ``coalesced_reads``
     One entry's value, the values of neighbours by one read, and many short spans of a file in few reads.
 ``empty_values``, ``inner_archives``, ``file_kinds``

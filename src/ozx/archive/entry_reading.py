@@ -5,10 +5,10 @@ Works without numpy, whose import takes longer than the reading of a few entries
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ozx.archive.byte_source import ByteSource, iter_exactly, keep_span, read_exactly
-from ozx.archive.crc_check import iter_checked
+from ozx.archive.crc32 import crc32
 from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty, says_nothing_of_sizes
 from ozx.archive.names.decoding import contradicting_path, entry_name
 from ozx.archive.records import (
@@ -30,6 +30,7 @@ from ozx.errors import FormatError, UnsupportedError
 
 __all__ = [
     "ReadAhead",
+    "check_crc32",
     "check_empty",
     "check_not_encrypted",
     "check_stored_size",
@@ -303,3 +304,30 @@ def iter_value(
         if error.path is None:
             error.message = f"entry {entry_name(header)!r}: {error.message}"
         raise error.at(source.name) from None
+
+
+def iter_checked(source: ByteSource, header: CentralHeader, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the blocks of an entry's value; raise `FormatError` (``zip/crc``) at the end if the value is damaged."""
+    checksum = 0
+    for block in blocks:
+        checksum = crc32(block, checksum)
+        yield block
+    check_crc32(source, header, checksum)
+
+
+def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> None:
+    """Raise `FormatError` if the CRC-32 of a value differs from the CRC-32 in the entry's header.
+
+    Raises
+    ------
+    FormatError
+        They differ (``zip/crc``).
+    """
+    if checksum != header.crc32:
+        raise FormatError(
+            f"entry {entry_name(header)!r}: expected CRC-32 {header.crc32:08x}, found {checksum:08x}; "
+            "its bytes are damaged",
+            path=source.name,
+            rule="zip/crc",
+            hint="Copy or download the file again.",
+        )

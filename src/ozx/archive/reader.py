@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.archive.columns import Columns, read_columns
 from ozx.archive.crc32 import crc32
-from ozx.archive.crc_check import check_crc32
 from ozx.archive.directory import EndOfDirectory, read_end
 from ozx.archive.entry_reading import (
+    check_crc32,
     check_not_encrypted,
     check_stored_size,
     data_offset_behind,

@@ -20,7 +20,7 @@ _MOST_LINES = 20
 @click.argument("files", metavar="LOG...", nargs=-1, required=True, type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 def command(*, action: str, files: tuple[str, ...], as_json: bool) -> None:
-    """Count the results of each command in logs of runs.
+    """Count the results of each command in a log of runs.
 
     LOG is what --log of other commands wrote. Each source counts once for each command, by the times of its lines in
     all logs: a later run that skips it changes nothing.

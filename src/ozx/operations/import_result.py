@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-__all__ = ["ImportManyResult", "ImportResult"]
+__all__ = ["ImportManyResult", "ImportResult", "first_sentences"]
+
+# The most places with zeros that a result names.
+_MOST_DAMAGE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +66,9 @@ class ImportManyResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON output of ``ozx import --json`` as a dictionary."""
         return {"schema": 2, "results": [result.to_dict() for result in self.results]}
+
+
+def first_sentences(sentences: list[str]) -> tuple[str, ...]:
+    """Return the first sentences, and a last sentence with the number of omitted sentences."""
+    more = len(sentences) - _MOST_DAMAGE
+    return (*sentences[:_MOST_DAMAGE], *([f"and {more:,} more"] if more > 0 else ()))

@@ -18,22 +18,20 @@ from ozx.flow.sinks.output import check_output, check_output_place, output_exist
 from ozx.flow.sinks.target import name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.location import Location, StrPath, given_output, given_source
-from ozx.hierarchy.edit.request import PixelSize, parse_edits, unit_note
+from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.tiff.axes import parse_axes
-from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
+from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of, unit_notes
 from ozx.images.tiff.imported import Claims, has_images
 from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewHierarchy
-from ozx.operations.import_result import ImportManyResult, ImportResult
+from ozx.operations.import_result import ImportManyResult, ImportResult, first_sentences
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["import_tiff", "import_tiffs"]
-
-_MOST_DAMAGE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +325,7 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
             hierarchy, notes = plan_tiff(found, order.options)
         except OzxError as error:
             raise error.at(source) from None
-        notes = (*notes, *_unit_notes(hierarchy, order, target))
+        notes = (*notes, *unit_notes(hierarchy, order.options, target))
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
         was_there = order.resume and output_exists(target)
         if was_there:
@@ -352,17 +350,6 @@ def _skipped(result: ImportResult) -> ImportResult:
     """Return the result for a file that was found complete."""
     entries, size = measure_archive(result.path)
     return replace(result, status="skipped", entries=entries, bytes=size)
-
-
-def _unit_notes(hierarchy: NewHierarchy, order: _Order, target: str) -> list[str]:
-    """Return a note if the options give a pixel size, but neither they nor the file a unit."""
-    edits, axes = order.options.edits, dict[str, None]()
-    for image in hierarchy.images.values() if edits is not None else ():
-        sizes = {} if edits is None else edits.limited_to(image.axes).pixel_size
-        axes |= {
-            str(axis.name): None for axis in image.axes if axis.name in sizes and axis.type == "space" and not axis.unit
-        }
-    return [unit_note(tuple(axes), target)] if axes else []
 
 
 def _write(
@@ -402,11 +389,5 @@ def _write(
         entries=entries,
         bytes=size,
         notes=(*result.notes, *name_notes(result.path), *said, *swept_notes(new.swept)),
-        damage=_first(list(damage)),
+        damage=first_sentences(list(damage)),
     )
-
-
-def _first(sentences: list[str]) -> tuple[str, ...]:
-    """Return the first sentences, and a last sentence with the number of omitted sentences."""
-    more = len(sentences) - _MOST_DAMAGE
-    return (*sentences[:_MOST_DAMAGE], *([f"and {more:,} more"] if more > 0 else ()))

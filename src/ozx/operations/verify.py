@@ -17,6 +17,7 @@ from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest
 from ozx.flow.sinks.output import open_output
 from ozx.flow.sinks.verification import hash_values
 from ozx.flow.sources.location import Location, StrPath, parse_location, printable_location
+from ozx.flow.sources.wrong_sources import folder_error
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["VerifyResult", "verify"]
@@ -88,6 +89,8 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
     71
     """
     path = _checked(file)
+    if os.path.isdir(path):
+        raise folder_error(path, "verify", "Verify the .ozx file that was packed from it.")
     place = _beside(path, MANIFEST_ENDING) if manifest is None else _checked(manifest)
     checksum = _beside(path, CHECKSUM_ENDING)
     has_checksum = _exists(checksum)
@@ -100,7 +103,7 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
         raise UsageError(
             f"there is neither {MANIFEST_ENDING} nor {CHECKSUM_ENDING} beside it",
             path=shown,
-            hint="Pack with --manifest or --checksum; ozx validate --level data checks a file by itself.",
+            hint="ozx validate --level data checks a file by itself. ozx pack --manifest writes a manifest for later.",
         )
     entries = size = 0
     if has_manifest:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ozx.errors import UsageError
-from ozx.hierarchy.edit.request import Edits
+from ozx.hierarchy.edit.request import Edits, unit_note
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import LabelDisplay, Window
 from ozx.images.description import ChannelDescription, ImageDescription, PlateDescription
@@ -29,7 +29,7 @@ from ozx.images.writing.new_image import (
     series_of,
 )
 
-__all__ = ["HierarchyOptions", "plan_tiff", "stem_of"]
+__all__ = ["HierarchyOptions", "plan_tiff", "stem_of", "unit_notes"]
 
 # OME-Zarr 0.5, "bioformats2raw.layout": the key of the original file's metadata.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
@@ -309,3 +309,14 @@ def _acquisitions(plate: PlateDescription) -> Sequence[Mapping[str, Any]]:
             item["maximumfieldcount"] = most
         described.append(item)
     return described
+
+
+def unit_notes(hierarchy: NewHierarchy, options: HierarchyOptions, target: str) -> list[str]:
+    """Return a note if the options give a pixel size, but neither they nor the file give a unit."""
+    edits, axes = options.edits, dict[str, None]()
+    for image in hierarchy.images.values() if edits is not None else ():
+        sizes = {} if edits is None else edits.limited_to(image.axes).pixel_size
+        axes |= {
+            str(axis.name): None for axis in image.axes if axis.name in sizes and axis.type == "space" and not axis.unit
+        }
+    return [unit_note(tuple(axes), target)] if axes else []
