@@ -45,7 +45,6 @@ INSIDE = {
 #: What has no section Raises, because it raises nothing; besides these, `to_dict` of what reads no file.
 RAISES_NOTHING = {
     "ozx.progress.needs_total",
-    "ozx.archive.remote.access.storage_options",
     "ozx.store.pixels.configured.use_pipeline",
     "ozx.integrations.napari.reading.get_reader",
     "ozx.integrations.xarray.OzxBackend.guess_can_open",

@@ -81,9 +81,7 @@ COMMAND_LINES = {
     ("thumbnail", "arguments"): [["missing.ozx", "URL.png"]],
     ("thumbnail", "out_dir"): [["missing.ozx", "--out-dir", "URL"]],
     ("thumbnail", "log"): [["missing.ozx", "x.png", "--log", "URL"]],
-    ("verify", "arguments"): [["URL"]],
     ("verify", "log"): [["missing.ozx", "--log", "URL"]],
-    ("verify", "manifest"): [["missing.ozx", "--manifest", "URL"]],
     ("edit", "arguments"): [["URL", "--name", "x"]],
     ("edit", "log"): [["missing.ozx", "--log", "URL"]],
     ("rules", "cases"): [["--cases", "URL"]],
@@ -91,6 +89,7 @@ COMMAND_LINES = {
 # What commands only read, by the names of their parameters.
 READ = {"file", "files", "path", "paths", "source", "broken", "key", "identifier", "action", "retry_failed", "folder"}
 READ |= {"url"}
+READ_BY = {("verify", "arguments"), ("verify", "manifest")}
 
 
 def documented_writers():
@@ -113,7 +112,7 @@ def test_every_parameter_of_a_command_that_is_a_path_is_tried_or_only_read():
             is_path = isinstance(parameter.type, click.Path) or isinstance(parameter, click.Argument)
             if is_path and parameter.name not in READ:
                 found.add((name, parameter.name))
-    assert found == set(COMMAND_LINES)
+    assert found - READ_BY == set(COMMAND_LINES)
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@
     One entry by as few requests as possible.
 ``transport``
     Requests for parts of a file.
-``requests``
+``requests/``
     obstore's requests: repeated after failures, when a busy server says.
 ``deadline``
     The time that a caller gives to all requests.

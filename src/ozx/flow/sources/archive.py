@@ -154,7 +154,13 @@ class ArchiveSource:
         return Entry(key, (part,))
 
     def check_not_embedded(self, key: str, tail: bytes) -> None:
-        """Check that a value that begins like an archive, and has this end, is none; else raise `FormatError`."""
+        """Check that a value that begins like an archive, and has this end, is none.
+
+        Raises
+        ------
+        FormatError
+            It is one (``rfc9/not-embedded``).
+        """
         if ends_archive(tail):
             raise FormatError(
                 f"{key} is a ZIP archive inside the hierarchy, which RFC-9 forbids",
