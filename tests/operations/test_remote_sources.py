@@ -2,6 +2,7 @@
 
 import os
 
+import numpy as np
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from fault_proxy import Fault, proxying
@@ -144,6 +145,15 @@ class TestUnpack:
 
 
 class TestOthers:
+    def test_offsets_without_a_request_for_each(self, tmp_path):
+        pixels = np.random.default_rng(5).integers(0, 65536, (2048, 512), "uint16")
+        ozx.write_image(tmp_path / "a.ozx", pixels, chunks="y=64,x=64", shards="none", codec="none")
+        local = ozx.list_entries(tmp_path / "a.ozx").to_dict()["entries"]
+        with serving((tmp_path / "a.ozx").read_bytes()) as server:
+            assert ozx.list_entries(server.url).to_dict()["entries"] == local
+            # The first request, and the header of the last metadata document, which is followed by free space.
+            assert len(server.requests) <= 3
+
     def test_view_a_directory(self):
         from urllib.request import urlopen  # noqa: PLC0415
 

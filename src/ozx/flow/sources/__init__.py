@@ -18,6 +18,8 @@
     The errors for sources of another kind, with the command for them.
 ``browsing``, ``remote_browsing``, ``opening``
     Views of an archive and of a directory that read as little as possible; the view of a path or URL.
+``local_copy``
+    A temporary copy of a remote file.
 ``remote_directory``, ``remote_objects``, ``found_keys``, ``key_listing``
     A directory behind a URL as a source; its objects, listed or found by metadata; their keys in order.
 """

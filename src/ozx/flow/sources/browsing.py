@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import takewhile
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
@@ -30,6 +30,9 @@ from ozx.hierarchy.keys import (
     is_legacy_metadata_key,
     is_metadata_key,
 )
+
+if TYPE_CHECKING:
+    from ozx.archive.columns import Columns
 
 __all__ = ["MANY_ENTRIES", "ArchiveView", "DirectoryView", "Item", "is_any_metadata_key", "similar_nodes"]
 
@@ -166,12 +169,33 @@ class ArchiveView:
         return b"".join(iter_value(self._ahead, header, self._end_of_room(header)))
 
     def data_offset(self, item: Item) -> int | None:
-        """Return the offset of an entry's data; None if its local header is missing or wrong."""
+        """Return the offset of an entry's data; None if its local header is missing or wrong.
+
+        Of a remote archive no local header is requested if the directory determines the offset.
+        """
         try:
             header = _header_of(item)
-            return find_data(self.source, header, self._end_of_room(header))
+            predicted = self._predict(header) if hasattr(self.source, "keep") else -1
+            return predicted if predicted >= 0 else find_data(self.source, header, self._end_of_room(header))
         except (FormatError, UnsupportedError):
             return None
+
+    def _predict(self, header: CentralHeader) -> int:
+        from ozx.archive.remote.reading import predicted_data_offset  # noqa: PLC0415 (numpy)
+
+        columns, rows, starts = self._rows
+        following = bisect_right(starts, header.header_offset)
+        limit = starts[following] if following < len(starts) else self.end.directory_offset
+        return predicted_data_offset(columns, rows[header.header_offset], limit)
+
+    @cached_property
+    def _rows(self) -> tuple[Columns, dict[int, int], list[int]]:
+        """The central directory, the row of each entry by its offset, and all offsets, sorted."""
+        from ozx.archive.columns import read_columns  # noqa: PLC0415 (numpy)
+
+        columns = read_columns(self.source, self.end)
+        offsets = columns.header_offsets.tolist()
+        return columns, {offset: row for row, offset in enumerate(offsets)}, sorted(offsets)
 
     def _iter_columns(self) -> Iterator[CentralHeader]:
         from ozx.archive.columns import read_columns  # noqa: PLC0415 (numpy)

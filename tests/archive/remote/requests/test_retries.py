@@ -85,6 +85,26 @@ def test_servers_that_say_nothing(proxy):
     assert ask_retry_after(f"{proxy.url}/cells.ozx") is None
 
 
+def test_a_url_with_a_user(proxy):
+    seen = []
+    proxy.choose = lambda method, path, number: Fault.status(503, retry_after="7")
+    send = proxy.RequestHandlerClass.do_GET
+
+    def do_get(handler):
+        seen.append(handler.headers.get("Authorization"))
+        send(handler)
+
+    proxy.RequestHandlerClass = type("Handler", (proxy.RequestHandlerClass,), {"do_GET": do_get})
+    assert ask_retry_after(f"{proxy.url.replace('//', '//a%20b:c@')}/cells.ozx#part") == 7
+    assert seen == ["Basic YSBiOmM="]
+
+
+def test_redirects_are_not_followed(proxy):
+    proxy.choose = lambda method, path, number: Fault.status(302)
+    assert ask_retry_after(f"{proxy.url}/cells.ozx") is None
+    assert len(proxy.requests) == 1
+
+
 def test_certificates_and_names_are_not_asked_for_long():
     begun = time.monotonic()
     with pytest.raises(ResourceError, match="its name is not known"):

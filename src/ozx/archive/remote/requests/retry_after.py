@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import datetime as dt
 import email.utils
@@ -9,6 +10,8 @@ import http.client
 import math
 import urllib.error
 import urllib.request
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 __all__ = ["ask_retry_after", "parse_retry_after"]
 
@@ -42,11 +45,31 @@ def ask_retry_after(url: str) -> float | None:
     if not url.lower().startswith(("http://", "https://")):
         return None
     try:
-        request = urllib.request.Request(url, headers={"Range": "bytes=0-0"})  # noqa: S310 (see above)
-        with urllib.request.urlopen(request, timeout=_TIMEOUT):  # noqa: S310
+        with _OPENER.open(_request(url), timeout=_TIMEOUT):
             return None
     except urllib.error.HTTPError as error:
         with error:
             return parse_retry_after(error.headers.get("Retry-After")) if error.code in (429, 503) else None
     except (OSError, ValueError, http.client.HTTPException):
         return None
+
+
+def _request(url: str) -> urllib.request.Request:
+    """Return the request for the first byte; user and password of the URL become a header, as obstore sends them."""
+    parts = urlsplit(url)
+    headers = {"Range": "bytes=0-0"}
+    if "@" in parts.netloc:
+        pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
+    plain = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
+    return urllib.request.Request(plain, headers=headers)  # noqa: S310 (see ask_retry_after)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Ends at a redirect: the server that it leads to is not the one that is busy, and gets no password."""
+
+    def redirect_request(self, *arguments: Any, **keywords: Any) -> None:
+        del arguments, keywords
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
