@@ -22,6 +22,7 @@ import remote
 import resharding
 import scaling
 import stores
+import streaming
 import validating
 import viewer
 from measuring import Group
@@ -30,6 +31,7 @@ from versions import in_words, measured_on
 GROUPS: dict[str, Group] = {
     **containers.GROUPS,
     **stores.GROUPS,
+    **streaming.GROUPS,
     **programs.GROUPS,
     **remote.GROUPS,
     **resharding.GROUPS,

@@ -84,6 +84,7 @@ COMMAND_LINES = {
     ("repack", "out_dir"): [["missing.ozx", "--out-dir", "URL"]],
     ("repack", "log"): [["missing.ozx", "x.ozx", "--log", "URL"]],
     ("extract", "out"): [["missing.ozx", "URL"]],
+    ("stream", "out"): [["URL", "--stdin", "--axes", "yx", "--shape", "4,4", "--dtype", "uint8"]],
     ("export", "arguments"): [["missing.ozx", "URL"]],
     ("export", "out_dir"): [["missing.ozx", "--out-dir", "URL"]],
     ("export", "log"): [["missing.ozx", "x.tif", "--log", "URL"]],

@@ -25,6 +25,7 @@ COMMANDS = {
     "pack": "Turn OME-Zarr directories into .ozx files.",
     "unpack": "Turn .ozx files back into directories.",
     "import": "Turn TIFF files into .ozx files, with all resolution levels.",
+    "stream": "Write frames while they are taken, from a pipe.",
     "repack": "Rewrite a hierarchy: repaired, upgraded to OME-Zarr 0.5, in other shards.",
     "extract": "Extract a part of a hierarchy: a node, some levels, channels, a region.",
     "export": "Write images as a pyramidal OME-TIFF file.",

@@ -309,6 +309,7 @@ class FrameStream:
             ((position, index) for index in image.order.iter_missing()) for position, image in self._images.items()
         )
         listed = tuple(islice(missing, _MOST_LISTED))
+        missing_count = len(listed) + sum(1 for _ in missing)
         frame_bytes = self._ring.frame_bytes
         return StreamResult(
             path=self.path,
@@ -316,7 +317,7 @@ class FrameStream:
             bytes=size,
             frames=frames,
             frame_bytes=frame_bytes,
-            missing_count=len(listed) + sum(1 for _ in missing),
+            missing_count=missing_count,
             missing=listed,
             seconds=seconds,
             rate=frames * frame_bytes / seconds,
@@ -326,6 +327,7 @@ class FrameStream:
             append_p999=self._durations.percentile(0.999),
             fullest=self._ring.fullest,
             buffer=self._ring.count,
+            notes=(f"{missing_count:,} frames did not come; their pixels are zero",) if missing_count else (),
         )
 
     def _check_open(self) -> None:

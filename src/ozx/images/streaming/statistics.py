@@ -37,6 +37,8 @@ class StreamResult:
         Seconds of the longest `append` or `write`, and of the longest but for one in a thousand.
     fullest, buffer
         The most frames in memory at a time, and how many there may be.
+    notes
+        Remarks, one sentence each.
 
     Examples
     --------
@@ -63,11 +65,12 @@ class StreamResult:
     append_p999: float
     fullest: int
     buffer: int
+    notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
         missing = [{"position": position, "index": list(index)} for position, index in self.missing]
-        return {"schema": 2, **asdict(self), "missing": missing}
+        return {"schema": 2, **asdict(self), "missing": missing, "notes": list(self.notes)}
 
 
 class Durations:

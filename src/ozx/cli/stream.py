@@ -1,0 +1,130 @@
+"""``ozx stream``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+import numpy as np
+
+from ozx.cli.app import DONE, WITH_LOSS
+from ozx.cli.metadata_options import parse_metadata, split_names
+from ozx.cli.output import format_bytes, one_line, print_result, say_error
+from ozx.errors import UsageError
+from ozx.flow.sinks.file_size import parse_size
+from ozx.hierarchy.ome.conversion import VERSIONS
+from ozx.images.streaming.frame_input import FrameInput
+from ozx.images.streaming.statistics import StreamResult
+from ozx.operations.stream import stream
+
+__all__ = ["command"]
+
+
+@click.command("stream")
+@click.argument("out", type=click.Path())
+@click.option("--stdin", "from_stdin", is_flag=True, help="Read the frames from standard input, as they come.")
+@click.option("--axes", metavar="tcyx", required=True, help="Axes in the order of acquisition; the last are y, x.")
+@click.option("--shape", metavar="N,...", required=True, help="Their lengths; n for a first one that is unknown.")
+@click.option("--dtype", metavar="TYPE", required=True, help="Pixel type: uint16, float32, >u2, ...")
+@click.option("--headers", "has_headers", is_flag=True, help="Before each frame is a line of JSON with its place.")
+@click.option("--positions", metavar="A,B,...", help="Names of positions: write a series of images.")
+@click.option("--pixel-size", metavar="A=N,...", help="Pixel size by axis, as in y=0.65,x=0.65.")
+@click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
+@click.option("--channel-names", metavar="A,B,...", help="Names of the channels.")
+@click.option("--name", metavar="N", help="Name of the image.")
+@click.option("--method", type=click.Choice(["mean", "nearest", "mode"]), default="mean", help="Downsampling method.")
+@click.option("--downsample", metavar="auto|none|A,...", help="Axes to halve, as in z,y,x.")
+@click.option("--chunks", metavar="A=N,...", help="Chunk shape, in pixels by axis.")
+@click.option(
+    "--shards", metavar="auto|none|A=N,...", default="auto", show_default=True, help="Shard shape, in pixels by axis."
+)
+@click.option("--codec", metavar="NAME[:LEVEL]", help="The compressor: blosc-zstd:1 by default, zstd:3, none, ...")
+@click.option(
+    "--ome-version", type=click.Choice(VERSIONS), default="0.5", show_default=True, help="OME-Zarr version to write."
+)
+@click.option("--memory", metavar="SIZE", help="Memory of frames and chunks that wait: 224MiB, 1GB, bytes.")
+@click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads; by default one per core.")
+@click.option("--sync-every", metavar="N", type=click.IntRange(min=1), help="Bring every N frames to the disk.")
+@click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
+@click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+def command(
+    *,
+    out: str,
+    from_stdin: bool,
+    shape: str,
+    dtype: str,
+    has_headers: bool,
+    positions: str | None,
+    memory: str | None,
+    no_sync: bool,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> int:
+    r"""Write frames while they are taken, from a pipe.
+
+    A program of any language sends them. A frame is its pixels, row by row; the next one follows at once. With
+    --headers a line of JSON precedes each: {"index": [3, 0]} gives its numbers along the axes before y, x,
+    {"position": "left"} its position; an empty object is the next frame. The end of the input ends the image. Exit
+    code 3 if frames are missing or the last is incomplete.
+
+    \b
+    Examples:
+      camera | ozx stream run7.ozx --stdin --axes tcyx --shape n,2,1024,1024 --dtype uint16
+      camera | ozx stream run7.ozx --stdin --axes tyx --shape 500,512,512 --dtype uint8 --sync-every 100 --json
+    """
+    if not from_stdin:
+        raise UsageError("expected --stdin: frames come from the standard input", hint="Add --stdin, and pipe frames.")
+    lengths, kind = _parse_shape(shape), _parse_type(dtype)
+    known: dict[str, Any] = parse_metadata({**options, "colors": None})
+    del known["colors"]
+    known["scale"], known["channels"] = known.pop("pixel_size"), known.pop("channel_names") or ()
+    if positions is not None:
+        known["positions"] = split_names(positions)
+    if memory is not None:
+        known["memory"] = parse_size(memory)
+    with stream(out, shape=lengths, dtype=kind, sync=not no_sync, **known) as frames:
+        plane = [length or 1 for length in lengths[-2:]]
+        source = FrameInput(sys.stdin.buffer, plane, kind, has_headers)
+        for frame in source:
+            position = 0 if frame.position is None else frame.position
+            if frame.place is None:
+                frames.append(frame.pixels, position=position)
+            else:
+                frames.write(frame.pixels, frame.place, position=position)
+    result = frames.close()
+    print_result(result, _summary, quiet=quiet, as_json=as_json)
+    if source.rest:
+        say_error(f"the input ended inside a frame: expected {result.frame_bytes:,} bytes, got {source.rest:,}")
+    return WITH_LOSS if source.rest or result.missing_count else DONE
+
+
+def _parse_shape(text: str) -> list[int | None]:
+    lengths: list[int | None] = []
+    for part in text.split(","):
+        if part.strip() == "n":
+            lengths.append(None)
+        elif part.strip().isdecimal():
+            lengths.append(int(part))
+        else:
+            raise UsageError(f"--shape: expected lengths, as in n,2,1024,1024; got {text!r}")
+    return lengths
+
+
+def _parse_type(text: str) -> np.dtype[Any]:
+    try:
+        return np.dtype(text)
+    except TypeError:
+        raise UsageError(f"--dtype: expected a pixel type, as in uint16; got {text!r}") from None
+
+
+def _summary(result: StreamResult) -> str:
+    missing = f", {result.missing_count:,} missing" if result.missing_count else ""
+    waits = f", {result.waits:,} waits" if result.waits else ""
+    return (
+        f"{one_line(result.path)}  {result.frames:,} frames{missing}, {format_bytes(result.bytes)}, "
+        f"{format_bytes(int(result.rate))}/s{waits}, longest append {result.longest_append * 1000:.1f} ms"
+    )

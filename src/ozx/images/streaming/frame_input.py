@@ -1,0 +1,98 @@
+"""Frames of a pipe or file: raw pixels one after the other, each perhaps behind a line of JSON with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.errors import FormatError, UsageError
+from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.values import as_lengths, as_text
+
+__all__ = ["FrameInput", "InputFrame"]
+
+_LONGEST_HEADER = 64 << 10
+
+
+class InputFrame(NamedTuple):
+    """A frame, with its place among those of its position; None for the next place, and for the first position."""
+
+    pixels: NDArray[Any]
+    place: tuple[int, ...] | None
+    position: int | str | None
+
+
+class FrameInput:
+    r"""The frames that a program writes into a pipe.
+
+    Parameters
+    ----------
+    file
+        The pipe.
+    shape, dtype
+        Of a frame; the rows are one after the other.
+    has_headers
+        Whether a line of JSON is before each frame: an object, perhaps with ``index``, a list of its numbers along the
+        axes before y and x, and ``position``, a name or number.
+
+    Attributes
+    ----------
+    rest
+        Bytes of a last frame that is incomplete, once all are read.
+
+    Examples
+    --------
+    >>> import io
+    >>> frames = FrameInput(io.BytesIO(b'{"index": [3]}\n' + bytes([1, 2, 3, 4])), (2, 2), np.dtype("uint8"), True)
+    >>> [(frame.pixels.tolist(), frame.place) for frame in frames]
+    [([[1, 2], [3, 4]], (3,))]
+    """
+
+    def __init__(self, file: BinaryIO, shape: Sequence[int], dtype: np.dtype[Any], has_headers: bool) -> None:  # noqa: FBT001
+        self._file, self._shape, self._dtype, self._has_headers = file, tuple(shape), dtype, has_headers
+        self.rest = 0
+
+    def __iter__(self) -> Iterator[InputFrame]:
+        number = 0
+        while True:
+            header = self._read_header(number) if self._has_headers else (None, None)
+            if header is None:
+                return
+            pixels = np.empty(self._shape, self._dtype)
+            self.rest = self._fill(memoryview(pixels.reshape(-1).view(np.uint8).data))
+            if self.rest < pixels.nbytes:
+                return
+            self.rest = 0
+            yield InputFrame(pixels, *header)
+            number += 1
+
+    def _fill(self, view: memoryview) -> int:
+        """Fill a buffer and return the number of bytes; fewer only at the end."""
+        filled = 0
+        while filled < len(view) and (count := self._file.readinto(view[filled:])):  # type: ignore[attr-defined]
+            filled += count
+        return filled
+
+    def _read_header(self, number: int) -> tuple[tuple[int, ...] | None, int | str | None] | None:
+        line = self._file.readline(_LONGEST_HEADER)
+        if not line.strip():
+            return None
+        where = f"the header of frame {number:,}"
+        try:
+            header = parse_document(line, where)
+        except FormatError as error:
+            raise UsageError(
+                f"expected a line of JSON before each frame; {error.message}",
+                hint='Write {} or {"index": [3, 0]} and a line feed, then the pixels; without --headers only pixels.',
+            ) from None
+        index, position = header.get("index"), header.get("position")
+        places = None if index is None else as_lengths(index)
+        is_name = position is None or isinstance(position, int) or as_text(position) is not None
+        if (index is not None and places is None) or not is_name:
+            raise UsageError(
+                f"{where}: expected index to be a list of numbers, and position a name or number; got {header!r}"
+            )
+        return places, position

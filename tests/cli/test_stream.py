@@ -1,0 +1,91 @@
+"""`ozx stream` as a program in another language meets it: frames by a pipe."""
+
+import io
+import json
+import re
+import sys
+
+import jsonschema
+import numpy as np
+import pytest
+from commands import command, schema_of
+
+import ozx
+
+call = command("stream")
+FRAMES = np.random.default_rng(0).integers(0, 9, (6, 30, 40)).astype("uint16")
+WORDS = ["--stdin", "--axes", "tcyx", "--shape", "n,2,30,40", "--dtype", "uint16", "--no-sync"]
+
+
+class Pipe(io.RawIOBase):
+    """Bytes that come a few at a time."""
+
+    def __init__(self, data):
+        self._data = io.BytesIO(data)
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        return self._data.readinto(memoryview(buffer)[:777])
+
+
+@pytest.fixture
+def send(monkeypatch):
+    def send(data):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Pipe(data), 1000)))
+
+    return send
+
+
+def test_raw_frames(here, send, capsys):
+    send(FRAMES.tobytes())
+    code, answer, story = call(capsys, "a.ozx", *WORDS, "--pixel-size", "y=0.5,x=0.5", "--channel-names", "DAPI,GFP")
+    assert (code, story) == (0, "")
+    assert re.fullmatch(r"a\.ozx  6 frames, [0-9.]+ KiB, [0-9.]+ [KMG]iB/s, longest append [0-9.]+ ms\n", answer)
+    np.testing.assert_array_equal(ozx.open("a.ozx")["0"][...], FRAMES.reshape(3, 2, 30, 40))
+    image = ozx.inspect("a.ozx").images[0]
+    assert [channel.label for channel in image.channels] == ["DAPI", "GFP"]
+    assert image.levels[0].scale == (1.0, 1.0, 0.5, 0.5)
+
+
+def test_headers_positions_and_json(here, send, capsys):
+    headers = [{"position": "left"}, {"position": 1, "index": [1, 0]}, {"index": [0, 1], "time": 3.5}]
+    pairs = zip(headers, FRAMES[:3], strict=True)
+    send(b"".join(json.dumps(head).encode() + b"\n" + frame.tobytes() for head, frame in pairs))
+    code, answer, _ = call(capsys, "a.ozx", *WORDS, "--headers", "--positions", "left,right", "--json")
+    result = json.loads(answer)
+    jsonschema.validate(result, schema_of("stream"))
+    assert (code, result["frames"], result["missing_count"]) == (3, 3, 3)
+    assert result["missing"][0] == {"position": "right", "index": [0, 0]}
+    np.testing.assert_array_equal(ozx.open("a.ozx")["1/0"][1, 0], FRAMES[1])
+
+
+def test_the_input_ends_inside_a_frame(here, send, capsys):
+    send(FRAMES.tobytes()[:-10])
+    code, _, story = call(capsys, "a.ozx", *WORDS)
+    assert code == 3
+    assert "note: 1 frames did not come; their pixels are zero\n" in story
+    assert "the input ended inside a frame: expected 2,400 bytes, got 2,390" in story
+    np.testing.assert_array_equal(ozx.open("a.ozx")["0"][...].reshape(-1, 30, 40)[:5], FRAMES[:5])
+
+
+@pytest.mark.parametrize(
+    ("words", "data", "message"),
+    [
+        (WORDS[1:], b"", "expected --stdin"),
+        ([*WORDS, "--shape", "?,2"], b"", "--shape: expected lengths, as in n,2,1024,1024; got '?,2'"),
+        ([*WORDS, "--dtype", "pixels"], b"", "--dtype: expected a pixel type, as in uint16; got 'pixels'"),
+        (WORDS, b"", "expected at least one frame; none came"),
+        ([*WORDS, "--headers"], b"pixels\n", "expected a line of JSON before each frame"),
+        ([*WORDS, "--headers"], b'{"index": "3"}\n' + bytes(2400), "expected index to be a list of numbers"),
+        ([*WORDS, "--headers"], b'{"position": []}\n' + bytes(2400), "and position a name or number"),
+        ([*WORDS, "--headers"], b'{"index": [0, 7]}\n' + bytes(2400), "below 2 along c; got 7"),
+    ],
+)
+def test_wrong_words_and_input(here, send, capsys, words, data, message):
+    send(data)
+    code, answer, story = call(capsys, "a.ozx", *words)
+    assert (code, answer) == (2, "")
+    assert message in story
+    assert not (here / "a.ozx").exists()
