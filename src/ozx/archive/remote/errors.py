@@ -10,7 +10,7 @@ import errno
 import re
 from urllib.parse import urlsplit
 
-from ozx.errors import FormatError, ResourceError, UsageError
+from ozx.errors import FormatError, ResourceError, UsageError, install_hint
 
 __all__ = ["changed", "explain", "explain_code", "explain_options", "missing_extra", "printable_url"]
 
@@ -66,7 +66,7 @@ def changed(name: str, expected: int, found: int) -> FormatError:
 def missing_extra(name: str, error: ImportError) -> ResourceError:
     """Return the error for an installation without the extra ``remote``."""
     return ResourceError(
-        f"reading from a URL needs the package obstore: {error}", path=name, hint='pip install "ozx-toolkit[remote]"'
+        f"reading from a URL needs the package obstore: {error}", path=name, hint=install_hint("remote")
     )
 
 
