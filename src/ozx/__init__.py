@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Cancelled",
     "FormatError",
     "NotOmeZarrWarning",
     "OzxError",

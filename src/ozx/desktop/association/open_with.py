@@ -62,7 +62,7 @@ def window_commands(text: str) -> list[list[str]]:
     return [
         ["zenity", "--error", "--title=ozx", "--no-markup", "--width=480", f"--text={text}"],
         ["kdialog", "--title", "ozx", "--error", escaped],
-        ["xmessage", "-center", "-buttons", "OK", "--", text],
+        ["xmessage", "-center", "-buttons", "OK", text],
         ["notify-send", "--app-name=ozx", "--urgency=critical", "ozx", escaped],
     ]
 
