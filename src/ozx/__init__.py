@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ozx.archive.remote.access import storage_options
     from ozx.errors import (
+        Cancelled,
         FormatError,
         NotOmeZarrWarning,
         OzxError,
