@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ozx.archive.remote.access import storage_options
     from ozx.errors import (
         BufferFull,
+        Cancelled,
         FormatError,
         NotOmeZarrWarning,
         OzxError,
@@ -54,6 +55,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BufferFull",
+    "Cancelled",
     "FormatError",
     "NotOmeZarrWarning",
     "OzxError",

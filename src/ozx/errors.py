@@ -15,6 +15,7 @@ from typing import NoReturn
 __all__ = [
     "LONGEST_TEXT",
     "BufferFull",
+    "Cancelled",
     "FormatError",
     "NotOmeZarrWarning",
     "OzxError",
@@ -25,6 +26,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "error_code",
+    "install_hint",
     "name_error",
     "raise_error",
     "resource_error",
@@ -53,6 +55,30 @@ def shortened(text: str, most: int = LONGEST_TEXT) -> str:
     end = max(1, room // 3)
     start = max(1, room - end)
     return f"{text[:start]} ({len(text) - start - end:,} characters left out) {text[-end:]}"
+
+
+class Cancelled(BaseException):
+    """Cancels an operation: raise it in a method of your `Progress`.
+
+    It passes through the operation unchanged, like an interrupt; the output is as it was before. It is no `Exception`,
+    so that in a batch it ends all files, not only one.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> class Cancelling:
+    ...     def start(self, description, total):
+    ...         pass
+    ...     def advance(self, amount):
+    ...         raise ozx.Cancelled
+    ...     def stop(self):
+    ...         pass
+    >>> try:
+    ...     ozx.pack("cells.ome.zarr", "cancelled.ozx", progress=Cancelling())
+    ... except ozx.Cancelled:
+    ...     print("nothing is left")
+    nothing is left
+    """
 
 
 class OzxError(Exception):
@@ -282,6 +308,27 @@ _CODES_OF_THE_SYSTEM = {
     errno.EPERM: "forbidden",
     errno.EROFS: "forbidden",
 }
+
+
+# The packages of each extra, as in pyproject.toml. Naming them works from a clone as well as from the package index.
+_EXTRAS = {
+    "remote": '"obstore>=0.12"',
+    "s3": '"boto3>=1.36" "obstore>=0.12"',
+    "dask": '"dask[array,distributed]>=2024.8"',
+    "napari": '"dask[array]>=2024.8" "napari[all]>=0.5.5"',
+    "neuroglancer": '"neuroglancer>=2.41"',
+}
+
+
+def install_hint(extra: str) -> str:
+    """Return the hint with the command that installs what an extra of this package needs.
+
+    Examples
+    --------
+    >>> install_hint("remote")
+    'Install it: pip install "obstore>=0.12"'
+    """
+    return f"Install it: pip install {_EXTRAS[extra]}"
 
 
 def error_code(error: OzxError) -> str:

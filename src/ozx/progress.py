@@ -12,7 +12,7 @@ class Progress(Protocol):
     """Interface of a progress display; its methods may be called from any thread.
 
     An operation begins a phase by `start`, counts its bytes by `advance` and ends it by `stop`; after an error, `stop`
-    may be missing.
+    may be missing. To cancel the operation, raise `ozx.Cancelled` in `start` or `advance`.
 
     Examples
     --------

@@ -185,3 +185,19 @@ def test_a_story_that_cannot_be_told_stops_no_work(cells, tmp_path):
 def test_a_nul_character_is_a_wrong_argument(capsys, name):
     assert run([name, "cells\0.ozx"]) == 2
     assert capsys.readouterr().err == "error: expected arguments without NUL characters\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(shell):
+    def ask(**variables):
+        environment = {**os.environ, **variables}
+        command = [sys.executable, "-c", "from ozx.cli.app import main; main()"]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    script = ask(_OZX_COMPLETE=f"{shell}_source")
+    if shell != "bash":  # which asks for its own version first, and may be old
+        assert "_OZX_COMPLETE" in script.stdout
+    found = ask(_OZX_COMPLETE=f"{shell}_complete", COMP_WORDS="ozx ext", COMP_CWORD="1" if shell != "fish" else "ext")
+    assert "extract" in found.stdout
+    words = {"COMP_WORDS": "ozx extract --chan", "COMP_CWORD": "2" if shell != "fish" else "--chan"}
+    assert "--channels" in ask(_OZX_COMPLETE=f"{shell}_complete", **words).stdout

@@ -28,14 +28,14 @@ write    {share}/thumbnailers/ozx-toolkit.thumbnailer
 write    {home}/.config/mimeapps.list
 run      update-mime-database {share}/mime
 write    {share}/ozx-toolkit/association.json
-.ozx files open with: {programs}/ozx view FILE
+.ozx files open with: {programs}/ozx-open FILE
 to revert it: ozx associate --remove
 """
 
 
 def test_what_is_done_and_how_to_undo_it(home, programs, capsys):
     assert call(capsys) == (0, screen(home, programs), "")
-    again = f".ozx files open with: {programs}/ozx view FILE\nnothing to change\n"
+    again = f".ozx files open with: {programs}/ozx-open FILE\nnothing to change\n"
     assert call(capsys) == (0, again, "")
     code, out, err = call(capsys, "--remove")
     assert (code, err) == (0, "")
@@ -81,11 +81,11 @@ def test_the_status(home, programs, capsys):
     known = (
         "type of .ozx files  application/vnd.ome.zarr+zip\n"
         "opened by           ozx-toolkit.desktop\n"
-        f"command             {programs}/ozx view %f\n"
+        f"command             {programs}/ozx-open %f\n"
         "set by ozx          yes\n"
     )
     assert call(capsys, "--status") == (0, known, "")
-    (programs / "ozx").unlink()
+    (programs / "ozx-open").unlink()
     note = "note: the program of ozx-toolkit.desktop no longer exists: run ozx associate again\n"
     assert call(capsys, "--status") == (0, known, note)
 

@@ -130,13 +130,28 @@ def test_directories_are_served_by_others(capsys):
 def test_neuroglancer_may_be_missing(path, capsys, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert run(["view", str(path), "--with", "neuroglancer"]) == 4
-    assert "pip install 'ozx-toolkit[neuroglancer]'" in capsys.readouterr().err
+    assert 'pip install "neuroglancer' in capsys.readouterr().err
 
 
 def test_napari_may_be_missing(path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "napari", None)
     assert run(["view", str(path), "--with", "napari"]) == 4
-    assert "pip install 'ozx-toolkit[napari]'" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "napari is not installed\n" in err
+    assert 'pip install "dask[array]>=2024.8" "napari[all]' in err
+
+
+def test_napari_without_qt_says_so_in_one_line(path, capsys, monkeypatch):
+    def viewer():
+        raise ImportError("No Qt bindings could be found.\nnapari needs one of them, and so on.")
+
+    monkeypatch.setitem(sys.modules, "napari", types.SimpleNamespace(Viewer=viewer))
+    assert run(["view", str(path), "--with", "napari"]) == 4
+    err = capsys.readouterr().err
+    assert err.splitlines() == [
+        "error: napari cannot be loaded: No Qt bindings could be found.",
+        'hint: Install it: pip install "dask[array]>=2024.8" "napari[all]>=0.5.5"',
+    ]
 
 
 def test_napari_opens_the_file_by_our_reader(path, monkeypatch):

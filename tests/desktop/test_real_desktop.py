@@ -120,8 +120,9 @@ def ozx(request, tmp_path, monkeypatch):
     """A stand-in for ozx, in a folder without and with a space."""
     folder = tmp_path / request.param
     folder.mkdir()
-    (folder / "ozx").write_text(OZX)
-    (folder / "ozx").chmod(0o755)
+    for name in ("ozx", "ozx-open"):
+        (folder / name).write_text(OZX)
+        (folder / name).chmod(0o755)
     Image.new("RGB", (128, 128), MAGENTA).save(folder / "thumbnail.png")
     monkeypatch.setattr(launching, "find_program", lambda name: (str(folder / name),))
     return folder
@@ -241,7 +242,7 @@ def test_the_home_directory_is_as_it_was(session, ozx):
 def test_opening_runs_the_viewer_with_the_file(session, screen, ozx, cells, opener):
     associate()
     subprocess.run([*opener, str(cells)], check=True, timeout=60, stderr=subprocess.DEVNULL)
-    assert opened(ozx) == ["view", str(cells)]
+    assert opened(ozx) == [str(cells)]
 
 
 @pytest.mark.parametrize("manager", MANAGERS)
@@ -249,7 +250,7 @@ def test_a_double_click_opens_and_the_thumbnail_shows(session, ozx, cells, scree
     associate()
     with showing(manager, cells.parent):
         double_click(wait_for(lambda: centre_of(MAGENTA, screen(), 500), nudge=reload))
-        assert opened(ozx) == ["view", str(cells)]
+        assert opened(ozx) == [str(cells)]
     words = (ozx / "thumbnail.log").read_text().splitlines()
     assert words[:2] == ["thumbnail", "--size"]
     assert words[3] == str(cells)
@@ -261,7 +262,7 @@ def test_without_a_thumbnail_the_icon_shows(session, ozx, cells, screen, manager
     associate()
     with showing(manager, cells.parent):
         double_click(wait_for(lambda: centre_of(ICON, screen(), 20)))
-        assert opened(ozx) == ["view", str(cells)]
+        assert opened(ozx) == [str(cells)]
 
 
 def test_tumbler_keeps_what_ozx_thumbnail_draws(session, cells, tmp_path):

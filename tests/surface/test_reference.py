@@ -10,6 +10,7 @@ from public_names import DIRECTIVES, REFERENCE, find
 import ozx
 import ozx.desktop.association.associate
 import ozx.extensions
+from docs.make_api import api_markdown
 from docs.make_cli import cli_markdown
 from docs.site_hooks import on_page_markdown
 
@@ -19,6 +20,13 @@ INTERFACE = (REFERENCE.parent / "interface.md").read_text(encoding="utf-8")
 def test_the_page_of_the_command_line_is_made_of_the_commands():
     page = (REFERENCE / "cli.md").read_text(encoding="utf-8")
     assert page == cli_markdown(), "run python -m docs.make_pages"
+
+
+def test_the_page_for_readers_of_the_repository_is_made_of_the_docstrings():
+    page = (REFERENCE / "python.md").read_text(encoding="utf-8")
+    assert page == api_markdown(), "run python -m docs.make_pages"
+    assert all(f"### ozx.{name}\n" in page for name in ozx.__all__)
+    assert not re.search(r" at 0x[0-9a-f]", page)
 
 
 def test_every_public_name_stands_on_one_page():

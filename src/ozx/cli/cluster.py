@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 import ozx
-from ozx.errors import ResourceError, UsageError
+from ozx.errors import ResourceError, UsageError, install_hint
 
 __all__ = ["connected", "dask_option"]
 
@@ -45,9 +45,7 @@ def connected(address: str | None) -> Iterator[Executor | None]:
     try:
         from distributed import Client  # noqa: PLC0415 (an extra)
     except ImportError as error:
-        raise ResourceError(
-            "--dask needs the package distributed", hint='Install it: pip install "ozx-toolkit[dask]".'
-        ) from error
+        raise ResourceError("--dask needs the package distributed", hint=install_hint("dask")) from error
     try:
         client = Client(address, timeout=_SECONDS)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:

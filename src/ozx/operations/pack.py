@@ -132,7 +132,7 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
 
 @resource_errors()
 def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
-    sources: Iterable[StrPath],
+    sources: Iterable[StrPath | tuple[StrPath, StrPath]],
     *,
     out_dir: StrPath | None = None,
     jobs: int = 1,
@@ -161,9 +161,10 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     Parameters
     ----------
     sources
-        The directories.
+        The directories; or pairs of a directory and the file to write.
     out_dir
-        The folder for the files, created if it is missing; by default each file goes beside its source.
+        The folder for the files, created if it is missing; by default each file goes beside its source. A pair names
+        its file itself.
     jobs
         Number of sources packed at the same time, each by a thread.
     force, verify, remove_source, drop_attributes, checksum, resume, progress
@@ -196,6 +197,8 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     >>> many = pack_many(["cells.ome.zarr", "missing.ome.zarr"], out_dir="packed")
     >>> [(result.status, result.path) for result in many.results]
     [('packed', 'packed/cells.ozx'), ('failed', 'packed/missing.ozx')]
+    >>> pack_many([("cells.ome.zarr", "first.ozx"), ("cells.ome.zarr/labels", "second.ozx")]).results[0].path
+    'first.ozx'
     """
     layout = shards, chunks, codec, chunk_checksums, VersionChoice(ome_version, drop_transformations)
     options = PackOptions(
@@ -212,8 +215,12 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         *layout,
     )
     folder = None if out_dir is None else given_output(out_dir, remote=True)
-    roots = [_root(source) for source in sources]
-    targets = [given_output(_default_output(root, folder), remote=True) for root in roots]
+    roots, targets = [], []
+    for given in sources:
+        source, out = given if isinstance(given, tuple) else (given, None)
+        root = _root(source)
+        roots.append(root)
+        targets.append(given_output(_default_output(root, folder) if out is None else out, remote=True))
     check_distinct(roots, targets, verb="Pack")
     if folder is not None and not Location(folder).is_remote:
         os.makedirs(folder, exist_ok=True)

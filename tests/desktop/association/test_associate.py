@@ -123,7 +123,7 @@ def test_a_dry_run_shows_all_and_does_nothing(system, home):
 def test_what_is_set_on_linux(home, programs):
     result = associate()
     share = home / ".local" / "share"
-    assert result.to_dict()["command"] == [str(programs / "ozx"), "view"]
+    assert result.to_dict()["command"] == [str(programs / "ozx-open")]
     assert (share / "applications" / "ozx-toolkit.desktop").read_text().count("\n") == 11
     assert (home / ".config" / "mimeapps.list").read_text() == (
         "[Default Applications]\napplication/vnd.ome.zarr+zip=ozx-toolkit.desktop;\n"
@@ -136,7 +136,7 @@ def test_what_is_set_on_linux(home, programs):
         "type": "application/vnd.ome.zarr+zip",
         "opens_with": {
             "identifier": "ozx-toolkit.desktop",
-            "command": f"{programs / 'ozx'} view %f",
+            "command": f"{programs / 'ozx-open'} %f",
             "exists": True,
             "is_ours": True,
         },
@@ -402,14 +402,14 @@ def test_a_record_that_cannot_be_read(home, text, error, message):
 
 def test_a_program_that_has_moved_is_told_and_put_right(home, programs, program, monkeypatch):
     associate()
-    (programs / "ozx").rename(programs / "moved")
+    (programs / "ozx-open").rename(programs / "moved")
     status = association_status()
     assert not status.opens_with.exists
     assert status.notes == ("the program of ozx-toolkit.desktop no longer exists: run ozx associate again",)
-    new = program(programs / "new" / "ozx")
+    new = program(programs / "new" / "ozx-open")
     monkeypatch.setattr("ozx.desktop.association.launching.find_program", lambda name: (str(new),))
     assert associate().notes == ()
-    assert association_status().opens_with.command == f"{new} view %f"
+    assert association_status().opens_with.command == f"{new} %f"
 
 
 def test_sudo_is_refused_in_the_home_of_somebody_else(home, monkeypatch):

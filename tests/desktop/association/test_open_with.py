@@ -26,6 +26,26 @@ def test_each_file_is_opened(python, monkeypatch):
     assert log == ["-m", "ozx", "view", "--", names[0], "-m", "ozx", "view", "--", names[1]]
 
 
+@pytest.fixture(autouse=True)
+def _bare(monkeypatch, tmp_path):
+    """No programs of a desktop."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr(sys, "platform", "linux")
+
+
+@pytest.mark.parametrize("name", ["zenity", "kdialog", "xmessage", "notify-send"])
+def test_on_linux_an_error_is_shown_in_a_window(python, tmp_path, program, name):
+    program(python, "#!/bin/sh\necho 'error: a<b>.ozx: it is a TIFF image' >&2\nexit 1\n")
+    program(tmp_path / "bin" / name, '#!/bin/sh\nprintf "%s\\n" "$@" > "$0.log"\n')
+    if name == "zenity":  # the first that is there
+        program(tmp_path / "bin" / "xmessage", '#!/bin/sh\nprintf "%s\\n" "$@" > "$0.log"\n')
+    assert open_with.open_file("x.ozx") == 1
+    (log,) = (tmp_path / "bin").glob("*.log")
+    assert log.stem == name
+    shown = "a&lt;b&gt;.ozx" if name in ("kdialog", "notify-send") else "a<b>.ozx"
+    assert f"{shown}: it is a TIFF image" in log.read_text()
+
+
 def test_an_error_is_shown(python, monkeypatch, capsys, program):
     program(python, "#!/bin/sh\necho 'error: é is no archive' >&2\nexit 1\n")
     assert open_with.open_file("x.ozx") == 1

@@ -10,7 +10,7 @@ import errno
 import re
 from urllib.parse import urlsplit
 
-from ozx.errors import FormatError, ResourceError, UsageError
+from ozx.errors import FormatError, ResourceError, UsageError, install_hint
 
 __all__ = [
     "changed",
@@ -114,7 +114,7 @@ def is_file(name: str) -> FormatError:
 def missing_extra(name: str, error: ImportError) -> ResourceError:
     """Return the error for an installation without the optional dependencies of ``ozx[remote]``."""
     return ResourceError(
-        f"reading from a URL needs the package obstore: {error}", path=name, hint='pip install "ozx-toolkit[remote]"'
+        f"reading from a URL needs the package obstore: {error}", path=name, hint=install_hint("remote")
     )
 
 

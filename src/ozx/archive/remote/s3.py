@@ -16,7 +16,7 @@ from ozx.archive.remote.access import access_options, current_deadline
 from ozx.archive.remote.deadline import limited_in_time
 from ozx.archive.remote.errors import explain_code, printable_url
 from ozx.archive.remote.urls import split_url
-from ozx.errors import OzxError, ResourceError, UsageError
+from ozx.errors import OzxError, ResourceError, UsageError, install_hint
 
 __all__ = ["ObjectUrl", "client_errors", "error_code_of", "explain_client_error", "open_client", "split_object_url"]
 
@@ -73,9 +73,7 @@ def open_client(options: Mapping[str, Any] | None = None) -> Any:
         from botocore.config import Config  # noqa: PLC0415
         from botocore.exceptions import BotoCoreError  # noqa: PLC0415
     except ImportError as error:
-        raise ResourceError(
-            f"writing to s3:// needs the package boto3: {error}", hint='pip install "ozx-toolkit[s3]"'
-        ) from None
+        raise ResourceError(f"writing to s3:// needs the package boto3: {error}", hint=install_hint("s3")) from None
     given = {str(name).removeprefix("aws_"): value for name, value in access_options("s3", options or {}).items()}
     arguments = {_NAMES[name]: value for name, value in given.items() if name in _NAMES}
     if "endpoint_url" not in arguments and (endpoint := os.environ.get("AWS_ENDPOINT")):

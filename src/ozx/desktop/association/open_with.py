@@ -1,15 +1,16 @@
-"""Run ``ozx view`` for a double-click on Windows and macOS, and show errors in a window.
+"""The program behind a double-click: ``ozx view``, with errors shown in a window.
 
 ``ozx-open FILE…``, installed as a program without a console, or ``python -m ozx.desktop.association.open_with FILE…``.
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from typing import NoReturn
 
-__all__ = ["main", "message_command", "open_file"]
+__all__ = ["main", "message_command", "open_file", "window_commands"]
 
 # Without a console of its own, the viewer must not flash one up.
 _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
@@ -49,6 +50,23 @@ def message_command(text: str) -> list[str]:
     return ["osascript", "-e", f'display alert "ozx" message "{escaped}" as critical']
 
 
+def window_commands(text: str) -> list[list[str]]:
+    """Return the commands that show a message in a window on Linux; the first that is installed is run.
+
+    Examples
+    --------
+    >>> [command[0] for command in window_commands("no image")]
+    ['zenity', 'kdialog', 'xmessage', 'notify-send']
+    """
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return [
+        ["zenity", "--error", "--title=ozx", "--no-markup", "--width=480", f"--text={text}"],
+        ["kdialog", "--title", "ozx", "--error", escaped],
+        ["xmessage", "-center", "-buttons", "OK", text],
+        ["notify-send", "--app-name=ozx", "--urgency=critical", "ozx", escaped],
+    ]
+
+
 def _show(text: str) -> None:
     if sys.platform == "win32":
         import ctypes  # noqa: PLC0415 (its windll is there on Windows only)
@@ -57,8 +75,13 @@ def _show(text: str) -> None:
         ctypes.windll.user32.MessageBoxW(None, text, "ozx", error_icon)
     elif sys.platform == "darwin":
         subprocess.run(message_command(text), check=False)  # noqa: S603 (a program of macOS)
-    elif sys.stderr is not None:
-        sys.stderr.write(f"{text}\n")
+    else:
+        if sys.stderr is not None:
+            sys.stderr.write(f"{text}\n")
+        for command in window_commands(text):
+            if shutil.which(command[0]) is not None:
+                subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)  # noqa: S603
+                return
 
 
 if __name__ == "__main__":

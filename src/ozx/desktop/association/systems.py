@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ozx.desktop.association import linux, macos, windows
-from ozx.desktop.association.launching import find_background_viewer, find_ozx
+from ozx.desktop.association.launching import find_background_viewer
 from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
 from ozx.desktop.association.steps import Step
@@ -45,7 +45,7 @@ def _linux(environment: Mapping[str, str], home: str) -> Desktop:
     return Desktop(
         system="linux",
         record=linux.record_path(places),
-        default_viewer=lambda: (*find_ozx(), "view"),
+        default_viewer=find_background_viewer,
         plan=lambda viewer, ozx, name: linux.plan(places, viewer, ozx, name=name),
         notes=lambda viewer, ozx: tuple(
             linux.notes(viewer, ozx, places, has_sandbox=shutil.which("bwrap") is not None)

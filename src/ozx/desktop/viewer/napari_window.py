@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ozx.errors import ResourceError, UsageError
+from ozx.errors import ResourceError, UsageError, install_hint
 from ozx.flow.sources.location import parse_location, printable_location
 
 __all__ = ["show_in_napari"]
@@ -38,8 +38,9 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
 
         viewer = napari.Viewer()
     except ImportError as error:
-        raise ResourceError(
-            f"napari cannot be loaded: {error}", hint="Install it with: pip install 'ozx-toolkit[napari]' 'napari[all]'"
-        ) from error
+        what = "napari is not installed"
+        if getattr(error, "name", None) != "napari":  # a Qt binding is missing: napari says so in several lines
+            what = f"napari cannot be loaded: {next(iter(str(error).strip().splitlines()), repr(error))}"
+        raise ResourceError(what, hint=install_hint("napari")) from error
     viewer.open(location.path, plugin="ozx-toolkit")
     napari.run()

@@ -16,7 +16,7 @@ from ozx.desktop.viewer.neuroglancer_state import make_state
 from ozx.desktop.viewer.pictures import Pictures
 from ozx.desktop.viewer.presence import Presence
 from ozx.desktop.viewer.ranges import StoreValues
-from ozx.errors import OzxError, ResourceError
+from ozx.errors import OzxError, ResourceError, install_hint
 from ozx.hierarchy.json.documents import dump_document
 from ozx.hierarchy.keys import is_metadata_key, node_of
 from ozx.hierarchy.ome.conversion import convert_group
@@ -60,9 +60,7 @@ def find_client() -> str:
         client = os.path.join(folder, "static", "client")
         if os.path.isfile(os.path.join(client, "index.html")):
             return client
-    raise ResourceError(
-        "neuroglancer is not installed", hint="Install it with: pip install 'ozx-toolkit[neuroglancer]'"
-    )
+    raise ResourceError("neuroglancer is not installed", hint=install_hint("neuroglancer"))
 
 
 class NeuroglancerServer:

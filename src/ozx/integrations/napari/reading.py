@@ -12,7 +12,7 @@ import numpy as np
 import zarr
 
 import ozx
-from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError
+from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError, install_hint
 from ozx.flow.sources.location import printable_location
 from ozx.hierarchy.ome.affine import Matrix
 from ozx.hierarchy.ome.metadata import Plate, Scene
@@ -271,7 +271,7 @@ def _dask() -> Any:
     except ImportError:
         raise ResourceError(
             "dask, which reads pixels when they are shown, is not installed",
-            hint="Install it with: pip install 'ozx-toolkit[napari]'",
+            hint=install_hint("napari"),
         ) from None
     return dask.array
 
