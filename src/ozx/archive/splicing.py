@@ -45,7 +45,9 @@ def splice(reader: ArchiveReader, values: Mapping[int, bytes]) -> list[Run]:
     """
     columns, end, name = reader.columns, reader.end, reader.source.name
     if end.prepended or end.trailing:
-        raise _unmovable("bytes before or after the archive", name)
+        raise _unmovable(
+            "bytes before or after the archive", name, f"zip/{'prepended' if end.prepended else 'trailing'}-bytes"
+        )
     runs: list[Run] = []
     position, heads = 0, {}
     for index in sorted(values, key=lambda index: int(columns.header_offsets[index])):
@@ -63,15 +65,16 @@ def splice(reader: ArchiveReader, values: Mapping[int, bytes]) -> list[Run]:
     _add_headers(directory, columns, offsets, values)
     # A form of header that no known writer makes would be found here.
     if not np.array_equal(parse_columns(bytes(directory.headers), len(columns)).header_offsets, offsets):
-        raise _unmovable("a central directory with offsets in an unusual place", name)
+        raise _unmovable("a central directory with offsets in an unusual place", name, "zip/zip64-field")
     runs.append(Run.of(bytes(directory.finish(sum(run.length for run in runs), end.comment))))
     return runs
 
 
-def _unmovable(found: str, name: str) -> UnsupportedError:
+def _unmovable(found: str, name: str, rule: str) -> UnsupportedError:
     return UnsupportedError(
         f"expected an archive whose entries can be moved; found {found}",
         path=name,
+        rule=rule,
         hint="Rewrite it with ozx repack, then edit that.",
     )
 

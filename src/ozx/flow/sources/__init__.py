@@ -10,8 +10,6 @@
     Attributes of files that an archive does not keep.
 ``location``
     The file and node that a path, URL or node URI means.
-``local_copy``
-    A temporary copy of a file behind a URL.
 ``hierarchy_root``, ``hierarchy_version``
     The folder of the root, and its Zarr and OME-Zarr version.
 ``wrong_sources``
