@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -72,8 +72,8 @@ def unpack(
         An .ozx file, or any ZIP file; or a node URI such as ``ozx:///data/cells.ozx/labels/cells``: that node becomes
         the root of the directory.
     out
-        The directory to write; by default ``cells.ozx`` becomes ``cells.ome.zarr`` beside it, and the node
-        ``labels/cells`` of it ``cells.ome.zarr``.
+        The directory to write, or the URL of one in an object store; by default ``cells.ozx`` becomes
+        ``cells.ome.zarr`` beside it, and the node ``labels/cells`` of it ``cells.ome.zarr``.
     force
         Whether an existing directory may be replaced that is empty, or has Zarr metadata at its root; the old one stays
         until the new one is complete. The new root keeps its mode and, where allowed, its owner.
@@ -99,16 +99,18 @@ def unpack(
     UnsupportedError
         It is split, encrypted, or compressed by an unknown method.
     UsageError
-        `path` is a directory, `out` exists and may not be replaced, or is a URL; or there is no such node.
+        `path` is a directory, `out` exists and may not be replaced, or is a URL that ozx only reads; or there is no
+        such node.
     ResourceError
-        Reading or writing failed. After any error, `out` is as it was before.
+        Reading or writing failed. After any error, a local `out` is as it was before; below a URL, what was written is
+        removed, and what was replaced is lost.
 
     Examples
     --------
     >>> unpack("cells.ozx", force=True).path
     'cells.ome.zarr'
     """
-    wanted = None if out is None else given_output(out)
+    wanted = None if out is None else given_output(out, remote=True)
     location = parse_location(path)
     archive, node = location.path, location.node
     prefix = f"{node}/" if node else ""
@@ -123,8 +125,10 @@ def unpack(
     source = open_remote(archive) if location.is_remote else FileSource(archive)
     reader = ArchiveReader(source)
     source.size()
-    check_outside(archive, target)
-    check_folder(target, force=force, replace_folder=replace_folder)
+    is_remote = Location(target).is_remote
+    if not is_remote:
+        check_outside(archive, target)
+        check_folder(target, force=force, replace_folder=replace_folder)
     reader.check(allow_bombs=allow_bombs)
     columns = reader.columns
     # A name that ends in a slash only makes a folder known to unzip.
@@ -133,12 +137,17 @@ def unpack(
     size = int(columns.uncompressed_sizes[indices].sum())
     progress.start(os.path.basename(target), size)
     try:
-        with replacing_directory(target, force=force, replace_folder=replace_folder, sync=sync) as new:
-            _write_values(reader, indices, prefix, new.path, progress)
-            if node:
-                lift_folder(new.path, node)
-            source.check_unchanged()
-            notes = [*swept_notes(new.swept)]
+        if is_remote:
+            notes = _upload_values(
+                reader, indices, prefix, target, progress, force=force, replace_folder=replace_folder
+            )
+        else:
+            with replacing_directory(target, force=force, replace_folder=replace_folder, sync=sync) as new:
+                _write_values(reader, indices, prefix, new.path, progress)
+                if node:
+                    lift_folder(new.path, node)
+                source.check_unchanged()
+                notes = [*swept_notes(new.swept)]
     except (FormatError, UnsupportedError) as error:
         raise error.at(source.name) from None
     finally:
@@ -147,7 +156,7 @@ def unpack(
     skipped = len(columns) - len(values)
     if skipped and not node:
         notes.append(f"{skipped:,} entries stand for folders and hold no value; a folder is made where a file needs it")
-    return UnpackResult(printable_location(path), target, len(indices), size, tuple(notes))
+    return UnpackResult(printable_location(path), printable_location(target), len(indices), size, tuple(notes))
 
 
 def default_directory(path: str) -> str:
@@ -192,6 +201,19 @@ def _write_values(
         fast_unpacking.write_files(reader, indices, folder, progress)
     else:
         write_entries(folder, read_ahead(iter_entries(reader, indices.tolist())), progress)
+
+
+def _upload_values(
+    reader: ArchiveReader, indices: NDArray[np.int64], prefix: str, url: str, progress: Progress, **replacing: bool
+) -> list[str]:
+    """Write the values of the entries `indices` as objects below a URL; return notes."""
+    from ozx.flow.sinks.prefix import write_prefix  # noqa: PLC0415 (few outputs are remote)
+
+    names = reader.columns.names()
+    keys = [names[index].removeprefix(prefix) for index in indices.tolist()]
+    entries = read_ahead(iter_entries(reader, indices.tolist()))
+    renamed = (replace(entry, key=entry.key.removeprefix(prefix)) for entry in entries)
+    return write_prefix(url, renamed, keys, check=reader.source.check_unchanged, progress=progress, **replacing)
 
 
 def _indices_below(reader: ArchiveReader, indices: NDArray[np.int64], prefix: str) -> NDArray[np.int64]:
