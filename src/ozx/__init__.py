@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ozx.archive.remote.access import storage_options
     from ozx.errors import (
         BufferFull,
-        Cancelled,
         FormatError,
         NotOmeZarrWarning,
         OzxError,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from ozx.operations.thumbnail import thumbnail
     from ozx.operations.unpack import unpack
     from ozx.operations.write_image import write_image
-    from ozx.progress import Progress
+    from ozx.progress import Cancelled, Progress
     from ozx.store.opening import open_array
     from ozx.store.opening import open_group as open  # noqa: A004 (ozx.open reads like gzip.open)
     from ozx.store.ozx_store import OzxStore
@@ -94,6 +93,7 @@ __all__ = [
 # The modules of the public names that are neither errors nor operations in a module of their own name.
 _HOMES = {
     "OzxStore": "ozx.store.ozx_store",
+    "Cancelled": "ozx.progress",
     "Progress": "ozx.progress",
     "import_tiffs": "ozx.operations.import_tiff",
     "inspect": "ozx.operations.info",

@@ -15,7 +15,6 @@ from typing import NoReturn
 __all__ = [
     "LONGEST_TEXT",
     "BufferFull",
-    "Cancelled",
     "FormatError",
     "NotOmeZarrWarning",
     "OzxError",
@@ -54,30 +53,6 @@ def shortened(text: str, most: int = LONGEST_TEXT) -> str:
     end = max(1, room // 3)
     start = max(1, room - end)
     return f"{text[:start]} ({len(text) - start - end:,} characters left out) {text[-end:]}"
-
-
-class Cancelled(BaseException):
-    """Cancels an operation: raise it in a method of your `Progress`.
-
-    It passes through the operation unchanged, like an interrupt; the output is as it was before. It is no `Exception`,
-    so that in a batch it ends all files, not only one.
-
-    Examples
-    --------
-    >>> import ozx
-    >>> class Cancelling:
-    ...     def start(self, description, total):
-    ...         pass
-    ...     def advance(self, amount):
-    ...         raise ozx.Cancelled
-    ...     def stop(self):
-    ...         pass
-    >>> try:
-    ...     ozx.pack("cells.ome.zarr", "cancelled.ozx", progress=Cancelling())
-    ... except ozx.Cancelled:
-    ...     print("nothing is left")
-    nothing is left
-    """
 
 
 class OzxError(Exception):

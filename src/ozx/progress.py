@@ -5,7 +5,31 @@ from __future__ import annotations
 import threading
 from typing import Protocol
 
-__all__ = ["NO_PROGRESS", "Progress", "StoppableProgress", "needs_total"]
+__all__ = ["NO_PROGRESS", "Cancelled", "Progress", "StoppableProgress", "needs_total"]
+
+
+class Cancelled(BaseException):
+    """Cancels an operation: raise it in a method of your `Progress`.
+
+    It passes through the operation unchanged, like an interrupt; the output is as it was before. It is no `Exception`,
+    so that in a batch it ends all files, not only one.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> class Cancelling:
+    ...     def start(self, description, total):
+    ...         pass
+    ...     def advance(self, amount):
+    ...         raise ozx.Cancelled
+    ...     def stop(self):
+    ...         pass
+    >>> try:
+    ...     ozx.pack("cells.ome.zarr", "cancelled.ozx", progress=Cancelling())
+    ... except ozx.Cancelled:
+    ...     print("nothing is left")
+    nothing is left
+    """
 
 
 class Progress(Protocol):

@@ -64,6 +64,7 @@ UPLOADING = {
     "thumbnail",
     "export",
     "OzxStore",
+    "unpack",
 }
 # It writes where it reads, and takes what names a file for reading; a remote one it refuses.
 IN_PLACE = {"edit"}

@@ -31,8 +31,8 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int
 
     cells.ozx becomes cells.ome.zarr beside it unless OUT is given; several files need --out-dir.
 
-    Any other ZIP file is unpacked the same way. Every
-    value is checked against its CRC-32; the directory gets its name only when all are correct.
+    Any other ZIP file is unpacked the same way. Every value is checked against its CRC-32; the directory gets its name
+    only when all are correct. OUT may be a URL (s3://, gs://, az://): zarr.json at the root is written last there.
 
     For a node (ozx:///data/cells.ozx/labels/nuclei), only the entries below it are unpacked, and it becomes the root.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,7 +16,7 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.targets import check_folder
-from ozx.errors import FormatError, UnsupportedError, resource_errors
+from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.entry import Entry
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks import fast_unpacking
@@ -77,8 +77,8 @@ def unpack(
         An .ozx file, or any ZIP file; the URL of one, or of a directory, which is copied; or a node URI such as
         ``ozx:///data/cells.ozx/labels/cells``: that node becomes the root of the directory.
     out
-        The directory to write; by default ``cells.ozx`` becomes ``cells.ome.zarr`` beside it, and the node
-        ``labels/cells`` of it ``cells.ome.zarr``.
+        The directory to write, or the URL of one in an object store; by default ``cells.ozx`` becomes
+        ``cells.ome.zarr`` beside it, and the node ``labels/cells`` of it ``cells.ome.zarr``.
     force
         Whether an existing directory may be replaced that is empty, or has Zarr metadata at its root; the old one stays
         until the new one is complete. The new root keeps its mode and, where allowed, its owner.
@@ -104,17 +104,18 @@ def unpack(
     UnsupportedError
         It is split, encrypted, or compressed by an unknown method.
     UsageError
-        `path` is a directory on this computer; `out` exists and may not be replaced, or is a URL; or there is no such
-        node.
+        `path` is a directory on this computer; `out` exists and may not be replaced, or is a URL that ozx only reads;
+        or there is no such node.
     ResourceError
-        Reading or writing failed. After any error, `out` is as it was before.
+        Reading or writing failed. After any error, a local `out` is as it was before; below a URL, what was written is
+        removed, and what was replaced is lost.
 
     Examples
     --------
     >>> unpack("cells.ozx", force=True).path
     'cells.ome.zarr'
     """
-    wanted = None if out is None else given_output(out)
+    wanted = None if out is None else given_output(out, remote=True)
     location = parse_location(path)
     archive, node = location.path, location.node
     prefix = f"{node}/" if node else ""
@@ -131,8 +132,10 @@ def unpack(
     source = open_remote(archive) if location.is_remote else FileSource(archive)
     reader = ArchiveReader(source)
     source.size()
-    check_outside(archive, target)
-    check_folder(target, force=force, replace_folder=replace_folder)
+    is_remote = Location(target).is_remote
+    if not is_remote:
+        check_outside(archive, target)
+        check_folder(target, force=force, replace_folder=replace_folder)
     reader.check(allow_bombs=allow_bombs)
     columns = reader.columns
     _check_kind(columns, source.name)
@@ -142,12 +145,17 @@ def unpack(
     size = int(columns.uncompressed_sizes[indices].sum())
     progress.start(os.path.basename(target), size)
     try:
-        with replacing_directory(target, force=force, replace_folder=replace_folder, sync=sync) as new:
-            _write_values(reader, indices, prefix, new.path, progress)
-            if node:
-                lift_folder(new.path, node)
-            source.check_unchanged()
-            notes = [*swept_notes(new.swept)]
+        if is_remote:
+            notes = _upload_values(
+                reader, indices, prefix, target, progress, force=force, replace_folder=replace_folder
+            )
+        else:
+            with replacing_directory(target, force=force, replace_folder=replace_folder, sync=sync) as new:
+                _write_values(reader, indices, prefix, new.path, progress)
+                if node:
+                    lift_folder(new.path, node)
+                source.check_unchanged()
+                notes = [*swept_notes(new.swept)]
     except (FormatError, UnsupportedError) as error:
         raise error.at(source.name) from None
     finally:
@@ -156,7 +164,7 @@ def unpack(
     skipped = len(columns) - len(values)
     if skipped and not node:
         notes.append(f"{skipped:,} entries are folders and hold no value; a folder is made where a file needs it")
-    return UnpackResult(printable_location(path), target, len(indices), size, tuple(notes))
+    return UnpackResult(printable_location(path), printable_location(target), len(indices), size, tuple(notes))
 
 
 def _copy_directory(
@@ -166,6 +174,12 @@ def _copy_directory(
     from ozx.flow.sources.remote_directory import ObjectPart  # noqa: PLC0415 (few directories are remote)
     from ozx.flow.sources.remote_objects import find_objects  # noqa: PLC0415
 
+    if Location(target).is_remote:
+        raise UsageError(
+            "expected a directory on this computer for the copy of a directory; found a URL",
+            path=printable_location(target),
+            hint="Copy it to this computer first, or use a program for object stores.",
+        )
     check_folder(target, force=force, replace_folder=replace_folder)
     objects = find_objects(url)
     marks, size = objects.marks, sum(mark.size for mark in objects.marks.values())
@@ -234,6 +248,19 @@ def _check_kind(columns: Columns, path: str) -> None:
         names = columns.names()
         if not any(map(is_any_metadata_key, names)):
             refuse_images(names, path, is_folder=False)
+
+
+def _upload_values(
+    reader: ArchiveReader, indices: NDArray[np.int64], prefix: str, url: str, progress: Progress, **replacing: bool
+) -> list[str]:
+    """Write the values of the entries `indices` as objects below a URL; return notes."""
+    from ozx.flow.sinks.prefix import write_prefix  # noqa: PLC0415 (few outputs are remote)
+
+    names = reader.columns.names()
+    keys = [names[index].removeprefix(prefix) for index in indices.tolist()]
+    entries = read_ahead(iter_entries(reader, indices.tolist()))
+    renamed = (replace(entry, key=entry.key.removeprefix(prefix)) for entry in entries)
+    return write_prefix(url, renamed, keys, check=reader.source.check_unchanged, progress=progress, **replacing)
 
 
 def _indices_below(reader: ArchiveReader, indices: NDArray[np.int64], prefix: str) -> NDArray[np.int64]:

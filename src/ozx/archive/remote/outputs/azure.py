@@ -5,11 +5,12 @@ Azure discards blocks that were sent but not committed a week after the last one
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import IO, Any
+from typing import IO, Any, Self
 from urllib.parse import unquote
 
 from ozx.archive.remote.errors import printable_url
@@ -139,6 +140,13 @@ class AzureObject:
         self._blob = self._container.get_blob_client(unquote(split_url(url).path.removeprefix("/")))
         self._mark = ""
         self._replace = False
+
+    def at(self, url: str) -> Self:
+        """Implement `ObjectClient.at`."""
+        other = copy.copy(self)
+        blob = self._container.get_blob_client(unquote(split_url(url).path.removeprefix("/")))
+        vars(other).update(_url=url, _blob=blob)
+        return other
 
     def find(self) -> FoundObject | None:
         """Implement `ObjectClient.find`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO, NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol, Self
 
 from ozx.archive.remote.errors import printable_url
 from ozx.errors import ResourceError, UsageError
@@ -34,6 +34,9 @@ class ObjectClient(Protocol):
 
     most_parts: int | None
     is_in_order: bool
+
+    def at(self, url: str) -> Self:
+        """Return a client of another object in the same bucket or container, with the same connections."""
 
     def find(self) -> FoundObject | None:
         """Return the object, or None if it does not exist.

@@ -5,9 +5,10 @@ Sessions of uploads cannot be listed; the server discards unfinished ones after 
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping
-from typing import IO, Any
+from typing import IO, Any, Self
 from urllib.parse import unquote
 
 from ozx.archive.remote.errors import printable_url
@@ -95,6 +96,12 @@ class GcsObject:
         self._key = unquote(split_url(url).path.removeprefix("/"))
         self._condition: dict[str, int] = {}
         self._writer: Any = None
+
+    def at(self, url: str) -> Self:
+        """Implement `ObjectClient.at`."""
+        other = copy.copy(self)
+        vars(other).update(_url=url, _key=unquote(split_url(url).path.removeprefix("/")))
+        return other
 
     def find(self) -> FoundObject | None:
         """Implement `ObjectClient.find`.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from ozx.archive.remote.outputs.client import MARK, FoundObject, exists, no_container
 from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error, open_client, split_object_url
@@ -36,6 +37,13 @@ class S3Object:
         self._upload_id = ""
         self._condition: dict[str, str] = {}
         self._tags: dict[int, str] = {}
+
+    def at(self, url: str) -> Self:
+        """Implement `ObjectClient.at`."""
+        other = copy.copy(self)
+        target = dict(zip(("Bucket", "Key"), split_object_url(url), strict=True))
+        vars(other).update(_url=url, _target=target, _tags={})
+        return other
 
     def find(self) -> FoundObject | None:
         """Implement `ObjectClient.find`.

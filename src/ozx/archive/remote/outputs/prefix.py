@@ -1,0 +1,149 @@
+"""Many objects below one URL, written side by side: small ones by one request each, larger ones in parts."""
+
+from __future__ import annotations
+
+import io
+import uuid
+from collections.abc import Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
+from urllib.parse import quote
+
+from ozx.archive.remote.folder import RemoteFolder
+from ozx.archive.remote.outputs.opening import open_object
+from ozx.archive.remote.upload import Upload
+from ozx.errors import ResourceError, UsageError
+
+__all__ = ["NewObjects"]
+
+_REQUESTS = 32
+# A longer value is uploaded in parts.
+_SMALL = 8 << 20
+# The bytes of values that are on their way.
+_ROOM = 128 << 20
+
+
+class NewObjects:
+    """Objects below a URL under construction.
+
+    Parameters
+    ----------
+    url
+        The prefix, such as ``s3://bucket/cells.ome.zarr``.
+    replace
+        Whether existing objects may be replaced.
+    options
+        Over those of `ozx.storage_options`.
+
+    Raises
+    ------
+    UsageError
+        The URL and the options do not fit together.
+    ResourceError
+        A package is missing, or credentials cannot be read.
+    """
+
+    def __init__(self, url: str, *, replace: bool, options: Mapping[str, Any] | None = None) -> None:
+        self._folder = RemoteFolder(url, options)
+        self.url, self.name = self._folder.url, self._folder.name
+        self.written: set[str] = set()
+        self._replace = replace
+        self._options = options
+        self._client = open_object(self._url_of("x"), options)
+        self._threads = ThreadPoolExecutor(_REQUESTS, "ozx-put")
+        self._sending: dict[Future[None], int] = {}
+
+    def list_keys(self) -> list[str]:
+        """Return the keys of all objects below the URL.
+
+        Raises
+        ------
+        ResourceError
+            The server cannot be reached, or refuses; there is no such bucket.
+        """
+        return [found.key for found in self._folder.list_objects()]
+
+    def add(self, key: str, size: int, blocks: Iterable[bytes]) -> None:
+        """Write a value of `size` bytes; small ones are on their way until `wait`.
+
+        Raises
+        ------
+        UsageError
+            The object exists, and may not be replaced.
+        ResourceError
+            The server cannot be reached, or refuses.
+        """
+        if size > _SMALL:
+            self._upload(key, size, blocks)
+            return
+        data = b"".join(blocks)
+        self._wait(_REQUESTS - 1, _ROOM - len(data))
+        self.written.add(key)
+        self._sending[self._threads.submit(self._put, key, data)] = len(data)
+
+    def wait(self) -> None:
+        """Wait until all values are written; raises as `add`."""
+        self._wait(0, 0)
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Remove objects, those that do not exist aside.
+
+        Raises
+        ------
+        ResourceError
+            The server cannot be reached, or refuses.
+        """
+        list(self._threads.map(self._remove, keys))
+
+    def abort(self) -> int:
+        """Remove what was written; return how many objects may be left."""
+        for future in self._sending:
+            future.cancel()
+        wait(self._sending)
+        self._sending.clear()
+        try:
+            self.remove(self.written)
+        except ResourceError:
+            return len(self.written)
+        return 0
+
+    def close(self) -> None:
+        """End the threads."""
+        self._threads.shutdown()
+
+    def _upload(self, key: str, size: int, blocks: Iterable[bytes]) -> None:
+        upload = Upload(self._url_of(key), expected=size, force=self._replace, options=self._options)
+        try:
+            offset = 0
+            for block in blocks:
+                upload.write_at(offset, block)
+                offset += len(block)
+            upload.finish()
+            self.written.add(key)
+        except BaseException:
+            upload.abort()
+            raise
+
+    def _put(self, key: str, data: bytes) -> None:
+        client, mark = self._client.at(self._url_of(key)), uuid.uuid4().hex
+        try:
+            client.put(io.BytesIO(data), len(data), mark, replace=self._replace)
+        except (UsageError, ResourceError) as error:
+            found = client.find()
+            if found is not None and found.mark == mark:  # a lost reply
+                return
+            if isinstance(error, UsageError):
+                self.written.discard(key)  # it is another program's
+            raise
+
+    def _remove(self, key: str) -> None:
+        self._client.at(self._url_of(key)).remove()
+
+    def _url_of(self, key: str) -> str:
+        return f"{self.url}/{quote(key)}"
+
+    def _wait(self, most: int, room: int) -> None:
+        while self._sending and (len(self._sending) > most or sum(self._sending.values()) > room):
+            for future in wait(self._sending, return_when=FIRST_COMPLETED).done:
+                del self._sending[future]
+                future.result()

@@ -1,0 +1,109 @@
+"""Write entries as objects below a URL, the metadata of the root last: the hierarchy appears when it is complete.
+
+A store renames nothing, so that this is not one step: after an error what was written is removed; after a kill it
+stays, without root metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ozx.archive.remote.outputs.prefix import NewObjects
+from ozx.errors import OzxError, UsageError
+from ozx.flow.entry import Entry
+from ozx.hierarchy.keys import LEGACY_METADATA, ROOT_METADATA
+from ozx.progress import Progress
+
+__all__ = ["write_prefix"]
+
+# The document that makes it a hierarchy comes last.
+_ROOT = (".zmetadata", ".zattrs", ".zarray", ".zgroup", ROOT_METADATA)
+
+
+def write_prefix(
+    url: str,
+    entries: Iterable[Entry],
+    keys: Iterable[str],
+    *,
+    force: bool,
+    replace_folder: bool,
+    check: Callable[[], None],
+    progress: Progress,
+) -> list[str]:
+    """Write entries below a URL; return notes.
+
+    Parameters
+    ----------
+    url
+        The prefix.
+    entries, keys
+        The values to write, and the keys of all of them.
+    force
+        Whether there may be objects of a Zarr hierarchy, or only with the keys that are written, as a killed run leaves
+        them. They are replaced or removed.
+    replace_folder
+        Whether there may be any objects.
+    check
+        Called before the metadata of the root is written.
+    progress
+        Receives the number of bytes.
+
+    Raises
+    ------
+    UsageError
+        There are objects below the URL that may not be replaced.
+    FormatError
+        A value is damaged.
+    ResourceError
+        The server cannot be reached, or refuses. After any error, what was written is removed, and the hint says if
+        that failed.
+    """
+    names = set(keys)
+    new = NewObjects(url, replace=force or replace_folder)
+    try:
+        old = set(new.list_keys())
+        _check_old(old, names, new.name, force=force, replace_folder=replace_folder)
+        try:
+            new.remove(old.intersection(_ROOT))  # from now on it is no hierarchy
+            late = {}
+            for entry in entries:
+                if entry.key in _ROOT:
+                    late[entry.key] = entry
+                    continue
+                new.add(entry.key, entry.size, entry.iter_blocks())
+                progress.advance(entry.size)
+            new.wait()
+            new.remove(old - names)
+            check()
+            for key in sorted(late, key=_ROOT.index):
+                new.add(key, late[key].size, late[key].iter_blocks())
+                new.wait()
+                progress.advance(late[key].size)
+        except BaseException as error:
+            left = new.abort()
+            if isinstance(error, OzxError):
+                state = f"{left:,} objects may be left below {new.name}" if left else "What was written was removed"
+                gone = "; the old hierarchy there is incomplete" if old else ""
+                error.hint = f"{error.hint or ''} {state}{gone}.".strip()
+            raise
+    finally:
+        new.close()
+    replaced = f"{len(old):,} objects were replaced or removed below {new.name}"
+    return [replaced] if old else []
+
+
+def _check_old(old: set[str], names: set[str], url: str, *, force: bool, replace_folder: bool) -> None:
+    if not old or replace_folder:
+        return
+    if not force:
+        raise UsageError(
+            f"expected no objects below the URL; found {len(old):,}",
+            path=url,
+            hint="Choose another name, or give --force (force=True) to replace a Zarr hierarchy.",
+        )
+    if not old.intersection((ROOT_METADATA, *LEGACY_METADATA)) and not old <= names:
+        raise UsageError(
+            "expected a Zarr hierarchy to replace; found objects without zarr.json at the root",
+            path=url,
+            hint="Give --replace-folder (replace_folder=True) to remove all of them.",
+        )
