@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import private_home
 import tiffs
@@ -116,6 +117,19 @@ def put_values(path: Path, mode: str) -> None:
             for key, value in VALUES.items():
                 put(store, key, value[::-1] if "/c/" in key else value)
             put(store, "0/c/late", pattern(5, 70_000))
+
+
+def stream_planes(path: Path) -> None:
+    """Write planes one by one, half of them flushed."""
+    shards = {"t": 2, "y": 150, "x": 170}
+    words: Any = {"axes": "tyx", "shape": (None, *PIXELS.shape), "dtype": PIXELS.dtype, "shards": shards, "force": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OzxWarning)
+        with ozx.stream(path, jobs=1, **words) as stream:
+            for number in range(5):
+                stream.append(PIXELS + number)
+                if number == 2:
+                    stream.flush()
 
 
 def save_layers(folder: Path) -> None:
@@ -316,6 +330,13 @@ WORKS = [
         prepare=lambda folder, old: private_home.make_associated_home(folder / "out", old=old),
     ),
     Work("napari's saving", "", save_layers, "out.ozx"),
+    Work(
+        "stream",
+        "stream",
+        lambda folder: stream_planes(folder / "out.ozx"),
+        "out.ozx",
+        ("out.ozx.partial", "out.ozx.partial.chunks"),
+    ),
     Work("OzxStore, new", "", lambda folder: put_values(folder / "out.ozx", "w"), "out.ozx", ("out.ozx.partial",)),
     Work(
         "OzxStore, added to",

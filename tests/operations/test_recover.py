@@ -708,8 +708,8 @@ def test_an_error_while_writing_leaves_nothing(cells, tmp_path, monkeypatch):
 def test_a_file_that_changes_meanwhile_is_told(cells, tmp_path, monkeypatch):
     original = module.salvage
 
-    def change(*arguments):
-        found = original(*arguments)
+    def change(*arguments, **words):
+        found = original(*arguments, **words)
         data = bytearray(cells.read_bytes())
         data[40_000] ^= 1
         cells.write_bytes(bytes(data))

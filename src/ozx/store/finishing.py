@@ -51,8 +51,10 @@ class Unfinished:
     base_indices: list[int]  # the entries kept from it
 
 
-def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, metadata_last: bool = False) -> None:
-    """Complete the archive and rename it; the options are those of `OzxStore`; `force` allows replacing a file.
+def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, metadata_last: bool = False) -> int:
+    """Complete the file and rename it; return its length in bytes.
+
+    The options are those of `OzxStore`, and `force` allows replacing a file.
 
     Raises
     ------
@@ -80,9 +82,9 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, m
         if can_stay := bool(early):
             documents, gaps = early, _gaps(sum(document_room(*item) for item in early), slots)
     if can_stay:
-        _complete(archive, documents, slots, gaps, comment, late)
+        length = _complete(archive, documents, slots, gaps, comment, late)
         archive.growing.partial.publish(force=force, sync=sync, check_old=check_old)
-        return
+        return length
     size = slots[-1].end
     if head > slots[0].offset and size > _SILENTLY_REWRITTEN:
         warnings.warn(
@@ -92,8 +94,9 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, m
             stacklevel=2,
         )
     with replacing_file(target, force=force, sync=sync, check_old=check_old) as new:
-        _rewrite(archive, documents, ArchiveWriter(new.descriptor), comment)
+        length = _rewrite(archive, documents, ArchiveWriter(new.descriptor), comment)
     archive.growing.partial.remove()
+    return length
 
 
 def _comment(archive: Unfinished, target: str, *, require_ome: bool) -> bytes:
@@ -162,8 +165,8 @@ def _complete(
     gaps: list[int],
     comment: bytes,
     late: list[_Document],
-) -> None:
-    """Write the metadata, clear gaps, add the entries kept from the old archive, and write the central directory.
+) -> int:
+    """Write the metadata, clear gaps, add the entries kept from the old archive, and the directory.
 
     The documents in `late` stand behind the data; in the directory all metadata is in order.
     """
@@ -189,7 +192,7 @@ def _complete(
     writer.directory.extend(values)
     _keep_base(archive, writer)
     os.ftruncate(descriptor, writer.flush())
-    writer.finish(comment)
+    return writer.finish(comment)
 
 
 def _add(writer: ArchiveWriter, key: str, document: bytes) -> DirectoryBuilder:
@@ -205,8 +208,8 @@ def _clear(descriptor: int, offset: int, length: int) -> None:
         write_all_at(descriptor, bytes(min(_BLOCK, length - start)), offset + start)
 
 
-def _rewrite(archive: Unfinished, documents: list[_Document], writer: ArchiveWriter, comment: bytes) -> None:
-    """Rewrite all entries without gaps and in hierarchy order."""
+def _rewrite(archive: Unfinished, documents: list[_Document], writer: ArchiveWriter, comment: bytes) -> int:
+    """Write all entries again, without gaps and in hierarchy order."""
     for key, document in documents:
         writer.add(key, document)
     source = archive.growing.partial.descriptor
@@ -214,7 +217,7 @@ def _rewrite(archive: Unfinished, documents: list[_Document], writer: ArchiveWri
         slot = archive.slots[key]
         writer.add_copied(slot.raw_name, slot.flags, slot.crc32, slot.size, source, slot.data_offset)
     _keep_base(archive, writer)
-    writer.finish(comment)
+    return writer.finish(comment)
 
 
 def _keep_base(archive: Unfinished, writer: ArchiveWriter) -> None:

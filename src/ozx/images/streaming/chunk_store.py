@@ -170,12 +170,15 @@ class ChunkStore:
                 os.fsync(self._file)
 
     def close(self, *, keep: bool) -> None:
-        """Close the file, and remove it unless it is to be kept."""
+        """Close the file, and remove it unless it is to be kept; what cannot be removed is of no use to anyone."""
         with self._lock:
-            self._close()
-            if not keep:
-                with contextlib.suppress(OSError):
-                    os.unlink(self.path)
+            if keep:
+                self._close()
+                return
+            with contextlib.suppress(OSError):
+                self._close()
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
 
     def _append(self, chunk: KeptChunk, data: bytes | bytearray) -> None:
         """Write a chunk at the end of the file."""
@@ -232,6 +235,6 @@ class ChunkStore:
         return self._file
 
     def _close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-        self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)

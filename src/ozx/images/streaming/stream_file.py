@@ -137,8 +137,8 @@ class StreamFile:
         """
         with self.errors():
             archive = Unfinished(self._growing, dict(documents), self._slots, None, [])
-            finish(archive, require_ome=True, force=self._force, sync=self._sync, metadata_last=True)
-            return len(documents) + len(self._slots), os.stat(self.target).st_size
+            size = finish(archive, require_ome=True, force=self._force, sync=self._sync, metadata_last=True)
+            return len(documents) + len(self._slots), size
 
     def leave(self) -> None:
         """Close the file, which keeps its partial name; remove it if nothing was written."""
