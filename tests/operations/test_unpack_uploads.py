@@ -10,7 +10,7 @@ from hierarchies import FIXTURES, make_image
 from object_stores import azure_endpoint, container, gcs_bucket, gcs_endpoint  # noqa: F401 (fixtures)
 
 import ozx
-from ozx.archive.remote.outputs.prefix import NewObjects
+from ozx.archive.remote.new_objects import NewObjects
 from ozx.cli.app import run
 from ozx.errors import FormatError, ResourceError, UsageError
 

@@ -24,6 +24,8 @@
     obstore's errors in plain words and without secrets.
 ``upload``, ``upload_writer``, ``upload_records``
     One object, written in parts; an archive written into it; records of uploads.
+``new_objects``
+    Many objects below one URL.
 ``outputs/``
     Clients of the stores to which objects are uploaded.
 ``s3``

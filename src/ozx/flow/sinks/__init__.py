@@ -4,8 +4,8 @@
     The place of an output, and where it is refused.
 ``output``
     A new file or object, complete or not at all.
-``archive``, ``directory``
-    A plan into an archive and into a directory: the plain way, which works everywhere.
+``archive``, ``directory``, ``prefix``
+    A plan into an archive and into a directory: the plain way, which works everywhere; entries as objects below a URL.
 ``fast_packing``, ``fast_assembling``, ``fast_unpacking``, ``two_processes``
     The same bytes several times faster on POSIX systems; work shared with a second process.
 ``file_size``

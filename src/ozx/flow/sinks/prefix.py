@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ozx.archive.remote.outputs.prefix import NewObjects
+from ozx.archive.remote.new_objects import NewObjects
 from ozx.errors import OzxError, UsageError
 from ozx.flow.entry import Entry
 from ozx.hierarchy.keys import LEGACY_METADATA, ROOT_METADATA

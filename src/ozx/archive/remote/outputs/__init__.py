@@ -6,8 +6,6 @@
     The client of a URL.
 ``s3``, ``azure``, ``gcs``
     S3 by boto3, Azure by azure-storage-blob, Google Cloud Storage by google-cloud-storage.
-``prefix``
-    `NewObjects`: many objects below one URL.
 ``settings``
     Options and environment of a store, in obstore's words.
 """
