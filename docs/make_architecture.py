@@ -31,6 +31,7 @@ _JOBS = {
     "atomic": "whole or not at all",
     "progress": "how far it is",
     "extensions": "handlers of others",
+    "extras": "packages to install",
     "faults": "reports of bugs of ozx",
     "errors": "what callers catch",
 }

@@ -3,8 +3,6 @@
 import errno
 import os
 import pickle
-import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +13,6 @@ from ozx.errors import (
     ResourceError,
     UnsupportedError,
     UsageError,
-    install_hint,
     resource_errors,
     shortened,
 )
@@ -101,11 +98,3 @@ def test_what_is_left_out_is_counted(most):
     assert text.startswith(start)
     assert text.endswith(end)
     assert len(start) + len(end) + int(count.replace(",", "")) == len(text)
-
-
-def test_the_hint_of_a_missing_extra_names_its_packages():
-    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))
-    for extra, packages in project["project"]["optional-dependencies"].items():
-        if extra in ("remote", "s3", "dask", "neuroglancer"):
-            assert install_hint(extra).split("pip install ")[1].split() == [f'"{package}"' for package in packages]
-    assert '"napari[all]' in install_hint("napari")  # with a Qt binding

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import click
 
 import ozx
-from ozx.errors import ResourceError, UsageError, install_hint
+from ozx.errors import ResourceError, UsageError
+from ozx.extras import install_hint
 
 __all__ = ["connected", "dask_option"]
 

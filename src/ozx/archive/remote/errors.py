@@ -10,7 +10,8 @@ import errno
 import re
 from urllib.parse import urlsplit
 
-from ozx.errors import FormatError, ResourceError, UsageError, install_hint
+from ozx.errors import FormatError, ResourceError, UsageError
+from ozx.extras import install_hint
 
 __all__ = ["changed", "explain", "explain_code", "explain_options", "missing_extra", "printable_url"]
 

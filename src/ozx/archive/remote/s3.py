@@ -15,7 +15,8 @@ from urllib.parse import unquote
 from ozx.archive.remote.access import access_options
 from ozx.archive.remote.errors import explain_code, printable_url
 from ozx.archive.remote.urls import split_url
-from ozx.errors import OzxError, ResourceError, UsageError, install_hint
+from ozx.errors import OzxError, ResourceError, UsageError
+from ozx.extras import install_hint
 
 __all__ = ["ObjectUrl", "client_errors", "error_code_of", "explain_client_error", "open_client", "split_object_url"]
 

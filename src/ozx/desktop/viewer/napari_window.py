@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from ozx.errors import ResourceError, UsageError, install_hint
+from ozx.errors import ResourceError, UsageError
+from ozx.extras import install_hint
 from ozx.flow.sources.location import parse_location, printable_location
 
 __all__ = ["show_in_napari"]

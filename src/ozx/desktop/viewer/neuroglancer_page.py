@@ -16,7 +16,8 @@ from ozx.desktop.viewer.neuroglancer_state import make_state
 from ozx.desktop.viewer.pictures import Pictures
 from ozx.desktop.viewer.presence import Presence
 from ozx.desktop.viewer.ranges import StoreValues
-from ozx.errors import OzxError, ResourceError, install_hint
+from ozx.errors import OzxError, ResourceError
+from ozx.extras import install_hint
 from ozx.hierarchy.json.documents import dump_document
 from ozx.hierarchy.keys import is_metadata_key, node_of
 from ozx.hierarchy.ome.conversion import convert_group

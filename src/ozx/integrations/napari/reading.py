@@ -12,7 +12,8 @@ import numpy as np
 import zarr
 
 import ozx
-from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError, install_hint
+from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError
+from ozx.extras import install_hint
 from ozx.flow.sources.location import printable_location
 from ozx.hierarchy.ome.affine import Matrix
 from ozx.hierarchy.ome.metadata import Plate, Scene

@@ -13,7 +13,6 @@ from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
-from ozx.hierarchy.upgrade import check_root
 from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_nodes
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
@@ -167,6 +166,8 @@ def _refused_by_pack(legacy: Mapping[str, bytes]) -> Finding | None:
     """Return the reason why pack does not convert a Zarr v2 hierarchy: not OME-Zarr, or before 0.4."""
     if not any(name in legacy for name in LEGACY_METADATA[:3]):
         return None
+    from ozx.hierarchy.upgrade import check_root  # noqa: PLC0415 (numpy, which packing does not need)
+
     try:
         check_root(legacy)
     except (FormatError, UnsupportedError) as error:

@@ -1,0 +1,25 @@
+"""The packages of the extras, for the errors about missing ones."""
+
+from __future__ import annotations
+
+__all__ = ["install_hint"]
+
+# The packages of each extra, as in pyproject.toml. Naming them works from a clone as well as from the package index.
+_EXTRAS = {
+    "remote": '"obstore>=0.12"',
+    "s3": '"boto3>=1.36" "obstore>=0.12"',
+    "dask": '"dask[array,distributed]>=2024.8"',
+    "napari": '"dask[array]>=2024.8" "napari[all]>=0.5.5"',
+    "neuroglancer": '"neuroglancer>=2.41"',
+}
+
+
+def install_hint(extra: str) -> str:
+    """Return the hint with the command that installs what an extra of this package needs.
+
+    Examples
+    --------
+    >>> install_hint("remote")
+    'Install it: pip install "obstore>=0.12"'
+    """
+    return f"Install it: pip install {_EXTRAS[extra]}"
