@@ -356,5 +356,6 @@ def test_a_chunk_that_does_not_decode_is_told_when_it_is_shown(tmp_path):
 def test_without_dask_the_extra_is_named(tmp_path, monkeypatch):
     path = packed("image", tmp_path)
     monkeypatch.setitem(sys.modules, "dask.array", None)
-    with pytest.raises(ResourceError, match=r"pip install 'ozx-toolkit\[napari\]'"):
+    with pytest.raises(ResourceError, match="dask, which reads pixels") as caught:
         read_layers(path)
+    assert '"dask[array]' in caught.value.hint

@@ -166,6 +166,8 @@ def _refused_by_pack(legacy: Mapping[str, bytes]) -> Finding | None:
     """Return the reason why pack does not convert a Zarr v2 hierarchy: not OME-Zarr, or before 0.4."""
     if not any(name in legacy for name in LEGACY_METADATA[:3]):
         return None
+    from ozx.hierarchy.upgrade import check_root  # noqa: PLC0415 (numpy, which packing does not need)
+
     try:
         from ozx.hierarchy.upgrade import check_root  # noqa: PLC0415 (numpy)
 
