@@ -133,7 +133,7 @@ def test_06_is_shown(tmp_path):
     ("changes", "kind", "note"),
     [
         ({"1/zarr.json": None}, "image", "1: this path is listed as a level, but it has no array"),
-        ({"zarr.json": group()}, "other", "no OME-Zarr: the root has no ome metadata"),
+        ({"zarr.json": group()}, "other", "not OME-Zarr: the root is a Zarr group without ome metadata"),
         ({"zarr.json": b"["}, "other", "the root: zarr.json: expected JSON"),
         ({"0/zarr.json": b"{}"}, "image", "0: node_type is neither array nor group"),
         ({"zarr.json": group(multiscales=[{}])}, "image", "does not say which OME-Zarr version"),

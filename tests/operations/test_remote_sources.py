@@ -95,7 +95,7 @@ class TestVerify:
 
     def test_another_checksum(self, served):
         (served.root / "cells.ozx.sha256").write_text("0" * 64 + "  cells.ozx\n")
-        with pytest.raises(ResourceError, match="its SHA-256 is"):
+        with pytest.raises(ResourceError, match="expected the SHA-256"):
             verify(f"{served.url}/cells.ozx")
 
     def test_a_node(self, served):

@@ -183,7 +183,7 @@ def _compare(path: str, expected: dict[str, ManifestValue], manifest: str, progr
     if wrong:
         more = f", and {len(wrong) - _MOST_NAMED:,} more" if len(wrong) > _MOST_NAMED else ""
         raise FormatError(
-            f"it is not what was packed, by {os.path.basename(manifest)}: {'; '.join(wrong[:_MOST_NAMED])}{more}",
+            f"its values differ from {os.path.basename(manifest)}: {'; '.join(wrong[:_MOST_NAMED])}{more}",
             path=printable_location(path),
             hint="Take another copy of the file, or pack the source again.",
         )

@@ -42,7 +42,7 @@ def check_is_directory(root: str) -> None:
     if os.path.isdir(root):
         return
     known = _read_format(root)
-    found, hint = "a file", "Give the directory that holds the root's zarr.json."
+    found, hint = "a file", "Give the directory that contains the root's zarr.json."
     if known is not None and not known.is_zip:
         found, hint = known.name, known.hint(root) or hint
     elif known is not None or root.lower().endswith((".ozx", ".zip")):

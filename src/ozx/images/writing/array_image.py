@@ -59,7 +59,7 @@ def describe_array(
     names = _axis_names(array, axes)
     sizes = _by_axis(scale, names)
     if not all(math.isfinite(size) and size > 0 for size in sizes.values()):
-        raise UsageError(f"expected distances of pixels above 0; got {scale!r}")
+        raise UsageError(f"expected pixel sizes above 0; got {scale!r}")
     units = _units(unit, names)
     order = sorted(range(len(names)), key=lambda number: AXIS_ORDER.index(names[number]))
     turned = tuple(names[number] for number in order)
@@ -105,7 +105,7 @@ def _by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[
         return {}
     if not isinstance(values, Mapping):
         if len(values) != len(names):
-            raise UsageError(f"expected a distance for each of the axes {', '.join(names)}; got {len(values)}")
+            raise UsageError(f"expected a pixel size for each of the axes {', '.join(names)}; got {len(values)}")
         return dict(zip(names, map(float, values), strict=True))
     _check_names(values, names)
     return {axis: float(value) for axis, value in values.items()}
