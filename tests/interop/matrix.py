@@ -243,7 +243,8 @@ def versions() -> dict[str, str]:
 def pinned_versions() -> dict[str, str]:
     """Return the versions that this repository settles: of the kept file, and of the modules for Node."""
     modules = json.loads((NODE / "package.json").read_text(encoding="utf-8"))["dependencies"]
-    return {"iohub (kept file)": IOHUB.stem.removeprefix("iohub-"), **modules}
+    readers = {name: version for name, version in modules.items() if name != "azurite"}  # a server, for uploads
+    return {"iohub (kept file)": IOHUB.stem.removeprefix("iohub-"), **readers}
 
 
 def _crate_versions(package: str, *crates: str) -> dict[str, str]:

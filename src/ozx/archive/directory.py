@@ -217,23 +217,23 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
         )
     if chosen is not None:
         return chosen
-    head = source.read_at(0, 4)
-    if head == LOCAL_SIGNATURE:
+    head = source.read_at(0, LONGEST_SIGNATURE)
+    if head.startswith(LOCAL_SIGNATURE):
         raise FormatError(
             "it begins like a ZIP file, but has no end of central directory record",
             path=source.name,
             rule="zip/truncated",
             hint="The file is incomplete: copy or download it again; `ozx recover` saves the undamaged entries.",
         )
-    if head == SPLIT_SIGNATURE:
+    if head.startswith(SPLIT_SIGNATURE):
         raise _split(source, "it begins with the mark of the first part of a split archive")
     if not head:
         raise FormatError("expected an .ozx file; it is empty", path=source.name, rule="zip/not-a-zip")
-    known = find_format(source.read_at(0, LONGEST_SIGNATURE))
+    known = find_format(head)
     raise FormatError(
         f"expected an .ozx file; it is {known.name}"
         if known is not None
-        else f"expected a ZIP file; found no end of central directory record, and the first bytes are {head!r}",
+        else f"expected a ZIP file; found no end of central directory record, and the first bytes are {head[:4]!r}",
         path=source.name,
         rule="zip/not-a-zip",
         hint=None if known is None else known.hint(source.name),

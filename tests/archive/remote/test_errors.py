@@ -28,8 +28,8 @@ CASES = [
         "new one",
     ),
     ("status code: 403 Forbidden: <Code>AccessDenied</Code>", "not allowed: the server answered 403", "--anonymous"),
-    ("status code: 404 Not Found: <Code>NoSuchBucket</Code>", "no such bucket", "endpoint"),
-    ("status code: 404 Not Found: <Code>ContainerNotFound</Code>", "no such container", "account"),
+    ("status code: 404 Not Found: <Code>NoSuchBucket</Code>", "the bucket does not exist", "endpoint"),
+    ("status code: 404 Not Found: <Code>ContainerNotFound</Code>", "the container does not exist", "account"),
     ("status code: 403 Forbidden: <Code>AuthenticationFailed</Code>", "does not accept the key", "credentials"),
     ("status code: 503 Service Unavailable: <Code>SlowDown</Code>", "fewer requests", "later"),
     (
@@ -74,5 +74,5 @@ class TestBuckets:
             lambda: RemoteSource(f"{bucket.url}-x/a.ozx").size(),
             lambda: find_objects(f"{bucket.url}-x/a.zarr"),
         ):
-            with pytest.raises(ResourceError, match="no such bucket"):
+            with pytest.raises(ResourceError, match="the bucket does not exist"):
                 use()

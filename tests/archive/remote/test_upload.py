@@ -170,11 +170,11 @@ class TestAtomic:
 class TestRefusals:
     def test_no_such_bucket(self, store):
         scheme = store.url.partition("://")[0]
-        with pytest.raises(ResourceError, match=r"there is no such (bucket|container)"):
+        with pytest.raises(ResourceError, match=r"the (bucket|container) does not exist"):
             Upload(f"{scheme}://none-of-these/a.ozx")
         upload = Upload(f"{scheme}://none-of-these/a.ozx", force=True)
         upload.write_at(0, b"x")
-        with pytest.raises(ResourceError, match=r"there is no such (bucket|container)"):
+        with pytest.raises(ResourceError, match=r"the (bucket|container) does not exist"):
             upload.finish()
 
     @pytest.mark.parametrize("key", ["", "folder/"])

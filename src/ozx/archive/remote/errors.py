@@ -43,7 +43,7 @@ _CODES = {
     "SignatureDoesNotMatch": ("the secret access key is wrong", _CHECK),
     "ExpiredToken": ("the session token has expired", "Get a new one."),
     "ContainerNotFound": (
-        "there is no such container",
+        "the container does not exist",
         "Check the name, and the account (AZURE_STORAGE_ACCOUNT_NAME).",
     ),
     "AuthenticationFailed": ("the server does not accept the key or signature, or it has expired", _CHECK),

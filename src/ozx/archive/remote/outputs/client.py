@@ -117,7 +117,7 @@ def exists(url: str) -> UsageError:
 def no_container(url: str, kind: str = "bucket") -> ResourceError:
     """Return the error for a bucket or container that does not exist."""
     return ResourceError(
-        f"there is no such {kind}",
+        f"the {kind} does not exist",
         path=printable_url(url),
         hint="Check the name, and the endpoint (--storage-option).",
     )

@@ -24,6 +24,8 @@ _T = TypeVar("_T")
 #: The longest pause in seconds that a server may ask for.
 LONGEST_WAIT = 300.0
 
+# A generator of its own: pauses do not change the numbers that a program draws.
+_RANDOM = random.Random()  # noqa: S311
 _STATUS = re.compile(r"status code: (\d{3})")
 _REPEATED = (408, 429, 500, 502, 503, 504)
 _TOLD = (429, 503)
@@ -160,7 +162,7 @@ class Retries:
             return 0.0  # `run` waits
         first, longest, base = self._pauses
         # Requests that failed together are not repeated together.
-        return random.uniform(first, max(first, min(longest, first * base**count * base)))  # noqa: S311
+        return _RANDOM.uniform(first, max(first, min(longest, first * base**count * base)))
 
     def _wait_as_told(self) -> bool:
         """Ask the server how long to wait, unless another request did; return whether it said so."""
