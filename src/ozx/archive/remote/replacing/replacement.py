@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from ozx.archive.remote.errors import changed, printable_url
+from ozx.archive.remote.outputs.client import MARK
 from ozx.archive.remote.replacing.parts import Part
 from ozx.archive.remote.replacing.properties import kept_properties
 from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error, open_client, split_object_url
@@ -21,7 +22,6 @@ from ozx.errors import ResourceError, UnsupportedError
 __all__ = ["LOOKS", "Cost", "OldObject", "look_at", "predict_cost", "replace_object"]
 
 _THREADS = 8
-_MARK = "ozx-upload"
 _CHANGED = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 _NO_COPIES = ("NotImplemented", "501", "MethodNotAllowed", "405")
 
@@ -120,7 +120,7 @@ def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
     """
     properties = dict(old.properties)
     mark = uuid.uuid4().hex
-    properties["Metadata"] = {**properties.get("Metadata", {}), _MARK: mark}
+    properties["Metadata"] = {**properties.get("Metadata", {}), MARK: mark}
     if _is_whole(parts):
         try:
             body = _bytes_of(parts[0], read)
@@ -217,7 +217,7 @@ def _check_unchanged(old: OldObject) -> None:
 def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
     """Raise the error of a completion, unless only its reply was lost: then the new object is there."""
     with contextlib.suppress(*client_errors()):
-        if old.client.head_object(**old.target).get("Metadata", {}).get(_MARK) == mark:
+        if old.client.head_object(**old.target).get("Metadata", {}).get(MARK) == mark:
             return
     raise _explain(old, error, is_copy=False) from None
 
