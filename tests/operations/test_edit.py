@@ -168,7 +168,7 @@ def test_the_name_of_a_plate_is_that_of_the_plate(packed):
 
 def test_of_several_images_one_has_to_be_named(packed):
     path = packed("series")
-    with pytest.raises(UsageError, match="expected one image to name; there are 2: 0, 1"):
+    with pytest.raises(UsageError, match="expected one image for the new name; there are 2: 0, 1"):
         edit(path, name="N")
     edit(f"ozx://{path}/1", name="N")
     assert [image.name for image in ozx.inspect(path).images] == ["Stack", "N"]

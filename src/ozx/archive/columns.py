@@ -87,7 +87,7 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
 
 
 def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
-    """Parse a central directory of `entries` headers; add `prepended` to all header offsets.
+    """Parse a central directory with the number of headers in `entries`; add `prepended` to all offsets.
 
     Headers have no fixed length. Instead of following them one by one, every signature is taken for a header and the
     chain is proven afterwards: each has to end where the next begins, the first at 0, the last at the end. If that

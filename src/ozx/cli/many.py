@@ -160,7 +160,7 @@ def _print_one(result: Any, verb: Verb, *, as_json: bool) -> int:
 
 
 def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
-    """Return the only source, in a list, and its output."""
+    """Return a list with the single source, and the output of this source."""
     least, most = (2, 2) if verb.needs_output else (1, 1 if verb.name_output is None else 2)
     if not least <= len(given) <= most:
         context = click.get_current_context()

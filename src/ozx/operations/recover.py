@@ -163,7 +163,7 @@ def recover(
     location = parse_location(path)
     file = printable_location(location.path)
     if location.node:
-        raise UsageError("expected a file to recover; found a node in it", path=file)
+        raise UsageError("expected a damaged file; found the URI of a node in a file", path=file)
     _check_places(location.path, target, force=force)
     if location.is_remote:
         progress.start(os.path.basename(target), None)

@@ -176,7 +176,7 @@ def _launcher(places: Places) -> str:
 
 
 def _entry(places: Places, viewer: tuple[str, ...], name: str) -> tuple[WriteFile, ...]:
-    """Return the desktop entry, and a script for it to call if the viewer's command needs quotes."""
+    """Return the desktop entry, and a script if the viewer's command needs quotes; the entry then calls the script."""
     files = []
     launcher = _launcher(places)
     # Desktop entries cannot hold names that are not UTF-8.

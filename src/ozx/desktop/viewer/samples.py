@@ -1,4 +1,4 @@
-"""Convert pixels for the page's graphics card: at most 32 bits, little-endian.
+"""Convert pixels to types that WebGL accepts: at most 32 bits, little-endian.
 
 WebGL 2 has textures of 8, 16 and 32-bit integers and of 32-bit floats. Exact values of wider types are sent for single
 pixels, on request.

@@ -27,7 +27,7 @@ __all__ = ["PlannedReplacement", "check_can_copy", "plan_replacement"]
 
 @dataclass(frozen=True, slots=True)
 class PlannedReplacement:
-    """An object with other documents, before it is made."""
+    """The plan to replace documents in an object."""
 
     source: RemoteSource
     old: OldObject

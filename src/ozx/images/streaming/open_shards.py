@@ -75,7 +75,7 @@ class OpenShards:
         return self._finished(home, shard)
 
     def finish(self) -> Iterator[FinishedValue]:
-        """Yield the shards that lack chunks, which are then those of missing frames."""
+        """Yield the incomplete shards; their missing chunks belong to missing frames."""
         while self._open:
             home, shard = self._open.popitem()
             yield self._finished(home, shard)

@@ -1,4 +1,4 @@
-"""The requests that make one object of a store."""
+"""The requests that create one object in a store."""
 
 from __future__ import annotations
 

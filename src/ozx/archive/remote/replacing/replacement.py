@@ -30,7 +30,7 @@ ReadAt = Callable[[int, int], bytes]
 
 
 class Cost(NamedTuple):
-    """The bytes that are read, sent, and copied by the server, and the number of requests."""
+    """The numbers of bytes that ozx reads, ozx sends and the server copies, and the number of requests."""
 
     bytes_read: int
     bytes_sent: int

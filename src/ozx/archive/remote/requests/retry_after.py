@@ -38,7 +38,7 @@ def parse_retry_after(text: str | None, now: dt.datetime | None = None) -> float
 
 
 def ask_retry_after(url: str) -> float | None:
-    """Return the seconds that the server asks to wait, or None if it does not say; by a request for one byte.
+    """Request one byte, and return the number of seconds that the server asks to wait; None without an answer.
 
     obstore shows no headers of failures, so this asks a second time. A server that is ready again gives None.
     """
