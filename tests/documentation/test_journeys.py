@@ -18,7 +18,10 @@ ROOT = Path(__file__).parent.parent.parent
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 PROGRAM = ROOT / "docs" / "howto" / "from-a-program.md"
 
-pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="examples are run by bash")
+pytestmark = [
+    pytest.mark.ci,  # each takes some twenty seconds
+    pytest.mark.skipif(shutil.which("bash") is None, reason="examples are run by bash"),
+]
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from ozx.archive.remote.folder import RemoteFolder
 from ozx.cli.app import run
 from ozx.errors import FormatError, ResourceError, UsageError
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture
 def stored(bucket, endpoint, monkeypatch, tmp_path):  # noqa: F811

@@ -90,7 +90,7 @@ class TestVerify:
     def test_another_file(self, served):
         ozx.pack(FIXTURES / "plate.ome.zarr", served.root / "cells.ozx", force=True)
         ozx.pack(IMAGE, served.root / "image.ozx", manifest=True)
-        with pytest.raises(FormatError, match="not what was packed"):
+        with pytest.raises(FormatError, match="its values differ from"):
             verify(f"{served.url}/cells.ozx", manifest=served.root / "image.ozx.manifest.json")
 
     def test_another_checksum(self, served):
@@ -115,6 +115,7 @@ class TestUnpack:
         assert result.entries == len(tree(IMAGE))
         assert any("did not look" in note or "not" in note for note in result.notes)
 
+    @pytest.mark.ci
     def test_a_bucket(self, bucket, monkeypatch):  # noqa: F811
         for path in IMAGE.rglob("*"):
             if path.is_file():

@@ -16,6 +16,9 @@ from ozx.errors import FormatError, ResourceError, UsageError
 
 IMAGE = FIXTURES / "image.ome.zarr"
 
+# Three servers are started.
+pytestmark = pytest.mark.ci
+
 
 @pytest.fixture(params=["bucket", "container", "gcs_bucket"])
 def store(request):

@@ -98,6 +98,7 @@ class TestRequests:
             assert told.requests == made.requests == len(server.take_requests())
             assert told.bytes_read == made.bytes_read
 
+    @pytest.mark.ci
     def test_at_the_end_of_a_process(self, data, folder):
         with serving(data) as server:
             program = f"import ozx, sys; group = ozx.open({server.url!r}); sys.exit(0)"

@@ -187,6 +187,7 @@ class TestRefusals:
             Upload(f"{store.url}/a.ozx?SECRET")
         assert "SECRET" not in str(caught.value)
 
+    @pytest.mark.ci
     def test_no_server(self, store, monkeypatch):
         for name in ("AWS_ENDPOINT_URL", "AZURE_STORAGE_ENDPOINT", "GOOGLE_BASE_URL"):
             monkeypatch.setenv(name, "http://127.0.0.1:9/x")

@@ -55,15 +55,17 @@ def plan_parts(runs: Sequence[Run]) -> list[Part]:
 
 def _iter_parts(runs: Sequence[Run], least_copied: int, longest: int) -> Iterator[Part]:
     sent: list[Run] = []
+    length = 0  # of the runs in `sent`
     for run in runs:
-        lacking = max(0, LEAST_PART - sum(each.length for each in sent)) if sent else 0
+        lacking = max(0, LEAST_PART - length) if sent else 0
         if run.data is not None or run.length - lacking < least_copied:
             sent.append(run)
+            length += run.length
             continue
         if lacking:
             sent.append(Run(run.offset, lacking))
         yield from _iter_sent(sent)
-        sent = []
+        sent, length = [], 0
         yield from _iter_copied(run.offset + lacking, run.length - lacking, longest)
     yield from _iter_sent(sent)
 
