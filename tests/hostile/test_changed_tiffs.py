@@ -75,7 +75,7 @@ def test_refusals_have_a_reason(tmp_path, files, monkeypatch):
     monkeypatch.setattr("ozx.images.tiff.opening.list_series", fail)
     code, message = imported(tmp_path / "in.tif", files["OME"])
     assert code == 1
-    assert "cannot be told apart: a value of the wrong kind (AssertionError)\n" in message
+    assert "cannot be divided into images: a value of the wrong kind (AssertionError)\n" in message
 
 
 def check(numbers, seed, files, path):

@@ -180,7 +180,7 @@ def test_every_call_fails_once_in_either_of_two_processes(tmp_path, sources, mon
 
 
 def test_the_page_says_how_many_kinds_of_calls_fail():
-    assert f"and so on, {len(KINDS)} kinds" in " ".join(RELIABILITY.read_text(encoding="utf-8").split())
+    assert f"and so on ({len(KINDS)} kinds)" in " ".join(RELIABILITY.read_text(encoding="utf-8").split())
 
 
 def test_every_command_is_tried_or_writes_nothing():

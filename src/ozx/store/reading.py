@@ -83,6 +83,8 @@ class ArchiveSession:
         except FileNotFoundError:
             # zarr takes FileNotFoundError for "no such key", and would report a missing group.
             raise ResourceError("there is no such file", path=self.source.name) from None
+        except ResourceError:  # it would become its own cause
+            raise
         except OSError as error:
             raise resource_error(error) from error
         return reader
