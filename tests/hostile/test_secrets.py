@@ -103,7 +103,7 @@ def test_raised_errors(archive, tmp_path, fault):
                 try:
                     call(url)
                 except ozx.OzxError as error:
-                    assert error.__cause__ is not error
+                    assert error.__cause__ is not error  # noqa: PT017
                     for seen in (error, error.__context__, error.__cause__):
                         text = "".join(traceback.format_exception(seen))
                         assert lines_with_secret(text) == []
