@@ -69,11 +69,10 @@ def s3_endpoint():
         server.stop()
 
 
-@pytest.fixture
-def bucket(s3_endpoint, monkeypatch, tmp_path):
-    """A bucket; the test runs in a folder of its own, with a state folder of its own."""
+def use_endpoint(endpoint, monkeypatch, tmp_path):
+    """Let the environment name a server and its credentials, and a state folder of the test."""
     for name, value in {
-        "AWS_ENDPOINT_URL": s3_endpoint,
+        "AWS_ENDPOINT_URL": endpoint,
         "AWS_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "someone",
         "AWS_SECRET_ACCESS_KEY": "something",
@@ -82,6 +81,12 @@ def bucket(s3_endpoint, monkeypatch, tmp_path):
     }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("AWS_PROFILE", raising=False)
+
+
+@pytest.fixture
+def bucket(s3_endpoint, monkeypatch, tmp_path):
+    """A bucket; the test runs in a folder of its own, with a state folder of its own."""
+    use_endpoint(s3_endpoint, monkeypatch, tmp_path)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     bucket = Bucket(s3_endpoint)

@@ -8,7 +8,7 @@ import sys
 import jsonschema
 import numpy as np
 import pytest
-from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
+from buckets import bucket, s3_endpoint, use_endpoint  # noqa: F401 (fixtures)
 from commands import schema_of
 from hierarchies import FIXTURES, make_image
 from packed import pack_tree
@@ -28,17 +28,8 @@ SIZE = {"pixel_size": {"y": 0.65, "x": 0.65}}
 
 @pytest.fixture
 def server(monkeypatch, tmp_path):
-    for name, value in {
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "someone",
-        "AWS_SECRET_ACCESS_KEY": "something",
-        "NO_PROXY": "127.0.0.1",
-        "XDG_STATE_HOME": str(tmp_path / "state"),
-    }.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
     with serving() as server:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+        use_endpoint(server.endpoint, monkeypatch, tmp_path)
         yield server
 
 

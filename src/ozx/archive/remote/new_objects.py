@@ -112,17 +112,12 @@ class NewObjects:
         self._threads.shutdown()
 
     def _upload(self, key: str, size: int, blocks: Iterable[bytes]) -> None:
-        upload = Upload(self._url_of(key), expected=size, force=self._replace, options=self._options)
-        try:
+        with Upload(self._url_of(key), expected=size, force=self._replace, options=self._options) as upload:
             offset = 0
             for block in blocks:
                 upload.write_at(offset, block)
                 offset += len(block)
-            upload.finish()
-            self.written.add(key)
-        except BaseException:
-            upload.abort()
-            raise
+        self.written.add(key)
 
     def _put(self, key: str, data: bytes) -> None:
         client, mark = self._client.at(self._url_of(key)), uuid.uuid4().hex

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.client import exists
@@ -96,6 +96,20 @@ class Upload:
         if not force and self._client.find() is not None:
             raise exists(url)
         self._end_leftovers()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Finish the upload; after an exception, or if that fails, abort it."""
+        try:
+            if kind is None:
+                self.finish()
+                return
+        except BaseException:
+            self.abort()
+            raise
+        self.abort()
 
     @property
     def is_in_order(self) -> bool:

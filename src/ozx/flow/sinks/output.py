@@ -116,13 +116,8 @@ def new_output(
         return
     from ozx.archive.remote.upload import Upload  # noqa: PLC0415 (few outputs are remote)
 
-    upload = Upload(target, expected=0 if expected is None else expected(), force=force)
-    try:
+    with Upload(target, expected=0 if expected is None else expected(), force=force) as upload:
         yield NewObject(upload)
-        upload.finish()
-    except BaseException:
-        upload.abort()
-        raise
     if check is not None:
         check(target)
 
@@ -183,15 +178,12 @@ def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] 
     """
     from ozx.archive.remote.upload import Upload  # noqa: PLC0415 (few outputs are remote)
 
-    with open(path, "rb") as file:
-        upload = Upload(url, expected=os.fstat(file.fileno()).st_size, force=force, options=options)
-        try:
-            while block := file.read(_BLOCK):
-                upload.write_at(file.tell() - len(block), block)
-            upload.finish()
-        except BaseException:
-            upload.abort()
-            raise
+    with (
+        open(path, "rb") as file,
+        Upload(url, expected=os.fstat(file.fileno()).st_size, force=force, options=options) as upload,
+    ):
+        while block := file.read(_BLOCK):
+            upload.write_at(file.tell() - len(block), block)
 
 
 def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
