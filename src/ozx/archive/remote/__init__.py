@@ -16,8 +16,8 @@
     obstore's requests: repeated after failures, when a busy server says.
 ``deadline``
     The time that a caller gives to all requests.
-``cache``
-    The directories of archives that were opened before.
+``cache``, ``user_folders``
+    The directories of archives that were opened before; where ozx keeps such data of the user.
 ``forks``, ``helper``
     Forked processes, and their requests, made by a process of its own.
 ``errors``

@@ -12,7 +12,6 @@ import json
 import os
 import stat
 import struct
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.user_folders import user_folder
 
 __all__ = ["CACHE", "LONGEST_RECORD", "Record", "Span", "cache_folder", "find_record", "has_strong_tag", "store_record"]
 
@@ -85,13 +85,8 @@ def cache_folder() -> str:
     given = os.environ.get("OZX_CACHE")
     if given is not None:
         return given
-    if os.name == "nt":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
-    elif sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Caches")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(base, "ozx") if os.path.isabs(base) else ""
+    folder = user_folder("XDG_CACHE_HOME", "~/.cache", "~/Library/Caches")
+    return folder if os.path.isabs(folder) else ""
 
 
 def find_record(url: str, options: Mapping[str, Any]) -> Record | None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ozx.archive.remote.user_folders import user_folder
 from ozx.atomic.host import HOST, is_of_this_host, this_host
 from ozx.atomic.locks import has_locks, is_locked, lock_file, unlock_file
 
@@ -33,13 +34,7 @@ def records_folder() -> str:
     >>> os.path.basename(records_folder())
     'uploads'
     """
-    if os.name == "nt":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
-    elif sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Application Support")
-    else:
-        base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(base, "ozx", "uploads")
+    return os.path.join(user_folder("XDG_STATE_HOME", "~/.local/state", "~/Library/Application Support"), "uploads")
 
 
 @dataclass(frozen=True, slots=True)

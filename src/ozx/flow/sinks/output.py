@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NewObject",
-    "check_absent",
     "check_output",
     "check_output_place",
     "new_output",
@@ -147,6 +146,8 @@ def spooled_output(target: str, *, force: bool = False, sync: bool = True, **opt
             yield new
         return
     if not force:
+        from ozx.archive.remote.upload import check_absent  # noqa: PLC0415 (few outputs are remote)
+
         check_absent(target)
     descriptor, path = tempfile.mkstemp(suffix=os.path.splitext(target)[1], prefix="ozx-upload-")
     try:
@@ -184,21 +185,6 @@ def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] 
     ):
         while block := file.read(_BLOCK):
             upload.write_at(file.tell() - len(block), block)
-
-
-def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
-    """Refuse an object that exists.
-
-    Raises
-    ------
-    UsageError
-        It exists, or the URL names no object.
-    ResourceError
-        The server cannot be reached, or refuses.
-    """
-    from ozx.archive.remote import upload  # noqa: PLC0415 (few outputs are remote)
-
-    upload.check_absent(url, options)
 
 
 def open_output(target: str) -> FileSource | RemoteSource:

@@ -13,8 +13,9 @@ from typing import Any
 from ozx.archive.remote.access import current_options
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.opening import check_object_url
+from ozx.archive.remote.upload import check_absent
 from ozx.errors import OzxError, PartialFileWarning
-from ozx.flow.sinks.output import check_absent, upload_file
+from ozx.flow.sinks.output import upload_file
 from ozx.store.growing_file import GrowingFile
 from ozx.store.writing import WriteOptions, WriteSession
 

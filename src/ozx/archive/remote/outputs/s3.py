@@ -25,6 +25,13 @@ class S3Object:
         ``s3://bucket/key``.
     options
         Over those of `ozx.storage_options`.
+
+    Attributes
+    ----------
+    client
+        boto3's client.
+    target
+        Bucket and key, as arguments for it.
     """
 
     most_parts: int | None = 10_000
@@ -32,8 +39,8 @@ class S3Object:
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         self._url = url
-        self._target = dict(zip(("Bucket", "Key"), split_object_url(url), strict=True))
-        self._client = open_client(options)
+        self.target = dict(zip(("Bucket", "Key"), split_object_url(url), strict=True))
+        self.client = open_client(options)
         self._upload_id = ""
         self._condition: dict[str, str] = {}
         self._tags: dict[int, str] = {}
@@ -42,7 +49,7 @@ class S3Object:
         """Implement `ObjectClient.at`."""
         other = copy.copy(self)
         target = dict(zip(("Bucket", "Key"), split_object_url(url), strict=True))
-        vars(other).update(_url=url, _target=target, _tags={})
+        vars(other).update(_url=url, target=target, _tags={})
         return other
 
     def find(self) -> FoundObject | None:
@@ -54,14 +61,14 @@ class S3Object:
             As there.
         """
         try:
-            found = self._client.head_object(**self._target)
+            found = self.client.head_object(**self.target)
         except client_errors() as error:
             if error_code_of(error) not in _MISSING:
                 raise explain_client_error(error, self._url, doing="write") from None
         else:
             return FoundObject(int(found["ContentLength"]), str(found.get("Metadata", {}).get(MARK, "")))
         try:
-            self._client.head_bucket(Bucket=self._target["Bucket"])
+            self.client.head_bucket(Bucket=self.target["Bucket"])
         except client_errors() as error:  # a policy may allow writing only
             if error_code_of(error) in ("404", "NoSuchBucket"):
                 raise no_container(self._url) from None
@@ -95,7 +102,7 @@ class S3Object:
     def abort(self) -> bool:
         """Implement `ObjectClient.abort`."""
         try:
-            self._client.abort_multipart_upload(**self._target, UploadId=self._upload_id)
+            self.client.abort_multipart_upload(**self.target, UploadId=self._upload_id)
         except client_errors() as error:
             return error_code_of(error) in _ENDED
         return True
@@ -109,7 +116,7 @@ class S3Object:
             As there.
         """
         try:
-            self._client.abort_multipart_upload(**self._target, UploadId=upload_id)
+            self.client.abort_multipart_upload(**self.target, UploadId=upload_id)
         except client_errors() as error:
             if error_code_of(error) not in _ENDED:
                 raise explain_client_error(error, self._url, doing="write") from None
@@ -120,7 +127,7 @@ class S3Object:
 
     def _call(self, method: str, **arguments: Any) -> Any:
         try:
-            return getattr(self._client, method)(**self._target, **arguments)
+            return getattr(self.client, method)(**self.target, **arguments)
         except client_errors() as error:
             if self._condition and error_code_of(error) in _EXISTS:
                 raise exists(self._url) from None

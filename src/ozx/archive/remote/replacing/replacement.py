@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from ozx.archive.remote.errors import changed, printable_url
 from ozx.archive.remote.outputs.client import MARK
+from ozx.archive.remote.outputs.s3 import S3Object
 from ozx.archive.remote.replacing.parts import Part
 from ozx.archive.remote.replacing.properties import kept_properties
-from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error, open_client, split_object_url
+from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error
 from ozx.archive.remote.upload_records import UploadRecord
 from ozx.errors import ResourceError, UnsupportedError
 
@@ -42,17 +43,11 @@ class OldObject(NamedTuple):
     """The object to replace."""
 
     url: str
-    client: Any
+    object: S3Object
     tag: str  # its ETag
     size: int  # its length in bytes
     properties: dict[str, Any]  # arguments for boto3 that give them to another object
     is_versioned: bool  # whether the bucket keeps the old object as a version
-
-    @property
-    def target(self) -> dict[str, str]:
-        """Bucket and key, as arguments for boto3."""
-        bucket, key = split_object_url(self.url)
-        return {"Bucket": bucket, "Key": key}
 
 
 #: Requests of `look_at`.
@@ -69,11 +64,9 @@ def look_at(url: str, *, drop_attributes: bool) -> OldObject:
     ResourceError
         It does not exist; the server cannot be reached, or refuses; boto3 is not installed.
     """
-    client = open_client()
-    bucket, key = split_object_url(url)
-    target = {"Bucket": bucket, "Key": key}
+    present = S3Object(url)
     try:
-        head = client.head_object(**target)
+        head = present.client.head_object(**present.target)
     except client_errors() as error:
         raise explain_client_error(error, url, doing="read") from None
     tag = str(head.get("ETag", ""))
@@ -81,9 +74,9 @@ def look_at(url: str, *, drop_attributes: bool) -> OldObject:
         raise UnsupportedError(
             "the server gives the object no ETag, by which a change of it is noticed", path=printable_url(url)
         )
-    properties = kept_properties(client, target, head, url, drop=drop_attributes)
+    properties = kept_properties(present.client, present.target, head, url, drop=drop_attributes)
     is_versioned = head.get("VersionId", "null") != "null"
-    return OldObject(url, client, tag, int(head["ContentLength"]), properties, is_versioned)
+    return OldObject(url, present, tag, int(head["ContentLength"]), properties, is_versioned)
 
 
 def predict_cost(parts: Sequence[Part], missing: Callable[[int, int], int], *, bytes_read: int, requests: int) -> Cost:
@@ -124,7 +117,7 @@ def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
     if _is_whole(parts):
         try:
             body = _bytes_of(parts[0], read)
-            old.client.put_object(**old.target, **properties, Body=body, IfMatch=old.tag)
+            old.object.client.put_object(**old.object.target, **properties, Body=body, IfMatch=old.tag)
         except client_errors() as error:
             _check_done(old, mark, error)
     else:
@@ -138,7 +131,7 @@ def _is_whole(parts: Sequence[Part]) -> bool:
 
 
 def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dict[str, Any], mark: str) -> None:
-    client, target = old.client, old.target
+    client, target = old.object.client, old.object.target
     try:
         upload = str(client.create_multipart_upload(**target, **properties)["UploadId"])
     except client_errors() as error:
@@ -169,13 +162,13 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
 
 def _make_part(old: OldObject, upload: str, number: int, part: Part, read: ReadAt) -> str:
     """Send or copy one part; return its ETag."""
-    arguments = {**old.target, "UploadId": upload, "PartNumber": number}
+    arguments = {**old.object.target, "UploadId": upload, "PartNumber": number}
     try:
         if part.runs:
-            return str(old.client.upload_part(**arguments, Body=_bytes_of(part, read))["ETag"])
+            return str(old.object.client.upload_part(**arguments, Body=_bytes_of(part, read))["ETag"])
         span = f"bytes={part.offset}-{part.offset + part.length - 1}"
-        answer = old.client.upload_part_copy(
-            **arguments, CopySource=old.target, CopySourceRange=span, CopySourceIfMatch=old.tag
+        answer = old.object.client.upload_part_copy(
+            **arguments, CopySource=old.object.target, CopySourceRange=span, CopySourceIfMatch=old.tag
         )
         return str(answer["CopyPartResult"]["ETag"])
     except client_errors() as error:
@@ -207,7 +200,7 @@ def _explain(old: OldObject, error: BaseException, *, is_copy: bool) -> Exceptio
 def _check_unchanged(old: OldObject) -> None:
     """Raise if the object has another ETag: some servers ignore the condition of a completion."""
     try:
-        head = old.client.head_object(**old.target)
+        head = old.object.client.head_object(**old.object.target)
     except client_errors() as error:
         raise _explain(old, error, is_copy=False) from None
     if head.get("ETag") != old.tag:
@@ -216,27 +209,25 @@ def _check_unchanged(old: OldObject) -> None:
 
 def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
     """Raise the error of a completion, unless only its reply was lost: then the new object is there."""
-    with contextlib.suppress(*client_errors()):
-        if old.client.head_object(**old.target).get("Metadata", {}).get(MARK) == mark:
+    with contextlib.suppress(ResourceError):
+        found = old.object.find()
+        if found is not None and found.mark == mark:
             return
     raise _explain(old, error, is_copy=False) from None
 
 
 def _check_size(old: OldObject, expected: int) -> None:
-    try:
-        found = int(old.client.head_object(**old.target)["ContentLength"])
-    except client_errors() as error:
-        raise explain_client_error(error, old.url, doing="read") from None
-    if found != expected:
-        raise ResourceError(f"expected {expected:,} bytes at the server; it has {found:,}", path=printable_url(old.url))
+    found = old.object.find()
+    size = 0 if found is None else found.size
+    if size != expected:
+        raise ResourceError(f"expected {expected:,} bytes at the server; it has {size:,}", path=printable_url(old.url))
 
 
 def _abort(old: OldObject, upload: str, record: UploadRecord) -> None:
     """End the upload; if that fails, its record stays, so that a later run finds it."""
     try:
-        old.client.abort_multipart_upload(**old.target, UploadId=upload)
-    except client_errors() as error:  # the first error is the one to report
-        if error_code_of(error) not in ("NoSuchUpload", "404"):
-            record.keep()
-            return
-    record.close()
+        old.object.end(upload)
+    except ResourceError:  # the first error is the one to report
+        record.keep()
+    else:
+        record.close()

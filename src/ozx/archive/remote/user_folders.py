@@ -1,0 +1,33 @@
+"""Folders of ozx among those of the user: for records that stay, and for caches."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+__all__ = ["user_folder"]
+
+
+def user_folder(variable: str, unix: str, macos: str) -> str:
+    """Return the folder of ozx in one of the user's folders.
+
+    Parameters
+    ----------
+    variable
+        The variable of the XDG base directories that names it, such as ``XDG_CACHE_HOME``.
+    unix, macos
+        Its usual place, from ``~`` on. Windows has one place for all kinds.
+
+    Examples
+    --------
+    >>> import os
+    >>> os.path.basename(user_folder("XDG_CACHE_HOME", "~/.cache", "~/Library/Caches"))
+    'ozx'
+    """
+    if os.name == "nt":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
+    elif sys.platform == "darwin":
+        base = os.path.expanduser(macos)
+    else:
+        base = os.environ.get(variable) or os.path.expanduser(unix)
+    return os.path.join(base, "ozx")
