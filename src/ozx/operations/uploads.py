@@ -13,7 +13,7 @@ from typing import Any
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.opening import KINDS
 from ozx.archive.remote.outputs.s3 import S3Object
-from ozx.archive.remote.s3 import client_errors, explain_client_error, open_client, split_object_url
+from ozx.archive.remote.s3 import client_errors, explain_client_error, split_object_url
 from ozx.archive.remote.upload_records import RecordedUpload, recorded_uploads
 from ozx.archive.remote.urls import split_url
 from ozx.errors import UsageError, resource_errors
@@ -120,9 +120,9 @@ def uploads(url: str, *, abort: str | None = None, older_than: float | None = No
         return UploadsResult(printable_url(url), unfinished, (_OF_AZURE,))
     if kind == "gcs":
         return UploadsResult(printable_url(url), (), (_OF_GCS,))
-    client = open_client()
+    bucket = S3Object(url)
     records = {found.upload_id: found for found in recorded_uploads()}
-    found = [_describe(upload, records) for upload in _iter_uploads(client, url)]
+    found = [_describe(upload, records) for upload in _iter_uploads(bucket.client, url)]
     if abort is not None:
         wanted = next((upload for upload in found if upload.upload_id == abort), None)
         if wanted is None or wanted.state != "dead":
@@ -140,7 +140,7 @@ def uploads(url: str, *, abort: str | None = None, older_than: float | None = No
     result = []
     for upload in found:
         if is_wanted(upload):
-            S3Object(upload.url).end(upload.upload_id)
+            bucket.at(upload.url).end(upload.upload_id)
             records[upload.upload_id].remove()
         result.append(replace(upload, ended=is_wanted(upload)))
     return UploadsResult(printable_url(url), tuple(result))

@@ -117,7 +117,7 @@ def _checked(path: StrPath) -> str:
     """Return a path or URL, but refuse a node in a file."""
     location = parse_location(path)
     if location.node:
-        raise UsageError("expected a file; found a node in it", path=printable_location(location.path))
+        raise UsageError("expected a file; found the URI of a node in a file", path=printable_location(location.path))
     return location.path
 
 
