@@ -32,7 +32,7 @@ def removal_turn(root: str, progress: Progress) -> Iterator[bool]:
     """
     try:
         descriptor = os.open(root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-    except OSError:  # it is missing, is no directory, or the system opens none
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # Windows refuses to open a directory
         yield False
         return
     try:

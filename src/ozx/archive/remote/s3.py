@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -15,6 +16,7 @@ from urllib.parse import unquote
 from ozx.archive.remote.access import access_options, current_deadline
 from ozx.archive.remote.deadline import limited_in_time
 from ozx.archive.remote.errors import explain_code, printable_url
+from ozx.archive.remote.requests.retry_after import parse_retry_after
 from ozx.archive.remote.urls import split_url
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.extras import install_hint
@@ -32,6 +34,9 @@ _NAMES = {
     "session_token": "aws_session_token",
     "token": "aws_session_token",
 }
+
+_MOST_RETRIES = 8
+_LONGEST_PAUSE = 20.0  # seconds
 
 
 class ObjectUrl(NamedTuple):
@@ -84,14 +89,28 @@ def open_client(options: Mapping[str, Any] | None = None) -> Any:
     config = Config(
         connect_timeout=10,
         read_timeout=120 if deadline is None else min(120, deadline.seconds),
-        retries={"max_attempts": 8, "mode": "standard"},
+        retries={"max_attempts": _MOST_RETRIES, "mode": "standard"},
         max_pool_connections=32,
         **({"signature_version": UNSIGNED} if is_anonymous else {}),
     )
     try:
-        return limited_in_time(boto3.client("s3", config=config, **arguments), deadline)
+        client = boto3.client("s3", config=config, **arguments)
     except (BotoCoreError, ValueError) as error:
         raise ResourceError(f"cannot use S3: {error}", hint="Check the storage options and AWS_PROFILE.") from None
+    client.meta.events.register_first("needs-retry.s3", _pause_when_throttled)
+    return limited_in_time(client, deadline)
+
+
+def _pause_when_throttled(response: tuple[Any, Any] | None, attempts: int, **_: Any) -> float | None:
+    """Return the seconds until a request is repeated that was answered by the status 429, or None for other answers.
+
+    botocore before 1.44 repeats them only if the answer also has a code that it knows.
+    """
+    if response is None or response[0].status_code != 429 or attempts > _MOST_RETRIES:
+        return None
+    told = parse_retry_after(response[0].headers.get("Retry-After"))
+    pause = random.uniform(0, 2.0 ** (attempts - 1)) if told is None else told  # noqa: S311 (no secret)
+    return min(pause, _LONGEST_PAUSE)
 
 
 def client_errors() -> tuple[type[Exception], ...]:

@@ -78,7 +78,7 @@ class TiffSource:
         lengths = self._pages.axis_lengths
         self.axes = tuple(axis for axis in lengths if keep_singletons or lengths[axis] > 1 or axis in "yx")
         self.shape = tuple(lengths[axis] for axis in self.axes)
-        #: Axes that unnamed stacks were taken for.
+        #: Axes that unnamed dimensions were taken for.
         self.guessed = self._pages.guessed
         self.dtype: np.dtype[Any] = np.dtype(series.dtype).newbyteorder("=")
         self.read_alignment = self._find_read_alignment(series)
