@@ -6,7 +6,7 @@ import signal
 
 import numpy as np
 import pytest
-from children import shortest_duration
+from children import in_child, shortest_duration, wait
 from ending import full_disks, needs_fork, random_endings
 from streams import assert_valid
 
@@ -90,3 +90,51 @@ def test_a_full_disk_keeps_what_was_written(tmp_path, layout):
         check_what_is_left(out, 0)
         for name in os.listdir(tmp_path):
             os.unlink(tmp_path / name)
+
+
+class TornWrites:
+    """Writes to the head of a file, one of which stops at the end of a page as the process is killed."""
+
+    def __init__(self, path, deadly, pages):
+        self.path, self.left, self.pages = path, deadly, pages
+        self.pwrite = os.pwrite
+        self.is_begun = False
+
+    def write(self, descriptor, data, offset):
+        return self.write_parts(descriptor, [data], offset)
+
+    def write_parts(self, descriptor, parts, offset):
+        data = b"".join(parts)
+        kept = self.pages * PAGE - offset % PAGE
+        if data and offset < HEAD and os.path.sameopenfile(descriptor, os.open(self.path, os.O_RDONLY)):
+            if self.is_begun and len(data) > kept:
+                if self.left == 0:
+                    self.pwrite(descriptor, data[:kept], offset)
+                    os.kill(os.getpid(), signal.SIGKILL)
+                self.left -= 1
+            self.is_begun = True
+        return self.pwrite(descriptor, data, offset)
+
+
+PAGE = 4096
+HEAD = 2 * 3 * PAGE  # two places of documents, of three pages each at least
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("pages", [1, 3])
+def test_killed_inside_a_write_of_metadata(tmp_path, layout, pages):
+    """The system ends a write at the end of a page if the process is killed meanwhile."""
+    for deadly in range(100):
+        out, told = tmp_path / f"{deadly}" / "a.ozx", tmp_path / f"{deadly}" / "told"
+        out.parent.mkdir()
+        told.write_text("0")
+        torn = TornWrites(f"{out}.partial", deadly, pages)
+
+        def child_work(out=out, told=told, torn=torn):
+            os.pwrite, os.pwritev = torn.write, torn.write_parts
+            work(out, told, **layout, name=2 * PAGE * "-")
+
+        if wait(in_child(child_work)) == 0:
+            break
+        check_what_is_left(out, int(told.read_text() or 0))
+    assert deadly >= 1

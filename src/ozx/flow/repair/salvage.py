@@ -57,6 +57,7 @@ def salvage(source: ByteSource, evidence: Evidence, *, is_ordered: bool = True) 
 class _KeyResolver:
     def __init__(self, source: ByteSource, evidence: Evidence, *, is_ordered: bool) -> None:
         self._source = source
+        self._is_finished = is_ordered
         self._is_ordered = is_ordered and not evidence.has_holes
         self._evidence = evidence
         self._result = Salvage(evidence, PartialHierarchy(), lost=list(evidence.lost))
@@ -261,7 +262,8 @@ class _KeyResolver:
     def take_last_values(self) -> None:
         """Keep the last of several values of one key; if the last value is damaged, keep none of them.
 
-        If the file ends inside the last value, that was still being written: the value before it counts.
+        If the file ends inside the last value, that was still being written: the value before it counts. So it is with
+        metadata of a file that was never finished, whose writer writes a new draft before it erases the old one.
         """
         entries, result, cut_off = self._evidence.entries, self._result, self._evidence.cut_off
         kept = [index for index in self._kept() if index not in self._unsettled]
@@ -276,7 +278,7 @@ class _KeyResolver:
             entry = lost[self._name(index)]
             if entry.start < entries.starts[index]:
                 del lost[entry.name]
-            elif entry.name in cut_off:
+            elif entry.name in cut_off or (not self._is_finished and is_metadata_key(entry.name)):
                 lost[entry.name] = replace(entry, reason=f"{entry.reason}; an earlier value was taken")
             else:
                 self._rejected.add(index)

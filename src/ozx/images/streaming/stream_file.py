@@ -5,7 +5,8 @@
     [ groups ][ image, draft A ][ image, draft B ] … [ value ][ value ] …
 
 The documents of an image are written together, by one call, alternately into one of two places, and the older ones are
-erased by one call: a killed program leaves documents that fit each other.
+erased by one call: a killed program leaves documents that fit each other. The final documents stand behind the values
+first, then at the head, and the central directory replaces that copy.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ class StreamFile:
         for path, documents in images.items():
             self._places[path] = _Place(offset, {key: len(document) for key, document in documents.items()})
             offset += 2 * _length(documents)
+        self._length = offset
         self._growing.reserve(offset)
 
     @property
@@ -136,6 +138,9 @@ class StreamFile:
         After an error all that was written stays in `partial_path`.
         """
         with self.errors():
+            # A kill can tear the write of the final metadata over the draft: a copy stands where the directory will be.
+            end = max((slot.end for slot in self._slots.values()), default=self._length)
+            self._growing.put(end, [_entries(documents)])
             archive = Unfinished(self._growing, dict(documents), self._slots, None, [])
             size = finish(archive, require_ome=True, force=self._force, sync=self._sync, metadata_last=True)
             return len(documents) + len(self._slots), size
