@@ -89,7 +89,7 @@ def test_several_logs_are_one_account(capsys, here, images):
     head, counts, outputs, *_ = out.splitlines()
     assert head.startswith("5 lines of 2 runs, ")
     assert counts == "pack: 1 failed, 2 packed"
-    assert outputs.endswith("; verified: 2; sources removed: 2")
+    assert outputs.endswith("; read back and compared: 2; sources removed: 2")
     (here / "one.jsonl").write_text((here / "1.jsonl").read_text().splitlines()[0])
     assert ozx(capsys, "log", "summary", "one.jsonl")[1].startswith("1 line of 1 run, ")
     code, _, err = ozx(capsys, "log", "summary")

@@ -29,7 +29,8 @@ def check_patterns(sources: Sequence[str]) -> None:
     """
     for source in sources:
         if _PATTERN.search(source) and "://" not in source and not os.path.lexists(source):
-            raise UsageError(f"no file matches {source}", hint="Correct the folder or the pattern.")
+            hint = "Correct the folder or the pattern. If an earlier run removed these sources, its log lists them."
+            raise UsageError(f"no file matches {source}", hint=hint)
 
 
 def names_output(argument: str, endings: tuple[str, ...]) -> bool:

@@ -45,8 +45,11 @@ def _describe(summary: LogSummary) -> Iterator[str]:
     yield f"{_count(summary.lines, 'line')} of {_count(summary.runs, 'run')}{times}"
     for verb, counts in summary.statuses.items():
         yield f"{verb}: {', '.join(f'{count:,} {status}' for status, count in counts.items())}"
-    verified = f"verified: {summary.verified:,}; sources removed: {summary.removed:,}"
-    yield f"outputs: {format_bytes(summary.bytes)}; {verified}"
+    outputs = [f"outputs: {format_bytes(summary.bytes)}"] if summary.bytes else []
+    outputs += [f"read back and compared: {summary.verified:,}"] if summary.verified else []
+    outputs += [f"sources removed: {summary.removed:,}"] if summary.removed else []
+    if outputs:
+        yield "; ".join(outputs)
     if summary.damaged:
         yield f"lines that cannot be read: {summary.damaged:,}"
     if summary.failed:
