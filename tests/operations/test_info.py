@@ -399,3 +399,12 @@ def test_extensions_and_conventions_are_listed_by_node(tmp_path):
         "b": ((), tuple(seed)),
         "c": ((), ("x",)),
     }
+
+
+def test_a_broken_root_is_called_broken_only(tmp_path):
+    folder = tmp_path / "image.ome.zarr"
+    folder.mkdir()
+    (folder / "zarr.json").write_text("{")
+    notes = inspect(folder).notes
+    assert any("expected JSON" in note for note in notes)
+    assert not any("not OME-Zarr" in note for note in notes)
