@@ -204,3 +204,23 @@ def test_extensions_and_conventions_stand_below_the_hierarchy(capsys, tmp_path):
     _, text, _ = info(capsys, tmp_path)
     assert "extensions\n  example.a  0, 1, 2, … 1 more\n" in text
     assert "conventions\n  geo:proj  0, 1, 2, … 1 more\n" in text
+
+
+def test_several_files(tmp_path, capsys):
+    broken = tmp_path / "broken.ozx"
+    broken.write_bytes(b"no archive")
+    code = run(["info", str(fixture("image")), str(broken), str(fixture("plate")), "--json"])
+    out, err = capsys.readouterr()
+    assert code == 3
+    assert err.startswith(f"error: {broken}: ")
+    decoder, found = json.JSONDecoder(), []
+    while out.strip():
+        document, end = decoder.raw_decode(out)
+        found.append(document["path"])
+        out = out[end:].lstrip()
+    assert found == [str(fixture("image")), str(fixture("plate"))]
+
+
+def test_several_screens(capsys):
+    assert run(["info", str(fixture("image")), str(fixture("plate"))]) == 0
+    assert capsys.readouterr().out.count("\n\nname ") == 1

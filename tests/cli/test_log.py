@@ -48,7 +48,10 @@ def test_a_line_for_each_file_and_a_second_run_for_the_failures(capsys, here, im
     make_image(here / "b.ome.zarr")
     code, out, err = ozx(capsys, "pack", "--retry-failed", "run.jsonl")
     assert (code, out) == (2, "")
-    assert f"hint: Give --out-dir {here / 'out'}." in err
+    assert f"hint: Give --out-dir {here / 'out'}, or another folder." in err
+    code, out, _ = ozx(capsys, "pack", "--retry-failed", "run.jsonl", "--out-dir", "other")
+    assert code == 0
+    assert out.startswith("other/b.ozx  ")
     code, out, _ = ozx(capsys, "pack", "--retry-failed", "run.jsonl", "--out-dir", "out", "--log", "run.jsonl")
     assert code == 0
     assert out.startswith("out/b.ozx  ")

@@ -29,7 +29,7 @@ COMMANDS = {
     "repack": "Rewrite a hierarchy: repaired, upgraded to OME-Zarr 0.5, in other shards.",
     "extract": "Extract a part of a hierarchy: a node, some levels, channels, a region.",
     "export": "Write images as a pyramidal OME-TIFF file.",
-    "info": "Describe an .ozx file or an OME-Zarr directory.",
+    "info": "Describe .ozx files or OME-Zarr directories.",
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
     "cat": "Write one value to standard output, byte for byte.",
     "validate": "Check .ozx files and OME-Zarr directories, from the ZIP file to OME-Zarr.",

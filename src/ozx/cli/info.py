@@ -5,22 +5,25 @@ from __future__ import annotations
 import click
 
 from ozx.cli.access import access_options
+from ozx.cli.app import DONE, batch_code
 from ozx.cli.info_text import describe
-from ozx.cli.output import print_json
+from ozx.cli.output import print_json, report_error
+from ozx.errors import OzxError
+from ozx.flow.batch import describe_failure
 from ozx.operations.info import inspect
 
 __all__ = ["command"]
 
 
 @click.command("info")
-@click.argument("path", metavar="FILE|DIR", type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.argument("paths", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, a document for each file.")
 @access_options
-def command(*, path: str, as_json: bool) -> None:
-    """Describe an .ozx file or an OME-Zarr directory.
+def command(*, paths: tuple[str, ...], as_json: bool) -> int:
+    """Describe .ozx files or OME-Zarr directories.
 
-    Prints one screen: name, axes and sizes with units, channels, resolution levels, labels, storage, and missing or
-    malformed metadata. No pixels are read.
+    Prints one screen for each: name, axes and sizes with units, channels, resolution levels, labels, storage, and
+    missing or malformed metadata. No pixels are read.
 
     FILE may be a URL, and may name a node: ozx:///data/cells.ozx/labels/nuclei, or cells.ozx|zip:labels/nuclei/ (quote
     it in a shell).
@@ -29,8 +32,25 @@ def command(*, path: str, as_json: bool) -> None:
     Examples:
       ozx info cells.ozx
       ozx info cells.ome.zarr --json
+      ozx info packed/*.ozx --json > survey.json
       ozx info ozx:///data/cells.ozx/labels/nuclei
     """
+    if len(paths) == 1:
+        _print(paths[0], as_json=as_json)
+        return DONE
+    failures = []
+    for number, path in enumerate(paths):
+        try:
+            if number and not as_json:
+                click.echo()
+            _print(path, as_json=as_json)
+        except OzxError as error:
+            report_error(error)
+            failures.append(describe_failure(error))
+    return batch_code(failures)
+
+
+def _print(path: str, *, as_json: bool) -> None:
     inspection = inspect(path)
     if as_json:
         print_json(inspection.to_dict())

@@ -119,7 +119,7 @@ def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_di
     Raises
     ------
     UsageError
-        Both or neither are given; or a source of the log would get its output in another folder than before.
+        Both or neither are given; or, without `out_dir`, a source of the log would get its output in another folder.
     ResourceError
         The log cannot be read.
     """
@@ -133,10 +133,11 @@ def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_di
     lines = failed_lines(read_log(retry_failed), context.info_name or "")
     for line in lines:
         folder = None if line.output is None else os.path.dirname(line.output)
-        asked = os.path.dirname(line.source) if out_dir is None else os.path.abspath(out_dir)
-        if folder is not None and "out_dir" in context.params and folder != asked:
+        beside = os.path.dirname(line.source)
+        if folder is not None and "out_dir" in context.params and out_dir is None and folder != beside:
             raise UsageError(
-                f"{line.source} was to become {line.output}, which is not in {asked}", hint=f"Give --out-dir {folder}."
+                f"{line.source} was to become {line.output}, which is not in {beside}",
+                hint=f"Give --out-dir {folder}, or another folder.",
             )
     return [line.source for line in lines]
 

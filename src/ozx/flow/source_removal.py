@@ -187,7 +187,7 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
         raise UsageError(
             "expected a hierarchy; this directory was packed and partly removed: the removal was interrupted",
             path=root,
-            hint=f"{archive} is not the file that it was packed into. Give the name of that file."
+            hint=f"{archive} is not the file that it was packed into, or it changed. Name that file, or validate it."
             if remove
             else "Its archive is complete. Pack to that file again with --remove-source to remove the rest.",
         )

@@ -327,10 +327,10 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
             names = (item.key for item in view.iter_items())
             found = ". ".join(describe_names(names, view.name, is_folder=False) or (found,))
         notes.append(f"no hierarchy: there is no zarr.json at the root of the archive; {found}")
-    elif view.node:
-        pass  # a node of an OME-Zarr hierarchy may be an array, or a group without ome metadata
-    elif root.node_type is None:
-        pass  # the note on its document says why it cannot be read
+    elif view.node or root.node_type is None:
+        # A node of an OME-Zarr hierarchy may be an array, or a group without ome metadata; if the root cannot be read,
+        # the note on its document says why.
+        pass
     elif root.array is not None:
         notes.append("not OME-Zarr: the root is a Zarr array, not a group with ome metadata")
     elif root.ome is None:

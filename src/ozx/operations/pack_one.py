@@ -197,7 +197,8 @@ def _pack_directory(root: str, target: str, options: PackOptions, progress: Prog
         )
     finished = None if is_uploaded else finish_source_removal(root, target, remove=options.remove_source)
     if finished is not None:
-        return _with_removal(_measured(PackResult(root, target, "skipped")), finished)
+        # The interrupted run had compared the file with the directory.
+        return _with_removal(_measured(PackResult(root, target, "skipped", verified=True)), finished)
     removal = SourceRemoval(root) if options.remove_source else None
     if removal is not None and not options.drop_attributes:
         check_no_attributes(root)
