@@ -34,7 +34,11 @@ def running(*arguments, lines=1):
             yield [process.stdout.readline().rstrip("\n") for _ in range(lines)], process
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            try:
+                process.communicate(timeout=30)
+            except subprocess.TimeoutExpired:  # SIGINT is ignored, as in the background of a shell
+                process.kill()
+                raise
 
 
 def fetch(url):
