@@ -366,3 +366,15 @@ def test_the_scripts_of_file_managers_convert_folders(session, converter, cells,
     script = session / menu / "Convert to .ozx"
     subprocess.run([str(script), folder.name], check=True, timeout=60, cwd=folder.parent)
     assert toolkit.is_ozx(converted(folder))
+
+
+def test_a_right_click_in_thunar_converts_what_is_selected(session, ozx, stack, screen):
+    associate()
+
+    def convert():
+        press("key", "--delay", 300, "ctrl+a", "shift+F10", "Up", "Up", "Return")  # above "Properties…"
+
+    with showing(["thunar"], stack.parent):
+        press("mousemove", 400, 300)
+        assert wait_for(lambda: (ozx / "view.log").exists() and (ozx / "view.log").read_text(), 30, convert)
+    assert (ozx / "view.log").read_text().splitlines() == [str(stack)]

@@ -21,7 +21,7 @@ __all__ = ["command"]
 @click.option("--dry-run", is_flag=True, help="List all changes without making them.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(*, viewer: str | None, wants_status: bool, remove: bool, dry_run: bool, as_json: bool) -> None:
-    """Open .ozx files by double-click, and convert other images by right-click.
+    """Open .ozx files by double-click.
 
     Registers the file type with its icon, the program that opens it, and on Linux thumbnails, for you alone and without
     administrator rights. "Convert to .ozx" is in the menus of file managers for TIFF files and folders. --remove

@@ -37,6 +37,7 @@ def plan_menus(
         The desktop entry that opens TIFF files now, and keeps doing so; None if there is none.
     """
     command = f"{quoted(converter)} %F"
+    in_thunar = f"{shlex.join(converter).replace('%', '%%')} %F"
     script = f'#!/bin/sh\n# {CONVERT}; written by ozx associate.\nexec {shlex.join(converter)} "$@"\n'
     data = script.encode("utf-8", "surrogateescape")
     applications = posixpath.join(data_home, "applications")
@@ -59,9 +60,7 @@ def plan_menus(
         PutAction(
             posixpath.join(config_home, "Thunar/uca.xml"),
             f"{NAME}-convert",
-            make_action(
-                f"{NAME}-convert", CONVERT, f"{shlex.join(converter).replace('%', '%%')} %F", _ICON, "*.tif;*.tiff;*.TIF;*.TIFF;*.zarr"
-            ),
+            make_action(f"{NAME}-convert", CONVERT, in_thunar, _ICON, "*.tif;*.tiff;*.TIF;*.TIFF;*.zarr"),
             tuple(posixpath.join(folder, "Thunar/uca.xml") for folder in config_dirs),
         ),
     )

@@ -36,6 +36,15 @@ async function follow() {
 find("cancel").addEventListener("click", () => send("cancel"));
 find("yes").addEventListener("click", () => send("answer?yes=1"));
 find("no").addEventListener("click", () => send("answer?yes=0"));
-// It stays open as long as the page; when it ends, the page is closed.
-new EventSource("alive");
+// Hold a connection open, which ends with the page. A browser may keep a left page and its connections, to go back to it.
+let connection = null;
+const connect = () => {
+  connection ??= new EventSource("alive");
+};
+window.addEventListener("pageshow", connect);
+window.addEventListener("pagehide", () => {
+  connection.close();
+  connection = null;
+});
+connect();
 follow();
