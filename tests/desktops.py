@@ -95,6 +95,7 @@ def programs(tmp_path, monkeypatch):
     make_program(folder / "lsregister", '#!/bin/sh\necho "$@" >> "${0%/*}/lsregister.log"\n')
     make_program(folder / "ozx")
     make_program(folder / "ozx-open")
+    make_program(folder / "ozx-convert")
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     monkeypatch.setattr(launching, "find_program", lambda name: (str(folder / name),))
     monkeypatch.setattr("ozx.desktop.association.macos._LSREGISTER", str(folder / "lsregister"))

@@ -4,12 +4,14 @@ import json
 import os
 
 import jsonschema
+import numpy as np
 import pytest
 from commands import command, schema_of
 from extracts import check_part
 from hierarchies import FIXTURES
 from packed import pack_tree
 
+import ozx
 from ozx.operations.extract import extract
 
 SCHEMA = schema_of("extract")
@@ -43,6 +45,17 @@ def test_options_reach_the_library(cells, tmp_path, capsys):
     assert out.stat().st_size <= 30_000
 
 
+def test_channels_with_gaps(tmp_path, capsys):
+    pixels = np.zeros((3, 40, 40), "uint8")
+    ozx.write_image(tmp_path / "a.ozx", pixels, axes="cyx", channels=["DAPI", "GFP", "Cy5"])
+    code, answer, story = call(capsys, tmp_path / "a.ozx", tmp_path / "b.ozx", "--channels", "cy5,DAPI")
+    assert (code, answer.endswith(", 1 level, channels 0,2\n"), story) == (0, True, "")
+    _, answer, _ = call(capsys, tmp_path / "a.ozx", tmp_path / "b.ozx", "--channels", "0,2", "--json", "--force")
+    parsed = json.loads(answer)
+    jsonschema.validate(parsed, SCHEMA)
+    assert parsed["images"][0]["channels"] == [0, 2]
+
+
 def test_quiet(cells, tmp_path, capsys):
     assert call(capsys, cells, tmp_path / "a.ozx", "--region", "y=:1", "-q") == (0, "", "")
 
@@ -60,6 +73,7 @@ def test_json(cells, tmp_path, capsys):
         "levels": ["0", "1"],
         "left_out": ["2"],
         "region": {"y": [0, 128], "x": [128, 256]},
+        "channels": [],
     }
 
 

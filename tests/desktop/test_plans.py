@@ -13,11 +13,22 @@ import pytest
 from ozx.desktop.association import linux, macos, windows
 from ozx.desktop.association.macos import chosen_application
 from ozx.desktop.association.record import digest
-from ozx.desktop.association.steps import MergePlist, PutFirst, RunProgram, SetValue, WriteFile
+from ozx.desktop.association.steps import (
+    MergePlist,
+    PutAction,
+    PutFirst,
+    PutLast,
+    RunProgram,
+    SetValue,
+    WriteFile,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 
 OZX = ("/home/me/.venv/bin/ozx",)
+CONVERTER = ("/home/me/.venv/bin/ozx-convert",)
+ODD_CONVERTER = ("/home/me/my venv (é)/bin/python", "-m", "ozx.desktop.conversion.convert")
+SCRIPTS = r"C:\Users\Zoë M\venv\Scripts"
 PLACES = linux.find_places({}, "/home/me")
 SPACES = linux.find_places({"XDG_DATA_HOME": "/media/my disk/data", "XDG_CONFIG_HOME": "/etc/mine"}, "/home/me")
 ODD = ("/home/me/my venv (é)/bin/na'pari", "--title", '100 % "sure" $HOME')
@@ -25,13 +36,17 @@ MAC, WIN = "/Users/me", r"C:\Users\Zoë M\AppData\Local"
 WINDOWS_ODD = (r"C:\Program Files\napari\napari.exe", "--title", 'all "in" one 5%')
 
 PLANS = {
-    "linux": linux.plan(PLACES, (*OZX, "view"), OZX, name="OME-Zarr viewer"),
-    "linux-odd-viewer": linux.plan(PLACES, ODD, ("/home/me/my venv/bin/ozx",), name="na'pari"),
-    "linux-odd-places": linux.plan(SPACES, ODD, OZX, name="na'pari"),
-    "macos": macos.plan(MAC, ("/Users/me/venv/bin/ozx-open",)),
-    "macos-odd-viewer": macos.plan(MAC, ("/Users/me/my venv/bin/na'pari", "--title", 'a "b" \\c')),
-    "windows": windows.plan(WIN, (r"C:\Users\Zoë M\venv\Scripts\ozx-open.exe",)),
-    "windows-odd-viewer": windows.plan(WIN, WINDOWS_ODD),
+    "linux": linux.plan(PLACES, (*OZX, "view"), OZX, CONVERTER, name="OME-Zarr viewer"),
+    "linux-odd-viewer": linux.plan(PLACES, ODD, ("/home/me/my venv/bin/ozx",), ODD_CONVERTER, name="na'pari"),
+    "linux-odd-places": linux.plan(SPACES, ODD, OZX, CONVERTER, name="na'pari"),
+    "macos": macos.plan(MAC, ("/Users/me/venv/bin/ozx-open",), ("/Users/me/venv/bin/ozx-convert",)),
+    "macos-odd-viewer": macos.plan(
+        MAC, ("/Users/me/my venv/bin/na'pari", "--title", 'a "b" \\c'), ("/Users/me/my venv/bin/ozx-convert",)
+    ),
+    "windows": windows.plan(WIN, (rf"{SCRIPTS}\ozx-open.exe",), (rf"{SCRIPTS}\ozx-convert.exe",)),
+    "windows-odd-viewer": windows.plan(
+        WIN, WINDOWS_ODD, (rf"{SCRIPTS}\pythonw.exe", "-m", "ozx.desktop.conversion.convert")
+    ),
 }
 
 
@@ -45,6 +60,10 @@ def shown(step):
             return f"write {path}{' (executable)' if is_executable else ''}\n{text}"
         case PutFirst(path, sections, key, item):
             return f"change {path}\n{sections}\n{key}={item};"
+        case PutLast(path, sections, key, item, ahead):
+            return f"change {path}\n{sections}\n{key}=…;{item};\nahead {ahead}"
+        case PutAction(path, identifier, action, bases):
+            return f"change {path}, {identifier}\n{action.rstrip()}\nbases {bases}"
         case MergePlist(path, entries):
             return f"merge {path}\n{entries!r}"
         case RunProgram(arguments, _, folder, keep, undo):
@@ -105,7 +124,7 @@ def test_gnomes_sandbox_is_told_of_where_it_hides_ozx():
 
 def test_a_name_that_is_no_utf_8_stays_out_of_the_desktop_entry():
     viewer = (os.fsdecode(b"/home/me/\xff/napari"),)
-    steps = linux.plan(PLACES, viewer, OZX, name=viewer[0])
+    steps = linux.plan(PLACES, viewer, OZX, CONVERTER, name=viewer[0])
     entry = written(steps, "ozx-toolkit/open"), written(steps, ".desktop")
     assert entry[0].content.endswith(b"exec '/home/me/\xff/napari' \"$@\"\n")
     assert "TryExec=/home/me/.local/share/ozx-toolkit/open" in entry[1].content.decode()
@@ -113,8 +132,8 @@ def test_a_name_that_is_no_utf_8_stays_out_of_the_desktop_entry():
 
 def test_every_place_honours_the_xdg_variables():
     steps = PLANS["linux-odd-places"]
-    paths = [step.path for step in steps if isinstance(step, WriteFile | PutFirst)]
-    assert len(paths) == 7
+    paths = [step.path for step in steps if isinstance(step, WriteFile | PutFirst | PutLast | PutAction)]
+    assert len(paths) == 15
     assert all(path.startswith(("/media/my disk/data/", "/etc/mine/")) for path in paths)
 
 
@@ -153,14 +172,15 @@ def test_choices_on_a_mac_that_say_nothing(choices):
 
 
 def test_windows_runs_a_program_in_quotes_with_the_file_in_quotes():
-    values = {
-        (step.key.rpartition("\\")[2], step.name): step.value for step in PLANS["windows"] if isinstance(step, SetValue)
-    }
-    assert values["command", ""] == r'"C:\Users\Zoë M\venv\Scripts\ozx-open.exe" "%1"'
-    odd = {
-        step.key.rpartition("\\")[2]: step.value for step in PLANS["windows-odd-viewer"] if isinstance(step, SetValue)
-    }
-    assert odd["command"].startswith('"C:\\Program Files\\napari\\napari.exe" --title "all \\"in\\" one 5%%" "%1"')
+    values = {(step.key, step.name): step.value for step in PLANS["windows"] if isinstance(step, SetValue)}
+    assert (
+        values[rf"Software\Classes\{windows.PROG_ID}\shell\open\command", ""]
+        == r'"C:\Users\Zoë M\venv\Scripts\ozx-open.exe" "%1"'
+    )
+    odd = {step.key: step.value for step in PLANS["windows-odd-viewer"] if isinstance(step, SetValue)}
+    assert odd[rf"Software\Classes\{windows.PROG_ID}\shell\open\command"].startswith(
+        '"C:\\Program Files\\napari\\napari.exe" --title "all \\"in\\" one 5%%" "%1"'
+    )
 
 
 @pytest.mark.skipif(shutil.which("sh") is None or sys.platform != "linux", reason="what Linux runs for thumbnails")

@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+import tifffile
 from hierarchies import FIXTURES
 from packed import pack_tree
 from PIL import Image
@@ -32,6 +35,7 @@ PROGRAMS = [
     "mimetype",
     "pcmanfm",
     "thunar",
+    "update-desktop-database",
     "update-mime-database",
     "xdg-mime",
     "xdotool",
@@ -120,7 +124,7 @@ def ozx(request, tmp_path, monkeypatch):
     """A stand-in for ozx, in a folder without and with a space."""
     folder = tmp_path / request.param
     folder.mkdir()
-    for name in ("ozx", "ozx-open"):
+    for name in ("ozx", "ozx-open", "ozx-convert"):
         (folder / name).write_text(OZX)
         (folder / name).chmod(0o755)
     Image.new("RGB", (128, 128), MAGENTA).save(folder / "thumbnail.png")
@@ -292,3 +296,85 @@ def test_a_thumbnailer_needs_no_home_and_no_path(session, ozx, cells, tmp_path):
         command = command.replace(code, value)
     subprocess.run(["sh", "-c", command], check=True, env={"PATH": "/usr/bin:/bin"}, cwd="/")
     assert out.read_bytes() == (ozx / "thumbnail.png").read_bytes()
+
+
+# Convert to .ozx
+
+
+@pytest.fixture
+def stack(session):
+    """A TIFF file in a folder with an odd name."""
+    folder = session / "Ünder é #1 (100 %)"
+    folder.mkdir(exist_ok=True)
+    pixels = np.random.default_rng(1).integers(0, 4000, (2, 300, 400), dtype="uint16")
+    tifffile.imwrite(folder / "my stack #2 é.ome.tif", pixels, metadata={"axes": "CYX"})
+    return folder / "my stack #2 é.ome.tif"
+
+
+@pytest.fixture
+def converter(tmp_path, monkeypatch):
+    """The real converter, as it is without its script, on a desktop whose screen stays empty."""
+    monkeypatch.setattr(launching, "find_program", lambda _: None)
+    monkeypatch.delenv("BROWSER", raising=False)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    return tmp_path
+
+
+def converted(source):
+    return source.with_name(source.name.partition(".")[0] + ".ozx")
+
+
+def test_open_with_of_tiff_files_has_the_converter_and_keeps_the_default(session, ozx):
+    applications = session / ".local/share/applications"
+    applications.mkdir(parents=True)
+    (applications / "viewer.desktop").write_text(
+        "[Desktop Entry]\nType=Application\nName=V\nExec=true %f\nMimeType=image/tiff;\n"
+    )
+    say("update-desktop-database", str(applications))
+    before = say("gio", "mime", "image/tiff")
+    assert "viewer.desktop" in before.splitlines()[0]
+    associate()
+    after = say("gio", "mime", "image/tiff")
+    assert after.splitlines()[0] == before.splitlines()[0]
+    assert "ozx-toolkit-convert.desktop" in after
+    say("update-desktop-database", str(applications))  # as installers do
+    assert say("gio", "mime", "image/tiff").splitlines()[0] == before.splitlines()[0]
+    dissociate()
+    say("update-desktop-database", str(applications))
+    assert say("gio", "mime", "image/tiff") == before
+
+
+def test_the_entries_of_the_converter_are_valid(session, ozx):
+    associate()
+    share = session / ".local/share"
+    assert say("desktop-file-validate", str(share / "applications/ozx-toolkit-convert.desktop")) == ""
+    ET.parse(session / ".config/Thunar/uca.xml")
+
+
+def test_the_exec_line_converts(session, converter, stack):
+    associate()
+    entry = session / ".local/share/applications/ozx-toolkit-convert.desktop"
+    say("gio", "launch", str(entry), str(stack))
+    wait_for(converted(stack).exists, 60)
+    assert (toolkit.open(converted(stack))["0"][:] == tifffile.imread(stack)).all()
+
+
+@pytest.mark.parametrize("menu", [".local/share/nautilus/scripts", ".config/caja/scripts"])
+def test_the_scripts_of_file_managers_convert_folders(session, converter, cells, menu):
+    associate()
+    folder = shutil.copytree(FIXTURES / "image.ome.zarr", cells.parent / "a b.ome.zarr")
+    script = session / menu / "Convert to .ozx"
+    subprocess.run([str(script), folder.name], check=True, timeout=60, cwd=folder.parent)
+    assert toolkit.is_ozx(converted(folder))
+
+
+def test_a_right_click_in_thunar_converts_what_is_selected(session, ozx, stack, screen):
+    associate()
+
+    def convert():
+        press("key", "--delay", 300, "ctrl+a", "shift+F10", "Up", "Up", "Return")  # above "Properties…"
+
+    with showing(["thunar"], stack.parent):
+        press("mousemove", 400, 300)
+        assert wait_for(lambda: (ozx / "view.log").exists() and (ozx / "view.log").read_text(), 30, convert)
+    assert (ozx / "view.log").read_text().splitlines() == [str(stack)]

@@ -18,12 +18,13 @@ from ozx.errors import ResourceError
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="plays Windows")
 
 VIEWER = (r"C:\venv\Scripts\ozx-open.exe",)
+CONVERTER = (r"C:\venv\Scripts\ozx-convert.exe",)
 CHOICE = r"Software\Microsoft\Windows\CurrentVersion\Explorer\FileExts\.ozx\UserChoice"
 EXTENSION = r"Software\Classes\.ozx"
 
 
 def steps(viewer=VIEWER):
-    return tuple(step for step in windows.plan(r"C:\Local", viewer) if not isinstance(step, WriteFile))
+    return tuple(step for step in windows.plan(r"C:\Local", viewer, CONVERTER) if not isinstance(step, WriteFile))
 
 
 @pytest.fixture

@@ -2,11 +2,16 @@
 
 import contextlib
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import click
+import PIL.Image
 import pytest
+from hierarchies import FIXTURES
 from page_examples import read_blocks, read_shown_commands, run_page
 
 from ozx.cli.app import COMMANDS, load_command
@@ -42,6 +47,22 @@ def test_the_examples_of_a_page_do_what_it_says(page, tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.chdir(folder)
     run_page(page, folder)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the line is run by bash")
+def test_the_try_line_ends_with_a_picture_even_without_a_display(tmp_path, monkeypatch):
+    (line,) = re.findall(r"<!-- try line -->\n```sh\n(.*)\n```", PAGES["README.md"].read_text(encoding="utf-8"))
+    install, _, rest = line.partition(" -q . && ")
+    assert install == "python3 -m venv .venv && .venv/bin/pip install"
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    shutil.copytree(FIXTURES / "image.ome.zarr", tmp_path / "fixtures/image.ome.zarr")
+    for _ in range(2):  # the line may be repeated
+        script = rest.replace(".venv/bin/ozx", f"{shlex.quote(sys.executable)} -m ozx")
+        done = subprocess.run(["bash", "-euc", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == "image.png  256 × 256 pixels"
+    with PIL.Image.open(tmp_path / "image.png") as picture:
+        assert len(picture.convert("RGB").getcolors(1 << 16)) > 1000
 
 
 def test_pages_that_are_called_slow_are_there():

@@ -137,9 +137,9 @@ def test_a_region_of_an_image_and_its_labels(take):
     assert any("left out level 2" in note for note in result.notes)
 
 
-def write_pixels(path, shape, axes="yx", channels=(), chunks=None):
+def write_pixels(path, shape, axes="yx", channels=(), chunks=None, shards="auto"):
     pixels = np.random.default_rng(0).integers(0, 4000, shape, dtype="uint16")
-    ozx.write_image(path, pixels, axes=axes, channels=channels, chunks=chunks)
+    ozx.write_image(path, pixels, axes=axes, channels=list(channels), chunks=chunks, shards=shards)
     return pixels
 
 
@@ -192,7 +192,6 @@ def test_channels_by_name_or_number(tmp_path, channels, expected):
     [
         ("RFP", None, "the root: expected channels of the image; got 'RFP'"),
         ("3", None, "got '3'"),
-        ("DAPI,Cy5", None, "expected channels side by side; 1 lies between them"),
         ("DAPI,", None, "by name or number"),
         ("DAPI", "c=0", "channels are given twice"),
     ],
@@ -217,6 +216,94 @@ def test_channels_that_share_chunks_come_together_and_may_be_separated(tmp_path,
     result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="DAPI", region=region)
     assert result.images[0].region["c"] == (0, 3)
     assert any("--chunks c=1" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("region", [None, "y=0:128,x=128:256"])
+@pytest.mark.parametrize("shards", ["none", "c=5,y=256,x=256", "c=2,y=256,x=256"])
+def test_channels_with_gaps_keep_their_order_in_all_levels(tmp_path, shards, region):
+    pixels = write_pixels(tmp_path / "a.ozx", (5, 300, 400), "cyx", "ABCDE", "c=1,y=128,x=128", shards)
+    result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="E,0,c", region=region)
+    (image,) = result.images
+    assert image.channels == (0, 2, 4)
+    assert "c" not in image.region
+    assert not any("channels" in note for note in result.notes)
+    before, after = (
+        zarr.open_group(zarr.storage.ZipStore(tmp_path / name, mode="r"), mode="r") for name in ("a.ozx", "b.ozx")
+    )
+    channels = after.attrs["ome"]["omero"]["channels"]
+    assert channels == [before.attrs["ome"]["omero"]["channels"][number] for number in (0, 2, 4)]
+    assert len(image.levels) == (2 if region is None else 1)
+    inside = (slice(None), slice(None)) if region is None else (slice(0, 128), slice(128, 256))
+    assert (after["0"][:] == pixels[[0, 2, 4]][:, *inside]).all()
+    for level in image.levels[1:]:
+        assert (after[level][:] == before[level][:][[0, 2, 4]]).all()
+    steps = after.attrs["ome"]["multiscales"][0]["datasets"][0]["coordinateTransformations"]
+    assert steps[1]["translation"] == ([0.0, 0.0, 0.0] if region is None else [0.0, 0.0, 128.0])
+    assert ozx.validate(tmp_path / "b.ozx").valid
+
+
+def test_channels_with_gaps_are_taken_in_whole_chunks(tmp_path):
+    pixels = write_pixels(tmp_path / "a.ozx", (6, 80, 90), "cyx", "ABCDEF", "c=2,y=80,x=90")
+    result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="A,E,F")
+    assert result.images[0].channels == (0, 1, 4, 5)
+    (note,) = result.notes
+    assert "channels 0, 4, 5 became 0, 1, 4, 5, because only whole chunks are copied" in note
+    assert "ozx repack --chunks c=1 separates them first" in note
+    assert (ozx.open(tmp_path / "b.ozx")["0"][:] == pixels[[0, 1, 4, 5]]).all()
+    ozx.repack(tmp_path / "a.ozx", tmp_path / "c.ozx", chunks="c=1")
+    assert ozx.extract(tmp_path / "c.ozx", tmp_path / "d.ozx", channels="A,E,F").images[0].channels == (0, 4, 5)
+
+
+def test_channels_with_gaps_that_share_all_chunks_come_with_the_others(tmp_path):
+    write_pixels(tmp_path / "a.ozx", (3, 80, 90), "cyx", "ABC", "c=3,y=80,x=90")
+    result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="A,C")
+    assert (result.images[0].channels, result.images[0].region) == ((), {"c": (0, 3)})
+    assert any("--chunks c=1" in note for note in result.notes)
+
+
+def write_levels(folder, shapes, chunks, path=""):
+    """Write an image of zarr-python whose levels have the given shapes and chunks, and return its pixels."""
+    group = zarr.open_group(folder, mode="a", path=path, zarr_format=3)
+    axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+    datasets, pixels = [], []
+    for number, (shape, chunk) in enumerate(zip(shapes, chunks, strict=True)):
+        data = np.random.default_rng(number).integers(1, 4000, shape, dtype="uint16")
+        group.create_array(str(number), data=data, chunks=chunk)
+        scale = [1.0, 2.0**number, 2.0**number]
+        steps = [{"type": "scale", "scale": scale}]
+        datasets.append({"path": str(number), "coordinateTransformations": steps})
+        pixels.append(data)
+    group.attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}
+    return pixels
+
+
+def test_levels_whose_channels_share_chunks_are_left_out_or_refused(tmp_path):
+    write_levels(tmp_path / "a", [(3, 64, 64), (3, 32, 32)], [(1, 64, 64), (3, 32, 32)])
+    result = extract(tmp_path / "a", tmp_path / "a.ozx", channels="0,2")
+    assert (result.images[0].levels, result.images[0].left_out) == (("0",), ("1",))
+    assert any("left out level 1, because the chunks are too large" in note for note in result.notes)
+    message = "expected level 1 to have chunks of its own for the channels 0, 2; they share chunks with other channels"
+    with pytest.raises(UnsupportedError, match=message) as caught:
+        extract(tmp_path / "a", tmp_path / "b.ozx", channels="0,2", levels=":")
+    assert "--chunks c=1" in caught.value.hint
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_label_images_follow_channels_with_gaps(tmp_path, count):
+    write_levels(tmp_path / "a", [(3, 64, 64)], [(1, 64, 64)])
+    (cells,) = write_levels(tmp_path / "a", [(count, 64, 64)], [(1, 64, 64)], "labels/cells")
+    labels = zarr.open_group(tmp_path / "a", path="labels", zarr_format=3)
+    labels.attrs["ome"] = {"version": "0.5", "labels": ["cells"]}
+    extract(tmp_path / "a", tmp_path / "a.ozx", channels="0,2")
+    expected = cells if count == 1 else cells[[0, 2]]
+    assert (ozx.open(tmp_path / "a.ozx")["labels/cells/0"][:] == expected).all()
+
+
+def test_label_images_whose_channels_share_chunks_refuse_gaps(tmp_path):
+    write_levels(tmp_path / "a", [(3, 64, 64)], [(1, 64, 64)])
+    write_levels(tmp_path / "a", [(3, 64, 64)], [(3, 64, 64)], "labels/cells")
+    with pytest.raises(UnsupportedError, match="labels/cells: expected level 0 to have chunks of its own"):
+        extract(tmp_path / "a", tmp_path / "a.ozx", channels="0,2")
 
 
 def test_an_image_without_channels_has_none(tmp_path):

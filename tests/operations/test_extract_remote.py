@@ -32,6 +32,7 @@ CASES = {
     "levels": {"levels": "1:"},
     "region": {"region": "y=0:200,x=0:200", "levels": "0:1"},
     "channel": {"region": "c=2"},
+    "channels with gaps": {"channels": "0,2"},
     "size": {"max_size": "1MB"},
     "everything": {},
 }

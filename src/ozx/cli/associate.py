@@ -16,7 +16,7 @@ __all__ = ["command"]
 
 @click.command("associate")
 @click.option("--viewer", metavar="CMD", help="Open files with this command instead of ozx view; the file comes last.")
-@click.option("--status", "wants_status", is_flag=True, help="Show which program opens .ozx files now.")
+@click.option("--status", "wants_status", is_flag=True, help="Show which programs open and convert files now.")
 @click.option("--remove", is_flag=True, help="Revert everything.")
 @click.option("--dry-run", is_flag=True, help="List all changes without making them.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -24,7 +24,8 @@ def command(*, viewer: str | None, wants_status: bool, remove: bool, dry_run: bo
     """Open .ozx files by double-click.
 
     Registers the file type with its icon, the program that opens it, and on Linux thumbnails, for you alone and without
-    administrator rights. --remove restores your home directory.
+    administrator rights. "Convert to .ozx" is in the menus of file managers for TIFF files and folders. --remove
+    restores your home directory.
 
     \b
     Examples:
@@ -74,5 +75,7 @@ def _show_status(status: Status, *, as_json: bool) -> None:
         click.echo(f"command             {one_line(opener.command)}")
     is_ours = opener is not None and opener.is_ours
     click.echo(f"set by ozx          {'yes' if is_ours else 'no'}")
+    converter = status.converts_with
+    click.echo(f'"Convert to .ozx"   {one_line(converter.command or converter.identifier) if converter else "no"}')
     if not status.associated:
         click.echo("to open them with ozx view: ozx associate")

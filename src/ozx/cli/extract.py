@@ -46,7 +46,7 @@ def command(*, path: str, out: str, no_sync: bool, as_json: bool, quiet: bool, *
       ozx extract plate.ozx well.ozx --path A/1
       ozx extract cells.ozx mail.ozx --max-size 20MB
       ozx extract cells.ozx corner.ozx --region y=0:2048,x=0:2048,t=3
-      ozx extract cells.ozx nuclei.ozx --channels DAPI
+      ozx extract cells.ozx pair.ozx --channels DAPI,Cy5
       ozx extract cells.ozx preview.ozx --levels 2:
       ozx extract https://example.org/plate.ozx well.ozx --path A/1 --dry-run
     """
@@ -72,4 +72,5 @@ def _describe(image: ExtractedImage) -> str:
     count = len(image.levels)
     of = f" of {count + len(image.left_out)}" if image.left_out else ""
     region = "".join(f", {one_line(axis)}={start}:{stop}" for axis, (start, stop) in image.region.items())
-    return f"{count}{of} level{'s' if count + len(image.left_out) != 1 else ''}{region}"
+    channels = f", channels {','.join(map(str, image.channels))}" if image.channels else ""
+    return f"{count}{of} level{'s' if count + len(image.left_out) != 1 else ''}{region}{channels}"

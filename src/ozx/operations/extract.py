@@ -49,12 +49,15 @@ class ExtractedImage:
         Paths of the other levels.
     region
         The full-resolution pixels that are shown, by axis: start and stop. Empty without a requested region.
+    channels
+        The numbers of the kept channels in the source, if channels between them are left out; else empty.
     """
 
     path: str
     levels: tuple[str, ...]
     left_out: tuple[str, ...]
     region: dict[str, tuple[int, int]]
+    channels: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, image: ImageSubset) -> ExtractedImage:
@@ -65,7 +68,7 @@ class ExtractedImage:
         image
             The extracted part of an image.
         """
-        return cls(image.path, image.levels, image.left_out, image.region)
+        return cls(image.path, image.levels, image.left_out, image.region, image.channels)
 
     def to_dict(self) -> dict[str, Any]:
         """Return one element of ``images`` in ``ozx extract --json``."""
@@ -156,8 +159,8 @@ def extract(
         Pixels of the full resolution by axis: ``"y=0:2048,x=-2048:,t=3"``, or a mapping of axes to ranges
         ``(start, stop)``, slices or single indices. Nothing is clipped.
     channels
-        Channels by name or number: ``"DAPI,GFP"``, ``"0,1"``, or a list. They lie side by side. A chunk of several
-        channels is taken whole, as in a region.
+        Channels by name or number: ``"DAPI,GFP"``, ``"0,1"``, or a list. They keep the order of the file. A chunk of
+        several channels is copied whole, as in a region.
     max_size
         The largest size of the file, in bytes or as ``"20MB"``: finest levels, equally many in all images, are left out
         until it fits.

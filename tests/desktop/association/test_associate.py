@@ -140,6 +140,12 @@ def test_what_is_set_on_linux(home, programs):
             "exists": True,
             "is_ours": True,
         },
+        "converts_with": {
+            "identifier": "ozx-toolkit-convert.desktop",
+            "command": f"{programs / 'ozx-convert'} %F",
+            "exists": True,
+            "is_ours": True,
+        },
         "associated": True,
         "record": str(share / "ozx-toolkit" / "association.json"),
         "notes": [],
@@ -316,7 +322,7 @@ def test_taking_back_does_not_need_the_program(home, programs, monkeypatch):
     assert tree(home) == {}
 
 
-@pytest.mark.parametrize("number", range(1, 10))
+@pytest.mark.parametrize("number", range(1, 18))
 def test_a_full_disk_leaves_all_as_it_was(home, monkeypatch, number):
     fill_some(home)
     before = tree(home)
@@ -329,7 +335,7 @@ def test_a_full_disk_leaves_all_as_it_was(home, monkeypatch, number):
         real(path, content, is_executable=is_executable)
 
     monkeypatch.setattr(actions, "_put", failing)
-    if number <= 8:
+    if number <= 16:
         with pytest.raises(OSError, match="No space left"):
             associate()
         assert tree(home) == before
@@ -376,6 +382,7 @@ def test_files_of_an_older_version_that_are_not_made_any_more_go(home):
     assert associate(viewer="sh").written
     found = {path.name: path.read_text() for path in (home / ".local/share/applications").iterdir()}
     assert found.pop("ozx-toolkit.desktop").count("Exec=")
+    del found["ozx-toolkit-convert.desktop"], found["mimeapps.list"]
     assert found == {"theirs.desktop": "theirs", "touched.desktop": "touched"}
 
 
@@ -445,3 +452,81 @@ def test_what_happens_after_the_database_was_lost(home):
     assert associate().notes == ()
     dissociate()
     assert tree(home) == {}
+
+
+# Convert to .ozx
+
+
+TIFF_VIEWER = "[Desktop Entry]\nType=Application\nName=V\nExec=sh %f\nMimeType=image/tiff;\n"
+
+
+def test_the_menus_of_file_managers_have_the_converter(home, programs):
+    associate()
+    share, config = home / ".local/share", home / ".config"
+    command = str(programs / "ozx-convert")
+    for path in (
+        share / "applications/ozx-toolkit-convert.desktop",
+        share / "kio/servicemenus/ozx-toolkit-convert.desktop",
+        share / "file-manager/actions/ozx-toolkit-convert.desktop",
+        share / "nemo/actions/ozx-toolkit-convert.nemo_action",
+    ):
+        assert f"Exec={command} %F\n" in path.read_text()
+    for path in (share / "nautilus/scripts/Convert to .ozx", config / "caja/scripts/Convert to .ozx"):
+        assert path.read_text().endswith(f'exec {command} "$@"\n')
+        assert os.access(path, os.X_OK)
+    assert os.access(share / "kio/servicemenus/ozx-toolkit-convert.desktop", os.X_OK)
+    assert f"<command>{command} %F</command>" in (config / "Thunar/uca.xml").read_text()
+
+
+def test_a_double_click_on_a_tiff_file_still_opens_its_viewer(home, tmp_path):
+    applications = tmp_path / "nothing/applications"
+    put(applications / "viewer.desktop", TIFF_VIEWER)
+    put(applications / "mimeinfo.cache", "[MIME Cache]\nimage/tiff=gone.desktop;viewer.desktop;\n")
+    associate()
+    lists = home / ".local/share/applications/mimeapps.list"
+    assert lists.read_text() == "[Added Associations]\nimage/tiff=viewer.desktop;ozx-toolkit-convert.desktop;\n"
+    assert not associate().written
+    assert "image/tiff" not in (home / ".config/mimeapps.list").read_text()
+
+
+def test_the_order_that_the_user_chose_stays(home):
+    lists = put(home / ".local/share/applications/mimeapps.list", "[Added Associations]\nimage/tiff=gimp.desktop;\n")
+    before = lists.read_text()
+    associate()
+    assert lists.read_text() == "[Added Associations]\nimage/tiff=gimp.desktop;ozx-toolkit-convert.desktop;\n"
+    dissociate()
+    assert lists.read_text() == before
+
+
+SYSTEM_ACTIONS = (
+    "<actions>\n<action>\n\t<name>Open Terminal Here</name>\n\t<unique-id>1</unique-id>\n</action>\n</actions>\n"
+)
+
+
+def test_thunar_keeps_the_actions_of_the_system(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "etc"))
+    put(tmp_path / "etc/Thunar/uca.xml", SYSTEM_ACTIONS)
+    associate()
+    own = home / ".config/Thunar/uca.xml"
+    text = own.read_text()
+    assert "Open Terminal Here" in text
+    assert text.count("<unique-id>ozx-toolkit-convert</unique-id>") == 1
+    own.write_text(text.replace("Open Terminal Here", "Terminal"))
+    assert not [action for action in dissociate().actions if action.what == "keep"]
+    assert own.read_text() == SYSTEM_ACTIONS.replace("Open Terminal Here", "Terminal")
+
+
+def test_a_moved_converter_is_told_and_replaced(home, programs, monkeypatch):
+    associate()
+    (programs / "ozx-convert").unlink()
+    status = association_status()
+    assert not status.converts_with.exists
+    assert 'the program of "Convert to .ozx" no longer exists: run ozx associate again' in status.notes
+
+
+def test_an_association_of_an_earlier_version_gets_the_converter(home):
+    associate()
+    (home / ".local/share/applications/ozx-toolkit-convert.desktop").unlink()
+    assert any("is not in the menus" in note for note in association_status().notes)
+    assert associate().written
+    assert association_status().notes == ()

@@ -15,7 +15,7 @@ from resharding import archive_source, chunk_digests, directory_source, same, st
 
 from ozx.flow.chunks.stored_chunks import SourceChunks
 from ozx.flow.chunks.subset import iter_cropped
-from ozx.hierarchy.subset.array import Box, crop_document
+from ozx.hierarchy.subset.array import Box, Picked, crop_document
 from ozx.hierarchy.zarr.chunk_layout import parse_layout
 
 FORMS = [
@@ -43,7 +43,7 @@ def cut_to_directory(source, target, cut):
     (target / "0").mkdir(parents=True)
     (target / "0/zarr.json").write_text(json.dumps(new))
     keys = []
-    for entry in iter_cropped(stored, cut.start, parse_layout(new, "0")):
+    for entry in iter_cropped(stored, cut, parse_layout(new, "0")):
         file = target / entry.key
         file.parent.mkdir(parents=True, exist_ok=True)
         data = b"".join(entry.iter_blocks())
@@ -111,6 +111,34 @@ def test_any_box_of_any_array(tmp_path_factory, data):
     packed = archive_source(folder / "a.zip")
     cut_to_directory(packed, folder / "c", cut)
     assert same(values(folder / "c"), inside(array, cut))
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("dimension", [0, 1])
+def test_picked_chunks_with_gaps(tmp_path, form, dimension):
+    data = pixels(17, 17)  # chunks of 3; the last one has 2 pixels
+    write_array(tmp_path / "a", data, (3, 3), **options(form, (3, 3)))
+    source = directory_source(tmp_path / "a")
+    for number, chunks in enumerate([(0, 2), (1, 5), (0, 1, 3, 5), (2, 4, 5), (0, 5), (0, 1, 2, 4, 5)]):
+        kept = tuple(at for chunk in chunks for at in range(3 * chunk, min(3 * chunk + 3, 17)))
+        start, shape = [3, 3], [12, 12]
+        start[dimension], shape[dimension] = kept[0], len(kept)
+        cut = Box(tuple(start), tuple(shape), Picked(dimension, kept))
+        target = tmp_path / f"b{number}"
+        cut_to_directory(source, target, cut)
+        expected = data[kept, 3:15] if dimension == 0 else data[3:15, kept]
+        assert same(values(target), expected)
+        assert same(tensorstore_values(target).astype(data.dtype), expected)
+
+
+def test_shards_between_picked_chunks_are_not_even_opened(tmp_path):
+    data = pixels(6, 8)
+    write_array(tmp_path / "a", data, (1, 4), shards=(1, 8))
+    for channel in (1, 2, 4, 5):
+        (tmp_path / f"a/0/c/{channel}/0").write_bytes(b"no shard")
+    cut = Box((0, 0), (2, 8), Picked(0, (0, 3)))
+    cut_to_directory(directory_source(tmp_path / "a"), tmp_path / "b", cut)
+    assert same(values(tmp_path / "b"), data[[0, 3]])
 
 
 def test_shards_are_as_long_as_what_is_left(tmp_path):

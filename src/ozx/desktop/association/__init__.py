@@ -4,6 +4,8 @@
     The verb, and the program that opens an ``.ozx`` file now.
 ``systems``, ``linux``, ``macos``, ``windows``
     The plan for each desktop.
+``linux_menus``, ``thunar_actions``
+    *Convert to .ozx* in the menus of Linux file managers.
 ``steps``, ``transaction``, ``apply``, ``revert``, ``record``
     A plan as data; all of its steps or none; the record by which they are reverted.
 ``key_file``, ``registry``, ``launching``, ``open_with``

@@ -10,11 +10,24 @@ from xml.parsers.expat import ExpatError
 from ozx.desktop.association import key_file
 from ozx.desktop.association.record import ChangedFile, ChangedValue, ListedItem, MadeFiles, Record, digest
 from ozx.desktop.association.revert import restored, revert_files, revert_values, run_for_others
-from ozx.desktop.association.steps import MergePlist, NotifyShell, PutFirst, RunProgram, SetValue, Step, WriteFile
+from ozx.desktop.association.steps import (
+    MergePlist,
+    NotifyShell,
+    PutAction,
+    PutFirst,
+    PutLast,
+    RunProgram,
+    SetValue,
+    Step,
+    WriteFile,
+)
+from ozx.desktop.association.thunar_actions import with_action
 from ozx.desktop.association.transaction import Transaction, read_or_none
 from ozx.errors import FormatError, raise_error
 
 __all__ = ["apply", "is_in_place", "merged"]
+
+_Put = PutFirst | PutLast | PutAction
 
 
 def apply(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: str, transaction: Transaction) -> None:
@@ -30,8 +43,8 @@ def apply(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: 
         match step:
             case WriteFile():
                 files.append(_write(step, old, transaction))
-            case PutFirst():
-                files.append(_put_first(step, old, transaction))
+            case PutFirst() | PutLast() | PutAction():
+                files.append(_put(step, old, transaction))
             case MergePlist():
                 transaction.write(step.path, merged(read_or_none(step.path), step), "change")
             case RunProgram():
@@ -140,23 +153,38 @@ def _write(step: WriteFile, old: Record, transaction: Transaction) -> ChangedFil
     return ChangedFile(step.path, digest(step.content), before)
 
 
-def _put_first(step: PutFirst, old: Record, transaction: Transaction) -> ChangedFile:
+def _put(step: _Put, old: Record, transaction: Transaction) -> ChangedFile:
     now = read_or_none(step.path)
     known = _find(old, step.path)
-    listed = ListedItem(step.sections, step.key, step.item)
+    listed = (
+        ListedItem((), "unique-id", step.identifier)
+        if isinstance(step, PutAction)
+        else ListedItem(step.sections, step.key, step.item)
+    )
     then = _with_item(now, step)
     before = now
     if now is not None and (known or then == now):
         before = restored(known or ChangedFile(step.path, "", None, listed), now)
+        # Left from an interrupted run, which had copied the system's file.
+        if isinstance(step, PutAction) and known is None and before in map(read_or_none, step.bases):
+            before = None
     if then != now:
         transaction.write(step.path, then, "write" if now is None else "change")
     return ChangedFile(step.path, digest(then), before, listed)
 
 
-def _with_item(now: bytes | None, step: PutFirst) -> bytes:
+def _with_item(now: bytes | None, step: _Put) -> bytes:
+    if isinstance(step, PutAction):
+        bases = (read_or_none(path) for path in step.bases)
+        data = now if now is not None else next((base for base in bases if base is not None), b"")
+        text = with_action(data.decode("utf-8", "surrogateescape"), step.identifier, step.action)
+        return text.encode("utf-8", "surrogateescape")
     text = (now or b"").decode("utf-8", "surrogateescape")
     for section in step.sections:
-        text = key_file.with_item(text, section, step.key, step.item)
+        if isinstance(step, PutFirst):
+            text = key_file.with_item(text, section, step.key, step.item)
+        else:
+            text = key_file.with_last_item(text, section, step.key, step.item, step.ahead)
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -189,7 +217,7 @@ def _is_done(step: Step, known: set[str], transaction: Transaction) -> bool:
     match step:
         case WriteFile():
             return step.path in known and read_or_none(step.path) == step.content
-        case PutFirst():
+        case PutFirst() | PutLast() | PutAction():
             now = read_or_none(step.path)
             return step.path in known and _with_item(now, step) == now
         case MergePlist():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-__all__ = ["find_fault", "find_value", "with_item", "without_item"]
+__all__ = ["find_fault", "find_value", "with_item", "with_last_item", "without_item"]
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADER = re.compile(r"\s*\[(?P<section>[^\]\r\n]*)\]\s*")
@@ -45,14 +45,33 @@ def find_value(text: str, section: str, key: str) -> str | None:
 
 def with_item(text: str, section: str, key: str, item: str) -> str:
     """Return `text` with `item` first in the list of `key`; a missing section is added at the end."""
+    items = _items(find_value(text, section, key))
+    return _with_items(text, section, key, [item, *(other for other in items if other != item)])
+
+
+def with_last_item(text: str, section: str, key: str, item: str, ahead: str | None) -> str:
+    r"""Return `text` with `item` in the list of `key`, last if it is new, and behind `ahead` in a list without others.
+
+    Examples
+    --------
+    >>> with_last_item("[A]\nx=one;\n", "A", "x", "two", None)
+    '[A]\nx=one;two;\n'
+    >>> with_last_item("", "A", "x", "two", "one")
+    '[A]\nx=one;two;\n'
+    """
+    items = _items(find_value(text, section, key))
+    if item in items:
+        return text
+    return _with_items(text, section, key, [*(items or filter(None, [ahead])), item])
+
+
+def _with_items(text: str, section: str, key: str, items: list[str]) -> str:
     lines = list(_iter_lines(text))
     numbers = [number for number, (name, line) in enumerate(lines) if name == section and _entry(line, key)]
-    items = _items(find_value(text, section, key))
-    if items[:1] == [item] and len(numbers) == 1:
+    if _items(find_value(text, section, key)) == items and len(numbers) == 1:
         return text
     end = "\r\n" if "\r\n" in text else "\n"
-    others = "".join(f"{other};" for other in items if other != item)
-    entry = f"{key}={item};{others}{end}"
+    entry = f"{key}={''.join(f'{item};' for item in items)}{end}"
     # Readers differ in which of several entries they use: change the last one, remove the others.
     new = [
         entry if number in numbers[-1:] else line

@@ -10,7 +10,15 @@ import sysconfig
 
 from ozx.errors import UsageError
 
-__all__ = ["find_background_viewer", "find_ozx", "find_program", "needs_no_quotes", "parse_viewer", "quoted"]
+__all__ = [
+    "find_background_viewer",
+    "find_converter",
+    "find_ozx",
+    "find_program",
+    "needs_no_quotes",
+    "parse_viewer",
+    "quoted",
+]
 
 # Desktop Entry Specification 1.5, "The Exec key": other characters are reserved, or some readers treat them so.
 _PLAIN = frozenset("_@+=:,./-")
@@ -23,11 +31,12 @@ def find_ozx() -> tuple[str, ...]:
 
 def find_background_viewer() -> tuple[str, ...]:
     """Return the command that shows files and errors without a console: ``ozx-open``, or its module."""
-    program = find_program("ozx-open")
-    if program is not None:
-        return program
-    windowless = shutil.which("pythonw", path=os.path.dirname(_python())) if os.name == "nt" else None
-    return (windowless or _python(), "-m", "ozx.desktop.association.open_with")
+    return find_program("ozx-open") or _without_console("ozx.desktop.association.open_with")
+
+
+def find_converter() -> tuple[str, ...]:
+    """Return the command that converts files with progress in a window: ``ozx-convert``, or its module."""
+    return find_program("ozx-convert") or _without_console("ozx.desktop.conversion.convert")
 
 
 def find_program(name: str) -> tuple[str, ...] | None:
@@ -94,6 +103,11 @@ def _quote(word: str) -> str:
     # Within quotes ", `, $ and \ are escaped; then the general rule for strings doubles each backslash.
     escaped = "".join(f"\\{letter}" if letter in '"`$\\' else letter for letter in word)
     return f'"{escaped}"'.replace("\\", "\\\\").replace("%", "%%")
+
+
+def _without_console(module: str) -> tuple[str, ...]:
+    windowless = shutil.which("pythonw", path=os.path.dirname(_python())) if os.name == "nt" else None
+    return (windowless or _python(), "-m", module)
 
 
 def _python() -> str:

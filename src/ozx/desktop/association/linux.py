@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from ozx.desktop import icons
 from ozx.desktop.association import key_file
 from ozx.desktop.association.launching import needs_no_quotes, quoted
-from ozx.desktop.association.status import Opener, Status, opener_notes
+from ozx.desktop.association.linux_menus import CONVERT_ENTRY, TIFF, plan_menus
+from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
 from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, PutFirst, RunProgram, Step, WriteFile
 
 __all__ = ["Places", "find_opener", "find_places", "find_type", "notes", "plan", "read_status", "record_path"]
@@ -91,8 +92,13 @@ def record_path(places: Places) -> str:
     return posixpath.join(places.data_home, NAME, "association.json")
 
 
-def plan(places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], *, name: str) -> tuple[Step, ...]:
-    """Return the steps that make a double-click run `viewer`, shown as `name`, and make `ozx` draw thumbnails."""
+def plan(
+    places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], converter: tuple[str, ...], *, name: str
+) -> tuple[Step, ...]:
+    """Return the steps that make a double-click run `viewer`, shown as `name`, and make `ozx` draw thumbnails.
+
+    The menus of file managers run `converter`.
+    """
     mime = posixpath.join(places.data_home, "mime")
     theme = posixpath.join(places.data_home, "icons/hicolor")
     touch = ("touch", "-c", theme)
@@ -108,6 +114,9 @@ def plan(places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], *, name:
         *_entry(places, viewer, name),
         WriteFile(posixpath.join(places.data_home, f"thumbnailers/{NAME}.thumbnailer"), _thumbnailer(ozx)),
         PutFirst(_mimeapps(places), (_DEFAULTS, _ADDED), MEDIA_TYPE, DESKTOP_ENTRY),
+        *plan_menus(
+            places.data_home, places.config_home, places.config_dirs, converter, _find_other_opener(places, TIFF)
+        ),
         RunProgram(("update-mime-database", mime), _MISSING, folder=mime, keep="packages/*.xml"),
     )
 
@@ -139,7 +148,9 @@ def read_status(places: Places) -> Status:
         found = [f"line {fault} of {_mimeapps(places)} is faulty, and desktops ignore the whole file: correct the line"]
     if is_associated and media_type != MEDIA_TYPE:
         found.append(f"the MIME database does not have {MEDIA_TYPE} for .ozx files: run ozx associate again")
-    return Status("linux", media_type, opener, is_associated, record, tuple(found))
+    converter = _open_by(CONVERT_ENTRY, places)
+    found += converter_notes(converter, associated=is_associated)
+    return Status("linux", media_type, opener, converter, is_associated, record, tuple(found))
 
 
 def find_type(places: Places) -> str | None:
@@ -155,16 +166,8 @@ def find_type(places: Places) -> str | None:
 
 def find_opener(places: Places) -> Opener | None:
     """Return the first installed default program for .ozx files, else the first program that declares support."""
-    for identifier in _iter_candidates(places):
-        path = _find_entry(identifier, places)
-        if path is None:
-            continue
-        text = _read(path)
-        command = key_file.find_value(text, "Desktop Entry", "Exec")
-        program = key_file.find_value(text, "Desktop Entry", "TryExec") or _first_word(command or "")
-        exists = bool(program) and shutil.which(program) is not None
-        return Opener(identifier, command, exists=exists, is_ours=identifier == DESKTOP_ENTRY)
-    return None
+    found = (_open_by(identifier, places) for identifier in _iter_candidates(places, MEDIA_TYPE))
+    return next((opener for opener in found if opener is not None), None)
 
 
 def _mimeapps(places: Places) -> str:
@@ -223,17 +226,34 @@ def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _iter_candidates(places: Places) -> Iterator[str]:
-    """Yield desktop entries in the order of the MIME Applications Associations specification."""
+def _find_other_opener(places: Places, media_type: str) -> str | None:
+    """Return the desktop entry of another program that opens files of a type now, or None."""
+    candidates = (entry for entry in _iter_candidates(places, media_type) if entry != CONVERT_ENTRY)
+    return next((entry for entry in candidates if _find_entry(entry, places) is not None), None)
+
+
+def _open_by(identifier: str, places: Places) -> Opener | None:
+    path = _find_entry(identifier, places)
+    if path is None:
+        return None
+    text = _read(path)
+    command = key_file.find_value(text, "Desktop Entry", "Exec")
+    program = key_file.find_value(text, "Desktop Entry", "TryExec") or _first_word(command or "")
+    exists = bool(program) and shutil.which(program) is not None
+    return Opener(identifier, command, exists=exists, is_ours=identifier in (DESKTOP_ENTRY, CONVERT_ENTRY))
+
+
+def _iter_candidates(places: Places, media_type: str) -> Iterator[str]:
+    """Yield the desktop entries for a type in the order of the MIME Applications Associations specification."""
     applications = [posixpath.join(folder, "applications") for folder in (places.data_home, *places.data_dirs)]
     for folder in (places.config_home, *places.config_dirs, *applications):
         for prefix in (*(f"{desktop}-" for desktop in places.desktops), ""):
             text = _read(posixpath.join(folder, f"{prefix}mimeapps.list"))
             if key_file.find_fault(text) is None:
-                yield from _items(key_file.find_value(text, _DEFAULTS, MEDIA_TYPE))
+                yield from _items(key_file.find_value(text, _DEFAULTS, media_type))
     for folder in applications:
         yield from _items(
-            key_file.find_value(_read(posixpath.join(folder, "mimeinfo.cache")), "MIME Cache", MEDIA_TYPE)
+            key_file.find_value(_read(posixpath.join(folder, "mimeinfo.cache")), "MIME Cache", media_type)
         )
 
 

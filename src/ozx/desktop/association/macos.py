@@ -13,15 +13,19 @@ from typing import Any
 from xml.parsers.expat import ExpatError
 
 from ozx.desktop import icons
-from ozx.desktop.association.status import Opener, Status, opener_notes
+from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
 from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, MergePlist, RunProgram, Step, WriteFile
 
 __all__ = [
     "APPLICATION",
+    "CONVERTER",
     "TYPE",
     "applet_path",
     "applet_source",
     "chosen_application",
+    "converter_entries",
+    "converter_path",
+    "converter_source",
     "find_opener",
     "info_entries",
     "plan",
@@ -33,6 +37,8 @@ __all__ = [
 TYPE = f"{NAME}.ozx"
 #: The identifier of the applet's bundle.
 APPLICATION = f"{NAME}.viewer"
+#: The identifier of the converter's bundle.
+CONVERTER = f"{NAME}.converter"
 
 _LSREGISTER = "/System/Library/Frameworks/CoreServices.framework/Frameworks/LaunchServices.framework/Support/lsregister"
 # The user's choices in "Open with", below the home directory.
@@ -50,14 +56,25 @@ def applet_path(home: str) -> str:
     return posixpath.join(home, "Applications/OZX Viewer.app")
 
 
-def plan(home: str, viewer: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the steps that make a double-click run `viewer` with the file."""
-    applet = applet_path(home)
-    lines = [word for line in applet_source(viewer).splitlines() for word in ("-e", line)]
+def converter_path(home: str) -> str:
+    """Return the path of the applet that converts."""
+    return posixpath.join(home, "Applications/Convert to OZX.app")
+
+
+def plan(home: str, viewer: tuple[str, ...], converter: tuple[str, ...]) -> tuple[Step, ...]:
+    """Return the steps that make a double-click run `viewer` with the file, and "Open With" run `converter`."""
+    return (
+        *_plan_applet(applet_path(home), applet_source(viewer), info_entries()),
+        *_plan_applet(converter_path(home), converter_source(converter), converter_entries()),
+    )
+
+
+def _plan_applet(applet: str, source: str, entries: dict[str, Any]) -> tuple[Step, ...]:
+    lines = [word for line in source.splitlines() for word in ("-e", line)]
     return (
         RunProgram(("osacompile", "-o", applet, *lines), _DEVELOPER_TOOLS, folder=applet),
         WriteFile(posixpath.join(applet, "Contents/Resources/ozx.icns"), icons.icns()),
-        MergePlist(posixpath.join(applet, "Contents/Info.plist"), info_entries()),
+        MergePlist(posixpath.join(applet, "Contents/Info.plist"), entries),
         # The changed contents have made osacompile's signature invalid.
         RunProgram(("codesign", "--force", "--sign", "-", applet), _DEVELOPER_TOOLS),
         RunProgram((_LSREGISTER, "-f", applet), _DEVELOPER_TOOLS, undo=(_LSREGISTER, "-u", applet)),
@@ -77,6 +94,42 @@ def applet_source(viewer: tuple[str, ...]) -> str:
         f'display dialog "Double-click an {EXTENSION} file to open it." buttons {{"OK"}} default button 1\n'
         "end run\n"
     )
+
+
+def converter_source(converter: tuple[str, ...]) -> str:
+    """Return the AppleScript that runs `converter` in the background for all opened files together."""
+    command = shlex.join(converter).replace("\\", "\\\\").replace('"', '\\"')
+    return (
+        "on open theFiles\n"
+        'set theNames to ""\n'
+        "repeat with theFile in theFiles\n"
+        'set theNames to theNames & " " & quoted form of POSIX path of theFile\n'
+        "end repeat\n"
+        f'do shell script "{command}" & theNames & " > /dev/null 2>&1 &"\n'
+        "end open\n"
+        "on run\n"
+        'display dialog "Drop TIFF files or OME-Zarr folders on this icon." buttons {"OK"} default button 1\n'
+        "end run\n"
+    )
+
+
+def converter_entries() -> dict[str, Any]:
+    """Return the entries of the converter's Info.plist: it is never the default for what it converts."""
+    return {
+        "CFBundleIdentifier": CONVERTER,
+        "CFBundleName": "Convert to OZX",
+        "CFBundleIconFile": "ozx",
+        "CFBundleIconName": None,
+        "LSUIElement": True,
+        "CFBundleDocumentTypes": [
+            {
+                "CFBundleTypeName": "TIFF image or OME-Zarr folder",
+                "CFBundleTypeRole": "Viewer",
+                "LSHandlerRank": "Alternate",
+                "LSItemContentTypes": ["public.tiff", "public.folder"],
+            }
+        ],
+    }
 
 
 def info_entries() -> dict[str, Any]:
@@ -120,8 +173,10 @@ def read_status(home: str) -> Status:
     record = record_path(home)
     is_associated = os.path.exists(record)
     opener = find_opener(home)
-    notes = opener_notes(opener, associated=is_associated)
-    return Status("macos", TYPE if is_associated else None, opener, is_associated, record, tuple(notes))
+    place = converter_path(home)
+    converter = Opener(CONVERTER, place, exists=True, is_ours=True) if os.path.isdir(place) else None
+    notes = opener_notes(opener, associated=is_associated) + converter_notes(converter, associated=is_associated)
+    return Status("macos", TYPE if is_associated else None, opener, converter, is_associated, record, tuple(notes))
 
 
 def find_opener(home: str) -> Opener | None:

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from typing import NoReturn
 
-__all__ = ["main", "message_command", "open_file", "window_commands"]
+from ozx.desktop.dialogs import show_message
+
+__all__ = ["main", "open_file"]
 
 # Without a console of its own, the viewer must not flash one up.
 _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
@@ -34,54 +35,8 @@ def open_file(path: str) -> int:
         check=False,
     )
     if done.returncode:
-        _show(done.stderr.strip() or f"ozx view ended with exit code {done.returncode}")
+        show_message(done.stderr.strip() or f"ozx view ended with exit code {done.returncode}")
     return done.returncode
-
-
-def message_command(text: str) -> list[str]:
-    r"""Return the command that shows a message window on macOS.
-
-    Examples
-    --------
-    >>> message_command('no "image"')[-1]
-    'display alert "ozx" message "no \\"image\\"" as critical'
-    """
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return ["osascript", "-e", f'display alert "ozx" message "{escaped}" as critical']
-
-
-def window_commands(text: str) -> list[list[str]]:
-    """Return the commands that show a message in a window on Linux; the first that is installed is run.
-
-    Examples
-    --------
-    >>> [command[0] for command in window_commands("no image")]
-    ['zenity', 'kdialog', 'xmessage', 'notify-send']
-    """
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return [
-        ["zenity", "--error", "--title=ozx", "--no-markup", "--width=480", f"--text={text}"],
-        ["kdialog", "--title", "ozx", "--error", escaped],
-        ["xmessage", "-center", "-buttons", "OK", text],
-        ["notify-send", "--app-name=ozx", "--urgency=critical", "ozx", escaped],
-    ]
-
-
-def _show(text: str) -> None:
-    if sys.platform == "win32":
-        import ctypes  # noqa: PLC0415 (its windll is there on Windows only)
-
-        error_icon = 0x10
-        ctypes.windll.user32.MessageBoxW(None, text, "ozx", error_icon)
-    elif sys.platform == "darwin":
-        subprocess.run(message_command(text), check=False)  # noqa: S603 (a program of macOS)
-    else:
-        if sys.stderr is not None:
-            sys.stderr.write(f"{text}\n")
-        for command in window_commands(text):
-            if shutil.which(command[0]) is not None:
-                subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)  # noqa: S603
-                return
 
 
 if __name__ == "__main__":

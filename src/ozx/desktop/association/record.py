@@ -17,7 +17,10 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ListedItem:
-    """An item that ozx added to a settings file of other programs; see `ozx.desktop.association.steps.PutFirst`."""
+    """An item that ozx added to a settings file of other programs; see `ozx.desktop.association.steps.PutFirst`.
+
+    Without sections, it is an action of Thunar; see `ozx.desktop.association.steps.PutAction`.
+    """
 
     sections: tuple[str, ...]
     key: str

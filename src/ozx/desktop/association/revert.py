@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ozx.desktop.association import key_file
 from ozx.desktop.association.record import ChangedFile, ChangedValue, MadeFiles, Record, digest
+from ozx.desktop.association.thunar_actions import EMPTY, without_action
 from ozx.desktop.association.transaction import Transaction, read_or_none, run_program
 
 __all__ = ["restored", "revert", "revert_files", "revert_values", "run_for_others"]
@@ -54,6 +55,9 @@ def restored(file: ChangedFile, now: bytes) -> bytes | None:
     listed = file.listed
     if listed is None:
         return now
+    if not listed.sections:
+        rest = without_action(_text(now), listed.item)
+        return None if file.before is None and rest == EMPTY else rest.encode("utf-8", "surrogateescape")
     text = key_file.without_item(_text(now), listed.sections, listed.key, listed.item, _text(file.before or b""))
     return None if file.before is None and not text.strip() else text.encode("utf-8", "surrogateescape")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ozx.hierarchy.json.values import plain_json
 
-__all__ = ["Opener", "Status", "opener_notes"]
+__all__ = ["Opener", "Status", "converter_notes", "opener_notes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Status:
         The type of an ``.ozx`` file on this desktop: a media type, a uniform type identifier or a ProgID, or None.
     opens_with
         The program; None if there is none or it cannot be determined.
+    converts_with
+        The program behind *Convert to .ozx* in the menus of file managers, or None.
     associated
         Whether ``ozx associate`` has run.
     record
@@ -55,6 +57,7 @@ class Status:
     system: str
     type: str | None
     opens_with: Opener | None
+    converts_with: Opener | None
     associated: bool
     record: str
     notes: tuple[str, ...]
@@ -79,3 +82,16 @@ def opener_notes(opener: Opener | None, *, associated: bool) -> list[str]:
     if associated and not opener.is_ours:
         return [f'{opener.identifier} is the default now: choose another in "Open with", or run ozx associate again']
     return []
+
+
+def converter_notes(converter: Opener | None, *, associated: bool) -> list[str]:
+    """Return notes on faults of *Convert to .ozx*.
+
+    Examples
+    --------
+    >>> converter_notes(None, associated=True)
+    ['"Convert to .ozx" is not in the menus of file managers: run ozx associate again']
+    """
+    if converter is None:
+        return ['"Convert to .ozx" is not in the menus of file managers: run ozx associate again'] if associated else []
+    return [] if converter.exists else ['the program of "Convert to .ozx" no longer exists: run ozx associate again']

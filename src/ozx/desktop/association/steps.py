@@ -12,7 +12,9 @@ __all__ = [
     "NAME",
     "MergePlist",
     "NotifyShell",
+    "PutAction",
     "PutFirst",
+    "PutLast",
     "RunProgram",
     "SetValue",
     "Step",
@@ -44,6 +46,27 @@ class PutFirst:
     sections: tuple[str, ...]
     key: str
     item: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutLast:
+    """A step that puts an item last in such a list, behind the item `ahead` if the list is empty."""
+
+    path: str
+    sections: tuple[str, ...]
+    key: str
+    item: str
+    ahead: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutAction:
+    """A step that adds an action to those of Thunar; without the file, Thunar has those of the first of `bases`."""
+
+    path: str
+    identifier: str
+    action: str
+    bases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +103,4 @@ class NotifyShell:
     """A step that requests the Windows shell to reload its file associations."""
 
 
-Step = WriteFile | PutFirst | MergePlist | RunProgram | SetValue | NotifyShell
+Step = WriteFile | PutFirst | PutLast | PutAction | MergePlist | RunProgram | SetValue | NotifyShell

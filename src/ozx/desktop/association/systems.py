@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ozx.desktop.association import linux, macos, windows
-from ozx.desktop.association.launching import find_background_viewer
+from ozx.desktop.association.launching import find_background_viewer, find_converter
 from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
 from ozx.desktop.association.steps import Step
@@ -46,7 +46,7 @@ def _linux(environment: Mapping[str, str], home: str) -> Desktop:
         system="linux",
         record=linux.record_path(places),
         default_viewer=find_background_viewer,
-        plan=lambda viewer, ozx, name: linux.plan(places, viewer, ozx, name=name),
+        plan=lambda viewer, ozx, name: linux.plan(places, viewer, ozx, find_converter(), name=name),
         notes=lambda viewer, ozx: tuple(
             linux.notes(viewer, ozx, places, has_sandbox=shutil.which("bwrap") is not None)
         ),
@@ -59,7 +59,7 @@ def _macos(home: str) -> Desktop:
         system="macos",
         record=macos.record_path(home),
         default_viewer=find_background_viewer,
-        plan=lambda viewer, _ozx, _name: macos.plan(home, viewer),
+        plan=lambda viewer, _ozx, _name: macos.plan(home, viewer, find_converter()),
         notes=lambda _viewer, _ozx: (),
         status=lambda: macos.read_status(home),
     )
@@ -70,7 +70,7 @@ def _windows(local_data: str) -> Desktop:
         system="windows",
         record=windows.record_path(local_data),
         default_viewer=find_background_viewer,
-        plan=lambda viewer, _ozx, _name: windows.plan(local_data, viewer),
+        plan=lambda viewer, _ozx, _name: windows.plan(local_data, viewer, find_converter()),
         notes=lambda _viewer, _ozx: (),
         status=lambda: windows.read_status(user_registry(), local_data),
     )

@@ -11,13 +11,16 @@ import subprocess
 
 from ozx.desktop import icons
 from ozx.desktop.association.registry import Registry
-from ozx.desktop.association.status import Opener, Status, opener_notes
+from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
 from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, NotifyShell, SetValue, Step, WriteFile
 
 __all__ = ["PROG_ID", "find_opener", "find_type", "plan", "read_status", "record_path"]
 
 PROG_ID = "OzxToolkit.ozx.1"
 _CLASSES = r"Software\Classes"
+# The verb "Convert to .ozx" of these files, whatever program opens them, and of directories.
+_VERB = "OzxToolkit.Convert"
+_CONVERTED = (r"SystemFileAssociations\.tif", r"SystemFileAssociations\.tiff", "Directory")
 # The user's choice in "Open with"; Windows lets no program write it.
 _CHOICE = rf"Software\Microsoft\Windows\CurrentVersion\Explorer\FileExts\{EXTENSION}\UserChoice"
 
@@ -27,8 +30,8 @@ def record_path(local_data: str) -> str:
     return ntpath.join(local_data, NAME, "association.json")
 
 
-def plan(local_data: str, viewer: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the steps that make a double-click run `viewer` with the file."""
+def plan(local_data: str, viewer: tuple[str, ...], converter: tuple[str, ...]) -> tuple[Step, ...]:
+    """Return the steps that make a double-click run `viewer` with the file, and menus run `converter`."""
     icon = ntpath.join(local_data, NAME, "ozx.ico")
     extension, prog_id = rf"{_CLASSES}\{EXTENSION}", rf"{_CLASSES}\{PROG_ID}"
     return (
@@ -40,6 +43,15 @@ def plan(local_data: str, viewer: tuple[str, ...]) -> tuple[Step, ...]:
         SetValue(extension, "", PROG_ID),
         SetValue(extension, "Content Type", MEDIA_TYPE),
         SetValue(rf"{extension}\OpenWithProgids", PROG_ID, ""),
+        *(
+            value
+            for kind in _CONVERTED
+            for value in (
+                SetValue(rf"{_CLASSES}\{kind}\shell\{_VERB}", "", "Convert to .ozx"),
+                SetValue(rf"{_CLASSES}\{kind}\shell\{_VERB}", "Icon", f'"{icon}",0'),
+                SetValue(rf"{_CLASSES}\{kind}\shell\{_VERB}\command", "", f'{_command_line(converter)} "%1"'),
+            )
+        ),
         NotifyShell(),
     )
 
@@ -50,8 +62,9 @@ def read_status(registry: Registry | None, local_data: str) -> Status:
     is_associated = os.path.exists(record)
     opener = find_opener(registry) if registry else None
     prog_id = find_type(registry) if registry else None
-    notes = opener_notes(opener, associated=is_associated)
-    return Status("windows", prog_id, opener, is_associated, record, tuple(notes))
+    converter = _find_converter(registry) if registry else None
+    notes = opener_notes(opener, associated=is_associated) + converter_notes(converter, associated=is_associated)
+    return Status("windows", prog_id, opener, converter, is_associated, record, tuple(notes))
 
 
 def find_type(registry: Registry) -> str | None:
@@ -65,9 +78,17 @@ def find_opener(registry: Registry) -> Opener | None:
     if not prog_id:
         return None
     command = registry.get(rf"{_CLASSES}\{prog_id}\shell\open\command", "")
-    program = command.split('"')[1] if command and command.startswith('"') else (command or "").partition(" ")[0]
-    exists = os.path.exists(program) if command else True
+    exists = os.path.exists(_program(command)) if command else True
     return Opener(prog_id, command, exists=exists, is_ours=prog_id == PROG_ID)
+
+
+def _find_converter(registry: Registry) -> Opener | None:
+    command = registry.get(rf"{_CLASSES}\{_CONVERTED[0]}\shell\{_VERB}\command", "")
+    return None if not command else Opener(_VERB, command, exists=os.path.exists(_program(command)), is_ours=True)
+
+
+def _program(command: str) -> str:
+    return command.split('"')[1] if command.startswith('"') else command.partition(" ")[0]
 
 
 def _command_line(viewer: tuple[str, ...]) -> str:

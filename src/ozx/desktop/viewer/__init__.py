@@ -6,8 +6,8 @@
     Finding a browser, and opening a window of it.
 ``loopback``, ``gate``
     An HTTP server that only this computer reaches, and its secret path.
-``page_server``, ``presence``
-    The page, the descriptions and the tiles; counting the open pages.
+``page_server``, ``page_files``, ``presence``
+    The page, the descriptions and the tiles; the page's files; counting the open pages.
 ``pictures``, ``chunk_cache``, ``samples``
     The pictures of a file, cut into tiles; a cache of decoded chunks; pixels for the page's graphics card.
 ``descriptions``

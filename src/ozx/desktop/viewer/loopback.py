@@ -37,7 +37,7 @@ _LONGEST_BODY = 1 << 16
 class Request:
     """An HTTP request: method, path and headers."""
 
-    method: str  # ``GET``, ``HEAD`` or ``OPTIONS``
+    method: str  # ``GET``, ``HEAD`` or ``OPTIONS``, and ``POST`` if the server takes it
     path: str  # percent-encoding decoded, no query
     query: dict[str, str] = field(default_factory=dict)  # names and values; of several values the last
     headers: dict[str, str] = field(default_factory=dict)  # by their names in lower case
@@ -71,16 +71,17 @@ class LoopbackServer(ThreadingHTTPServer):
     """A server on 127.0.0.1 that calls `respond` for each request, in one thread per connection.
 
     Requests with another host in the ``Host`` header are refused (403), as from a foreign site whose name points here,
-    and so are methods that change something (405). Errors of `respond` become responses that name them; unexpected ones
-    also go to stderr and end the connection.
+    and so are methods that change something (405); ``POST`` is accepted with `takes_posts`. Errors of `respond` become
+    responses that name them; unexpected ones also go to stderr and end the connection.
     """
 
     daemon_threads = True
     # On Windows it would let two servers share a port.
     allow_reuse_address = os.name != "nt"
 
-    def __init__(self, respond: Callable[[Request], Answer], port: int = 0) -> None:
+    def __init__(self, respond: Callable[[Request], Answer], port: int = 0, *, takes_posts: bool = False) -> None:
         self.respond = respond
+        self.takes_posts = takes_posts
         try:
             super().__init__((HOST, port), _Handler)
         except OSError as error:
@@ -177,6 +178,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 _report(failure)
         self._send(answer)
+
+    def do_POST(self) -> None:
+        """Respond to a request that changes something."""
+        self._respond() if self.server.takes_posts else self._refuse()
 
     do_GET = do_HEAD = do_OPTIONS = _respond  # noqa: N815 (names that the standard library looks for)
 

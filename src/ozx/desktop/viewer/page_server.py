@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from http import HTTPStatus
-from importlib import resources
 from typing import Any
 
 import zarr
@@ -13,6 +12,7 @@ import zarr
 from ozx.desktop.viewer.descriptions import describe_file, describe_picture
 from ozx.desktop.viewer.gate import Gate
 from ozx.desktop.viewer.loopback import Answer, Request, json_answer, refusal
+from ozx.desktop.viewer.page_files import SAFE, page_file
 from ozx.desktop.viewer.pictures import Picture, Pictures
 from ozx.desktop.viewer.presence import Presence
 from ozx.errors import UsageError
@@ -21,23 +21,6 @@ from ozx.images.pictures.thumbnail import draw_thumbnail
 
 __all__ = ["PageServer"]
 
-_TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
-# Load only from this server, run no text of a file as code, allow no frames.
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_SAFE = {
-    "Content-Security-Policy": _POLICY,
-    "Referrer-Policy": "no-referrer",  # the address contains the token
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
 # Tiles decoded at once: more would only delay each of them.
 _AT_ONCE = 4
 # Longest side of the picture for browsers without WebGL 2.
@@ -66,8 +49,10 @@ class PageServer:
         rest = self.gate.enter(request)
         if isinstance(rest, Answer):
             return rest
-        answer = self._api(rest.removeprefix("api/"), request) if rest.startswith("api/") else _page_file(rest)
-        return replace(answer, headers={**answer.headers, **_SAFE})
+        answer = (
+            self._api(rest.removeprefix("api/"), request) if rest.startswith("api/") else page_file(__package__, rest)
+        )
+        return replace(answer, headers={**answer.headers, **SAFE})
 
     def _api(self, name: str, request: Request) -> Answer:
         if name == "alive":
@@ -142,16 +127,6 @@ class PageServer:
         path = query.get("path", "")
         with self._opening:
             return self.pictures.plate(path) if query.get("plate") else self.pictures.image(path)
-
-
-def _page_file(name: str) -> Answer:
-    name = name or "index.html"
-    folder = resources.files(__package__) / "page"
-    names = {item.name for item in folder.iterdir()}
-    kind = _TYPES.get(name[name.rfind(".") :])
-    if name not in names or kind is None:
-        return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
-    return Answer(HTTPStatus.OK, (folder / name).read_bytes(), kind, {"Cache-Control": "no-cache"})
 
 
 def _plain(value: Any) -> Any:

@@ -191,7 +191,7 @@ def _make_plan(
         array = subset.arrays[path]
         notes.extend(note_outside(group, path))
         stored = SourceChunks(source, path, array.old, group.numbers)
-        return iter_cropped(stored, array.box.start, array.new)
+        return iter_cropped(stored, array.box, array.new)
 
     def count(limit: int | None = None) -> int:
         unread = data(lambda key: Entry(key, (source.part(key),)))

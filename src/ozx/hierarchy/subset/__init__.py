@@ -4,6 +4,8 @@
     The pixels, levels and channels that a user asks for.
 ``alignment``, ``levels``, ``label_levels``
     The whole chunks of each level that show a region; the levels that a label image keeps.
+``picking``
+    Channels with gaps between them.
 ``array``, ``image``, ``hierarchy``
     The documents of a cropped array, of a cropped image, and of the whole subset.
 """

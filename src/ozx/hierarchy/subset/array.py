@@ -7,19 +7,34 @@ from dataclasses import dataclass
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, relayout_document
 
-__all__ = ["Box", "crop_document"]
+__all__ = ["Box", "Picked", "crop_document"]
 
 Lengths = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Picked:
+    """Pixels along one dimension with gaps between them, in whole chunks."""
+
+    dimension: int
+    # Ascending.
+    pixels: Lengths
+
+    def chunks(self, length: int) -> Lengths:
+        """Return the numbers of the chunks of `length` pixels along the dimension."""
+        return tuple(dict.fromkeys(pixel // length for pixel in self.pixels))
+
+
+@dataclass(frozen=True, slots=True)
 class Box:
-    """A box of pixels in an array, with a start and a stop for each dimension."""
+    """A box of pixels in an array, with a start and a length for each dimension."""
 
     # Its first pixel along each dimension: multiples of the chunks' lengths.
     start: Lengths
     # Its lengths. It ends at chunk borders or at the array's edge.
     shape: Lengths
+    # The pixels along the dimension that has gaps; the first is at `start`, and `shape` has their number.
+    picked: Picked | None = None
 
     def is_whole(self, shape: Lengths) -> bool:
         """Return whether the box covers a whole array of the given shape."""

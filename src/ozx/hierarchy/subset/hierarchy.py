@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import as_list, as_object
@@ -25,6 +25,7 @@ from ozx.hierarchy.subset.channels import find_channels
 from ozx.hierarchy.subset.image import crop_image_document
 from ozx.hierarchy.subset.label_levels import LABELS, labels_group, matching_levels
 from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops, crop_levels, explain_whole, place_axes
+from ozx.hierarchy.subset.picking import has_gaps, pick_channels, separate_levels, shown_region, whole_chunks
 from ozx.hierarchy.subset.selection import LevelChoice, Selection
 from ozx.hierarchy.zarr.array import parse_array
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
@@ -32,6 +33,8 @@ from ozx.hierarchy.zarr.extensions import EXTENSIONS
 from ozx.hierarchy.zarr.must_understand import check_understood
 
 __all__ = ["CroppedArray", "ImageSubset", "Subset", "plan_subset"]
+
+_SEPARATE = "channels share chunks: ozx repack --chunks c=1 separates them first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class ImageSubset:
     left_out: tuple[str, ...]
     # The full-resolution pixels that are shown, by axis: first and end. Empty if no region is requested.
     region: dict[str, tuple[int, int]]
+    # The numbers of the kept channels if channels between them are left out; else empty.
+    channels: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -170,14 +175,17 @@ class _SubsetPlanner:
         if not kept or (len(absent) == len(selection.region) and not has_channels):
             return LevelCrops(tuple(kept), (None,) * len(kept)), {}
         places = place_axes(multiscale, self._layout(path, multiscale.datasets[0]), where)
-        requested = {}
+        requested: dict[str, Interval] = {}
+        picked: tuple[int, ...] = ()
         for axis, limits in selection.region.items():
             if axis in places:
                 start, stop = limits.resolve(axis, places[axis].length, where)
                 requested[axis] = Interval(Fraction(start), Fraction(stop))
         if has_channels:
-            requested[str(channel_axis)] = self._find_channels(path, places[str(channel_axis)].length)
-        crops = self._crop_levels(path, multiscale, kept, requested, places)
+            finest = self._layout(path, multiscale.datasets[kept[0]])
+            interval, picked = self._find_channels(path, multiscale, finest)
+            requested[str(channel_axis)] = interval
+        crops = self._crop_levels(path, multiscale, kept, requested, places, picked=picked)
         if crops is None:
             raise UnsupportedError(
                 f"{where}: expected a region inside the finest level; the finest level does not overlap it",
@@ -186,17 +194,24 @@ class _SubsetPlanner:
         self._note_region(path, multiscale, requested, crops)
         return crops, places
 
-    def _find_channels(self, path: str, count: int) -> Interval:
+    def _find_channels(
+        self, path: str, multiscale: Multiscale, finest: ArrayLayout
+    ) -> tuple[Interval, tuple[int, ...]]:
+        """Return the requested channels: from the first to the last, and their numbers if there are gaps."""
+        dimension = [axis.type for axis in multiscale.axes].index("channel")
+        count, chunk = finest.shape[dimension], finest.chunks[dimension]
         attributes = as_object(self._documents[path].get("attributes"))
         labels = [channel.label for channel in parse_shown_channels(attributes, 3)]
         found = find_channels(self._selection.channels, labels, count, path or "the root")
-        if found[-1] - found[0] + 1 != len(found):
-            between = [str(number) for number in range(found[0], found[-1]) if number not in found]
-            raise UsageError(
-                f"{path or 'the root'}: expected channels side by side; {', '.join(between)} lies between them",
-                hint="Extract each into a file of its own, or take those between them, too.",
-            )
-        return Interval(Fraction(found[0]), Fraction(found[-1] + 1))
+        if has_gaps(found):
+            taken = whole_chunks(found, chunk, count)
+            if taken != found:
+                numbers, more = (", ".join(map(str, those)) for those in (found, taken))
+                self._notes.add(
+                    path, f"channels {numbers} became {more}, because only whole chunks are copied; {_SEPARATE}"
+                )
+            found = taken
+        return Interval(Fraction(found[0]), Fraction(found[-1] + 1)), found if has_gaps(found) else ()
 
     def _crop_label(self, path: str, multiscale: Multiscale, owner: _Image) -> LevelCrops | None:
         """Return the crops of a label image's levels; None if the label image lies outside of the region."""
@@ -204,7 +219,9 @@ class _SubsetPlanner:
         if not owner.crops.region:
             return LevelCrops(tuple(kept), (None,) * len(kept))
         has_same = len(multiscale.datasets) == len(owner.multiscale.datasets)
-        return self._crop_levels(path, multiscale, kept, owner.crops.region, owner.places, keep_all=has_same)
+        return self._crop_levels(
+            path, multiscale, kept, owner.crops.region, owner.places, keep_all=has_same, picked=owner.crops.picked
+        )
 
     def _crop_levels(
         self,
@@ -215,16 +232,16 @@ class _SubsetPlanner:
         places: Mapping[str, AxisPlace],
         *,
         keep_all: bool = False,
+        picked: tuple[int, ...] = (),
     ) -> LevelCrops | None:
-        crops = crop_levels(
-            multiscale,
-            kept,
-            requested,
-            places,
-            lambda level: self._layout(path, level),
-            path or "the root",
-            keep_all=keep_all or self._selection.levels is not None,
-        )
+        where, keep_all = path or "the root", keep_all or self._selection.levels is not None
+
+        def layout_of(level: Dataset) -> ArrayLayout:
+            return self._layout(path, level)
+
+        kept, shared = separate_levels(multiscale, kept, picked, places, layout_of, where, keep_all=keep_all)
+        crops = crop_levels(multiscale, kept, requested, places, layout_of, where, keep_all=keep_all)
+        crops = crops and pick_channels(multiscale, crops, picked, shared, layout_of)
         if crops is not None and crops.left_out:
             self._notes.add(
                 path,
@@ -258,7 +275,7 @@ class _SubsetPlanner:
         elif self._selection.channels and any(
             axis.type == "channel" and axis.name in grown for axis in multiscale.axes
         ):
-            self._notes.add(path, "channels share chunks: ozx repack --chunks c=1 separates them first")
+            self._notes.add(path, _SEPARATE)
 
     def _keep_arrays(self, path: str, multiscale: Multiscale, crops: LevelCrops) -> None:
         chosen = dict(zip(crops.kept, crops.boxes, strict=True))
@@ -280,7 +297,8 @@ class _SubsetPlanner:
                 path,
                 tuple(_path(multiscale, number) for number in crops.kept),
                 tuple(_path(multiscale, number) for number in range(len(multiscale.datasets)) if number not in chosen),
-                {axis: taken.pixels() for axis, taken in crops.region.items()},
+                shown_region(multiscale, crops),
+                crops.picked,
             )
         )
 

@@ -46,7 +46,12 @@ def crop_image_document(
             dataset = item["datasets"][number]
             if box is not None:
                 steps = as_list(dataset.get("coordinateTransformations"))
-                dataset["coordinateTransformations"] = _shifted(steps, box.start, f"{where}, level {dataset['path']!r}")
+                # Picked channels get new numbers.
+                start = tuple(
+                    0 if box.picked is not None and dimension == box.picked.dimension else at
+                    for dimension, at in enumerate(box.start)
+                )
+                dataset["coordinateTransformations"] = _shifted(steps, start, f"{where}, level {dataset['path']!r}")
             kept.append(dataset)
         item["datasets"] = kept
         ome["multiscales"][place] = with_systems(item, original) if has_systems else item
@@ -57,7 +62,8 @@ def crop_image_document(
     if old is None or own is None or len(old) != len(first.axes) or len(own) != len(old):
         return new, []
     box = crops[0].boxes[0] or Box((0,) * len(own), own)
-    return new, _crop_omero(ome["omero"], [axis.name for axis in first.axes], old, own, box)
+    axes = ["c" if axis.type == "channel" else axis.name for axis in first.axes]
+    return new, _crop_omero(ome["omero"], axes, old, own, box)
 
 
 def _shifted(steps: list[Any], start: Lengths, where: str) -> list[Any]:
@@ -101,10 +107,11 @@ def _crop_omero(omero: dict[str, Any], axes: list[str | None], old: Lengths, own
     if "c" not in axes or not isinstance(channels, list):
         return []
     number = axes.index("c")
-    start, stop = box.start[number], box.start[number] + box.shape[number]
-    if (start, stop) == (0, own[number]):
+    if box.shape[number] == own[number]:
         return []
     if len(channels) != own[number]:
         return [f"omero lists {len(channels)} channels of {own[number]}: it is unchanged, though channels are cropped"]
-    omero["channels"] = channels[start:stop]
+    start = box.start[number]
+    picked = range(start, start + box.shape[number]) if box.picked is None else box.picked.pixels
+    omero["channels"] = [channels[channel] for channel in picked]
     return []

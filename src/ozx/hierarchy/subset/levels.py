@@ -43,6 +43,8 @@ class LevelCrops:
     left_out: tuple[int, ...] = ()
     # The numbers of kept levels that show more than the region, for the same reason.
     alone: tuple[int, ...] = ()
+    # The numbers of the kept channels if channels between them are left out; else empty.
+    picked: tuple[int, ...] = ()
 
 
 def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[str, AxisPlace]:

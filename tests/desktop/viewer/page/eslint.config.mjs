@@ -1,4 +1,4 @@
-// What the viewer's page is checked for; run from the project's root, see .ci/run.
+// What the pages are checked for; run from the project's root, see .ci/run.
 
 import js from "@eslint/js";
 
@@ -10,7 +10,7 @@ const BROWSER = [
 export default [
   js.configs.recommended,
   {
-    files: ["src/ozx/desktop/viewer/page/*.js"],
+    files: ["src/ozx/desktop/*/page/*.js"],
     languageOptions: {
       ecmaVersion: 2023,
       sourceType: "module",

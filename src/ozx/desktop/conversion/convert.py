@@ -1,0 +1,170 @@
+"""The program behind *Convert to .ozx* in file managers: makes ``NAME.ozx`` beside each file, shown in a window.
+
+``ozx-convert FILE|DIR…``, installed as a program without a console, or ``python -m ozx.desktop.conversion.convert``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import NoReturn
+
+from ozx.desktop.conversion.windows import Window, open_progress_window
+from ozx.desktop.dialogs import show_message
+from ozx.errors import OzxError, UsageError
+from ozx.faults import as_error
+from ozx.progress import Cancelled
+
+__all__ = ["CANCELLED", "WindowProgress", "convert", "main", "output_of"]
+
+#: The exit code after a cancel.
+CANCELLED = 130
+# The pause between two changes of a window, in seconds.
+_PAUSE = 0.1
+_MOST_NOTES = 10
+
+
+def main() -> NoReturn:
+    """Convert the files and directories given as arguments; exit with 0, 1 after an error, or 130 after a cancel."""
+    sys.exit(convert(sys.argv[1:]))
+
+
+def convert(paths: Sequence[str]) -> int:
+    """Convert TIFF files and OME-Zarr directories, one after the other, and return an exit code.
+
+    A failed one does not stop the rest. An existing file is replaced only if the user says so. After a cancel, the file
+    being written is gone, and complete ones stay.
+    """
+    if not paths:
+        show_message("Choose TIFF files or OME-Zarr folders in a file manager, and there Convert to .ozx.")
+        return 2
+    made: list[str] = []
+    failed: list[str] = []
+    with open_progress_window() as window:
+        try:
+            for number, path in enumerate(paths):
+                try:
+                    made += _convert_one(path, window, number, len(paths))
+                except Exception as error:  # noqa: BLE001 (told in the window; the other files come next)
+                    failed.append(_explain(error, path))
+        except (Cancelled, KeyboardInterrupt):
+            return CANCELLED
+        if not made and not failed:
+            return 0
+        window.finish("\n".join((*made, *failed)), is_error=bool(failed))
+    return 1 if failed else 0
+
+
+def output_of(path: str) -> str:
+    """Return the file that a TIFF file or a directory becomes.
+
+    Examples
+    --------
+    >>> output_of("scans/cells.ome.tif"), output_of("scans/plate.ome.zarr")
+    ('scans/cells.ozx', 'scans/plate.ozx')
+    """
+    from ozx.flow.sinks.target import default_output  # noqa: PLC0415 (the window comes first)
+
+    if os.path.isdir(path) or path.lower().endswith(".zarr"):
+        return default_output(path)
+    from ozx.images.tiff.hierarchy import stem_of  # noqa: PLC0415
+
+    return os.path.join(os.path.dirname(path), f"{stem_of(path)}.ozx")
+
+
+class WindowProgress:
+    """The progress of one of several conversions, shown in a window that can cancel it.
+
+    Parameters
+    ----------
+    window
+        The window.
+    name
+        Name of the source.
+    number, count
+        Its number, from 0, and the number of all sources.
+    """
+
+    def __init__(self, window: Window, name: str, number: int, count: int) -> None:
+        self._window = window
+        self._text = f"{name} ({number + 1} of {count})" if count > 1 else name
+        self._number, self._count = number, count
+        self._lock = threading.Lock()
+        self._total: int | None = None
+        self._done = 0
+        self._next = 0.0
+
+    def start(self, description: str, total: int | None) -> None:
+        """Begin the conversion, or its next phase."""
+        del description
+        self._total, self._done = total, 0
+        self.advance(0)
+
+    def advance(self, amount: int) -> None:
+        """Add to the number of bytes processed.
+
+        Raises
+        ------
+        Cancelled
+            The user has pressed the button or closed the window.
+        """
+        with self._lock:
+            self._done += amount
+            now = time.monotonic()
+            is_due = now >= self._next
+            if is_due:
+                self._next = now + _PAUSE
+        if is_due:
+            self._window.show(self._text, self._fraction())
+        if self._window.is_cancelled:
+            raise Cancelled
+
+    def stop(self) -> None:
+        """End a phase."""
+
+    def _fraction(self) -> float | None:
+        if not self._total:
+            return None
+        return (self._number + min(1.0, self._done / self._total)) / self._count
+
+
+def _convert_one(path: str, window: Window, number: int, count: int) -> list[str]:
+    """Convert a source; return lines about the result, none if the user keeps an existing file."""
+    progress = WindowProgress(window, os.path.basename(os.path.abspath(path)), number, count)
+    progress.advance(0)
+    # Slow to import: the window is there before.
+    from ozx.operations.import_tiff import import_tiff  # noqa: PLC0415
+    from ozx.operations.pack import pack  # noqa: PLC0415
+
+    if path.lower().endswith(".ozx"):
+        raise UsageError(f"{path} is an .ozx file already", hint="Open it with a double-click.")
+    out = output_of(path)
+    force = os.path.lexists(out)
+    if force and not window.ask(f"{os.path.basename(out)} exists. Replace it?", "Replace"):
+        if window.is_cancelled:
+            raise Cancelled
+        return []
+    if os.path.isdir(path):
+        packed = pack(path, out, force=force, progress=progress)
+        return _describe(packed.path, packed.notes)
+    imported = import_tiff(path, out, force=force, progress=progress)
+    return _describe(imported.path, (*imported.notes, *imported.damage))
+
+
+def _describe(path: str, notes: Sequence[str]) -> list[str]:
+    more = len(notes) - _MOST_NOTES
+    rest = [f"and {more} more notes"] if more > 0 else []
+    return [f"{os.path.basename(path)} is complete.", *notes[:_MOST_NOTES], *rest]
+
+
+def _explain(error: Exception, path: str) -> str:
+    known = error if isinstance(error, OzxError) else as_error(error)
+    text = str(known) if os.path.basename(path) in str(known) else f"{path}: {known}"
+    return f"{text}\n{known.hint}" if known.hint else text
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Choose the window that shows the progress of a conversion: zenity's, a page in the browser, or none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from ozx.desktop.conversion.browser_page import open_page
+from ozx.desktop.conversion.zenity import ZenityWindow
+from ozx.desktop.dialogs import ask, show_message
+
+__all__ = ["NoWindow", "Window", "open_progress_window"]
+
+
+class Window(Protocol):
+    """A window with a text, a bar and a button to cancel; its methods may be called from any thread."""
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the user has pressed the button or closed the window."""
+
+    def show(self, text: str, fraction: float | None) -> None:
+        """Show a text, and how much is done, from 0 to 1 or None."""
+
+    def ask(self, question: str, yes: str) -> bool:
+        """Ask a question; return whether the answer is `yes`, the name of a button."""
+
+    def finish(self, text: str, *, is_error: bool) -> None:
+        """Show the result, until the user closes the window."""
+
+
+class NoWindow:
+    """In place of a window on a desktop that cannot show one: only messages and questions, if possible."""
+
+    is_cancelled = False
+
+    def show(self, text: str, fraction: float | None) -> None:
+        """Show nothing."""
+
+    def ask(self, question: str, yes: str) -> bool:
+        """Ask in a window of its own; without one, the answer is no."""
+        return ask(question, yes)
+
+    def finish(self, text: str, *, is_error: bool) -> None:
+        """Show an error."""
+        if is_error:
+            show_message(text)
+
+
+@contextmanager
+def open_progress_window() -> Iterator[Window]:
+    """Open a window, and close it at the end of the ``with`` block."""
+    has_screen = bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    if sys.platform not in ("win32", "darwin") and has_screen and shutil.which("zenity") is not None:
+        with ZenityWindow() as window:
+            yield window
+        return
+    with open_page() as page:
+        yield page or NoWindow()

@@ -1,0 +1,121 @@
+"""Picked channels with gaps between them: the levels whose chunks allow it, and the boxes of their arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from ozx.errors import UnsupportedError
+from ozx.hierarchy.ome.metadata import Dataset, Multiscale
+from ozx.hierarchy.subset.array import Box, Picked
+from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+
+__all__ = ["has_gaps", "pick_channels", "separate_levels", "shown_region", "whole_chunks"]
+
+
+def has_gaps(channels: Sequence[int]) -> bool:
+    """Return whether other channels lie between these, which ascend.
+
+    Examples
+    --------
+    >>> has_gaps((1, 2)), has_gaps((0, 2)), has_gaps(())
+    (False, True, False)
+    """
+    return bool(channels) and channels[-1] - channels[0] + 1 != len(channels)
+
+
+def whole_chunks(channels: Iterable[int], chunk: int, count: int) -> tuple[int, ...]:
+    """Return these channels and all that share chunks with them.
+
+    Parameters
+    ----------
+    channels
+        Their numbers, ascending.
+    chunk
+        The number of channels in a chunk.
+    count
+        The number of channels of the image.
+
+    Examples
+    --------
+    >>> whole_chunks([0, 4], 2, 5), whole_chunks([0, 4], 1, 5)
+    ((0, 1, 4), (0, 4))
+    """
+    firsts = dict.fromkeys(channel // chunk * chunk for channel in channels)
+    return tuple(channel for first in firsts for channel in range(first, min(first + chunk, count)))
+
+
+def separate_levels(
+    multiscale: Multiscale,
+    kept: Sequence[int],
+    picked: tuple[int, ...],
+    places: Mapping[str, AxisPlace],
+    layout_of: Callable[[Dataset], ArrayLayout],
+    where: str,
+    *,
+    keep_all: bool,
+) -> tuple[list[int], list[int]]:
+    """Divide levels into those whose chunks hold picked channels or others, and those with chunks of both.
+
+    `multiscale` is the image of `places`, or a label image of it. `keep_all` demands all levels.
+
+    Raises
+    ------
+    UnsupportedError
+        All levels are demanded, or the finest has chunks of both.
+    """
+    dimension = _channel_axis(multiscale)
+    if not picked or dimension is None:
+        return list(kept), []
+    fits: list[int] = []
+    others: list[int] = []
+    for number in kept:
+        layout = layout_of(multiscale.datasets[number])
+        count, chunk = layout.shape[dimension], layout.chunks[dimension]
+        # A label image may have one channel for all those of its image.
+        is_alike = count == places[str(multiscale.axes[dimension].name)].length
+        is_fit = not is_alike or whole_chunks(picked, chunk, count) == picked
+        (fits if is_fit else others).append(number)
+    if others and (keep_all or not fits or others[0] < fits[0]):
+        raise UnsupportedError(
+            f"{where}: expected level {multiscale.datasets[others[0]].path} to have chunks of its own for the channels "
+            f"{', '.join(map(str, picked))}; they share chunks with other channels",
+            hint="Separate the channels with ozx repack --chunks c=1 first.",
+        )
+    return fits, others
+
+
+def pick_channels(
+    multiscale: Multiscale,
+    crops: LevelCrops,
+    picked: tuple[int, ...],
+    others: Sequence[int],
+    layout_of: Callable[[Dataset], ArrayLayout],
+) -> LevelCrops:
+    """Return crops that reach from the first to the last picked channel, without the channels between picked ones.
+
+    `others` are the numbers of levels that were left out because their chunks have picked channels and others.
+    """
+    dimension = _channel_axis(multiscale)
+    left_out = tuple(sorted((*crops.left_out, *others)))
+    if not picked or dimension is None or multiscale.axes[dimension].name not in crops.region:
+        return replace(crops, left_out=left_out)
+    boxes = []
+    for number, box in zip(crops.kept, crops.boxes, strict=True):
+        shape = layout_of(multiscale.datasets[number]).shape if box is None else box.shape
+        start = (0,) * len(shape) if box is None else box.start
+        lengths = (*shape[:dimension], len(picked), *shape[dimension + 1 :])
+        boxes.append(Box(start, lengths, Picked(dimension, picked)))
+    return replace(crops, boxes=tuple(boxes), left_out=left_out, picked=picked)
+
+
+def shown_region(multiscale: Multiscale, crops: LevelCrops) -> dict[str, tuple[int, int]]:
+    """Return start and stop of the shown full-resolution pixels by axis, without channels that have gaps."""
+    dimension = _channel_axis(multiscale)
+    channel = None if dimension is None or not crops.picked else multiscale.axes[dimension].name
+    return {axis: interval.pixels() for axis, interval in crops.region.items() if axis != channel}
+
+
+def _channel_axis(multiscale: Multiscale) -> int | None:
+    return next((number for number, axis in enumerate(multiscale.axes) if axis.type == "channel"), None)
