@@ -69,7 +69,9 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
     resume
         Write nothing if `out` exists and is complete: it opens, and its keys and sizes are those of the source; with
         `verify`, or if the source is newer, also its values. It is synced. If requested, a missing checksum or manifest
-        is written, and an existing checksum compared. A file that another run makes meanwhile counts, too.
+        is written, and an existing checksum compared. A file that another run makes meanwhile counts, too. An upload
+        to ``s3://`` that a killed run of this user began on this computer is continued: parts that the server has are
+        not sent again, and a note counts them.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         Another layout or OME-Zarr version, as for `ozx.repack`; encoded chunks are moved unless `chunks` or `codec` are
         given. Without any of these every value stays unchanged.

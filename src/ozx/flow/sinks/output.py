@@ -62,12 +62,12 @@ class NewObject:
 
     @property
     def swept(self) -> list[str]:
-        """An empty list; `notes` contains the notes about removed uploads."""
+        """An empty list; `notes` contains the notes about uploads of killed runs."""
         return []
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes about incomplete uploads that earlier runs left on the server."""
+        """Notes about uploads that killed runs left on the server; complete when the object is."""
         return tuple(self.upload.notes)
 
 
@@ -79,6 +79,7 @@ def new_output(
     sync: bool = True,
     expected: Callable[[], int] | None = None,
     check: Callable[[str], None] | None = None,
+    resume: bool | None = None,
     **options: Any,
 ) -> Iterator[NewFile | NewObject]:
     """Create the file or object at `target` if the ``with`` block succeeds; create nothing if it fails.
@@ -95,6 +96,8 @@ def new_output(
         Returns the approximate length of an object in bytes.
     check
         Reads what was written back, given its path: a file before it gets its name, an object afterwards.
+    resume
+        Whether to continue the upload of a killed run; see `ozx.archive.remote.upload.Upload`.
     options
         More options of `ozx.atomic.new_file.replacing_file`.
 
@@ -115,7 +118,7 @@ def new_output(
         return
     from ozx.archive.remote.upload import Upload  # noqa: PLC0415 (few outputs are remote)
 
-    with Upload(target, expected=0 if expected is None else expected(), force=force) as upload:
+    with Upload(target, expected=0 if expected is None else expected(), force=force, resume=resume) as upload:
         yield NewObject(upload)
     if check is not None:
         check(target)
