@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from ozx.errors import OzxError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
 from ozx.flow.plans.version import VersionChoice
+from ozx.flow.sinks.output import present_outputs
 from ozx.flow.sinks.target import default_output
 from ozx.flow.sources.location import Location, StrPath, given_output, given_source, parse_location, printable_location
 from ozx.flow.space import check_room
@@ -232,7 +233,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         check_room(pairs)
     work = partial(_pack_with, options)
     if executor is not None:
-        work = partial(_pack_again, options, frozenset(target for target in targets if os.path.lexists(target)))
+        work = partial(_pack_again, options, present_outputs(targets))
     is_told: dict[str, Any] = {"what": "hierarchies", "progress": progress, "on_result": on_result}
     return PackManyResult(run_batch(work, _failure, pairs, jobs=jobs, executor=executor, **is_told))
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ozx.archive.byte_source import FileSource
+from ozx.archive.remote.access import carrying_options
 from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_file import NewFile, replacing_file
 from ozx.atomic.targets import check_target
@@ -27,12 +29,14 @@ __all__ = [
     "new_output",
     "open_output",
     "output_exists",
+    "present_outputs",
     "spooled_output",
     "upload_file",
     "write_small",
 ]
 
 _BLOCK = 8 << 20
+_REQUESTS = 16
 
 
 @dataclass(slots=True)
@@ -209,6 +213,26 @@ def output_exists(target: str) -> bool:
 
     folder, _, name = target.rpartition("/")
     return RemoteFolder(folder).find(name) is not None
+
+
+def present_outputs(targets: Iterable[str]) -> frozenset[str]:
+    """Return those of many outputs at whose path or URL there is something.
+
+    Raises
+    ------
+    ResourceError
+        A server cannot be reached, or refuses.
+    """
+    remote: list[str] = []
+    local: list[str] = []
+    for target in targets:
+        (remote if Location(target).is_remote else local).append(target)
+    found = {target for target in local if os.path.lexists(target)}
+    if remote:
+        with ThreadPoolExecutor(_REQUESTS, "ozx-find") as threads:
+            there = threads.map(carrying_options(output_exists), remote)
+            found.update(target for target, is_there in zip(remote, there, strict=True) if is_there)
+    return frozenset(found)
 
 
 def check_output(target: str, *, force: bool) -> None:
