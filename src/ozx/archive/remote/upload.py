@@ -25,8 +25,8 @@ __all__ = ["Upload", "check_absent", "part_size_for"]
 
 _MIB = 1 << 20
 _USUAL_PART = 16 * _MIB
-# A longer part is kept in a temporary file: five of them are in use at a time.
-_IN_MEMORY = 64 * _MIB
+# A longer part is kept in a temporary file: four are sent at a time, one is filled, and up to two wait for a CRC-32.
+_IN_MEMORY = 32 * _MIB
 _THREADS = 4
 
 
