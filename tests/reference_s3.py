@@ -82,6 +82,8 @@ class Server(http.server.ThreadingHTTPServer):
         Bytes of bodies.
     refuses
         Calls that are answered with 501.
+    keeps_parts
+        Whether bytes of sent parts are kept; without them only their number is.
     ignores_conditions
         Whether a completion ignores ``If-Match``, as some servers do.
     before
@@ -97,6 +99,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.calls: list[str] = []
         self.sent = self.received = 0
         self.refuses: set[str] = set()
+        self.keeps_parts = True
         self.ignores_conditions = False
         self.loses_reply_of: set[str] = set()
         self.before = lambda call: None
@@ -187,6 +190,17 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.server.received += len(body)
         return body
 
+    def _pass_over(self) -> int:
+        """Read a body without keeping it; return its length."""
+        size = left = int(self.headers.get("Content-Length", 0))
+        if "aws-chunked" in self.headers.get("Content-Encoding", ""):
+            raise ValueError("expected a plain body")
+        while left:
+            left -= len(self.rfile.read(min(left, _BLOCK)))
+        with self.server.lock:
+            self.server.received += size
+        return size
+
     def _kept(self) -> dict[str, str]:
         kept = {name.lower(): value for name, value in self.headers.items()}
         encoding = kept.get("content-encoding", "").replace("aws-chunked", "").strip(",")
@@ -195,6 +209,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_HEAD(self):
         if not self._begin("HEAD"):
+            return
+        if not self.key:  # the bucket
+            self._answer()
             return
         found = self.server.objects.get(self.key)
         if found is None:
@@ -258,6 +275,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return
         if is_copy:
             self._copy_part()
+            return
+        if is_part and not self.server.keeps_parts:
+            self._take_part([Run(b"", 0, self._pass_over())])
             return
         body = self._body()
         if is_part:

@@ -19,7 +19,7 @@ from ozx.cli.output import print_json
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
 from ozx.flow.batch import FileResult, run_each
-from ozx.flow.sinks.output import output_exists
+from ozx.flow.sinks.output import present_outputs
 from ozx.flow.sources.location import Location, given_output
 from ozx.progress import Progress
 
@@ -196,15 +196,15 @@ def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[st
     ]
 
 
-def _present(verb: Verb, targets: list[str]) -> set[str]:
+def _present(verb: Verb, targets: list[str]) -> frozenset[str]:
     """Return the outputs that exist, before the tasks of a cluster begin."""
     if verb.done == "unpacked" and any(Location(target).is_remote for target in targets):
-        raise UsageError("--dask: expected a folder on this computer as --out-dir; found a URL")
-    return {
-        target
-        for target in targets
-        if (output_exists(target) if Location(target).is_remote else os.path.lexists(target))
-    }
+        raise UsageError(
+            "--dask: expected a folder on this computer as --out-dir; found a URL. A cluster may run a task twice at a "
+            "time, and the objects of a directory appear one by one: a run that fails would remove those of the other",
+            hint="Leave out --dask; --jobs N unpacks several files at a time.",
+        )
+    return present_outputs(targets)
 
 
 def _call_again(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from ozx.archive.remote.access import current_options, storage_options
+from ozx.archive.remote.access import carrying_options
 from ozx.errors import OzxError, ResourceError, UsageError, error_code, shortened
 from ozx.faults import FaultError, as_error
 from ozx.flow.sources.location import printable_location
@@ -114,7 +114,7 @@ def run_batch(
                 task = partial(_attempt, work, fail, progress=stoppable)
             else:
                 task = partial(_attempt_of_version, importlib.import_module("ozx").__version__, work, fail)
-            task = partial(_attempt_with, current_options(), task)
+            task = carrying_options(task)
             futures: dict[Future[_Result], int] = {}
             try:
                 for number, pair in enumerate(pairs):
@@ -138,14 +138,6 @@ def _attempt(work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str], 
         return work(*pair, progress)
     except Exception as error:  # noqa: BLE001 (a fault of ozx in one file does not stop the others)
         return fail(*pair, as_error(error))
-
-
-def _attempt_with(
-    options: Mapping[str, Any], task: Callable[[tuple[str, str]], _Result], pair: tuple[str, str]
-) -> _Result:
-    """Process a pair with the storage options of the calling thread."""
-    with storage_options(**options):
-        return task(pair)
 
 
 def _attempt_of_version(version: str, work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str]) -> _Result:

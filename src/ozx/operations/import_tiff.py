@@ -14,7 +14,7 @@ from typing import Any
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
 from ozx.flow.entry import Entry
-from ozx.flow.sinks.output import check_output, check_output_place, output_exists, spooled_output
+from ozx.flow.sinks.output import check_output, check_output_place, output_exists, present_outputs, spooled_output
 from ozx.flow.sinks.target import name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.location import Location, StrPath, given_output, given_source
@@ -224,7 +224,7 @@ def import_tiffs(
     is_told: dict[str, Any] = {"what": "files", "progress": progress, "on_result": on_result}
     if file_executor is not None:
         parts = _parts(paths, parsed, claims)
-        present = frozenset(target for target in targets if os.path.lexists(target))
+        present = present_outputs(targets)
         task = partial(_import_again, replace(parsed, executor=None), parts, present)
         return ImportManyResult(run_batch(task, _failure, pairs, jobs=1, executor=file_executor, **is_told))
     with _sharing(parsed) if jobs > 1 and len(pairs) > 1 else nullcontext(parsed) as order:

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from ozx.errors import OzxError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
 from ozx.flow.plans.version import VersionChoice
+from ozx.flow.sinks.output import present_outputs
 from ozx.flow.sinks.target import default_output
 from ozx.flow.sources.location import Location, StrPath, given_output, given_source, parse_location, printable_location
 from ozx.flow.space import check_room
@@ -69,7 +70,9 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
     resume
         Write nothing if `out` exists and is complete: it opens, and its keys and sizes are those of the source; with
         `verify`, or if the source is newer, also its values. It is synced. If requested, a missing checksum or manifest
-        is written, and an existing checksum compared. A file that another run makes meanwhile counts, too.
+        is written, and an existing checksum compared. A file that another run makes meanwhile counts, too. An upload
+        to ``s3://`` that a killed run of this user began on this computer is continued: parts that the server has are
+        not sent again, and a note counts them.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         Another layout or OME-Zarr version, as for `ozx.repack`; encoded chunks are moved unless `chunks` or `codec` are
         given. Without any of these every value stays unchanged.
@@ -230,7 +233,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         check_room(pairs)
     work = partial(_pack_with, options)
     if executor is not None:
-        work = partial(_pack_again, options, frozenset(target for target in targets if os.path.lexists(target)))
+        work = partial(_pack_again, options, present_outputs(targets))
     is_told: dict[str, Any] = {"what": "hierarchies", "progress": progress, "on_result": on_result}
     return PackManyResult(run_batch(work, _failure, pairs, jobs=jobs, executor=executor, **is_told))
 

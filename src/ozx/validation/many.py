@@ -5,13 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-from ozx.errors import OzxError, UsageError
+from ozx.archive.remote.access import carrying_options
+from ozx.errors import OzxError, ResourceError, UsageError, shortened
 from ozx.faults import as_error
+from ozx.flow.sources.location import printable_location
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.report import Level, Report
 from ozx.validation.validate import validate
@@ -50,9 +52,20 @@ def validate_many(
     context = multiprocessing.get_context("spawn")
     workers = min(jobs, len(paths), os.cpu_count() or 1)
     with nullcontext(executor) if executor is not None else ProcessPoolExecutor(workers, context) as pool:
-        numbers = {pool.submit(check, path, jobs=1): number for number, path in enumerate(paths)}
+        task = carrying_options(partial(check, jobs=1))
+        numbers = {pool.submit(task, path): number for number, path in enumerate(paths)}
         for future in as_completed(numbers):
-            yield numbers[future], future.result()
+            yield numbers[future], _answer_of(future, paths[numbers[future]])
+
+
+def _answer_of(future: Future[Outcome], path: str) -> Outcome:
+    try:
+        return future.result()
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever the executor raises when it gives a task up)
+        reason = f"the workers that checked it were lost: {type(error).__name__}: {error}"
+        return ResourceError(shortened(reason), path=printable_location(path), hint="Check it again.")
 
 
 def _outcome(path: str, **options: Any) -> Outcome:

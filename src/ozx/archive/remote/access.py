@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from ozx.archive.remote.cache import CACHE
 from ozx.archive.remote.deadline import DEADLINE, Deadline, new_deadline
@@ -16,12 +18,14 @@ from ozx.errors import UsageError
 __all__ = [
     "access_options",
     "allows_http",
+    "carrying_options",
     "current_deadline",
     "current_options",
     "parse_storage_options",
     "storage_options",
 ]
 
+_Result = TypeVar("_Result")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _CURRENT: ContextVar[Mapping[str, Any]] = ContextVar("ozx_storage_options", default=_NOTHING)
 
@@ -101,6 +105,31 @@ def current_options() -> dict[str, Any]:
 def current_deadline() -> Deadline | None:
     """Return the end of the time for requests; see `storage_options`."""
     return _CURRENT.get().get(DEADLINE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """Options that no ``repr`` shows, as in the log of a Dask worker: they may be secret."""
+
+    options: Mapping[str, Any] = field(repr=False)
+
+
+def carrying_options(task: Callable[..., _Result]) -> Callable[..., _Result]:
+    """Return a task that runs anywhere with the present options of `storage_options`; can be pickled if `task` can.
+
+    Examples
+    --------
+    >>> with storage_options(secret_access_key="abc"):
+    ...     task = carrying_options(current_options)
+    >>> task(), "abc" in repr(task)
+    ({'secret_access_key': 'abc'}, False)
+    """
+    return partial(_call_with, _Carried(current_options()), task)
+
+
+def _call_with(carried: _Carried, task: Callable[..., _Result], *arguments: Any, **options: Any) -> _Result:
+    with storage_options(**carried.options):
+        return task(*arguments, **options)
 
 
 def parse_storage_options(texts: Iterable[str]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ that holds such a header waits for it; the others are sent meanwhile, unless the
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 import threading
 import uuid
@@ -17,15 +18,15 @@ from typing import IO, Any, Self
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.client import exists
 from ozx.archive.remote.outputs.opening import open_object
-from ozx.archive.remote.upload_records import UploadRecord, recorded_uploads
+from ozx.archive.remote.upload_records import SentPart, UploadRecord, recorded_uploads
 from ozx.errors import ResourceError, UsageError
 
 __all__ = ["Upload", "check_absent", "part_size_for"]
 
 _MIB = 1 << 20
 _USUAL_PART = 16 * _MIB
-# A longer part is kept in a temporary file: five of them are in use at a time.
-_IN_MEMORY = 64 * _MIB
+# A longer part is kept in a temporary file: four are sent at a time, one is filled, and up to two wait for a CRC-32.
+_IN_MEMORY = 32 * _MIB
 _THREADS = 4
 
 
@@ -59,6 +60,10 @@ class Upload:
         Over those of `ozx.storage_options`.
     part_size
         The length of each part but the last; by default it follows from `expected`.
+    resume
+        Whether to continue the upload to the same URL that a killed process of this user began. Its parts are compared
+        with the bytes that are written, by SHA-256; only those that differ or are missing are sent. None also leaves
+        out the record that another run needs to continue this upload.
 
     Raises
     ------
@@ -76,6 +81,7 @@ class Upload:
         force: bool = False,
         options: Mapping[str, Any] | None = None,
         part_size: int | None = None,
+        resume: bool | None = None,
     ) -> None:
         self.url = url
         self.name = printable_url(url)
@@ -89,13 +95,24 @@ class Upload:
         self._threads = ThreadPoolExecutor(1 if self.is_in_order else _THREADS, "ozx-upload")
         self._sending: dict[Future[None], IO[bytes]] = {}
         self._sent = 0
+        self._is_resumable = resume is not None
+        self._present: dict[int, SentPart] = {}  # what the continued upload has, by number from 0
+        self._taken = self._taken_bytes = 0
+        self._has_replaced_part = False
         self._lock = threading.Lock()
         self._buffers: dict[int, IO[bytes]] = {}  # parts that are not sent yet, by number from 0
         self._held: tuple[int, int] | None = None
         self._end = 0
         if not force and self._client.find() is not None:
             raise exists(url)
-        self._end_leftovers()
+        if resume:
+            self._continue_leftover()
+        try:
+            self._end_leftovers()
+        except BaseException:
+            if self._record is not None:
+                self._record.keep()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -182,6 +199,11 @@ class Upload:
             )
         self._close_record()
         self._threads.shutdown()
+        if self._taken:
+            self.notes.append(
+                f"continued an upload to {self.name}: {self._taken:,} of {self._sent:,} parts ({self._taken_bytes:,} "
+                "bytes) were at the server already"
+            )
         return found.size
 
     def abort(self) -> None:
@@ -226,14 +248,26 @@ class Upload:
         upload_id = self._client.begin(self._mark, self._part_size, replace=self._force)
         self._has_begun = True
         if upload_id:
-            self._record = UploadRecord(self.name, upload_id)
+            mark = self._mark if self._is_resumable else ""
+            self._record = UploadRecord.begin(self.name, upload_id, mark=mark, part_size=self._part_size)
 
     def _send_part(self, number: int, buffer: IO[bytes], size: int) -> None:
+        present = self._present.get(number)
         with closing(buffer):
-            buffer.seek(0)
-            self._client.send(number, buffer, size)
+            digest = _sha256_of(buffer) if self._is_resumable else ""
+            is_taken = present is not None and (present.size, present.digest) == (size, digest)
+            if is_taken and present is not None:
+                self._client.take(number, present.tag)
+            else:
+                self._has_replaced_part |= present is not None
+                buffer.seek(0)
+                tag = self._client.send(number, buffer, size)
+                if self._record is not None and digest:
+                    self._record.add_part(number, SentPart(size, digest, tag))
         with self._lock:
             self._sent += 1
+            self._taken += is_taken
+            self._taken_bytes += size if is_taken else 0
 
     def _wait(self, most: int) -> None:
         """Wait until at most `most` parts are being sent; raise the error of a failed part."""
@@ -244,6 +278,8 @@ class Upload:
 
     def _is_ours(self) -> bool:
         """Return whether the object exists and was written by this upload."""
+        if self._has_replaced_part:  # the killed run's completion may have arrived late: the mark would be the same
+            return False
         try:
             found = self._client.find()
         except ResourceError:
@@ -255,6 +291,31 @@ class Upload:
             self._record.close()
             self._record = None
 
+    def _continue_leftover(self) -> None:
+        """Take over the newest unfinished upload to the same URL that a killed process of this user began.
+
+        A part counts if the server has it with the length and the tag of the record.
+        """
+        mine = [found for found in recorded_uploads() if found.url == self.name and not found.is_live and found.mark]
+        for found in sorted(mine, key=lambda found: found.begun, reverse=True):
+            record = UploadRecord.claim(found) if found.part_size == self._part_size else None
+            if record is None:
+                continue
+            try:
+                listed = self._client.continue_upload(found.upload_id, replace=self._force)
+            except BaseException:
+                record.keep()
+                raise
+            if listed is None:
+                record.keep()
+                continue
+            sent = found.read_parts()
+            self._present = {
+                number: sent[number] for number, part in listed.items() if number in sent and part == sent[number][::2]
+            }
+            self._mark, self._record, self._has_begun = found.mark, record, True
+            return
+
     def _end_leftovers(self) -> None:
         """Abort unfinished uploads to the same URL that this user's killed processes left on the server."""
         for found in recorded_uploads():
@@ -262,6 +323,14 @@ class Upload:
                 self._client.end(found.upload_id)
                 found.remove()
                 self.notes.append(f"ended an upload to {self.name} that a killed run left")
+
+
+def _sha256_of(buffer: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    buffer.seek(0)
+    while block := buffer.read(_MIB):
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:

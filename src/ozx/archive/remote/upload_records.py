@@ -1,6 +1,7 @@
 """Local records of started uploads, by which a later run finds unfinished uploads on a server.
 
-A record is a file in the user's state folder, locked as long as its process lives.
+A record is a file in the user's state folder, locked as long as its process lives. Beside it may be a file with a line
+for each part that the server has: number, length, SHA-256, and the server's tag.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ import os
 import re
 import shlex
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from ozx.archive.remote.user_folders import user_folder
 from ozx.atomic.host import HOST, is_of_this_host, this_host
-from ozx.atomic.locks import has_locks, is_locked, lock_file, unlock_file
+from ozx.atomic.locks import has_locks, is_locked, lock_file, lock_leftover, still_has_name, unlock_file
 
-__all__ = ["RecordedUpload", "UploadRecord", "recorded_uploads", "records_folder"]
+__all__ = ["RecordedUpload", "SentPart", "UploadRecord", "recorded_uploads", "records_folder"]
 
 _ENDING = ".json"
+_ENDING_OF_PARTS = ".parts"
+_PART = re.compile(rb"(\d+) (\d+) ([0-9a-f]{64}) (\S+)\n")
 
 
 def records_folder() -> str:
@@ -35,6 +39,14 @@ def records_folder() -> str:
     'uploads'
     """
     return os.path.join(user_folder("XDG_STATE_HOME", "~/.local/state", "~/Library/Application Support"), "uploads")
+
+
+class SentPart(NamedTuple):
+    """A part that the server has: its length, the SHA-256 of its bytes, and the server's tag."""
+
+    size: int
+    digest: str
+    tag: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,10 @@ class RecordedUpload:
         The name of the command.
     begun
         Seconds since 1970.
+    mark
+        The mark that the object will have; empty if the upload cannot be continued.
+    part_size
+        The length of each part but the last.
     path
         The record.
     is_live
@@ -67,13 +83,24 @@ class RecordedUpload:
     pid: int
     command: str
     begun: float
+    mark: str = ""
+    part_size: int = 0
     path: str = ""
     is_live: bool = True
 
     def remove(self) -> None:
         """Remove the record of the upload."""
-        with contextlib.suppress(OSError):
-            os.unlink(self.path)
+        _remove(self.path)
+
+    def read_parts(self) -> dict[int, SentPart]:
+        """Return the parts on record, by number from 0; a line that a kill cut is left out."""
+        parts = {}
+        with contextlib.suppress(OSError), open(_parts_path(self.path), "rb") as file:
+            for line in file:
+                if match := _PART.fullmatch(line):
+                    number, size, digest, tag = match.groups()
+                    parts[int(number)] = SentPart(int(size), digest.decode(), tag.decode())
+        return parts
 
 
 class UploadRecord:
@@ -81,42 +108,86 @@ class UploadRecord:
 
     Parameters
     ----------
-    url
-        The object, without a query.
-    upload_id
-        The server's name of the upload.
-
-    Raises
-    ------
-    OSError
-        The record cannot be written: an upload that no run could find again is not begun.
+    path, descriptor
+        The record, open and locked.
     """
 
-    def __init__(self, url: str, upload_id: str) -> None:
+    def __init__(self, path: str, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self._parts: int | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def begin(cls, url: str, upload_id: str, *, mark: str = "", part_size: int = 0) -> Self:
+        """Record an upload that was begun.
+
+        Parameters
+        ----------
+        url
+            The object, without a query.
+        upload_id
+            The server's name of the upload.
+        mark, part_size
+            What a later run has to know to continue it.
+
+        Raises
+        ------
+        OSError
+            The record cannot be written: an upload that no run could find again is not begun.
+        """
         folder = records_folder()
         os.makedirs(folder, mode=0o700, exist_ok=True)
         command = shlex.join(os.path.basename(word) for word in sys.argv[:2] if "://" not in word)
-        record = RecordedUpload(url, upload_id, this_host(), os.getpid(), command, time.time())
-        self._path = os.path.join(folder, f"{os.getpid()}-{time.time_ns():x}{_ENDING}")
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        lock_file(self._descriptor)
-        os.write(self._descriptor, json.dumps(asdict(record)).encode())
-        os.fsync(self._descriptor)
+        found = RecordedUpload(url, upload_id, this_host(), os.getpid(), command, time.time(), mark, part_size)
+        path = os.path.join(folder, f"{os.getpid()}-{time.time_ns():x}{_ENDING}")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        lock_file(descriptor)
+        os.write(descriptor, json.dumps(asdict(found)).encode())
+        os.fsync(descriptor)
+        return cls(path, descriptor)
+
+    @classmethod
+    def claim(cls, found: RecordedUpload) -> Self | None:
+        """Return the record of a killed process as one of this process, or None if another process has it."""
+        try:
+            descriptor = os.open(found.path, os.O_RDWR)
+        except OSError:
+            return None
+        if not (lock_leftover(descriptor) and still_has_name(descriptor, found.path)):
+            os.close(descriptor)
+            return None
+        return cls(found.path, descriptor)
+
+    def add_part(self, number: int, part: SentPart) -> None:
+        """Record a part that the server has; a part that cannot be recorded will be sent again."""
+        line = f"{number} {part.size} {part.digest} {part.tag}\n".encode()
+        with contextlib.suppress(OSError), self._lock:
+            if self._parts is None:
+                self._parts = os.open(_parts_path(self._path), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                line = b"\n" + line  # ends a line that a kill has cut
+            os.write(self._parts, line)
 
     def close(self) -> None:
         """Remove the record, because the upload is complete or aborted."""
+        self._close_parts()
         if not has_locks():  # Windows removes closed files only
             os.close(self._descriptor)
-        with contextlib.suppress(OSError):
-            os.unlink(self._path)
+        _remove(self._path)
         if has_locks():
             unlock_file(self._descriptor)
             os.close(self._descriptor)
 
     def keep(self) -> None:
         """Leave the record for a later run, because the upload could not be aborted."""
+        self._close_parts()
         unlock_file(self._descriptor)
         os.close(self._descriptor)
+
+    def _close_parts(self) -> None:
+        if self._parts is not None:
+            os.close(self._parts)
+            self._parts = None
 
 
 def recorded_uploads() -> Iterator[RecordedUpload]:
@@ -138,6 +209,7 @@ def _read(path: str) -> RecordedUpload:
     try:
         content: dict[str, Any] = json.loads(os.read(descriptor, 1 << 16))
         fields = {name: content[name] for name in ("url", "upload_id", "host", "pid", "command", "begun")}
+        fields |= {"mark": str(content.get("mark", "")), "part_size": int(content.get("part_size", 0))}
         host = re.fullmatch(HOST, str(fields["host"]))
         is_here = host is not None and is_of_this_host(host["host"], host["boot"], path)
         # The folder may be on a file server: only the own computer knows whether a writer lives.
@@ -145,3 +217,13 @@ def _read(path: str) -> RecordedUpload:
     finally:
         os.close(descriptor)
     return RecordedUpload(**fields, path=path, is_live=is_live)
+
+
+def _parts_path(path: str) -> str:
+    return path.removesuffix(_ENDING) + _ENDING_OF_PARTS
+
+
+def _remove(path: str) -> None:
+    for each in (_parts_path(path), path):
+        with contextlib.suppress(OSError):
+            os.unlink(each)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ozx.archive.byte_source import FileSource
+from ozx.archive.remote.access import carrying_options
 from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_file import NewFile, replacing_file
 from ozx.atomic.targets import check_target
@@ -27,12 +29,14 @@ __all__ = [
     "new_output",
     "open_output",
     "output_exists",
+    "present_outputs",
     "spooled_output",
     "upload_file",
     "write_small",
 ]
 
 _BLOCK = 8 << 20
+_REQUESTS = 16
 
 
 @dataclass(slots=True)
@@ -62,12 +66,12 @@ class NewObject:
 
     @property
     def swept(self) -> list[str]:
-        """An empty list; `notes` contains the notes about removed uploads."""
+        """An empty list; `notes` contains the notes about uploads of killed runs."""
         return []
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes about incomplete uploads that earlier runs left on the server."""
+        """Notes about uploads that killed runs left on the server; complete when the object is."""
         return tuple(self.upload.notes)
 
 
@@ -79,6 +83,7 @@ def new_output(
     sync: bool = True,
     expected: Callable[[], int] | None = None,
     check: Callable[[str], None] | None = None,
+    resume: bool | None = None,
     **options: Any,
 ) -> Iterator[NewFile | NewObject]:
     """Create the file or object at `target` if the ``with`` block succeeds; create nothing if it fails.
@@ -95,6 +100,8 @@ def new_output(
         Returns the approximate length of an object in bytes.
     check
         Reads what was written back, given its path: a file before it gets its name, an object afterwards.
+    resume
+        Whether to continue the upload of a killed run; see `ozx.archive.remote.upload.Upload`.
     options
         More options of `ozx.atomic.new_file.replacing_file`.
 
@@ -115,7 +122,7 @@ def new_output(
         return
     from ozx.archive.remote.upload import Upload  # noqa: PLC0415 (few outputs are remote)
 
-    with Upload(target, expected=0 if expected is None else expected(), force=force) as upload:
+    with Upload(target, expected=0 if expected is None else expected(), force=force, resume=resume) as upload:
         yield NewObject(upload)
     if check is not None:
         check(target)
@@ -206,6 +213,26 @@ def output_exists(target: str) -> bool:
 
     folder, _, name = target.rpartition("/")
     return RemoteFolder(folder).find(name) is not None
+
+
+def present_outputs(targets: Iterable[str]) -> frozenset[str]:
+    """Return those of many outputs at whose path or URL there is something.
+
+    Raises
+    ------
+    ResourceError
+        A server cannot be reached, or refuses.
+    """
+    remote: list[str] = []
+    local: list[str] = []
+    for target in targets:
+        (remote if Location(target).is_remote else local).append(target)
+    found = {target for target in local if os.path.lexists(target)}
+    if remote:
+        with ThreadPoolExecutor(_REQUESTS, "ozx-find") as threads:
+            there = threads.map(carrying_options(output_exists), remote)
+            found.update(target for target, is_there in zip(remote, there, strict=True) if is_there)
+    return frozenset(found)
 
 
 def check_output(target: str, *, force: bool) -> None:

@@ -174,9 +174,28 @@ class AzureObject:
         self._mark, self._replace = mark, replace
         return ""
 
-    def send(self, number: int, body: IO[bytes], size: int) -> None:
+    def continue_upload(self, upload_id: str, *, replace: bool) -> None:
+        """Return None: an upload of another process is not continued.
+
+        Parameters
+        ----------
+        upload_id, replace
+            Not used.
+        """
+
+    def take(self, number: int, tag: str) -> None:
+        """Do nothing: there are no parts of another process.
+
+        Parameters
+        ----------
+        number, tag
+            Not used.
+        """
+
+    def send(self, number: int, body: IO[bytes], size: int) -> str:
         """Implement `ObjectClient.send`."""
         self._call(self._blob.stage_block, self._block(number), body, length=size)
+        return ""
 
     def complete(self, parts: int) -> None:
         """Implement `ObjectClient.complete`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import IO, NamedTuple, Protocol, Self
 
 from ozx.archive.remote.errors import printable_url
@@ -67,8 +68,22 @@ class ObjectClient(Protocol):
             As for `put`.
         """
 
-    def send(self, number: int, body: IO[bytes], size: int) -> None:
-        """Send the part `number`, counted from 0.
+    def continue_upload(self, upload_id: str, *, replace: bool) -> Mapping[int, tuple[int, str]] | None:
+        """Continue an upload by its name from `begin`; return the lengths and tags of its parts, by number from 0.
+
+        The result is None if the server has no such upload, or shows no parts.
+
+        Raises
+        ------
+        ResourceError
+            The server cannot be reached.
+        """
+
+    def take(self, number: int, tag: str) -> None:
+        """Use a part that `continue_upload` returned instead of sending it."""
+
+    def send(self, number: int, body: IO[bytes], size: int) -> str:
+        """Send the part `number`, counted from 0; return the server's tag of it, or an empty text.
 
         Raises
         ------

@@ -129,10 +129,29 @@ class GcsObject:
         self._writer = _writer_class()(blob, chunk_size=part_size, timeout=_TIMEOUT, retry=_retry(), **self._condition)
         return ""
 
-    def send(self, number: int, body: IO[bytes], size: int) -> None:
+    def continue_upload(self, upload_id: str, *, replace: bool) -> None:
+        """Return None: an upload of another process is not continued.
+
+        Parameters
+        ----------
+        upload_id, replace
+            Not used.
+        """
+
+    def take(self, number: int, tag: str) -> None:
+        """Do nothing: there are no parts of another process.
+
+        Parameters
+        ----------
+        number, tag
+            Not used.
+        """
+
+    def send(self, number: int, body: IO[bytes], size: int) -> str:
         """Implement `ObjectClient.send`."""
         del number, size
         self._call(self._writer.write, body.read())
+        return ""
 
     def complete(self, parts: int) -> None:
         """Implement `ObjectClient.complete`."""

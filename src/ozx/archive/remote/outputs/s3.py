@@ -14,6 +14,7 @@ __all__ = ["S3Object"]
 _MISSING = ("404", "NoSuchKey", "NotFound")
 _EXISTS = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 _ENDED = ("NoSuchUpload", "404", "NoSuchBucket")
+_UNLISTED = ("AccessDenied", "403", "NotImplemented", "501", "MethodNotAllowed", "405")
 
 
 class S3Object:
@@ -87,11 +88,38 @@ class S3Object:
         self._upload_id = str(self._call("create_multipart_upload", Metadata={MARK: mark})["UploadId"])
         return self._upload_id
 
-    def send(self, number: int, body: IO[bytes], size: int) -> None:
+    def continue_upload(self, upload_id: str, *, replace: bool) -> Mapping[int, tuple[int, str]] | None:
+        """Implement `ObjectClient.continue_upload`.
+
+        Raises
+        ------
+        ResourceError
+            As there.
+        """
+        found = {}
+        try:
+            pages = self.client.get_paginator("list_parts").paginate(**self.target, UploadId=upload_id)
+            for page in pages:
+                for part in page.get("Parts", ()):
+                    found[int(part["PartNumber"]) - 1] = int(part["Size"]), str(part["ETag"])
+        except client_errors() as error:
+            if error_code_of(error) in (*_ENDED, *_UNLISTED):
+                return None
+            raise explain_client_error(error, self._url, doing="list parts") from None
+        self._condition = {} if replace else {"IfNoneMatch": "*"}
+        self._upload_id = upload_id
+        return found
+
+    def take(self, number: int, tag: str) -> None:
+        """Implement `ObjectClient.take`."""
+        self._tags[number] = tag
+
+    def send(self, number: int, body: IO[bytes], size: int) -> str:
         """Implement `ObjectClient.send`."""
         del size
         answer = self._call("upload_part", UploadId=self._upload_id, PartNumber=number + 1, Body=body)
         self._tags[number] = str(answer["ETag"])
+        return self._tags[number]
 
     def complete(self, parts: int) -> None:
         """Implement `ObjectClient.complete`."""

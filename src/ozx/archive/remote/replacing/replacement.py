@@ -136,7 +136,7 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
         upload = str(client.create_multipart_upload(**target, **properties)["UploadId"])
     except client_errors() as error:
         raise explain_client_error(error, old.url, doing="write") from None
-    record = UploadRecord(printable_url(old.url), upload)
+    record = UploadRecord.begin(printable_url(old.url), upload)
     try:
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="ozx-edit") as threads:
             futures = [
