@@ -75,7 +75,6 @@ REQUESTS = (
     ("tile", {"level": "0", "row": "0", "column": "0", "channel": "0"}),
     ("contrast", {"channel": "0"}),
     ("values", {"y": "1", "x": "1", "channels": "0"}),
-    ("still", {}),
 )
 SLOWEST = 20  # seconds for one verb, on a busy machine
 

@@ -13,8 +13,6 @@ from packed import pack_tree
 from ozx.desktop.viewer.loopback import Request
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.viewing import page_serving
-from ozx.images.pictures.raster import encode_png
-from ozx.images.pictures.thumbnail import draw_thumbnail
 
 
 class Page:
@@ -141,13 +139,6 @@ def test_contrast_of_the_picture_and_of_a_part(page):
     assert array[:].min() <= told["start"] < told["end"] <= array[:].max()
     with pytest.raises(ValueError, match="four sides"):
         page("series").ask("api/contrast", path="0", channel=0, planes="0,1", part="1,2")
-
-
-def test_a_still_picture_is_that_of_ozx_thumbnail(page):
-    plate = page("plate")
-    answer = plate.ask("api/still")
-    assert answer.content_type == "image/png"
-    assert answer.body == encode_png(draw_thumbnail(plate.server.pictures.group, 1024).pixels)
 
 
 def test_values_are_exact(page):

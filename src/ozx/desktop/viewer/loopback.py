@@ -172,7 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise
         except Exception as error:  # noqa: BLE001 (the server lives on, whatever is wrong with one file)
             failure = as_error(error)
-            answer = json_answer({"error": {"message": str(failure), "hint": failure.hint}}, _status_of(failure))
+            told = {"message": str(failure), "hint": failure.hint, "kind": type(failure).__name__}
+            answer = json_answer({"error": told}, _status_of(failure))
             if isinstance(failure, FaultError):
                 self.close_connection = True
                 _report(failure)

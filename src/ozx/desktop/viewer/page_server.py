@@ -16,8 +16,6 @@ from ozx.desktop.viewer.loopback import Answer, Request, json_answer, refusal
 from ozx.desktop.viewer.pictures import Picture, Pictures
 from ozx.desktop.viewer.presence import Presence
 from ozx.errors import UsageError
-from ozx.images.pictures.raster import encode_png
-from ozx.images.pictures.thumbnail import draw_thumbnail
 
 __all__ = ["PageServer"]
 
@@ -40,8 +38,6 @@ _SAFE = {
 }
 # Tiles decoded at once: more would only delay each of them.
 _AT_ONCE = 4
-# Longest side of the picture for browsers without WebGL 2.
-_STILL = 1024
 _TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "the client is gone")
 
 
@@ -78,7 +74,6 @@ class PageServer:
             "tile": self._tile,
             "contrast": self._contrast,
             "values": self._values,
-            "still": self._still,
         }
         if name not in makers:
             return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
@@ -132,11 +127,6 @@ class PageServer:
         if picture.view.is_label:
             answer["properties"] = [picture.view.display.properties.get(value) for value in values]
         return json_answer(answer)
-
-    def _still(self, _: Request) -> Answer:
-        """Return a static picture for browsers without WebGL 2."""
-        with self._turns:
-            return Answer(HTTPStatus.OK, encode_png(draw_thumbnail(self.pictures.group, _STILL).pixels), "image/png")
 
     def _picture(self, query: dict[str, str]) -> Picture:
         path = query.get("path", "")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from ozx.desktop.viewer.browser import open_window
+from ozx.desktop.viewer.browser import Window, open_window
 from ozx.desktop.viewer.gate import Gate
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, serving
 from ozx.desktop.viewer.neuroglancer_page import NeuroglancerServer, find_client
@@ -73,24 +73,25 @@ def show_page(
     *,
     viewer: str = "page",
     port: int = 0,
-    browser: Callable[[str], bool] | None = open_window,
+    browser: Callable[[str], Window | None] | None = open_window,
     announce: Callable[[str], None],
 ) -> None:
     """Show `path` in a window, and return when the window is closed; for the arguments see `page_serving`.
 
-    `browser` opens a window at a URL, and returns whether it could. If it could not, or is None, the page is served
-    until an interrupt, and `announce` gets its URL.
+    `browser` opens a window at a URL, and returns it, or None if it could not. Without a window, or if `browser` is
+    None, the page is served until an interrupt, and `announce` gets its URL.
 
     Raises
     ------
     ResourceError
-        No window appeared.
+        No window appeared, or the browser ended with an error.
     """
     with page_serving(path, viewer=viewer, port=port) as (server, page):
-        if browser is None or not browser(server.origin + page.gate.start_path):
+        window = None if browser is None else browser(server.origin + page.gate.start_path)
+        if window is None:
             announce(server.origin + page.gate.page_path)
             page.presence.wait_for_ever()
-        elif not page.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE):
+        elif not page.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE, check=window.check):
             raise ResourceError(
                 f"the browser did not show the page within {_PATIENCE:.0f} seconds",
                 path=printable_location(path),

@@ -12,20 +12,32 @@ const ARRAYS = {
 
 /** An error of the server, with its message. */
 export class Refused extends Error {
-  constructor(message, hint) {
+  constructor(message, hint, kind) {
     super(message);
     this.hint = hint;
+    this.isDamage = kind === "FormatError";
   }
 }
 
-async function ask(name, query, signal) {
-  const address = `api/${name}?${new URLSearchParams(query)}`;
-  const answer = await fetch(address, { signal });
-  if (!answer.ok) {
-    const told = await answer.json().catch(() => ({}));
-    throw new Refused(told.error?.message ?? `the server answered ${answer.status}`, told.error?.hint);
+const ENDED = "ozx view has ended.";
+const CLOSE = "This window can be closed.";
+
+/** The answer as `form`, `"json"` or `"arrayBuffer"`. */
+async function ask(name, query, { form = "json", signal } = {}) {
+  try {
+    const answer = await fetch(`api/${name}?${new URLSearchParams(query)}`, { signal });
+    if (answer.ok) return await answer[form]();
+    const { error } = await answer.json().catch(() => ({}));
+    throw new Refused(error?.message ?? `the server answered ${answer.status}`, error?.hint, error?.kind);
+  } catch (error) {
+    if (error instanceof Refused || signal?.aborted) throw error;
+    throw makeEnd(); // the server is on this computer: if it does not answer, it has ended
   }
-  return answer;
+}
+
+/** The error that says that the server has ended. */
+export function makeEnd() {
+  return new Refused(ENDED, CLOSE);
 }
 
 function place(source) {
@@ -33,31 +45,31 @@ function place(source) {
 }
 
 export async function askFile() {
-  return (await ask("file", {})).json();
+  return ask("file", {});
 }
 
 /** The description of a picture; `source` is `{path, plate}`: an image's path, or a part of all fields of the plate. */
 export async function askPicture(source) {
-  return (await ask("picture", place(source))).json();
+  return ask("picture", place(source));
 }
 
 /** The samples of one tile, as an array of type `samples`. The server is little-endian, as is every browser's machine. */
 export async function askTile(source, tile, samples, signal) {
   const { level, row, column, channel, planes } = tile;
-  const answer = await ask("tile", { ...place(source), level, row, column, channel, planes: planes.join(",") }, signal);
-  return new ARRAYS[samples](await answer.arrayBuffer());
+  const query = { ...place(source), level, row, column, channel, planes: planes.join(",") };
+  return new ARRAYS[samples](await ask("tile", query, { form: "arrayBuffer", signal }));
 }
 
 /** The contrast window of one channel that nearly all pixels of a part of the picture lie in. */
 export async function askContrast(source, channel, planes, { top, left, bottom, right }) {
   const query = { ...place(source), channel, planes: planes.join(","), part: [top, left, bottom, right].join(",") };
-  return (await ask("contrast", query)).json();
+  return ask("contrast", query);
 }
 
 /** The values of one pixel in several channels, exactly as they are stored. */
 export async function askValues(source, x, y, channels, planes, signal) {
   const query = { ...place(source), x, y, channels: channels.join(","), planes: planes.join(",") };
-  return (await ask("values", query, signal)).json();
+  return ask("values", query, { signal });
 }
 
 /** Hold a connection open, which ends with the page; report when the server ends it. */

@@ -73,7 +73,8 @@ export class LabelPanel {
 }
 
 /** The metadata of the file and of the picture. */
-export function showMetadata(list, file, told) {
+export function showMetadata(list, file, viewer) {
+  const { told } = viewer.image;
   const { pixel } = told;
   const size = [pixel.x, pixel.y].map((number) => (number === null ? "?" : Number(number.toPrecision(6))));
   const shape = (numbers) => numbers.join(" × ");
@@ -89,6 +90,7 @@ export function showMetadata(list, file, told) {
       `Level ${path}`,
       `${shape(lengths)}, chunks ${shape(chunks)}${shards ? `, shards ${shape(shards)}` : ""}`,
     ]),
+    ["Drawn by", viewer.renderer.name],
     ...[...file.notes, ...told.notes].map((note) => ["Note", note]),
   ]);
 }

@@ -3,7 +3,7 @@
 /**
  * @param load  `(tile, signal) => Promise<{bytes, …}>`; what it gives is kept
  * @param free  gives back what `load` gave
- * @param onChange  called when a tile came, or failed, with the error then
+ * @param onChange  called when a tile came, or failed: then with the error and the tile
  */
 export class TileCache {
   constructor({ load, free, onChange, capacity, atOnce = 4 }) {
@@ -82,7 +82,7 @@ export class TileCache {
     }
     this.loading.delete(tile.key);
     this.#next();
-    this.onChange(failure);
+    this.onChange(failure, tile);
   }
 
   #keep(key, loaded) {

@@ -5,13 +5,14 @@ import { labelTable, parseColor } from "./colors.js";
 import { fitView, shownPart } from "./geometry.js";
 import { Layer } from "./layer.js";
 import { createRenderer } from "./renderer.js";
+import { setState } from "./state.js";
 import { TileCache } from "./tile_cache.js";
 
 const CAPACITY = 256 * 2 ** 20;
 const ANY_WINDOW = { start: 0, end: 1 };
 
 export class Viewer {
-  /** @param onEvent  told `"opened"`, `"adjusted"`, `"changed"`, `"drawn"`, and `"failed"` with the error */
+  /** @param onEvent  told `"opened"`, `"adjusted"`, `"changed"`, `"drawn"`, and `"failed"` or `"damaged"` with the error */
   constructor(canvas, tile, onEvent) {
     Object.assign(this, { canvas, tile, onEvent });
     this.image = null;
@@ -30,11 +31,6 @@ export class Viewer {
       for (const label of this.labels) label.table = this.#tableOf(label.layer.told);
       this.changed();
     });
-  }
-
-  /** Whether the browser can draw at all. */
-  get canDraw() {
-    return this.renderer !== null;
   }
 
   get aspect() {
@@ -139,7 +135,7 @@ export class Viewer {
 
   #draw() {
     const { shot, image } = this;
-    if (!image || !this.canDraw) return;
+    if (!image) return;
     const unknown = this.isLabel ? [] : this.channels.filter((channel) => channel.active && !channel.window);
     const asked = unknown.filter((channel) => !channel.isAsked);
     for (const channel of asked) channel.isAsked = true;
@@ -153,6 +149,7 @@ export class Viewer {
     for (const { layer, channel, planes, draw } of this.#parts(this.shownPlanes)) {
       draw(layer.drawn(shot, channel, planes, this.cache));
     }
+    this.renderer.end();
     if (this.opened === this.opening && !unknown.length && this.cache.isSettled) setState("settled");
     this.onEvent("drawn");
   }
@@ -168,7 +165,8 @@ export class Viewer {
         channel: number,
         planes,
         draw: (tiles) =>
-          renderer.addChannel(tiles, image.told.samples, { color: parseColor(channel.color), ...channel.window }),
+          renderer.addChannel(tiles, image.told.samples, {
+            color: parseColor(channel.color), ...channel.window, gamma: channel.gamma }),
       })),
       ...this.labels.filter(({ visible }) => visible).map(({ layer, table, opacity }) => ({
         layer,
@@ -190,8 +188,8 @@ export class Viewer {
         return { texture: this.renderer.tileTexture(samples, told.samples, columns, rows), bytes: samples.byteLength };
       },
       free: ({ texture }) => this.renderer.freeTexture(texture),
-      onChange: (error) => {
-        if (error) this.onEvent("failed", error);
+      onChange: (error, tile) => {
+        if (error) this.onEvent(error.isDamage ? "damaged" : "failed", error, tile);
         this.changed();
       },
     });
@@ -213,11 +211,6 @@ export class Viewer {
 }
 
 function makeChannel(told, before) {
-  const { active, color, window } = before?.label === told.label ? before : told;
-  return { label: told.label, reach: told.reach, active, color, window: window && { ...window } };
-}
-
-/** Mark for scripts outside the page whether everything in view is drawn. */
-export function setState(state) {
-  document.documentElement.dataset.state = state;
+  const { active, color, window, gamma = 1 } = before?.label === told.label ? before : told;
+  return { label: told.label, reach: told.reach, active, color, window: window && { ...window }, gamma };
 }
