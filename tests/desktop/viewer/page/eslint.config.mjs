@@ -4,7 +4,7 @@ import js from "@eslint/js";
 
 const BROWSER = [
   "AbortController", "document", "EventSource", "fetch", "ImageData", "requestAnimationFrame", "ResizeObserver", "setTimeout",
-  "clearTimeout", "URLSearchParams", "window",
+  "clearTimeout", "URL", "URLSearchParams", "window",
 ];
 
 export default [

@@ -1,16 +1,10 @@
 // Keyboard shortcuts.
 
-import { zoomAt } from "./geometry.js";
-
 /** @param onChange  called when channels or labels were switched */
 export function followKeys(viewer, navigation, { onChange }) {
   const plane = (names, by) => {
     const slider = viewer.image.told.sliders.findIndex(({ name }) => names.includes(name));
     if (slider >= 0) viewer.showPlane(slider, viewer.planes[slider] + by);
-  };
-  const zoom = (factor) => {
-    const middle = { x: viewer.screen.width / 2, y: viewer.screen.height / 2 };
-    viewer.moveTo(zoomAt(viewer.view, viewer.screen, viewer.aspect, middle, factor, viewer.size));
   };
   const switchLabels = () => {
     const isAnyShown = viewer.labels.some(({ visible }) => visible);
@@ -22,9 +16,9 @@ export function followKeys(viewer, navigation, { onChange }) {
     ArrowDown: () => plane(["z"], -1),
     ArrowRight: () => plane(["t", "time", "field"], 1),
     ArrowLeft: () => plane(["t", "time", "field"], -1),
-    "+": () => zoom(1.5),
-    "=": () => zoom(1.5),
-    "-": () => zoom(1 / 1.5),
+    "+": () => viewer.zoomBy(1.5),
+    "=": () => viewer.zoomBy(1.5),
+    "-": () => viewer.zoomBy(1 / 1.5),
     0: () => viewer.fit(),
     a: () => viewer.adjust(viewer.channels.filter(({ active }) => active)),
     l: switchLabels,

@@ -7,9 +7,11 @@ import { followKeys } from "./keys.js";
 import { Messages } from "./messages.js";
 import { Navigation } from "./navigation.js";
 import { drawOverlay, wellAt, wellName } from "./overlay.js";
+import { followAddress, parseView, restoreView } from "./link.js";
 import { followPointer } from "./pointer.js";
 import { Readout } from "./readout.js";
 import { LabelPanel, PlanePanel, showMetadata } from "./side_panels.js";
+import { Tools } from "./tools.js";
 import { Viewer } from "./viewer.js";
 
 async function start(messages) {
@@ -40,9 +42,17 @@ async function start(messages) {
   const planes = new PlanePanel(byId("planes"), viewer);
   const labels = new LabelPanel(byId("labels"), viewer);
   const overlay = byId("overlay");
+  const tools = new Tools(byId("tools"), viewer, { overlay, name: file.name, messages });
+  let asked = parseView(window.location.hash);
+  const keepAddress = followAddress(viewer, (terms) => {
+    asked = terms;
+    navigation.start(terms.get("image"));
+  });
   const shownPlate = () => (navigation.isOverview ? navigation.plate : null);
   const events = {
     opened: () => {
+      if (asked) restoreView(viewer, asked);
+      asked = null;
       for (const panel of [channels, planes, labels]) panel.build();
       showMetadata(byId("metadata").querySelector("dl"), file, viewer);
       overlay.classList.toggle("choosing", navigation.isOverview);
@@ -50,7 +60,11 @@ async function start(messages) {
     },
     adjusted: () => channels.update(),
     changed: () => planes.update(),
-    drawn: () => drawOverlay(overlay, viewer, shownPlate()),
+    drawn: () => {
+      drawOverlay(overlay, viewer, shownPlate());
+      tools.update();
+      keepAddress();
+    },
     failed: (error) => messages.complain(error),
     damaged: (error, { layer, level }) => {
       if (!isDamageTold) messages.tellDamage(error, level < layer.levels.length - 1);
@@ -75,16 +89,21 @@ async function start(messages) {
     },
   });
 
-  const fitScreen = () => {
+  followScreen(overlay, viewer);
+  navigation.start(asked?.get("image"));
+}
+
+/** Give the picture as many pixels as the screen has for it. */
+function followScreen(overlay, viewer) {
+  const fit = () => {
     const ratio = window.devicePixelRatio || 1;
     const box = overlay.getBoundingClientRect();
     const [width, height] = [Math.max(1, Math.round(box.width * ratio)), Math.max(1, Math.round(box.height * ratio))];
     Object.assign(overlay, { width, height });
     viewer.resize(width, height);
   };
-  fitScreen();
-  new ResizeObserver(fitScreen).observe(byId("stage"));
-  navigation.start();
+  fit();
+  new ResizeObserver(fit).observe(byId("stage"));
 }
 
 const messages = new Messages(byId("message"));

@@ -2,7 +2,7 @@
 
 import { askContrast, askPicture, askTile } from "./api.js";
 import { labelTable, parseColor } from "./colors.js";
-import { fitView, shownPart } from "./geometry.js";
+import { fitView, shownPart, zoomAt } from "./geometry.js";
 import { Layer } from "./layer.js";
 import { createRenderer } from "./renderer.js";
 import { setState } from "./state.js";
@@ -28,7 +28,7 @@ export class Viewer {
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => {
       this.#startRenderer();
-      for (const label of this.labels) label.table = this.#tableOf(label.layer.told);
+      for (const label of this.labels) label.table = tableFor(this.renderer, label.layer);
       this.changed();
     });
   }
@@ -87,6 +87,12 @@ export class Viewer {
     this.moveTo(fitView(this.size, this.screen, this.aspect));
   }
 
+  /** Zoom by a factor; the middle of the screen stays. */
+  zoomBy(factor) {
+    const middle = { x: this.screen.width / 2, y: this.screen.height / 2 };
+    this.moveTo(zoomAt(this.view, this.screen, this.aspect, middle, factor, this.size));
+  }
+
   moveTo(view) {
     this.view = view;
     this.changed();
@@ -129,24 +135,25 @@ export class Viewer {
     this.onEvent("changed");
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
-      this.#draw();
+      this.draw();
     });
   }
 
-  #draw() {
+  /** Draw at once. */
+  draw() {
     const { shot, image } = this;
     if (!image) return;
     const unknown = this.isLabel ? [] : this.channels.filter((channel) => channel.active && !channel.window);
     const asked = unknown.filter((channel) => !channel.isAsked);
     for (const channel of asked) channel.isAsked = true;
     if (asked.length) this.adjust(asked);
-    const parts = this.#parts(this.planes);
+    const parts = this.parts(this.planes);
     this.cache.want(parts.flatMap(({ layer, channel, planes }) => layer.wanted(shot, channel, planes)));
     // While a plane loads, the one before stays: black frames between them would flicker.
     const isThere = ({ layer, channel, planes }) => layer.drawn(shot, channel, planes, this.cache).length > 0;
     if (this.cache.isSettled || parts.every(isThere)) this.shownPlanes = this.planes;
     this.renderer.begin(this.screen.width, this.screen.height);
-    for (const { layer, channel, planes, draw } of this.#parts(this.shownPlanes)) {
+    for (const { layer, channel, planes, draw } of this.parts(this.shownPlanes)) {
       draw(layer.drawn(shot, channel, planes, this.cache));
     }
     this.renderer.end();
@@ -155,8 +162,8 @@ export class Viewer {
   }
 
   /** The layers to draw: channels, then label images. */
-  #parts(planes) {
-    const { image, renderer } = this;
+  parts(planes, renderer = this.renderer) {
+    const { image } = this;
     const channels = this.isLabel ? [] : this.channels.map((channel, number) => ({ channel, number }));
     const shown = channels.filter(({ channel }) => channel.active && channel.window);
     return [
@@ -172,7 +179,7 @@ export class Viewer {
         layer,
         channel: 0,
         planes: layer.planesLike(image.told.sliders, planes),
-        draw: (tiles) => renderer.addLabels(tiles, table, opacity),
+        draw: (tiles) => renderer.addLabels(tiles, renderer === this.renderer ? table : tableFor(renderer, layer), opacity),
       })),
     ];
   }
@@ -201,13 +208,14 @@ export class Viewer {
   }
 
   #label(layer, name, opacity, visible = true) {
-    return { layer, name, opacity, visible, table: this.#tableOf(layer.told) };
+    return { layer, name, opacity, visible, table: tableFor(this.renderer, layer) };
   }
+}
 
-  #tableOf(told) {
-    const table = labelTable(told.colors);
-    return table && this.renderer.tableTexture(table);
-  }
+/** The colours of a label image for a renderer; null without any. */
+function tableFor(renderer, layer) {
+  const table = labelTable(layer.told.colors);
+  return table && renderer.tableTexture(table);
 }
 
 function makeChannel(told, before) {
