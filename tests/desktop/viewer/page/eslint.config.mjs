@@ -3,7 +3,7 @@
 import js from "@eslint/js";
 
 const BROWSER = [
-  "AbortController", "document", "EventSource", "fetch", "ImageData", "requestAnimationFrame", "ResizeObserver", "setTimeout",
+  "AbortController", "document", "EventSource", "fetch", "ImageData", "performance", "requestAnimationFrame", "ResizeObserver", "setTimeout",
   "clearTimeout", "URL", "URLSearchParams", "window",
 ];
 

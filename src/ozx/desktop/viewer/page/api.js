@@ -23,9 +23,9 @@ const ENDED = "ozx view has ended.";
 const CLOSE = "This window can be closed.";
 
 /** The answer as `form`, `"json"` or `"arrayBuffer"`. */
-async function ask(name, query, { form = "json", signal } = {}) {
+async function ask(name, query, { form = "json", signal, cache } = {}) {
   try {
-    const answer = await fetch(`api/${name}?${new URLSearchParams(query)}`, { signal });
+    const answer = await fetch(`api/${name}?${new URLSearchParams(query)}`, { signal, cache });
     if (answer.ok) return await answer[form]();
     const { error } = await answer.json().catch(() => ({}));
     throw new Refused(error?.message ?? `the server answered ${answer.status}`, error?.hint, error?.kind);
@@ -57,7 +57,8 @@ export async function askPicture(source) {
 export async function askTile(source, tile, samples, signal) {
   const { level, row, column, channel, planes } = tile;
   const query = { ...place(source), level, row, column, channel, planes: planes.join(",") };
-  return new ARRAYS[samples](await ask("tile", query, { form: "arrayBuffer", signal }));
+  // Pixels are not for the browser's cache on the disk: the file is the faster one.
+  return new ARRAYS[samples](await ask("tile", query, { form: "arrayBuffer", signal, cache: "no-store" }));
 }
 
 /** The contrast window of one channel that nearly all pixels of a part of the picture lie in. */

@@ -87,6 +87,7 @@ async function start(messages) {
       channels.update();
       labels.update();
     },
+    onPlay: () => planes.togglePlay(),
   });
 
   followScreen(overlay, viewer);

@@ -20,6 +20,8 @@ export class Viewer {
     this.channels = [];
     this.planes = [];
     this.shownPlanes = [];
+    this.ahead = []; // planes to be shown soon
+    this.capacity = CAPACITY;
     this.screen = { width: canvas.width, height: canvas.height };
     this.opening = 0; // counts what was asked for
     this.opened = 0; // which of these is shown
@@ -66,6 +68,7 @@ export class Viewer {
     this.isLabel = told.kind === "labels";
     this.planes = told.sliders.map(({ start }) => start);
     this.shownPlanes = this.planes;
+    this.ahead = [];
     this.channels = told.channels.map((channel, index) => makeChannel(channel, channels[index]));
     this.labels = this.isLabel ? [this.#label(this.image, told.name ?? told.path, 1)] : [];
     parts.forEach((part, index) => {
@@ -148,10 +151,10 @@ export class Viewer {
     for (const channel of asked) channel.isAsked = true;
     if (asked.length) this.adjust(asked);
     const parts = this.parts(this.planes);
-    this.cache.want(parts.flatMap(({ layer, channel, planes }) => layer.wanted(shot, channel, planes)));
+    const isLoaded = this.#want(parts);
     // While a plane loads, the one before stays: black frames between them would flicker.
     const isThere = ({ layer, channel, planes }) => layer.drawn(shot, channel, planes, this.cache).length > 0;
-    if (this.cache.isSettled || parts.every(isThere)) this.shownPlanes = this.planes;
+    if (isLoaded || this.cache.isSettled || parts.every(isThere)) this.shownPlanes = this.planes;
     this.renderer.begin(this.screen.width, this.screen.height);
     for (const { layer, channel, planes, draw } of this.parts(this.shownPlanes)) {
       draw(layer.drawn(shot, channel, planes, this.cache));
@@ -159,6 +162,29 @@ export class Viewer {
     this.renderer.end();
     if (this.opened === this.opening && !unknown.length && this.cache.isSettled) setState("settled");
     this.onEvent("drawn");
+  }
+
+  /** Have the tiles in view loaded, then those of the planes to be shown soon; return whether the former are there. */
+  #want(parts) {
+    const isLoaded = this.isLoaded(this.planes);
+    const rough = ({ layer, channel, planes }) => layer.wanted(this.shot, channel, planes);
+    const soon = this.ahead.flatMap((planes) => this.#sharp(planes));
+    this.cache.want(isLoaded ? this.#sharp(this.planes) : parts.flatMap(rough), soon);
+    return isLoaded;
+  }
+
+  /** Whether all tiles in view of these planes are there in the best level. */
+  isLoaded(planes) {
+    return this.#sharp(planes).every((tile) => this.cache.isDone(tile));
+  }
+
+  /** The memory that the tiles in view of one plane need. */
+  get bytesOfPlane() {
+    return this.#sharp(this.planes).reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  #sharp(planes) {
+    return this.parts(planes).flatMap((part) => part.layer.sharp(this.shot, part.channel, part.planes));
   }
 
   /** The layers to draw: channels, then label images. */
@@ -197,7 +223,7 @@ export class Viewer {
       free: ({ texture }) => this.renderer.freeTexture(texture),
       onChange: (error, tile) => {
         if (error) this.onEvent(error.isDamage ? "damaged" : "failed", error, tile);
-        this.changed();
+        if (error || !this.cache.ahead.some(({ key }) => key === tile.key)) this.changed();
       },
     });
   }
