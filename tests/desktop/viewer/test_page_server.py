@@ -141,6 +141,19 @@ def test_contrast_of_the_picture_and_of_a_part(page):
         page("series").ask("api/contrast", path="0", channel=0, planes="0,1", part="1,2")
 
 
+def test_the_histogram_of_a_part(page):
+    array = zarr.open_array(FIXTURES / "series.ome.zarr/0/0", mode="r")[:]
+    query = {"path": "0", "channel": 0, "planes": "0,1", "part": "0,0,20,30"}
+    low, high = int(array.min()), int(array.max()) + 1
+    told = page("series").json("histogram", **query, low=low, high=high)
+    assert (len(told["counts"]), sum(told["counts"])) == (96, 20 * 30)
+    plane = array.reshape(-1, *array.shape[-2:])[1][:20, :30]
+    assert told["counts"] == np.histogram(plane, 96, (low, high))[0].tolist()
+    for wrong in ({"low": "5", "high": "5"}, {"low": "nan", "high": "5"}, {"low": "1", "high": ""}):
+        with pytest.raises(ValueError, match="expected a"):
+            page("series").ask("api/histogram", **query, **wrong)
+
+
 def test_values_are_exact(page):
     array = zarr.open_array(FIXTURES / "image.ome.zarr" / "0", mode="r")
     told = page("image").json("values", path="", x=30, y=40, channels="1,0", planes="")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import replace
 from http import HTTPStatus
@@ -13,7 +14,7 @@ import zarr
 from ozx.desktop.viewer.descriptions import describe_file, describe_picture
 from ozx.desktop.viewer.gate import Gate
 from ozx.desktop.viewer.loopback import Answer, Request, json_answer, refusal
-from ozx.desktop.viewer.pictures import Picture, Pictures
+from ozx.desktop.viewer.pictures import Part, Picture, Pictures
 from ozx.desktop.viewer.presence import Presence
 from ozx.errors import UsageError
 
@@ -73,6 +74,7 @@ class PageServer:
             "picture": self._description,
             "tile": self._tile,
             "contrast": self._contrast,
+            "histogram": self._histogram,
             "values": self._values,
         }
         if name not in makers:
@@ -101,19 +103,22 @@ class PageServer:
 
     def _contrast(self, request: Request) -> Answer:
         query = request.query
-        picture = self._picture(query)
-        part = _numbers(query, "part")
-        if len(part) not in (0, 4):
-            raise UsageError(f"expected the four sides of a part; got {part}")
+        picture, part = self._picture(query), _part(query)
         with self._turns:
             if request.is_gone(0):
                 return _TOO_LATE
-            window = picture.contrast(
-                _number(query, "channel"),
-                _numbers(query, "planes"),
-                None if not part else (part[0], part[1], part[2], part[3]),
-            )
+            window = picture.contrast(_number(query, "channel"), _numbers(query, "planes"), part)
         return json_answer({"start": window.start, "end": window.end})
+
+    def _histogram(self, request: Request) -> Answer:
+        query = request.query
+        picture, part = self._picture(query), _part(query)
+        ends = _real(query, "low"), _real(query, "high")
+        with self._turns:
+            if request.is_gone(0):
+                return _TOO_LATE
+            counts = picture.histogram(_number(query, "channel"), _numbers(query, "planes"), ends, part)
+        return json_answer({"counts": counts})
 
     def _values(self, request: Request) -> Answer:
         query = request.query
@@ -156,6 +161,24 @@ def _number(query: dict[str, str], name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
         raise UsageError(f"expected a number for {name}; got {text!r}")
     return int(text)
+
+
+def _real(query: dict[str, str], name: str) -> float:
+    text = query.get(name, "")
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(f"expected a finite number for {name}; got {text[:100]!r}")
+    return number
+
+
+def _part(query: dict[str, str]) -> Part | None:
+    part = _numbers(query, "part")
+    if len(part) not in (0, 4):
+        raise UsageError(f"expected the four sides of a part; got {part}")
+    return (part[0], part[1], part[2], part[3]) if part else None
 
 
 def _numbers(query: dict[str, str], name: str) -> list[int]:

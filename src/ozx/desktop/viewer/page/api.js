@@ -67,6 +67,12 @@ export async function askContrast(source, channel, planes, { top, left, bottom, 
   return ask("contrast", query);
 }
 
+/** The numbers of pixels of one channel in equal steps from `low` to `high`, in a part of the picture. */
+export async function askHistogram(source, channel, planes, { top, left, bottom, right }, low, high) {
+  const part = [top, left, bottom, right].join(",");
+  return ask("histogram", { ...place(source), channel, planes: planes.join(","), part, low, high });
+}
+
 /** The values of one pixel in several channels, exactly as they are stored. */
 export async function askValues(source, x, y, channels, planes, signal) {
   const query = { ...place(source), x, y, channels: channels.join(","), planes: planes.join(",") };

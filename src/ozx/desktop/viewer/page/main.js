@@ -63,6 +63,7 @@ async function start(messages) {
     drawn: () => {
       drawOverlay(overlay, viewer, shownPlate());
       tools.update();
+      channels.updateHistograms();
       keepAddress();
     },
     failed: (error) => messages.complain(error),
