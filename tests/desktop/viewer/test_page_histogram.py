@@ -10,8 +10,11 @@ pytestmark = pytest.mark.browser
 
 # The share of bright pixels in each of ten parts of the histogram, from the left.
 BARS = """
-const { width, height } = document.querySelector('.histogram');
-const { data } = document.querySelector('.histogram').getContext('2d').getImageData(0, 0, width, height);
+const histogram = document.querySelector('.histogram');
+const { width, height } = histogram;
+const copy = Object.assign(document.createElement('canvas'), { width, height }).getContext('2d');
+copy.drawImage(histogram, 0, 0);
+const { data } = copy.getImageData(0, 0, width, height);
 const bars = Array(10).fill(0);
 for (let pixel = 0; pixel < width * height; pixel++) {
   if (data[4 * pixel + 3] > 20) bars[Math.floor(((pixel % width) * 10) / width)] += 10 / (width * height);

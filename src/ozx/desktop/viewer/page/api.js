@@ -12,23 +12,22 @@ const ARRAYS = {
 
 /** An error of the server, with its message. */
 export class Refused extends Error {
-  constructor(message, hint, kind) {
+  constructor({ message, hint, kind, rule }) {
     super(message);
     this.hint = hint;
-    this.isDamage = kind === "FormatError";
+    this.isDamage = kind === "FormatError" && rule !== "zip/changed";
   }
 }
 
-const ENDED = "ozx view has ended.";
-const CLOSE = "This window can be closed.";
+const END = { message: "ozx view has ended.", hint: "This window can be closed." };
 
-/** The answer as `form`, `"json"` or `"arrayBuffer"`. */
-async function ask(name, query, { form = "json", signal, cache } = {}) {
+/** The answer as `form`, `"json"` or `"arrayBuffer"`; `options` are those of fetch. */
+async function ask(name, query, { form = "json", signal, ...options } = {}) {
   try {
-    const answer = await fetch(`api/${name}?${new URLSearchParams(query)}`, { signal, cache });
+    const answer = await fetch(`api/${name}?${new URLSearchParams(query)}`, { signal, ...options });
     if (answer.ok) return await answer[form]();
     const { error } = await answer.json().catch(() => ({}));
-    throw new Refused(error?.message ?? `the server answered ${answer.status}`, error?.hint, error?.kind);
+    throw new Refused(error ?? { message: `the server answered ${answer.status}` });
   } catch (error) {
     if (error instanceof Refused || signal?.aborted) throw error;
     throw makeEnd(); // the server is on this computer: if it does not answer, it has ended
@@ -37,7 +36,7 @@ async function ask(name, query, { form = "json", signal, cache } = {}) {
 
 /** The error that says that the server has ended. */
 export function makeEnd() {
-  return new Refused(ENDED, CLOSE);
+  return new Refused(END);
 }
 
 function place(source) {
@@ -77,6 +76,12 @@ export async function askHistogram(source, channel, planes, { top, left, bottom,
 export async function askValues(source, x, y, channels, planes, signal) {
   const query = { ...place(source), x, y, channels: channels.join(","), planes: planes.join(",") };
   return ask("values", query, { signal });
+}
+
+/** Write colours and contrast of an image into the file; without a path, of all images of the plate. */
+export async function keepColors(path, channels) {
+  const headers = { "Content-Type": "application/json" };
+  return ask("keep", {}, { method: "POST", headers, body: JSON.stringify({ path, channels }) });
 }
 
 /** Hold a connection open, which ends with the page; report when the server ends it. */

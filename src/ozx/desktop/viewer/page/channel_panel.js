@@ -8,8 +8,9 @@ import { Histogram } from "./histogram.js";
 const MOST_CHANNELS = 64;
 
 export class ChannelPanel {
-  constructor(section, viewer) {
-    Object.assign(this, { section, viewer });
+  /** @param onKeep  called when a person wants to keep the colours in the file */
+  constructor(section, viewer, onKeep) {
+    Object.assign(this, { section, viewer, onKeep });
     this.rows = [];
   }
 
@@ -22,6 +23,8 @@ export class ChannelPanel {
       ...(channels.length ? [make("h2", {}, "Channels")] : []),
       ...this.rows.map(({ element }) => element),
       ...(rest && channels.length ? [make("p", { className: "value" }, `and ${rest} more`)] : []),
+      ...(viewer.image.told.can_keep && channels.length
+        ? [make("button", { type: "button", id: "keep", onclick: this.onKeep }, "Keep these colours in the file…")] : []),
     );
     this.update();
   }

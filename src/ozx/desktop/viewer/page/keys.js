@@ -44,5 +44,5 @@ export function followKeys(viewer, navigation, { onChange, onPlay }) {
 /** Whether a key is for the browser, or for the element that has the focus. */
 function isForElement({ ctrlKey, metaKey, altKey, key, target }) {
   const own = key === " " ? "button, input, select, summary" : "input:not([type=checkbox]), select";
-  return ctrlKey || metaKey || altKey || target.matches?.(own);
+  return ctrlKey || metaKey || altKey || target.matches?.(own) || Boolean(target.closest?.("dialog"));
 }

@@ -3,6 +3,7 @@
 import { askFile, makeEnd, stayAlive } from "./api.js";
 import { ChannelPanel } from "./channel_panel.js";
 import { byId } from "./elements.js";
+import { keepAfterAsking } from "./keeping.js";
 import { followKeys } from "./keys.js";
 import { Messages } from "./messages.js";
 import { Navigation } from "./navigation.js";
@@ -38,7 +39,7 @@ async function start(messages) {
   };
   const navigation = new Navigation(byId("navigation"), file, open);
   const readout = new Readout(byId("readout"), viewer);
-  const channels = new ChannelPanel(byId("channels"), viewer);
+  const channels = new ChannelPanel(byId("channels"), viewer, () => keepAfterAsking(viewer, file.name, messages));
   const planes = new PlanePanel(byId("planes"), viewer);
   const labels = new LabelPanel(byId("labels"), viewer);
   const overlay = byId("overlay");
