@@ -437,7 +437,7 @@ IMPORT = ["import", "b.tif", "i.ozx"]
 
 
 def view(path: str) -> int:
-    """Ask of the viewer what its page asks: what is there, a tile of each end, a value, contrast, the still picture."""
+    """Ask of the viewer what its page asks: what is there, a tile of each end, a value, contrast, a thumbnail."""
     failed = 0
 
     def attempt(work: Callable[[], object]) -> object:

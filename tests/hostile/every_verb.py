@@ -74,8 +74,8 @@ REQUESTS = (
     ("picture", {"plate": "1"}),
     ("tile", {"level": "0", "row": "0", "column": "0", "channel": "0"}),
     ("contrast", {"channel": "0"}),
+    ("histogram", {"channel": "0", "low": "0", "high": "100"}),
     ("values", {"y": "1", "x": "1", "channels": "0"}),
-    ("still", {}),
 )
 SLOWEST = 20  # seconds for one verb, on a busy machine
 

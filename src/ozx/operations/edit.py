@@ -23,7 +23,7 @@ from ozx.hierarchy.edit.request import Edits, PixelSize, parse_edits, unit_note
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import NodeCollector
 
-__all__ = ["EditResult", "Transfer", "edit"]
+__all__ = ["EditResult", "Transfer", "edit", "edit_file"]
 
 # OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, which conversion copies.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
@@ -162,9 +162,14 @@ def edit(
     location = parse_location(path)
     if location.is_remote:
         return _edit_object(location, edits, dry_run=dry_run, confirm=confirm, drop_attributes=drop_attributes)
+    if os.path.isdir(location.path):
+        raise folder_error(location.path, "edit", "Pack it first, or change its zarr.json files with a text editor.")
+    return edit_file(location, edits, dry_run=dry_run, sync=sync)
+
+
+def edit_file(location: Location, edits: Edits, *, dry_run: bool = False, sync: bool = True) -> EditResult:
+    """Make checked `edits` of a local file; see `edit`."""
     file = location.path
-    if os.path.isdir(file):
-        raise folder_error(file, "edit", "Pack it first, or change its zarr.json files with a text editor.")
     source = FileSource(file)
     try:
         plan, notes = _edit(ArchiveView(source), edits, location.node)

@@ -40,15 +40,20 @@ def missing_programs() -> list[str]:
 class Browser:
     """One session of a browser.
 
-    `loading` is for what `open` waits: ``normal``, or ``eager``; without `listens` no requests are written down.
+    `loading` is for what `open` waits: ``normal``, or ``eager``; without `listens` no requests are written down;
+    `downloads` is the folder for saved files.
     """
 
-    def __init__(self, driver: str, *arguments: str, loading: str = "normal", listens: bool = True) -> None:
+    def __init__(
+        self, driver: str, *arguments: str, loading: str = "normal", listens: bool = True, downloads=None
+    ) -> None:
         wanted = {
             "goog:chromeOptions": {"binary": shutil.which("chromium"), "args": [*OPTIONS, *arguments]},
             "goog:loggingPrefs": {"browser": "ALL"} | ({"performance": "ALL"} if listens else {}),
             "pageLoadStrategy": loading,
         }
+        if downloads is not None:
+            wanted["goog:chromeOptions"]["prefs"] = {"download.default_directory": str(downloads)}
         self._driver = driver
         self._session = ""
         self._session = (

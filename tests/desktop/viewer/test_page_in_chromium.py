@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
 from http import HTTPStatus
 
 import numpy as np
@@ -17,9 +16,11 @@ import zarr
 from chromium import colors, near
 from hierarchies import FIXTURES
 from packed import pack_tree
+from shown_pages import BLACK, BLUE, GRAY, GREEN, QUARTERS, RED, WHITE, YELLOW, enter, shown, text_of, wait
 from written import omero, quarters, write_image, writing
 
 import ozx
+from ozx.desktop.viewer.browser import Window
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, serving
 from ozx.desktop.viewer.viewing import page_serving, show_page
 from ozx.hierarchy.ome.rendering import LabelDisplay
@@ -27,20 +28,6 @@ from ozx.images.pictures.render import render_labels
 from ozx.images.pictures.thumbnail import draw_thumbnail
 
 pytestmark = pytest.mark.browser
-
-BLACK, RED, GREEN, BLUE, YELLOW, WHITE = (0, 0, 0), (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (255,) * 3
-GRAY = (128, 128, 128)
-QUARTERS = ((0.3, 0.3), (0.7, 0.3), (0.3, 0.7), (0.7, 0.7))
-
-
-@contextmanager
-def shown(browser, path):
-    """Show a file and wait until it is drawn."""
-    with page_serving(path) as (server, page):
-        browser.show(server.origin + page.gate.page_path)
-        yield server.origin + page.gate.page_path
-        assert [line for line in browser.log() if "favicon" not in line] == []
-        browser.open("about:blank")
 
 
 @pytest.mark.parametrize("shards", [False, True])
@@ -175,9 +162,7 @@ def test_labels_lie_over_the_image(browser, tmp_path):
         browser.press("l")
         assert near(colors(browser, *QUARTERS), [(200, 200, 200)] * 4)
         browser.press("l")
-        script = "const slider = document.querySelector('#labels input[type=range]'); slider.value = 1;"
-        browser.run(f"{script} slider.dispatchEvent(new Event('input'))")
-        browser.settle()
+        enter(browser, "#labels input[type=range]", 1)
         assert colors(browser, (0.7, 0.3)) == [RED]
 
 
@@ -339,21 +324,32 @@ def test_a_damaged_chunk_is_named_and_the_rest_is_shown(browser, tmp_path):
         browser.settle()
         for _ in range(3):
             browser.press("+")
-        assert "0/c/1/1" in browser.run("return document.getElementById('message').textContent")
+        told = text_of(browser, "#message p")
+        assert told.startswith(
+            "Part of this image is damaged and is shown from a coarser level; `ozx validate --level data`"
+        )
+        assert "0/c/1/1" in told
         # Where the tile is missing the lower level stands in.
         assert set(colors(browser, *QUARTERS)) == {(200, 200, 200)}
         browser.open("about:blank")
 
 
-def test_a_browser_without_webgl_shows_a_still_picture(start, tmp_path):
-    path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
-    session = start("--disable-gpu", "--disable-3d-apis")
-    with page_serving(path) as (server, page):
-        session.open(server.origin + page.gate.page_path)
-        assert session.settle() == "failed"
-        assert "WebGL 2 is missing" in session.run("return document.getElementById('message').textContent")
-        assert session.run("return document.getElementById('still').naturalWidth") == 256
-        session.open("about:blank")
+def test_when_the_command_has_ended_the_page_says_so(browser, tmp_path):
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, np.zeros((2, 64, 64), "uint8"), "zyx", omero=omero(("A", "FFFFFF", 0, 255)))
+    command = [sys.executable, "-m", "ozx", "view", tmp_path / "a.ozx", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        browser.show(process.stdout.readline().strip())
+        process.kill()
+    message = lambda: text_of(browser, "#message p")
+    browser.press("ArrowUp")  # a tile is requested
+    wait(browser, "!document.getElementById('message').hidden")
+    assert message() == "ozx view has ended.\nThis window can be closed."
+    browser.run("document.querySelector('#message button').click()")
+    browser.press("a")
+    wait(browser, "!document.getElementById('message').hidden")
+    assert message() == "ozx view has ended.\nThis window can be closed."
+    browser.open("about:blank")
 
 
 def test_the_command_ends_with_its_window_and_not_when_that_is_loaded_anew(start, tmp_path):
@@ -367,7 +363,7 @@ def test_the_command_ends_with_its_window_and_not_when_that_is_loaded_anew(start
     environment = os.environ | {"BROWSER": f"{browser} %s", "DISPLAY": ":0"}
     with subprocess.Popen([sys.executable, "-m", "ozx", "view", path], env=environment, text=True) as process:
         session.show(told.read_text())
-        session.show(session.run("return location.href"))
+        session.show(session.run("return location.href.split('#')[0]"))
         assert process.poll() is None
         session.close()
         assert process.wait(30) == 0
@@ -376,7 +372,7 @@ def test_the_command_ends_with_its_window_and_not_when_that_is_loaded_anew(start
 def test_the_server_ends_when_the_window_goes_elsewhere(browser, tmp_path):
     path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "image.ozx")
     urls = queue.Queue()
-    options = {"browser": lambda url: urls.put(url) is None, "announce": urls.put}
+    options = {"browser": lambda url: urls.put(url) or Window(), "announce": urls.put}
     server = threading.Thread(target=show_page, args=(path,), kwargs=options, daemon=True)
     server.start()
     url = urls.get(timeout=30)

@@ -13,8 +13,6 @@ from packed import pack_tree
 from ozx.desktop.viewer.loopback import Request
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.viewing import page_serving
-from ozx.images.pictures.raster import encode_png
-from ozx.images.pictures.thumbnail import draw_thumbnail
 
 
 class Page:
@@ -143,11 +141,17 @@ def test_contrast_of_the_picture_and_of_a_part(page):
         page("series").ask("api/contrast", path="0", channel=0, planes="0,1", part="1,2")
 
 
-def test_a_still_picture_is_that_of_ozx_thumbnail(page):
-    plate = page("plate")
-    answer = plate.ask("api/still")
-    assert answer.content_type == "image/png"
-    assert answer.body == encode_png(draw_thumbnail(plate.server.pictures.group, 1024).pixels)
+def test_the_histogram_of_a_part(page):
+    array = zarr.open_array(FIXTURES / "series.ome.zarr/0/0", mode="r")[:]
+    query = {"path": "0", "channel": 0, "planes": "0,1", "part": "0,0,20,30"}
+    low, high = int(array.min()), int(array.max()) + 1
+    told = page("series").json("histogram", **query, low=low, high=high)
+    assert (len(told["counts"]), sum(told["counts"])) == (96, 20 * 30)
+    plane = array.reshape(-1, *array.shape[-2:])[1][:20, :30]
+    assert told["counts"] == np.histogram(plane, 96, (low, high))[0].tolist()
+    for wrong in ({"low": "5", "high": "5"}, {"low": "nan", "high": "5"}, {"low": "1", "high": ""}):
+        with pytest.raises(ValueError, match="expected a"):
+            page("series").ask("api/histogram", **query, **wrong)
 
 
 def test_values_are_exact(page):

@@ -1,12 +1,16 @@
 """A window from its opening to its end, with a stand-in for the browser."""
 
+import subprocess
+import sys
+import time
 import urllib.request
 
 import pytest
 from hierarchies import FIXTURES
 from packed import pack_tree
 
-from ozx.desktop.viewer import viewing
+from ozx.desktop.viewer import browser, viewing
+from ozx.desktop.viewer.browser import Window
 from ozx.desktop.viewer.viewing import show_page
 from ozx.errors import ResourceError
 
@@ -23,7 +27,7 @@ def test_it_returns_when_the_page_is_gone(path):
             assert b"<title>" in page.read()
             with urllib.request.urlopen(f"{page.url}api/alive", timeout=30) as alive:
                 assert alive.readline() == b": here\n"
-        return True
+        return Window()
 
     told = []
     show_page(path, browser=browse, announce=told.append)
@@ -33,17 +37,29 @@ def test_it_returns_when_the_page_is_gone(path):
 def test_a_window_that_never_comes_is_an_error(path, monkeypatch):
     monkeypatch.setattr(viewing, "_PATIENCE", 0)
     with pytest.raises(ResourceError, match="did not show the page") as raised:
-        show_page(path, browser=lambda _: True, announce=print)
+        show_page(path, browser=lambda _: Window(), announce=print)
     assert "--no-browser" in raised.value.hint
 
 
-@pytest.mark.parametrize("browser", [None, lambda _: False])
-def test_without_a_browser_the_address_is_told(path, monkeypatch, browser):
+@pytest.mark.parametrize(("root", "hint"), [(True, "do not run as root"), (False, "set BROWSER")])
+def test_a_browser_that_ends_with_an_error_is_an_error_at_once(path, monkeypatch, root, hint):
+    monkeypatch.setattr(browser, "_is_root", lambda: root)
+    command = [sys.executable, "-c", "raise SystemExit(3)"]
+    began = time.monotonic()
+    with subprocess.Popen(command) as process, pytest.raises(ResourceError, match="exit code 3") as raised:
+        show_page(path, browser=lambda _: Window(process), announce=print)
+    assert time.monotonic() - began < 30
+    assert hint in raised.value.hint
+    assert "--no-browser" in raised.value.hint
+
+
+@pytest.mark.parametrize("opening", [None, lambda _: None])
+def test_without_a_browser_the_address_is_told(path, monkeypatch, opening):
     def interrupt(_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(viewing.Presence, "wait_for_ever", interrupt)
     told = []
     with pytest.raises(KeyboardInterrupt):
-        show_page(path, browser=browser, announce=told.append)
+        show_page(path, browser=opening, announce=told.append)
     assert told[0].startswith("http://127.0.0.1:")

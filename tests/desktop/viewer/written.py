@@ -12,7 +12,9 @@ from ozx import OzxStore
 TYPES = {"t": "time", "c": "channel"}
 
 
-def write_image(group, data, axes, *, levels=1, scale=1.0, shards=None, omero=None, label=None, at="") -> None:
+def write_image(
+    group, data, axes, *, levels=1, scale=1.0, shards=None, omero=None, label=None, at="", chunk=64
+) -> None:
     """Write an image of `data`, lower levels by leaving pixels out."""
     factors = [2**number for number in range(levels)]
     spacing = lambda factor: [scale * factor if name in "yx" else 1.0 for name in axes]
@@ -37,7 +39,9 @@ def write_image(group, data, axes, *, levels=1, scale=1.0, shards=None, omero=No
     image.attrs["ome"] = ome
     for number, factor in enumerate(factors):
         level = data[..., ::factor, ::factor]
-        chunks = tuple(min(64, length) if name in "yx" else 1 for name, length in zip(axes, level.shape, strict=True))
+        chunks = tuple(
+            min(chunk, length) if name in "yx" else 1 for name, length in zip(axes, level.shape, strict=True)
+        )
         shard = tuple(2 * length for length in chunks) if shards else None
         image.create_array(str(number), data=level, chunks=chunks, shards=shard)
 

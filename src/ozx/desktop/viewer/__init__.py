@@ -8,6 +8,8 @@
     An HTTP server that only this computer reaches, and its secret path.
 ``page_server``, ``page_files``, ``presence``
     The page, the descriptions and the tiles; the page's files; counting the open pages.
+``keeping``
+    Writing of the page's colours into the file.
 ``pictures``, ``chunk_cache``, ``samples``
     The pictures of a file, cut into tiles; a cache of decoded chunks; pixels for the page's graphics card.
 ``descriptions``

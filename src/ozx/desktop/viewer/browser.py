@@ -8,8 +8,11 @@ import subprocess
 import sys
 import webbrowser
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-__all__ = ["app_command", "open_window"]
+from ozx.errors import ResourceError
+
+__all__ = ["Window", "app_command", "open_window"]
 
 _COMMANDS = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
@@ -26,6 +29,34 @@ _WINDOWS = (
     r"BraveSoftware\Brave-Browser\Application\brave.exe",
 )
 _WINDOWS_ROOTS = ("LOCALAPPDATA", "PROGRAMFILES", "PROGRAMFILES(X86)")
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window that was requested from a browser."""
+
+    # The browser, if it was started; the system's default browser is started by the standard library.
+    process: subprocess.Popen[bytes] | None = None
+
+    def check(self) -> None:
+        """Raise `ResourceError` if the browser ended with an error.
+
+        A browser that runs already takes over the window; the started process then ends without an error.
+        """
+        code = None if self.process is None else self.process.poll()
+        if code:
+            by_hand = "Use ozx view --no-browser and open the printed address by hand"
+            raise ResourceError(
+                f"{self._name} ended with exit code {code} and showed no page",
+                hint=f"Chromium and its relatives do not run as root. Run ozx view as another user. Or u{by_hand[1:]}."
+                if _is_root()
+                else f"{by_hand}, or set BROWSER to another browser.",
+            )
+
+    @property
+    def _name(self) -> str:
+        command = [] if self.process is None else self.process.args
+        return os.path.basename(str(command[0])) if isinstance(command, list) else "the browser"
 
 
 def app_command(
@@ -52,16 +83,18 @@ def app_command(
     return None if found is None else [found, f"--app={url}"]
 
 
-def open_window(url: str, *, platform: str = sys.platform, environment: Mapping[str, str] = os.environ) -> bool:
-    """Open `url` in a browser; return False if there is no browser or no screen."""
+def open_window(
+    url: str, *, platform: str = sys.platform, environment: Mapping[str, str] = os.environ
+) -> Window | None:
+    """Open `url` in a browser; return None if there is no browser or no screen."""
     has_screen = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
     if platform not in ("win32", "darwin") and not has_screen:
-        return False
+        return None
     command = app_command(url, platform=platform, environment=environment)
     if command is not None:
         try:
             # Left running; if the browser runs already, it takes over the window and this process ends at once.
-            subprocess.Popen(  # noqa: S603 (a browser's path, and a URL of our own)
+            process = subprocess.Popen(  # noqa: S603 (a browser's path, and a URL of our own)
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -71,5 +104,9 @@ def open_window(url: str, *, platform: str = sys.platform, environment: Mapping[
         except OSError:
             pass  # use the default browser
         else:
-            return True
-    return webbrowser.open(url)
+            return Window(process)
+    return Window() if webbrowser.open(url) else None
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0

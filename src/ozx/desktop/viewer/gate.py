@@ -41,6 +41,8 @@ class Gate:
             if request.method == "OPTIONS":
                 return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this server is read-only")
             return rest if slash else self._lead_on()  # the page's requests are relative to the slash
+        if request.method == "POST":  # an address that leads to the page takes nothing
+            return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
         try:
             is_first = any(_is_same(given, token) for token in self._once) and bool(self._once.pop())
         except IndexError:  # another request was faster

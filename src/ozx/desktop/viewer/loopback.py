@@ -29,7 +29,7 @@ __all__ = ["HOST", "Answer", "LoopbackServer", "Request", "json_answer", "refusa
 #: A number, which needs no resolver; only this computer reaches it.
 HOST = "127.0.0.1"
 _NAMES = (HOST, "localhost")
-# Reading needs no request body: skip a short one, end the connection on a longer one.
+# A request needs no long body: read a short one, end the connection on a longer one.
 _LONGEST_BODY = 1 << 16
 
 
@@ -37,12 +37,13 @@ _LONGEST_BODY = 1 << 16
 class Request:
     """An HTTP request: method, path and headers."""
 
-    method: str  # ``GET``, ``HEAD`` or ``OPTIONS``, and ``POST`` if the server takes it
+    method: str  # ``GET``, ``HEAD`` or ``OPTIONS``; ``POST`` if the server takes it
     path: str  # percent-encoding decoded, no query
     query: dict[str, str] = field(default_factory=dict)  # names and values; of several values the last
     headers: dict[str, str] = field(default_factory=dict)  # by their names in lower case
     # waits up to this many seconds; tells whether the client has gone away
     is_gone: Callable[[float], bool] = lambda _: False
+    body: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ def json_answer(document: Any, status: HTTPStatus = HTTPStatus.OK, headers: dict
 class LoopbackServer(ThreadingHTTPServer):
     """A server on 127.0.0.1 that calls `respond` for each request, in one thread per connection.
 
-    Requests with another host in the ``Host`` header are refused (403), as from a foreign site whose name points here,
-    and so are methods that change something (405); ``POST`` is accepted with `takes_posts`. Errors of `respond` become
+    Requests with another host in the ``Host`` header are refused (403), as from a foreign site whose name points here.
+    So are methods that change something (405), except ``POST`` if the server `takes_posts`. Errors of `respond` become
     responses that name them; unexpected ones also go to stderr and end the connection.
     """
 
@@ -155,9 +156,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Host", "") not in self.server.hosts:
             self._send(refusal(HTTPStatus.FORBIDDEN, "this server is for this computer only"))
             return
-        if not self._skip_body():
+        body = self._read_body()
+        if body is None:
             self.close_connection = True  # what was sent is not read
-            self._send(refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "this server is read-only: send no body"))
+            self._send(refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "this server takes no such body"))
             return
         try:
             parts = urlsplit(self.path)
@@ -166,34 +168,37 @@ class _Handler(BaseHTTPRequestHandler):
             return
         query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         headers = {name.lower(): value for name, value in self.headers.items()}
-        request = Request(self.command, unquote(parts.path), query, headers, self._is_gone)
+        request = Request(self.command, unquote(parts.path), query, headers, self._is_gone, body)
         try:
             answer = self.server.respond(request)
         except ConnectionError:
             raise
         except Exception as error:  # noqa: BLE001 (the server lives on, whatever is wrong with one file)
             failure = as_error(error)
-            answer = json_answer({"error": {"message": str(failure), "hint": failure.hint}}, _status_of(failure))
+            told = {"message": str(failure), "hint": failure.hint, "kind": type(failure).__name__, "rule": failure.rule}
+            answer = json_answer({"error": told}, _status_of(failure))
             if isinstance(failure, FaultError):
                 self.close_connection = True
                 _report(failure)
         self._send(answer)
 
-    def do_POST(self) -> None:
-        """Respond to a request that changes something."""
-        self._respond() if self.server.takes_posts else self._refuse()
-
     do_GET = do_HEAD = do_OPTIONS = _respond  # noqa: N815 (names that the standard library looks for)
 
-    def _skip_body(self) -> bool:
-        """Read the body of a request, so that it is not parsed as the next request; return False if it is too long."""
+    def do_POST(self) -> None:
+        """Respond to a request that may change something, if the server takes any."""
+        if self.server.takes_posts:
+            self._respond()
+        else:
+            self._refuse()
+
+    def _read_body(self) -> bytes | None:
+        """Read the body of a request, so that it is not parsed as the next request; return None if it is too long."""
         length = self.headers.get("Content-Length", "0")
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
-            return False
+            return None
         if len(length) > 9 or int(length) > _LONGEST_BODY:
-            return False
-        self.rfile.read(int(length))
-        return True
+            return None
+        return self.rfile.read(int(length))
 
     def _send(self, answer: Answer) -> None:
         length = len(answer.body) if isinstance(answer.body, bytes) else answer.length

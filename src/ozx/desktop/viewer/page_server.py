@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -11,34 +13,37 @@ import zarr
 
 from ozx.desktop.viewer.descriptions import describe_file, describe_picture
 from ozx.desktop.viewer.gate import Gate
+from ozx.desktop.viewer.keeping import Keeper, parse_colors
 from ozx.desktop.viewer.loopback import Answer, Request, json_answer, refusal
 from ozx.desktop.viewer.page_files import SAFE, page_file
-from ozx.desktop.viewer.pictures import Picture, Pictures
+from ozx.desktop.viewer.pictures import Part, Picture, Pictures
 from ozx.desktop.viewer.presence import Presence
-from ozx.errors import UsageError
-from ozx.images.pictures.raster import encode_png
-from ozx.images.pictures.thumbnail import draw_thumbnail
+from ozx.errors import FormatError, UsageError
 
 __all__ = ["PageServer"]
 
 # Tiles decoded at once: more would only delay each of them.
 _AT_ONCE = 4
-# Longest side of the picture for browsers without WebGL 2.
-_STILL = 1024
+_NO_POST = Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"this is read-only\n", headers={"Allow": "GET, HEAD"})
 _TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "the client is gone")
 
 
 class PageServer:
-    """A server of the viewer page and its data at a secret path; the text `identity` changes with the file."""
+    """A server of the viewer page and its data at a secret path; the text `identity` changes with the file.
 
-    def __init__(self, group: zarr.Group, name: str, identity: str) -> None:
+    With a `keeper`, the page may write its colours into the file.
+    """
+
+    def __init__(self, group: zarr.Group, name: str, identity: str, keeper: Keeper | None = None) -> None:
         self.pictures = Pictures(group)
+        self._keeper = keeper
         self.name = name
         self.gate = Gate()
         self.presence = Presence()
         self._etag = f'"{identity}"'
         self._turns = threading.Semaphore(_AT_ONCE)
         self._opening = threading.Lock()
+        self._writing = threading.Lock()
 
     def check(self) -> None:
         """Raise `FormatError` if the file contains nothing to show."""
@@ -49,9 +54,12 @@ class PageServer:
         rest = self.gate.enter(request)
         if isinstance(rest, Answer):
             return rest
-        answer = (
-            self._api(rest.removeprefix("api/"), request) if rest.startswith("api/") else page_file(__package__, rest)
-        )
+        if request.method == "POST":
+            answer = self._keep(request) if rest == "api/keep" else _NO_POST
+        elif rest.startswith("api/"):
+            answer = self._api(rest.removeprefix("api/"), request)
+        else:
+            answer = page_file(__package__, rest)
         return replace(answer, headers={**answer.headers, **SAFE})
 
     def _api(self, name: str, request: Request) -> Answer:
@@ -62,8 +70,8 @@ class PageServer:
             "picture": self._description,
             "tile": self._tile,
             "contrast": self._contrast,
+            "histogram": self._histogram,
             "values": self._values,
-            "still": self._still,
         }
         if name not in makers:
             return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
@@ -77,56 +85,99 @@ class PageServer:
         return json_answer(describe_file(self.pictures, self.name))
 
     def _description(self, request: Request) -> Answer:
-        return json_answer(describe_picture(self._picture(request.query)))
+        picture = self._picture(request.query)
+        can_keep = self._keeper is not None and self._keeper.can_keep(self.pictures, picture)
+        return json_answer({**describe_picture(picture), "can_keep": can_keep})
 
     def _tile(self, request: Request) -> Answer:
         query = request.query
-        picture = self._picture(query)
-        level, row, column, channel = (_number(query, key) for key in ("level", "row", "column", "channel"))
-        with self._turns:
-            if request.is_gone(0):  # out of view before its turn
-                return _TOO_LATE
-            tile = picture.tile(level, row, column, channel, _numbers(query, "planes"))
-        return Answer(HTTPStatus.OK, tile.tobytes(), "application/octet-stream")
+        place = [_number(query, key) for key in ("level", "row", "column", "channel")]
+        planes = _numbers(query, "planes")
+
+        def tile(picture: Picture) -> Answer:
+            samples = picture.tile(place[0], place[1], place[2], place[3], planes)
+            return Answer(HTTPStatus.OK, samples.tobytes(), "application/octet-stream")
+
+        return self._pixels(request, tile)
 
     def _contrast(self, request: Request) -> Answer:
         query = request.query
-        picture = self._picture(query)
-        part = _numbers(query, "part")
-        if len(part) not in (0, 4):
-            raise UsageError(f"expected the four sides of a part; got {part}")
-        with self._turns:
-            if request.is_gone(0):
-                return _TOO_LATE
-            window = picture.contrast(
-                _number(query, "channel"),
-                _numbers(query, "planes"),
-                None if not part else (part[0], part[1], part[2], part[3]),
-            )
-        return json_answer({"start": window.start, "end": window.end})
+        channel, planes, part = _number(query, "channel"), _numbers(query, "planes"), _part(query)
+
+        def contrast(picture: Picture) -> Answer:
+            window = picture.contrast(channel, planes, part)
+            return json_answer({"start": window.start, "end": window.end})
+
+        return self._pixels(request, contrast)
+
+    def _histogram(self, request: Request) -> Answer:
+        query = request.query
+        channel, planes, part = _number(query, "channel"), _numbers(query, "planes"), _part(query)
+        ends = _real(query, "low"), _real(query, "high")
+        return self._pixels(
+            request, lambda picture: json_answer({"counts": picture.histogram(channel, planes, ends, part)})
+        )
 
     def _values(self, request: Request) -> Answer:
         query = request.query
-        picture = self._picture(query)
         place = _number(query, "y"), _number(query, "x")
-        with self._turns:
-            if request.is_gone(0):
-                return _TOO_LATE
-            values = picture.values(*place, _numbers(query, "channels"), _numbers(query, "planes"))
-        answer: dict[str, Any] = {"values": [_plain(value) for value in values]}
-        if picture.view.is_label:
-            answer["properties"] = [picture.view.display.properties.get(value) for value in values]
-        return json_answer(answer)
+        channels, planes = _numbers(query, "channels"), _numbers(query, "planes")
 
-    def _still(self, _: Request) -> Answer:
-        """Return a static picture for browsers without WebGL 2."""
+        def values(picture: Picture) -> Answer:
+            found = picture.values(*place, channels, planes)
+            answer: dict[str, Any] = {"values": [_plain(value) for value in found]}
+            if picture.view.is_label:
+                answer["properties"] = [picture.view.display.properties.get(value) for value in found]
+            return json_answer(answer)
+
+        return self._pixels(request, values)
+
+    def _pixels(self, request: Request, work: Callable[[Picture], Answer]) -> Answer:
+        """Return the response that `work` makes of the picture of a request, when it is its turn."""
         with self._turns:
-            return Answer(HTTPStatus.OK, encode_png(draw_thumbnail(self.pictures.group, _STILL).pixels), "image/png")
+            if request.is_gone(0):  # out of view before its turn
+                return _TOO_LATE
+            before = self.pictures
+            try:
+                return work(self._picture(request.query))
+            except FormatError as error:
+                if error.rule != "zip/changed":
+                    raise
+                with self._writing:  # colours may be on their way into the file
+                    if self.pictures is before:
+                        raise
+            return work(self._picture(request.query))
+
+    def _keep(self, request: Request) -> Answer:
+        """Write the page's colours into the file."""
+        if not _is_from_page(request):
+            return refusal(HTTPStatus.FORBIDDEN, "only the page itself may write")
+        if self._keeper is None:
+            return _NO_POST
+        path, edits = parse_colors(request.body)
+        picture = self._picture({"path": path, "plate": "" if path or self.pictures.fields is None else "1"})
+        if not self._keeper.can_keep(self.pictures, picture):
+            return refusal(HTTPStatus.FORBIDDEN, "this file is read-only")
+        with self._writing:
+            result, group = self._keeper.keep(path, edits)
+            if group is not None:
+                with self._opening:
+                    self.pictures = Pictures(group)
+                    self._etag = f'"{self._keeper.identity}"'
+        return json_answer({"written": result.written, "changes": len(result.differences), "notes": result.notes})
 
     def _picture(self, query: dict[str, str]) -> Picture:
         path = query.get("path", "")
         with self._opening:
             return self.pictures.plate(path) if query.get("plate") else self.pictures.image(path)
+
+
+def _is_from_page(request: Request) -> bool:
+    """Return whether a request comes from the page: with the server's own origin, and JSON, which no form sends."""
+    headers = request.headers
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_same_site = headers.get("sec-fetch-site", "same-origin") == "same-origin"
+    return headers.get("origin") == f"http://{headers.get('host')}" and kind == "application/json" and is_same_site
 
 
 def _plain(value: Any) -> Any:
@@ -141,6 +192,24 @@ def _number(query: dict[str, str], name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
         raise UsageError(f"expected a number for {name}; got {text!r}")
     return int(text)
+
+
+def _real(query: dict[str, str], name: str) -> float:
+    text = query.get(name, "")
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(f"expected a finite number for {name}; got {text[:100]!r}")
+    return number
+
+
+def _part(query: dict[str, str]) -> Part | None:
+    part = _numbers(query, "part")
+    if len(part) not in (0, 4):
+        raise UsageError(f"expected the four sides of a part; got {part}")
+    return (part[0], part[1], part[2], part[3]) if part else None
 
 
 def _numbers(query: dict[str, str], name: str) -> list[int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import zarr
 from numpy.typing import NDArray
 
@@ -33,6 +34,8 @@ _FIELD = Axis("field", None, None)
 # Pixels along the longest side that suffice to estimate the contrast.
 _TELLING = 256
 _MOST_TELLING = 1 << 24
+# The bars of a histogram.
+_STEPS = 96
 
 #: A part of a picture in full-resolution pixels: top, left, bottom and right, the last two not included.
 Part = tuple[int, int, int, int]
@@ -139,6 +142,32 @@ class Picture:
         UsageError, FormatError, UnsupportedError
             As `tile`.
         """
+        return percentile_window(self._telling(channel, planes, part))
+
+    def histogram(
+        self, channel: int, planes: Sequence[int], ends: tuple[float, float], part: Part | None = None
+    ) -> list[int]:
+        """Return how many pixels of a channel are in each of 96 equal steps from `ends[0]` to `ends[1]`.
+
+        A lower level, if one is fine enough, stands for the whole picture or for `part`.
+
+        Raises
+        ------
+        UsageError, FormatError, UnsupportedError
+            As `tile`.
+        """
+        low, high = ends
+        if not low < high:
+            raise UsageError(f"expected a range of values for the histogram; got {low} to {high}")
+        pixels = self._telling(channel, planes, part)
+        plain = np.abs(pixels) if pixels.dtype.kind == "c" else pixels
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = plain.astype(np.float64).reshape(-1)
+        counts, _ = np.histogram(values[np.isfinite(values)], _STEPS, (low, high))
+        return [int(count) for count in counts]
+
+    def _telling(self, channel: int, planes: Sequence[int], part: Part | None) -> NDArray[Any]:
+        """Return the pixels of a channel, or of a part of it, in the lowest level that tells enough of their values."""
         full = self.levels[0]
         top, left, bottom, right = part or (0, 0, full.height, full.width)
         if not (0 <= top < bottom <= full.height and 0 <= left < right <= full.width):
@@ -151,7 +180,7 @@ class Picture:
         while number < len(shares) - 1 and len(shares[number][0]) * len(shares[number][1]) > _MOST_TELLING:
             number += 1
         rows, columns = (_stretch(share, self.levels[number].step) for share in shares[number])
-        return percentile_window(self._plane(self.levels[number].number, rows, columns, channel, planes))
+        return self._plane(self.levels[number].number, rows, columns, channel, planes)
 
     def _plane(self, number: int, rows: range, columns: range, channel: int, planes: Sequence[int]) -> NDArray[Any]:
         source, full = self.sources[number], self.sources[0].shape

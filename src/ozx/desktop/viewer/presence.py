@@ -40,12 +40,19 @@ class Presence:
         """Return the endless response that a page keeps open: server-sent events without any event."""
         return Answer(HTTPStatus.OK, self._hold(request), "text/event-stream", {"Cache-Control": "no-store"})
 
-    def wait_until_gone(self, *, grace: float, patience: float) -> bool:
+    def wait_until_gone(self, *, grace: float, patience: float, check: Callable[[], None] = lambda: None) -> bool:
         """Wait until all pages are closed; return False if no page was opened within `patience` seconds.
 
-        A page that reloads disappears for a moment: it has `grace` seconds to come back.
+        A page that reloads disappears for a moment: it has `grace` seconds to come back. While no page was
+        opened, `check` is called again and again; an error that it raises ends the waiting.
         """
-        if not self._wait_for(lambda: self._came, patience):
+
+        def came() -> bool:
+            if not self._came:
+                check()
+            return self._came
+
+        if not self._wait_for(came, patience):
             return False
         while True:
             self._wait_for(lambda: self.count == 0, None)

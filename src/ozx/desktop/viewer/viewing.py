@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Protocol
 
-from ozx.desktop.viewer.browser import open_window
+from ozx.desktop.viewer.browser import Window, open_window
 from ozx.desktop.viewer.gate import Gate
+from ozx.desktop.viewer.keeping import Keeper, file_identity
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, serving
 from ozx.desktop.viewer.neuroglancer_page import NeuroglancerServer, find_client
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.presence import Presence
 from ozx.errors import OzxError, ResourceError
-from ozx.flow.sources.location import Location, parse_location, printable_location
+from ozx.flow.sources.location import parse_location, printable_location
 from ozx.store.opening import opened_hierarchy
 
 __all__ = ["ServedPage", "page_serving", "show_page"]
@@ -53,18 +54,20 @@ def page_serving(
         neuroglancer is not installed, or another program has the port.
     """
     client = find_client() if viewer == "neuroglancer" else None
-    identity = _identity(parse_location(path))
-    with opened_hierarchy(path) as group:
+    location = parse_location(path)
+    identity = file_identity(location) or secrets.token_hex(8)
+    keeper = Keeper(location, lambda: opened_hierarchy(path))
+    with closing(keeper), opened_hierarchy(path) as group:
         page: ServedPage
         if client is None:
-            page = PageServer(group, printable_location(path), identity)
+            page = PageServer(group, printable_location(path), identity, keeper)
         else:
             page = NeuroglancerServer(group, client, identity)
         try:
             page.check()
         except OzxError as error:
             raise error.at(printable_location(path)) from None
-        with serving(LoopbackServer(page.respond, port)) as server:
+        with serving(LoopbackServer(page.respond, port, takes_posts=client is None)) as server:
             yield server, page
 
 
@@ -73,34 +76,27 @@ def show_page(
     *,
     viewer: str = "page",
     port: int = 0,
-    browser: Callable[[str], bool] | None = open_window,
+    browser: Callable[[str], Window | None] | None = open_window,
     announce: Callable[[str], None],
 ) -> None:
     """Show `path` in a window, and return when the window is closed; for the arguments see `page_serving`.
 
-    `browser` opens a window at a URL, and returns whether it could. If it could not, or is None, the page is served
-    until an interrupt, and `announce` gets its URL.
+    `browser` opens a window at a URL, and returns it, or None if it could not. Without a window, or if `browser` is
+    None, the page is served until an interrupt, and `announce` gets its URL.
 
     Raises
     ------
     ResourceError
-        No window appeared.
+        No window appeared, or the browser ended with an error.
     """
     with page_serving(path, viewer=viewer, port=port) as (server, page):
-        if browser is None or not browser(server.origin + page.gate.start_path):
+        window = None if browser is None else browser(server.origin + page.gate.start_path)
+        if window is None:
             announce(server.origin + page.gate.page_path)
             page.presence.wait_for_ever()
-        elif not page.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE):
+        elif not page.presence.wait_until_gone(grace=_GRACE, patience=_PATIENCE, check=window.check):
             raise ResourceError(
                 f"the browser did not show the page within {_PATIENCE:.0f} seconds",
                 path=printable_location(path),
                 hint="Use ozx view --no-browser and open the printed address by hand.",
             )
-
-
-def _identity(location: Location) -> str:
-    """Return a text that changes with the file; for a URL or a directory it changes with every run."""
-    if location.is_remote or os.path.isdir(location.path):
-        return secrets.token_hex(8)
-    status = os.stat(location.path)
-    return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"

@@ -1,4 +1,4 @@
-"""Names and colours of channels, in the ``omero`` block of an image."""
+"""Names, colours and contrast of channels, in the ``omero`` block of an image."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from ozx.errors import FormatError, UsageError
 from ozx.hierarchy.edit.differences import Difference
 from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.json.values import as_list, as_object, as_text, copy_json
+from ozx.hierarchy.json.values import as_list, as_numbers, as_object, as_text, copy_json
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import default_color
 from ozx.hierarchy.zarr.array import ArrayMetadata
@@ -22,7 +22,7 @@ _INTEGER = re.compile(r"(u?)int(8|16|32|64)")
 def edit_channels(
     ome: dict[str, Any], edits: Edits, node: str, axes: Sequence[Axis], array: ArrayMetadata | None, notes: list[str]
 ) -> list[Difference]:
-    """Set names and colours of channels in the ``ome`` attributes of an image, in place; return the differences.
+    """Set what is requested of channels in the ``ome`` attributes of an image, in place; return the differences.
 
     If the ``omero`` block is missing or lists too few channels, complete ones are added: viewers fail on channels
     without window or colour (OME-Zarr 0.5, "omero" metadata). A sentence about assumed values is added to `notes`.
@@ -33,7 +33,13 @@ def edit_channels(
         The image has another number of channels.
     """
     count = count_channels(ome, node, axes, array)
-    for what, values in (("channel names", edits.channel_names), ("colors", edits.colors)):
+    requested: tuple[tuple[str, Sequence[Any] | None], ...] = (
+        ("channel names", edits.channel_names),
+        ("colors", edits.colors),
+        ("contrast windows", edits.windows),
+        ("values of active", edits.active),
+    )
+    for what, values in requested:
         if values is not None and len(values) != count:
             raise UsageError(
                 f"{node or 'the image'}: expected {count} {what}, one per channel; got {len(values)}",
@@ -41,19 +47,52 @@ def edit_channels(
             )
     omero = copy_json(as_object(ome.get("omero"))) or _new_block(axes, array)
     old = list(as_list(omero.get("channels")))
-    channels, made = _complete(old, count, None if array is None else array.data_type)
+    data_type = None if array is None else array.data_type
+    channels, made = _complete(old, count, data_type)
     differences = []
     for index, channel in enumerate(channels[:count]):
         before = as_object(old[index] if index < len(old) else None)
-        for word, member, values in (("name", "label", edits.channel_names), ("color", "color", edits.colors)):
+        for word, member, values in (
+            ("name", "label", edits.channel_names),
+            ("color", "color", edits.colors),
+            ("active", "active", edits.active),
+        ):
             value = None if values is None else values[index]
             if value is not None and before.get(member) != value:
-                differences.append(Difference(node, f"channel {index} {word}", as_text(before.get(member)), value))
+                was = before.get(member)
+                known = was if isinstance(was, bool) else as_text(was)
+                differences.append(Difference(node, f"channel {index} {word}", known, value))
                 channel[member] = value
+        window = None if edits.windows is None else edits.windows[index]
+        if window is not None:
+            differences += _set_window(channel, as_object(before.get("window")), window, data_type, (node, index))
     if differences:
         omero["channels"] = channels
         ome["omero"] = omero
         notes += made
+    return differences
+
+
+def _set_window(
+    channel: dict[str, Any],
+    before: dict[str, Any],
+    window: tuple[float, float],
+    data_type: str | None,
+    place: tuple[str, int],
+) -> list[Difference]:
+    """Set the contrast window of a channel, in place; widen its limits, `min` and `max`, to contain it."""
+    node, index = place
+    differences = []
+    new = {**_window(data_type)[0], **before}
+    for member, value in zip(("start", "end"), window, strict=True):
+        if before.get(member) != value:
+            old = as_numbers([before.get(member)])
+            differences.append(Difference(node, f"channel {index} {member}", old and old[0], value))
+            new[member] = value
+    if differences:
+        limits = as_numbers([new["min"], new["max"]]) or window
+        new["min"], new["max"] = min(limits[0], window[0]), max(limits[1], window[1])
+        channel["window"] = new
     return differences
 
 

@@ -20,7 +20,8 @@ class Difference:
         Path of the image's group; the root's is empty.
     what
         ``axis x`` (its pixel size at full resolution), ``origin x`` (where the full resolution begins), ``unit of x``,
-        ``channel 0 name``, ``channel 0 color`` or ``name``.
+        ``channel 0 name``, ``channel 0 color``, ``channel 0 active``, ``channel 0 start`` or ``channel 0 end`` (of its
+        contrast window), or ``name``.
     old, new
         Before and after; None for a missing value.
     unit

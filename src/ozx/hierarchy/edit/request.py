@@ -49,11 +49,14 @@ class Edits:
     name: str | None
     # The pixel size along all axes of space without one in `pixel_size`.
     space_size: float | None = None
+    # One per channel: the values that are black and in full colour; and whether viewers show it at first.
+    windows: tuple[tuple[float, float] | None, ...] | None = None
+    active: tuple[bool | None, ...] | None = None
 
     @property
     def has_channels(self) -> bool:
-        """Whether channel names or colours are requested."""
-        return self.channel_names is not None or self.colors is not None
+        """Whether names, colours, windows or the visibility of channels are requested."""
+        return any(values is not None for values in (self.channel_names, self.colors, self.windows, self.active))
 
     @property
     def axis_names(self) -> tuple[str, ...]:

@@ -3,8 +3,8 @@
 import js from "@eslint/js";
 
 const BROWSER = [
-  "AbortController", "document", "EventSource", "fetch", "requestAnimationFrame", "ResizeObserver", "setTimeout",
-  "clearTimeout", "URLSearchParams", "window",
+  "AbortController", "document", "EventSource", "fetch", "ImageData", "performance", "requestAnimationFrame", "ResizeObserver", "setTimeout",
+  "clearTimeout", "URL", "URLSearchParams", "window",
 ];
 
 export default [

@@ -81,3 +81,18 @@ test("clearing gives everything back", async () => {
   cache.clear();
   assert.deepEqual([freed, cache.bytes], [["a"], 0]);
 });
+
+test("what is wanted soon comes after what is wanted now, and stays as long", async () => {
+  const { cache, asked, freed } = makeCache({ atOnce: 1 });
+  cache.want([tile("a")], [tile("b"), tile("c"), tile("d")]);
+  for (let number = 0; number < 3; number++) {
+    asked[number].resolve();
+    await turn();
+    assert.equal(cache.isSettled, true);
+  }
+  assert.deepEqual(asked.map(({ key }) => key), ["a", "b", "c"]); // there is no room for more
+  cache.want([tile("b")], [tile("c"), tile("d")]);
+  asked[3].resolve();
+  await turn();
+  assert.deepEqual(freed, ["a"]);
+});

@@ -12,20 +12,31 @@ const ARRAYS = {
 
 /** An error of the server, with its message. */
 export class Refused extends Error {
-  constructor(message, hint) {
+  constructor({ message, hint, kind, rule }) {
     super(message);
     this.hint = hint;
+    this.isDamage = kind === "FormatError" && rule !== "zip/changed";
   }
 }
 
-async function ask(name, query, signal) {
-  const address = `api/${name}?${new URLSearchParams(query)}`;
-  const answer = await fetch(address, { signal });
-  if (!answer.ok) {
-    const told = await answer.json().catch(() => ({}));
-    throw new Refused(told.error?.message ?? `the server answered ${answer.status}`, told.error?.hint);
+const END = { message: "ozx view has ended.", hint: "This window can be closed." };
+
+/** The answer as `form`, `"json"` or `"arrayBuffer"`; `options` are those of fetch. */
+async function ask(name, query, { form = "json", signal, ...options } = {}) {
+  try {
+    const answer = await fetch(`api/${name}?${new URLSearchParams(query)}`, { signal, ...options });
+    if (answer.ok) return await answer[form]();
+    const { error } = await answer.json().catch(() => ({}));
+    throw new Refused(error ?? { message: `the server answered ${answer.status}` });
+  } catch (error) {
+    if (error instanceof Refused || signal?.aborted) throw error;
+    throw makeEnd(); // the server is on this computer: if it does not answer, it has ended
   }
-  return answer;
+}
+
+/** The error that says that the server has ended. */
+export function makeEnd() {
+  return new Refused(END);
 }
 
 function place(source) {
@@ -33,31 +44,44 @@ function place(source) {
 }
 
 export async function askFile() {
-  return (await ask("file", {})).json();
+  return ask("file", {});
 }
 
 /** The description of a picture; `source` is `{path, plate}`: an image's path, or a part of all fields of the plate. */
 export async function askPicture(source) {
-  return (await ask("picture", place(source))).json();
+  return ask("picture", place(source));
 }
 
 /** The samples of one tile, as an array of type `samples`. The server is little-endian, as is every browser's machine. */
 export async function askTile(source, tile, samples, signal) {
   const { level, row, column, channel, planes } = tile;
-  const answer = await ask("tile", { ...place(source), level, row, column, channel, planes: planes.join(",") }, signal);
-  return new ARRAYS[samples](await answer.arrayBuffer());
+  const query = { ...place(source), level, row, column, channel, planes: planes.join(",") };
+  // Pixels are not for the browser's cache on the disk: the file is the faster one.
+  return new ARRAYS[samples](await ask("tile", query, { form: "arrayBuffer", signal, cache: "no-store" }));
 }
 
 /** The contrast window of one channel that nearly all pixels of a part of the picture lie in. */
 export async function askContrast(source, channel, planes, { top, left, bottom, right }) {
   const query = { ...place(source), channel, planes: planes.join(","), part: [top, left, bottom, right].join(",") };
-  return (await ask("contrast", query)).json();
+  return ask("contrast", query);
+}
+
+/** The numbers of pixels of one channel in equal steps from `low` to `high`, in a part of the picture. */
+export async function askHistogram(source, channel, planes, { top, left, bottom, right }, low, high) {
+  const part = [top, left, bottom, right].join(",");
+  return ask("histogram", { ...place(source), channel, planes: planes.join(","), part, low, high });
 }
 
 /** The values of one pixel in several channels, exactly as they are stored. */
 export async function askValues(source, x, y, channels, planes, signal) {
   const query = { ...place(source), x, y, channels: channels.join(","), planes: planes.join(",") };
-  return (await ask("values", query, signal)).json();
+  return ask("values", query, { signal });
+}
+
+/** Write colours and contrast of an image into the file; without a path, of all images of the plate. */
+export async function keepColors(path, channels) {
+  const headers = { "Content-Type": "application/json" };
+  return ask("keep", {}, { method: "POST", headers, body: JSON.stringify({ path, channels }) });
 }
 
 /** Hold a connection open, which ends with the page; report when the server ends it. */

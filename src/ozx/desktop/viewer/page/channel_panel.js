@@ -1,14 +1,16 @@
-// The panel of the channels: whether each is shown, its colour, its contrast window.
+// The panel of the channels: whether each is shown, its colour, its contrast window, its histogram and gamma.
 
 import { showNumber, sliderReach } from "./contrast.js";
 import { make } from "./elements.js";
+import { Histogram } from "./histogram.js";
 
 // The most channels to list; a longer list is useless.
 const MOST_CHANNELS = 64;
 
 export class ChannelPanel {
-  constructor(section, viewer) {
-    Object.assign(this, { section, viewer });
+  /** @param onKeep  called when a person wants to keep the colours in the file */
+  constructor(section, viewer, onKeep) {
+    Object.assign(this, { section, viewer, onKeep });
     this.rows = [];
   }
 
@@ -21,6 +23,8 @@ export class ChannelPanel {
       ...(channels.length ? [make("h2", {}, "Channels")] : []),
       ...this.rows.map(({ element }) => element),
       ...(rest && channels.length ? [make("p", { className: "value" }, `and ${rest} more`)] : []),
+      ...(viewer.image.told.can_keep && channels.length
+        ? [make("button", { type: "button", id: "keep", onclick: this.onKeep }, "Keep these colours in the file…")] : []),
     );
     this.update();
   }
@@ -28,6 +32,11 @@ export class ChannelPanel {
   /** Update the controls from the channels. */
   update() {
     for (const row of this.rows) row.update();
+  }
+
+  /** Update the histograms that are open, after the view has changed. */
+  updateHistograms() {
+    for (const { histogram } of this.rows) histogram.update();
   }
 
   #row(channel) {
@@ -47,43 +56,70 @@ export class ChannelPanel {
       await viewer.adjust([channel]);
       this.update();
     } }, "Auto");
-    const limits = ["start", "end"].map((end) => this.#limit(channel, end, change));
-    const name = make("label", { className: "name", title: channel.label }, shown, ` ${channel.label}`);
-    const element = make("div", { className: "channel" },
-      make("div", { className: "row" }, name, color, auto),
-      ...limits.map((limit) => limit.element));
-    const update = () => {
-      element.classList.toggle("off", !channel.active);
-      shown.checked = channel.active;
-      color.value = `#${channel.color.toLowerCase()}`;
-      for (const limit of limits) limit.update();
+    // The track of the sliders must not move under a handle.
+    let frozen = null;
+    const hold = (isHeld) => {
+      frozen = isHeld ? sliderReach(channel.window, channel.reach) : null;
+      if (!isHeld) update();
     };
-    return { element, update };
-  }
-
-  #limit(channel, end, change) {
-    const what = end === "start" ? "black" : "full";
-    const set = (value) => {
+    const reach = () => frozen ?? sliderReach(channel.window, channel.reach);
+    const set = (end, value) => {
       const window = { ...channel.window, [end]: value };
       if (window.start < window.end) change({ window });
       else update();
     };
-    const range = make("input", { type: "range", step: "any", "aria-label": `${what} of ${channel.label}`,
-      oninput: () => set(exact(range.valueAsNumber, channel)) });
-    const number = make("input", { type: "number", step: "any", "aria-label": `value that is ${what} in ${channel.label}`,
-      onchange: () => Number.isFinite(number.valueAsNumber) && set(number.valueAsNumber) });
-    // The track must not move under a handle.
-    let reach = null;
-    range.addEventListener("pointerdown", () => (reach = sliderReach(channel.window, channel.reach)));
-    range.addEventListener("pointerup", () => { reach = null; update(); });
+    const limits = ["start", "end"].map((end) => limitRow(channel, end, { reach, hold, set }));
+    const histogram = new Histogram(viewer, channel, reach, (end, value) => set(end, exact(value, channel)));
+    histogram.element.addEventListener("pointerdown", () => hold(true));
+    for (const name of ["pointerup", "pointercancel"]) histogram.element.addEventListener(name, () => hold(false));
+    const gamma = gammaRow(channel, change);
+    const curve = make("details", { className: "curve", ontoggle: () => histogram.update() },
+      make("summary", {}, "Histogram"), histogram.element, gamma.element);
+    const name = make("label", { className: "name", title: channel.label }, shown, ` ${channel.label}`);
+    const element = make("div", { className: "channel" },
+      make("div", { className: "row" }, name, color, auto),
+      ...limits.map((limit) => limit.element), curve);
     const update = () => {
-      if (!channel.window) return;
-      const { min, max } = reach ?? sliderReach(channel.window, channel.reach);
-      Object.assign(range, { min, max, value: channel.window[end] });
-      number.value = showNumber(channel.window[end], channel.window.end - channel.window.start);
+      element.classList.toggle("off", !channel.active);
+      shown.checked = channel.active;
+      color.value = `#${channel.color.toLowerCase()}`;
+      for (const part of [...limits, gamma, histogram]) part.update();
     };
-    return { element: make("div", { className: "row" }, range, number), update };
+    return { element, update, histogram };
   }
+}
+
+/** A slider and a number for one end of the window. */
+function limitRow(channel, end, { reach, hold, set }) {
+  const what = end === "start" ? "black" : "full";
+  const range = make("input", { type: "range", step: "any", "aria-label": `${what} of ${channel.label}`,
+    oninput: () => set(end, exact(range.valueAsNumber, channel)),
+    onpointerdown: () => hold(true), onpointerup: () => hold(false) });
+  const number = make("input", { type: "number", step: "any", "aria-label": `value that is ${what} in ${channel.label}`,
+    onchange: () => Number.isFinite(number.valueAsNumber) && set(end, number.valueAsNumber) });
+  const update = () => {
+    if (!channel.window) return;
+    const { min, max } = reach();
+    Object.assign(range, { min, max, value: channel.window[end] });
+    number.value = showNumber(channel.window[end], channel.window.end - channel.window.start);
+  };
+  return { element: make("div", { className: "row" }, range, number), update };
+}
+
+/** A slider and a number for gamma: the exponent of a pixel's share of the window. */
+function gammaRow(channel, change) {
+  const range = make("input", { type: "range", min: -2, max: 2, step: 0.05, "aria-label": `gamma of ${channel.label}`,
+    oninput: () => change({ gamma: Number((2 ** range.valueAsNumber).toFixed(3)) }) });
+  const number = make("input", { type: "number", min: 0.05, max: 20, step: 0.05,
+    "aria-label": `number of gamma of ${channel.label}`,
+    onchange: () => number.valueAsNumber > 0 && change({ gamma: number.valueAsNumber }) });
+  const symbol = make("button", { type: "button", className: "gamma", title: "gamma; click for 1",
+    onclick: () => change({ gamma: 1 }) }, "γ");
+  const update = () => {
+    range.value = Math.log2(channel.gamma);
+    number.value = String(Number(channel.gamma.toFixed(3)));
+  };
+  return { element: make("div", { className: "row" }, symbol, range, number), update };
 }
 
 /** Integers stay integers where the window spans many of them. */

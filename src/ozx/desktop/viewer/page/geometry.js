@@ -3,7 +3,7 @@
 // A view is `{x, y, zoom}`: the image's point in the middle of the screen, and device pixels per pixel in x. A pixel may
 // be higher than wide: `aspect` times.
 
-const MOST_ZOOM = 64;
+export const MOST_ZOOM = 64;
 
 /** The view that shows the whole image. */
 export function fitView(size, screen, aspect) {

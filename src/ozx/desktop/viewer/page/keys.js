@@ -1,16 +1,13 @@
 // Keyboard shortcuts.
 
-import { zoomAt } from "./geometry.js";
-
-/** @param onChange  called when channels or labels were switched */
-export function followKeys(viewer, navigation, { onChange }) {
+/**
+ * @param onChange  called when channels or labels were switched
+ * @param onPlay  called when playback is to begin or end
+ */
+export function followKeys(viewer, navigation, { onChange, onPlay }) {
   const plane = (names, by) => {
     const slider = viewer.image.told.sliders.findIndex(({ name }) => names.includes(name));
     if (slider >= 0) viewer.showPlane(slider, viewer.planes[slider] + by);
-  };
-  const zoom = (factor) => {
-    const middle = { x: viewer.screen.width / 2, y: viewer.screen.height / 2 };
-    viewer.moveTo(zoomAt(viewer.view, viewer.screen, viewer.aspect, middle, factor, viewer.size));
   };
   const switchLabels = () => {
     const isAnyShown = viewer.labels.some(({ visible }) => visible);
@@ -22,17 +19,17 @@ export function followKeys(viewer, navigation, { onChange }) {
     ArrowDown: () => plane(["z"], -1),
     ArrowRight: () => plane(["t", "time", "field"], 1),
     ArrowLeft: () => plane(["t", "time", "field"], -1),
-    "+": () => zoom(1.5),
-    "=": () => zoom(1.5),
-    "-": () => zoom(1 / 1.5),
+    "+": () => viewer.zoomBy(1.5),
+    "=": () => viewer.zoomBy(1.5),
+    "-": () => viewer.zoomBy(1 / 1.5),
     0: () => viewer.fit(),
     a: () => viewer.adjust(viewer.channels.filter(({ active }) => active)),
     l: switchLabels,
+    " ": onPlay,
     Escape: () => navigation.plate && navigation.well && navigation.showPlate(),
   };
   document.addEventListener("keydown", async (event) => {
-    if (!viewer.image || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.matches?.("input:not([type=checkbox]), select")) return; // they have keys of their own
+    if (!viewer.image || isForElement(event)) return;
     const number = /^[1-9]$/.test(event.key) ? Number(event.key) - 1 : null;
     const channel = number === null ? undefined : viewer.channels[number];
     const action = channel ? () => { channel.active = !channel.active; viewer.changed(); }
@@ -42,4 +39,10 @@ export function followKeys(viewer, navigation, { onChange }) {
     await action();
     onChange();
   });
+}
+
+/** Whether a key is for the browser, or for the element that has the focus. */
+function isForElement({ ctrlKey, metaKey, altKey, key, target }) {
+  const own = key === " " ? "button, input, select, summary" : "input:not([type=checkbox]), select";
+  return ctrlKey || metaKey || altKey || target.matches?.(own) || Boolean(target.closest?.("dialog"));
 }

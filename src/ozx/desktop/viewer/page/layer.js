@@ -26,11 +26,16 @@ export class Layer {
     });
   }
 
+  /** The tiles of one channel in view, of the best level. */
+  sharp(shot, channel, planes) {
+    return this.#tiles(chooseLevel(this.levels, shot.view.zoom, shot.aspect), shot, channel, planes);
+  }
+
   /** The tiles of one channel in view: those of the best level, and before them a few of the lowest, which come soon. */
   wanted(shot, channel, planes) {
     const best = chooseLevel(this.levels, shot.view.zoom, shot.aspect);
     const lowest = this.levels.length - 1;
-    const tiles = this.#tiles(best, shot, channel, planes);
+    const tiles = this.sharp(shot, channel, planes);
     const rough = best < lowest ? this.#tiles(lowest, shot, channel, planes) : [];
     return rough.length < tiles.length ? [...rough, ...tiles] : tiles;
   }

@@ -1,78 +1,77 @@
 // The page: requests the description of the file, and connects the viewer with its panels.
 
-import { askFile, stayAlive } from "./api.js";
+import { askFile, makeEnd, stayAlive } from "./api.js";
 import { ChannelPanel } from "./channel_panel.js";
 import { byId } from "./elements.js";
+import { keepAfterAsking } from "./keeping.js";
 import { followKeys } from "./keys.js";
+import { Messages } from "./messages.js";
 import { Navigation } from "./navigation.js";
 import { drawOverlay, wellAt, wellName } from "./overlay.js";
+import { followAddress, parseView, restoreView } from "./link.js";
 import { followPointer } from "./pointer.js";
 import { Readout } from "./readout.js";
 import { LabelPanel, PlanePanel, showMetadata } from "./side_panels.js";
-import { setState, Viewer } from "./viewer.js";
+import { Tools } from "./tools.js";
+import { Viewer } from "./viewer.js";
 
-const NO_WEBGL = `This is a still picture: WebGL 2 is missing or switched off in this browser.
-Current versions of Firefox, Chrome, Edge and Safari have it; look for "hardware acceleration" or "graphics" in the settings.
-ozx view --with napari needs no browser.`;
-const GONE = "ozx view has ended. This window can be closed.";
-
-function say(text) {
-  const message = byId("message");
-  message.querySelector("p").textContent = text ?? "";
-  message.hidden = !text;
-}
-
-function complain(error) {
-  say([error.message, error.hint].filter(Boolean).join("\n"));
-  setState("failed");
-}
-
-async function start() {
-  byId("message").querySelector("button").onclick = () => say(null);
+async function start(messages) {
   let wasThere = true;
   stayAlive((isThere) => {
-    if (isThere !== wasThere) say(isThere ? null : GONE);
+    if (isThere && !wasThere) messages.say(null);
+    if (!isThere) messages.complain(makeEnd());
     wasThere = isThere;
   });
   const file = await askFile();
   document.title = `${file.name} – ozx`;
   byId("title").textContent = file.name;
 
-  const viewer = new Viewer(byId("picture"), file.tile, (event, error) => events[event](error));
-  if (!viewer.canDraw) {
-    say(NO_WEBGL);
-    byId("metadata").hidden = byId("help").hidden = true;
-    const still = byId("still");
-    still.onload = still.onerror = () => setState("failed");
-    Object.assign(still, { src: "api/still", hidden: false });
-    return;
-  }
+  const viewer = new Viewer(byId("picture"), file.tile, (event, ...told) => events[event](...told));
+  let isDamageTold = false;
   const open = async (source, isAlike) => {
-    say(null);
+    messages.say(null);
+    isDamageTold = false;
     try {
       await viewer.open(source, isAlike);
     } catch (error) {
-      complain(error);
+      messages.complain(error);
     }
   };
   const navigation = new Navigation(byId("navigation"), file, open);
   const readout = new Readout(byId("readout"), viewer);
-  const channels = new ChannelPanel(byId("channels"), viewer);
+  const channels = new ChannelPanel(byId("channels"), viewer, () => keepAfterAsking(viewer, file.name, messages));
   const planes = new PlanePanel(byId("planes"), viewer);
   const labels = new LabelPanel(byId("labels"), viewer);
   const overlay = byId("overlay");
+  const tools = new Tools(byId("tools"), viewer, { overlay, name: file.name, messages });
+  let asked = parseView(window.location.hash);
+  const keepAddress = followAddress(viewer, (terms) => {
+    asked = terms;
+    navigation.start(terms.get("image"));
+  });
   const shownPlate = () => (navigation.isOverview ? navigation.plate : null);
   const events = {
     opened: () => {
+      if (asked) restoreView(viewer, asked);
+      asked = null;
       for (const panel of [channels, planes, labels]) panel.build();
-      showMetadata(byId("metadata").querySelector("dl"), file, viewer.image.told);
+      showMetadata(byId("metadata").querySelector("dl"), file, viewer);
       overlay.classList.toggle("choosing", navigation.isOverview);
       readout.show(null);
     },
     adjusted: () => channels.update(),
     changed: () => planes.update(),
-    drawn: () => drawOverlay(overlay, viewer, shownPlate()),
-    failed: complain,
+    drawn: () => {
+      drawOverlay(overlay, viewer, shownPlate());
+      tools.update();
+      channels.updateHistograms();
+      keepAddress();
+    },
+    failed: (error) => messages.complain(error),
+    damaged: (error, { layer, level }) => {
+      if (!isDamageTold) messages.tellDamage(error, level < layer.levels.length - 1);
+      isDamageTold = true; // a person has read it and closed it
+    },
   };
 
   followPointer(overlay, viewer, {
@@ -90,18 +89,25 @@ async function start() {
       channels.update();
       labels.update();
     },
+    onPlay: () => planes.togglePlay(),
   });
 
-  const fitScreen = () => {
+  followScreen(overlay, viewer);
+  navigation.start(asked?.get("image"));
+}
+
+/** Give the picture as many pixels as the screen has for it. */
+function followScreen(overlay, viewer) {
+  const fit = () => {
     const ratio = window.devicePixelRatio || 1;
     const box = overlay.getBoundingClientRect();
     const [width, height] = [Math.max(1, Math.round(box.width * ratio)), Math.max(1, Math.round(box.height * ratio))];
     Object.assign(overlay, { width, height });
     viewer.resize(width, height);
   };
-  fitScreen();
-  new ResizeObserver(fitScreen).observe(byId("stage"));
-  navigation.start();
+  fit();
+  new ResizeObserver(fit).observe(byId("stage"));
 }
 
-start().catch(complain);
+const messages = new Messages(byId("message"));
+start(messages).catch((error) => messages.complain(error));

@@ -16,9 +16,12 @@ export class Navigation {
     return this.plate !== null && this.well === null;
   }
 
-  start() {
-    if (this.plate) this.showPlate();
-    else this.#showImage(0);
+  /** Show the image at a path, or without one the plate or the first image. */
+  start(path = null) {
+    const well = this.plate?.wells.find(({ fields }) => fields.includes(path));
+    if (well) this.showWell(well, well.fields.indexOf(path));
+    else if (this.plate) this.showPlate();
+    else this.#showImage(Math.max(0, this.file.images.findIndex((image) => image.path === path)));
   }
 
   showPlate() {

@@ -12,7 +12,7 @@ export function drawOverlay(canvas, viewer, plate) {
   const context = canvas.getContext("2d");
   context.clearRect(0, 0, canvas.width, canvas.height);
   if (plate) drawWells(context, viewer, plate, ratio);
-  drawBar(context, viewer, ratio);
+  drawBar(context, viewer.image.told.pixel, viewer.view.zoom, viewer.screen, ratio);
 }
 
 /** The well at a point of the image, `{row, column, fields}`, or undefined. */
@@ -52,10 +52,9 @@ function drawWells(context, viewer, plate, ratio) {
   });
 }
 
-function drawBar(context, viewer, ratio) {
-  const { pixel } = viewer.image.told;
-  const { width, height } = viewer.screen;
-  const { length, text } = scaleBar(pixel.x, pixel.unit, viewer.view.zoom, Math.min(width / 4, 200 * ratio));
+/** Draw the scale bar for pixels of a size, `ratio` times as large as on a plain screen. */
+export function drawBar(context, pixel, zoom, { width, height }, ratio) {
+  const { length, text } = scaleBar(pixel.x, pixel.unit, zoom, Math.min(width / 4, 200 * ratio));
   const [right, bottom] = [width - MARGIN * ratio, height - MARGIN * ratio];
   context.fillStyle = "rgb(0 0 0 / 60%)";
   context.fillRect(right - length - ratio, bottom - BAR * ratio - ratio, length + 2 * ratio, BAR * ratio + 2 * ratio);
@@ -71,8 +70,12 @@ function write(context, text, x, y) {
   context.lineJoin = "round";
   const { strokeStyle, lineWidth } = context;
   context.strokeStyle = "rgb(0 0 0 / 80%)";
-  context.lineWidth = 3;
+  context.lineWidth = letterEdge(context.font);
   context.strokeText(text, x, y);
   Object.assign(context, { strokeStyle, lineWidth });
   context.fillText(text, x, y);
+}
+
+function letterEdge(font) {
+  return Math.max(3, Number(/([\d.]+)px/.exec(font)[1]) / 5);
 }

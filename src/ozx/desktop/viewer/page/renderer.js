@@ -1,17 +1,19 @@
 // Draws layers of tiles by WebGL 2. Each layer is composed on its own sheet, lower resolutions first, so that
 // missing tiles show a lower resolution; then the sheet is added to the picture.
 
+import { CanvasRenderer } from "./canvas_renderer.js";
 import { PROGRAMS } from "./shaders.js";
 
-/** Null in browsers without WebGL 2. */
+/** A renderer for a canvas; in browsers without WebGL 2 the one that needs none. */
 export function createRenderer(canvas) {
   const gl = canvas.getContext("webgl2", { alpha: false, antialias: false, preserveDrawingBuffer: false });
-  return gl ? new Renderer(gl) : null;
+  return gl ? new Renderer(gl) : new CanvasRenderer(canvas.getContext("2d", { alpha: false }));
 }
 
 class Renderer {
   constructor(gl) {
     this.gl = gl;
+    this.name = "WebGL 2";
     const { RED_INTEGER: whole, RED: real } = gl;
     // Of each type of samples: internal format, format, type, and which program reads it.
     this.formats = {
@@ -67,10 +69,11 @@ class Renderer {
   }
 
   /** Add a channel: `tiles` are `{texture, rect}` in device pixels, lower resolutions first. */
-  addChannel(tiles, type, { color, start, end }) {
+  addChannel(tiles, type, { color, start, end, gamma }) {
     const { gl } = this;
     const program = this.#beginSheet(this.formats[type][3]);
     gl.uniform2f(program.at("range"), start, 1 / (end - start || 1));
+    gl.uniform1f(program.at("gamma"), gamma);
     gl.uniform3fv(program.at("color"), color);
     this.#drawTiles(program, tiles);
     this.#laySheet(1, gl.ONE, gl.ONE);
@@ -89,6 +92,9 @@ class Renderer {
     this.#drawTiles(program, tiles);
     this.#laySheet(opacity, gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
   }
+
+  /** Show the picture: WebGL does so itself. */
+  end() {}
 
   #beginSheet(name) {
     const { gl } = this;

@@ -32,6 +32,7 @@ function channelShader(kind) {
   return `${HEAD}
 uniform ${kind}sampler2D samples;
 uniform vec2 range; // start, and one over the length
+uniform float gamma;
 uniform vec3 color;
 ${LOOK_UP}
 void main() {
@@ -40,7 +41,7 @@ void main() {
     shown = vec4(0.0, 0.0, 0.0, 1.0);
     return;
   }
-  shown = vec4(color * clamp((value - range.x) * range.y, 0.0, 1.0), 1.0);
+  shown = vec4(color * pow(clamp((value - range.x) * range.y, 0.0, 1.0), gamma), 1.0);
 }`;
 }
 

@@ -1,6 +1,7 @@
 // The panels of planes, of label images and of metadata.
 
 import { fillTerms, make } from "./elements.js";
+import { Player } from "./player.js";
 import { shortUnit } from "./scale_bar.js";
 
 /** The sliders for z, t and other dimensions of which one plane is shown. */
@@ -8,18 +9,21 @@ export class PlanePanel {
   constructor(section, viewer) {
     Object.assign(this, { section, viewer });
     this.rows = [];
+    this.player = new Player(viewer, () => this.update());
   }
 
   build() {
-    const { viewer } = this;
+    const { viewer, player } = this;
+    player.stop();
     const sliders = viewer.image.told.sliders;
     this.rows = sliders.map((slider, number) => {
       const value = make("span", { className: "value" });
       const range = make("input", { type: "range", min: 0, max: slider.length - 1, step: 1, "aria-label": slider.name,
         oninput: () => viewer.showPlane(number, range.valueAsNumber) });
+      const play = make("button", { type: "button", className: "play", onclick: () => player.toggle(number) });
       const element = make("div", { className: "plane", hidden: slider.length < 2 },
-        make("div", { className: "row" }, make("span", { className: "name" }, slider.name), value), range);
-      return { element, range, value, slider };
+        make("div", { className: "row" }, play, make("span", { className: "name" }, slider.name), value), range);
+      return { element, range, value, play, slider };
     });
     const shown = sliders.some(({ length }) => length > 1);
     this.section.replaceChildren(...(shown ? [make("h2", {}, "Planes")] : []), ...this.rows.map(({ element }) => element));
@@ -27,13 +31,26 @@ export class PlanePanel {
   }
 
   update() {
-    this.rows.forEach(({ range, value, slider }, number) => {
+    this.rows.forEach(({ range, value, play, slider }, number) => {
       const plane = this.viewer.planes[number];
       range.value = plane;
       const place = slider.scale && slider.unit ? plane * slider.scale + (slider.origin ?? 0) : null;
       const told = place === null ? "" : ` · ${Number(place.toPrecision(6))} ${shortUnit(slider.unit)}`;
-      value.textContent = `${plane + 1} / ${slider.length}${told}`;
+      const isPlaying = this.player.slider === number;
+      const rate = isPlaying && this.player.rate ? ` · ${Math.round(this.player.rate)} per s` : "";
+      value.textContent = `${plane + 1} / ${slider.length}${rate || told}`;
+      play.classList.toggle("playing", isPlaying);
+      play.setAttribute("aria-label", `${isPlaying ? "stop" : "play"} ${slider.name}`);
     });
+  }
+
+  /** Play along time, or where there is none along the first slider, or stop. */
+  togglePlay() {
+    const { player } = this;
+    const long = this.rows.flatMap(({ slider }, number) => (slider.length > 1 ? [number] : []));
+    const time = long.find((number) => ["t", "time"].includes(this.rows[number].slider.name));
+    if (player.slider !== null) player.stop();
+    else if (long.length) player.toggle(time ?? long[0]);
   }
 }
 
@@ -73,7 +90,8 @@ export class LabelPanel {
 }
 
 /** The metadata of the file and of the picture. */
-export function showMetadata(list, file, told) {
+export function showMetadata(list, file, viewer) {
+  const { told } = viewer.image;
   const { pixel } = told;
   const size = [pixel.x, pixel.y].map((number) => (number === null ? "?" : Number(number.toPrecision(6))));
   const shape = (numbers) => numbers.join(" × ");
@@ -89,6 +107,7 @@ export function showMetadata(list, file, told) {
       `Level ${path}`,
       `${shape(lengths)}, chunks ${shape(chunks)}${shards ? `, shards ${shape(shards)}` : ""}`,
     ]),
+    ["Drawn by", viewer.renderer.name],
     ...[...file.notes, ...told.notes].map((note) => ["Note", note]),
   ]);
 }

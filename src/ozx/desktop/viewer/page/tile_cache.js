@@ -3,7 +3,7 @@
 /**
  * @param load  `(tile, signal) => Promise<{bytes, …}>`; what it gives is kept
  * @param free  gives back what `load` gave
- * @param onChange  called when a tile came, or failed, with the error then
+ * @param onChange  called when a tile came, or failed: then with the error and the tile
  */
 export class TileCache {
   constructor({ load, free, onChange, capacity, atOnce = 4 }) {
@@ -12,7 +12,13 @@ export class TileCache {
     this.loading = new Map();
     this.failed = new Map();
     this.wanted = [];
+    this.ahead = [];
     this.bytes = 0;
+  }
+
+  /** Whether a tile needs no more loading: it is there, or has failed. */
+  isDone({ key }) {
+    return this.ready.has(key) || this.failed.has(key);
   }
 
   /** The tile, if loaded. */
@@ -26,26 +32,27 @@ export class TileCache {
   }
 
   /**
-   * Load these tiles, `{key, bytes, …}`, first ones first, as many as fit. What was wanted before and is no more is not
-   * waited for.
+   * Load these tiles, `{key, bytes, …}`, first ones first, as many as fit; after them those that are wanted soon. What was
+   * wanted before and is no more is not waited for.
    */
-  want(all) {
+  want(all, soon = []) {
     let room = this.capacity;
-    const tiles = all.filter((tile) => (room -= tile.bytes) >= 0);
-    const keys = new Set(tiles.map((tile) => tile.key));
+    const fits = (tile) => (room -= tile.bytes) >= 0;
+    const [tiles, ahead] = [all.filter(fits), soon.filter(fits)];
+    const keys = new Set([...tiles, ...ahead].map((tile) => tile.key));
     for (const [key, abort] of this.loading) {
       if (!keys.has(key)) {
         this.loading.delete(key);
         abort.abort();
       }
     }
-    this.wanted = tiles;
+    Object.assign(this, { wanted: tiles, ahead });
     this.#next();
   }
 
   /** Whether all wanted tiles are loaded or have failed. */
   get isSettled() {
-    return this.wanted.every(({ key }) => this.ready.has(key) || this.failed.has(key));
+    return this.wanted.every((tile) => this.isDone(tile));
   }
 
   clear() {
@@ -57,10 +64,9 @@ export class TileCache {
   }
 
   #next() {
-    for (const tile of this.wanted) {
+    for (const tile of [...this.wanted, ...this.ahead]) {
       if (this.loading.size >= this.atOnce) return;
-      const isKnown = this.ready.has(tile.key) || this.loading.has(tile.key) || this.failed.has(tile.key);
-      if (!isKnown) this.#start(tile);
+      if (!this.isDone(tile) && !this.loading.has(tile.key)) this.#start(tile);
     }
   }
 
@@ -82,16 +88,16 @@ export class TileCache {
     }
     this.loading.delete(tile.key);
     this.#next();
-    this.onChange(failure);
+    this.onChange(failure, tile);
   }
 
   #keep(key, loaded) {
     this.ready.set(key, loaded);
     this.bytes += loaded.bytes;
-    const needed = new Set(this.wanted.map((tile) => tile.key));
+    const needed = new Set([...this.wanted, ...this.ahead].map((tile) => tile.key));
     for (const [old, tile] of this.ready) {
       if (this.bytes <= this.capacity) return;
-      if (needed.has(old)) continue; // on the screen now
+      if (needed.has(old)) continue; // on the screen now, or soon
       this.ready.delete(old);
       this.bytes -= tile.bytes;
       this.free(tile);

@@ -2,16 +2,17 @@
 
 import { askContrast, askPicture, askTile } from "./api.js";
 import { labelTable, parseColor } from "./colors.js";
-import { fitView, shownPart } from "./geometry.js";
+import { fitView, shownPart, zoomAt } from "./geometry.js";
 import { Layer } from "./layer.js";
 import { createRenderer } from "./renderer.js";
+import { setState } from "./state.js";
 import { TileCache } from "./tile_cache.js";
 
 const CAPACITY = 256 * 2 ** 20;
 const ANY_WINDOW = { start: 0, end: 1 };
 
 export class Viewer {
-  /** @param onEvent  told `"opened"`, `"adjusted"`, `"changed"`, `"drawn"`, and `"failed"` with the error */
+  /** @param onEvent  told `"opened"`, `"adjusted"`, `"changed"`, `"drawn"`, and `"failed"` or `"damaged"` with the error */
   constructor(canvas, tile, onEvent) {
     Object.assign(this, { canvas, tile, onEvent });
     this.image = null;
@@ -19,6 +20,8 @@ export class Viewer {
     this.channels = [];
     this.planes = [];
     this.shownPlanes = [];
+    this.ahead = []; // planes to be shown soon
+    this.capacity = CAPACITY;
     this.screen = { width: canvas.width, height: canvas.height };
     this.opening = 0; // counts what was asked for
     this.opened = 0; // which of these is shown
@@ -27,14 +30,9 @@ export class Viewer {
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => {
       this.#startRenderer();
-      for (const label of this.labels) label.table = this.#tableOf(label.layer.told);
+      for (const label of this.labels) label.table = tableFor(this.renderer, label.layer);
       this.changed();
     });
-  }
-
-  /** Whether the browser can draw at all. */
-  get canDraw() {
-    return this.renderer !== null;
   }
 
   get aspect() {
@@ -70,6 +68,7 @@ export class Viewer {
     this.isLabel = told.kind === "labels";
     this.planes = told.sliders.map(({ start }) => start);
     this.shownPlanes = this.planes;
+    this.ahead = [];
     this.channels = told.channels.map((channel, index) => makeChannel(channel, channels[index]));
     this.labels = this.isLabel ? [this.#label(this.image, told.name ?? told.path, 1)] : [];
     parts.forEach((part, index) => {
@@ -89,6 +88,12 @@ export class Viewer {
   /** Show the whole image. */
   fit() {
     this.moveTo(fitView(this.size, this.screen, this.aspect));
+  }
+
+  /** Zoom by a factor; the middle of the screen stays. */
+  zoomBy(factor) {
+    const middle = { x: this.screen.width / 2, y: this.screen.height / 2 };
+    this.moveTo(zoomAt(this.view, this.screen, this.aspect, middle, factor, this.size));
   }
 
   moveTo(view) {
@@ -133,33 +138,58 @@ export class Viewer {
     this.onEvent("changed");
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
-      this.#draw();
+      this.draw();
     });
   }
 
-  #draw() {
+  /** Draw at once. */
+  draw() {
     const { shot, image } = this;
-    if (!image || !this.canDraw) return;
+    if (!image) return;
     const unknown = this.isLabel ? [] : this.channels.filter((channel) => channel.active && !channel.window);
     const asked = unknown.filter((channel) => !channel.isAsked);
     for (const channel of asked) channel.isAsked = true;
     if (asked.length) this.adjust(asked);
-    const parts = this.#parts(this.planes);
-    this.cache.want(parts.flatMap(({ layer, channel, planes }) => layer.wanted(shot, channel, planes)));
+    const parts = this.parts(this.planes);
+    const isLoaded = this.#want(parts);
     // While a plane loads, the one before stays: black frames between them would flicker.
     const isThere = ({ layer, channel, planes }) => layer.drawn(shot, channel, planes, this.cache).length > 0;
-    if (this.cache.isSettled || parts.every(isThere)) this.shownPlanes = this.planes;
+    if (isLoaded || this.cache.isSettled || parts.every(isThere)) this.shownPlanes = this.planes;
     this.renderer.begin(this.screen.width, this.screen.height);
-    for (const { layer, channel, planes, draw } of this.#parts(this.shownPlanes)) {
+    for (const { layer, channel, planes, draw } of this.parts(this.shownPlanes)) {
       draw(layer.drawn(shot, channel, planes, this.cache));
     }
+    this.renderer.end();
     if (this.opened === this.opening && !unknown.length && this.cache.isSettled) setState("settled");
     this.onEvent("drawn");
   }
 
+  /** Have the tiles in view loaded, then those of the planes to be shown soon; return whether the former are there. */
+  #want(parts) {
+    const isLoaded = this.isLoaded(this.planes);
+    const rough = ({ layer, channel, planes }) => layer.wanted(this.shot, channel, planes);
+    const soon = this.ahead.flatMap((planes) => this.#sharp(planes));
+    this.cache.want(isLoaded ? this.#sharp(this.planes) : parts.flatMap(rough), soon);
+    return isLoaded;
+  }
+
+  /** Whether all tiles in view of these planes are there in the best level. */
+  isLoaded(planes) {
+    return this.#sharp(planes).every((tile) => this.cache.isDone(tile));
+  }
+
+  /** The memory that the tiles in view of one plane need. */
+  get bytesOfPlane() {
+    return this.#sharp(this.planes).reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  #sharp(planes) {
+    return this.parts(planes).flatMap((part) => part.layer.sharp(this.shot, part.channel, part.planes));
+  }
+
   /** The layers to draw: channels, then label images. */
-  #parts(planes) {
-    const { image, renderer } = this;
+  parts(planes, renderer = this.renderer) {
+    const { image } = this;
     const channels = this.isLabel ? [] : this.channels.map((channel, number) => ({ channel, number }));
     const shown = channels.filter(({ channel }) => channel.active && channel.window);
     return [
@@ -168,13 +198,14 @@ export class Viewer {
         channel: number,
         planes,
         draw: (tiles) =>
-          renderer.addChannel(tiles, image.told.samples, { color: parseColor(channel.color), ...channel.window }),
+          renderer.addChannel(tiles, image.told.samples, {
+            color: parseColor(channel.color), ...channel.window, gamma: channel.gamma }),
       })),
       ...this.labels.filter(({ visible }) => visible).map(({ layer, table, opacity }) => ({
         layer,
         channel: 0,
         planes: layer.planesLike(image.told.sliders, planes),
-        draw: (tiles) => renderer.addLabels(tiles, table, opacity),
+        draw: (tiles) => renderer.addLabels(tiles, renderer === this.renderer ? table : tableFor(renderer, layer), opacity),
       })),
     ];
   }
@@ -190,9 +221,9 @@ export class Viewer {
         return { texture: this.renderer.tileTexture(samples, told.samples, columns, rows), bytes: samples.byteLength };
       },
       free: ({ texture }) => this.renderer.freeTexture(texture),
-      onChange: (error) => {
-        if (error) this.onEvent("failed", error);
-        this.changed();
+      onChange: (error, tile) => {
+        if (error) this.onEvent(error.isDamage ? "damaged" : "failed", error, tile);
+        if (error || !this.cache.ahead.some(({ key }) => key === tile.key)) this.changed();
       },
     });
   }
@@ -203,21 +234,17 @@ export class Viewer {
   }
 
   #label(layer, name, opacity, visible = true) {
-    return { layer, name, opacity, visible, table: this.#tableOf(layer.told) };
+    return { layer, name, opacity, visible, table: tableFor(this.renderer, layer) };
   }
+}
 
-  #tableOf(told) {
-    const table = labelTable(told.colors);
-    return table && this.renderer.tableTexture(table);
-  }
+/** The colours of a label image for a renderer; null without any. */
+function tableFor(renderer, layer) {
+  const table = labelTable(layer.told.colors);
+  return table && renderer.tableTexture(table);
 }
 
 function makeChannel(told, before) {
-  const { active, color, window } = before?.label === told.label ? before : told;
-  return { label: told.label, reach: told.reach, active, color, window: window && { ...window } };
-}
-
-/** Mark for scripts outside the page whether everything in view is drawn. */
-export function setState(state) {
-  document.documentElement.dataset.state = state;
+  const { active, color, window, gamma = 1 } = before?.label === told.label ? before : told;
+  return { label: told.label, reach: told.reach, active, color, window: window && { ...window }, gamma };
 }

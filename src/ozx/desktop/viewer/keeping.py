@@ -1,0 +1,135 @@
+"""Keep the colours of the page in the file, as `ozx edit` does."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from typing import Any
+
+import zarr
+
+from ozx.desktop.viewer.pictures import Picture, Pictures
+from ozx.errors import ResourceError, UsageError
+from ozx.flow.sources.location import Location
+from ozx.hierarchy.edit.request import Edits, parse_edits
+from ozx.hierarchy.nodes import join_path
+from ozx.operations.edit import EditResult, edit_file
+from ozx.store.image_view import GroupNodes
+
+__all__ = ["Keeper", "file_identity", "parse_colors"]
+
+_VERSIONS = ("0.5", "0.6")
+
+
+class Keeper:
+    """The writing of display settings into the file of `location`, which `opening` opens again afterwards."""
+
+    def __init__(self, location: Location, opening: Callable[[], AbstractContextManager[zarr.Group]]) -> None:
+        self._location = location
+        self._opening = opening
+        self._opened = ExitStack()
+        #: The state of the file that is shown.
+        self.identity = file_identity(location)
+
+    def can_keep(self, pictures: Pictures, picture: Picture) -> bool:
+        """Return whether a person may write colours: for an image of a local file that can be edited and replaced."""
+        path = self._location.path
+        # Windows replaces no file that is open.
+        if self._location.is_remote or os.name == "nt" or picture.view.is_label or not os.path.isfile(path):
+            return False
+        folder = os.path.dirname(os.path.realpath(path))
+        if not (os.access(path, os.W_OK) and os.access(folder, os.W_OK)):
+            return False
+        nodes = GroupNodes(pictures.group)
+        found = [nodes[place].ome for place in ("", picture.path) if place in nodes]
+        version = next((ome.version for ome in found if ome is not None and ome.version is not None), "")
+        return pictures.group.metadata.zarr_format == 3 and version.startswith(_VERSIONS)
+
+    def keep(self, path: str, edits: Edits) -> tuple[EditResult, zarr.Group | None]:
+        """Edit the images at or below `path`; return the result, and the new file's root group if it was written.
+
+        Only one call at a time.
+
+        Raises
+        ------
+        ResourceError
+            The file is another one than the page shows, or cannot be written.
+        UsageError, FormatError, UnsupportedError
+            As `ozx.edit`.
+        """
+        if file_identity(self._location) != self.identity:
+            raise ResourceError(
+                "the file has changed since it was opened; nothing is written",
+                hint="Close this window and run ozx view again.",
+            )
+        node = join_path(self._location.node, path) if path else self._location.node
+        result = edit_file(replace(self._location, node=node), edits)
+        if not result.written:
+            return result, None
+        self.identity = file_identity(self._location)
+        return result, self._opened.enter_context(self._opening())
+
+    def close(self) -> None:
+        """Close the files that were opened after edits."""
+        self._opened.close()
+
+
+def parse_colors(body: bytes) -> tuple[str, Edits]:
+    """Return the path of the image, empty for all images of a plate, and the edits that a page requests.
+
+    Raises
+    ------
+    UsageError
+        The request has another form.
+
+    Examples
+    --------
+    >>> path, edits = parse_colors(
+    ...     b'{"path": "A/1/0", "channels": [{"color": "FF0000", "start": 1, "end": 9, "active": true}, {}]}'
+    ... )
+    >>> path, edits.colors, edits.windows, edits.active
+    ('A/1/0', ('FF0000', None), ((1, 9), None), (True, None))
+    """
+    try:
+        document = json.loads(body)
+        path, channels = _text(document["path"]), document["channels"]
+        colors = [channel.get("color") for channel in channels]
+        windows = tuple(_window(channel) for channel in channels)
+        active = tuple(_flag(channel.get("active")) for channel in channels)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UsageError("expected the path of an image, and its channels with color, start, end and active") from None
+    return path, replace(parse_edits(colors=colors), windows=windows, active=active)
+
+
+def file_identity(location: Location) -> str:
+    """Return a text that changes with a local file; empty for a URL or a directory."""
+    if location.is_remote or os.path.isdir(location.path):
+        return ""
+    status = os.stat(location.path)
+    return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _window(channel: dict[str, Any]) -> tuple[float, float] | None:
+    start, end = channel.get("start"), channel.get("end")
+    if start is None and end is None:
+        return None
+    is_number = all(type(value) in (int, float) and math.isfinite(value) for value in (start, end))
+    if not is_number or not start < end:
+        raise ValueError
+    return start, end
+
+
+def _flag(value: Any) -> bool | None:
+    if value is not None and not isinstance(value, bool):
+        raise ValueError
+    return value

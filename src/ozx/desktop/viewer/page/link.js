@@ -1,0 +1,65 @@
+// The view as the fragment of the address: what is shown, where, and in which colours.
+
+import { MOST_ZOOM } from "./geometry.js";
+
+const COLOR = /^[0-9A-F]{6}$/;
+const PAUSE = 250;
+
+/** The fragment, without its `#`. Numbers of planes, channels and labels begin with 1, as on the page. */
+export function describeView(viewer) {
+  const { view, image, planes, channels, labels } = viewer;
+  const place = [view.x, view.y, view.zoom].map((number) => Number(number.toPrecision(7)));
+  const terms = [
+    ...(image.source.path && !image.source.plate ? [["image", image.source.path]] : []),
+    ["at", place.join()],
+    ...image.told.sliders.map(({ name }, number) => [`plane.${name}`, planes[number] + 1]),
+    ...channels.flatMap(({ active, color, window, gamma }, number) =>
+      (window ? [[`channel.${number + 1}`, [Number(active), color, window.start, window.end, gamma].join()]] : [])),
+    ...labels.map(({ visible, opacity }, number) => [`labels.${number + 1}`, [Number(visible), opacity].join()]),
+  ];
+  return new URLSearchParams(terms).toString().replaceAll("%2C", ",").replaceAll("%2F", "/");
+}
+
+/** What a fragment says; null if it says nothing. */
+export function parseView(fragment) {
+  const terms = new URLSearchParams(fragment.replace(/^#/, ""));
+  return terms.size ? terms : null;
+}
+
+/** Show what a fragment says; what it does not say, or says wrongly, stays. */
+export function restoreView(viewer, terms) {
+  const { sliders, width, height } = viewer.image.told;
+  viewer.planes = sliders.map(({ name, length }, number) => {
+    const plane = Number(terms.get(`plane.${name}`)) - 1;
+    return Number.isInteger(plane) && plane >= 0 && plane < length ? plane : viewer.planes[number];
+  });
+  viewer.channels.forEach((channel, number) => {
+    const [active, color, ...rest] = (terms.get(`channel.${number + 1}`) ?? "").split(",");
+    const [start, end, gamma] = rest.map(Number);
+    const isRight = COLOR.test(color) && start < end && gamma > 0 && rest.every((text) => text.trim());
+    if (isRight) Object.assign(channel, { active: active === "1", color, window: { start, end }, gamma });
+  });
+  viewer.labels.forEach((label, number) => {
+    const [visible, opacity] = (terms.get(`labels.${number + 1}`) ?? "").split(",");
+    if (Number(opacity) >= 0 && Number(opacity) <= 1) {
+      Object.assign(label, { visible: visible === "1", opacity: Number(opacity) });
+    }
+  });
+  const [x, y, zoom] = (terms.get("at") ?? "").split(",").map(Number);
+  const isInside = x >= 0 && y >= 0 && x <= width && y <= height;
+  if (isInside && zoom > 0 && zoom <= MOST_ZOOM) viewer.moveTo({ x, y, zoom });
+  else viewer.changed();
+}
+
+/** Keep the fragment of the address like the view; `onMove` is called with what a person wrote there instead. */
+export function followAddress(viewer, onMove) {
+  let timer = null;
+  window.addEventListener("hashchange", () => {
+    const terms = parseView(window.location.hash);
+    if (terms && viewer.image) onMove(terms);
+  });
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => window.history.replaceState(null, "", `#${describeView(viewer)}`), PAUSE);
+  };
+}

@@ -1,0 +1,50 @@
+"""A file on the page in a browser, and the colours that its tests look for."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from ozx.desktop.viewer.viewing import page_serving
+
+BLACK, RED, GREEN, BLUE, YELLOW, WHITE = (0, 0, 0), (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (255,) * 3
+GRAY = (128, 128, 128)
+QUARTERS = ((0.3, 0.3), (0.7, 0.3), (0.3, 0.7), (0.7, 0.7))
+
+
+@contextmanager
+def shown(browser, path, fragment=""):
+    """Show a file and wait until it is drawn; give the address of its page."""
+    with page_serving(path) as (server, page):
+        url = server.origin + page.gate.page_path
+        browser.show(url + fragment)
+        yield url
+        assert [line for line in browser.log() if "favicon" not in line] == []
+        browser.open("about:blank")
+
+
+def text_of(browser, selector):
+    """Return the text of an element as a person sees it."""
+    return browser.run("return document.querySelector(arguments[0]).innerText", selector)
+
+
+def enter(browser, selector, value):
+    """Enter a value into an input, and wait until its effect is drawn."""
+    browser.run(
+        "const input = document.querySelector(arguments[0]); input.value = arguments[1];"
+        "for (const name of ['input', 'change']) input.dispatchEvent(new Event(name, { bubbles: true }))",
+        selector,
+        value,
+    )
+    browser.settle()
+
+
+def wait(browser, condition):
+    """Wait until a condition of the page is true."""
+    browser._ask("POST", "/execute/async", {"script": _WAIT % condition, "args": []})
+
+
+_WAIT = """
+const done = arguments[arguments.length - 1];
+const look = () => ((%s) ? done() : setTimeout(look, 20));
+look();
+"""

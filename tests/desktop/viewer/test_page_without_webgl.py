@@ -1,0 +1,117 @@
+"""The page in a browser without WebGL: the same pictures, drawn on a 2-D canvas."""
+
+import numpy as np
+import pytest
+import zarr
+from chromium import Browser, colors, near
+from hierarchies import FIXTURES
+from shown_pages import BLACK, GREEN, QUARTERS, RED, YELLOW, enter, shown
+from written import omero, quarters, write_image, writing
+
+from ozx.hierarchy.ome.rendering import LabelDisplay
+from ozx.images.pictures.render import render_labels
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def plain(chromium):
+    """A browser without WebGL that the tests share."""
+    session = Browser(chromium, "--disable-gpu", "--disable-3d-apis")
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def browser(plain):
+    plain.open("about:blank")
+    plain.log()
+    return plain
+
+
+def drawn_by(browser):
+    return browser.run("return document.getElementById('metadata').textContent").rpartition("Drawn by")[2]
+
+
+def test_channels_contrast_and_colours(browser, tmp_path):
+    data = np.stack([quarters(1000, 0, 1000, 0, "uint16"), quarters(1000, 1000, 0, 0, "uint16")])
+    with writing(tmp_path / "a.ozx") as root:
+        told = omero(("Nuclei", "FF0000", 0, 1000), ("Actin", "00FF00", 0, 1000))
+        write_image(root, data, "cyx", levels=3, omero=told, scale=0.5)
+    with shown(browser, tmp_path / "a.ozx"):
+        assert "2-D canvas" in drawn_by(browser)
+        assert colors(browser, *QUARTERS) == [YELLOW, GREEN, RED, BLACK]
+        browser.press("1")
+        assert colors(browser, *QUARTERS) == [GREEN, GREEN, BLACK, BLACK]
+        enter(browser, "[aria-label='colour of Actin']", "#ff0000")
+        enter(browser, "[aria-label='value that is full in Actin']", 2000)
+        assert near(colors(browser, *QUARTERS), [(128, 0, 0), (128, 0, 0), BLACK, BLACK])
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [((-100, -50, 0, 100), "int8"), ((0, 10**9, 2 * 10**9, 4 * 10**9), "uint32"), ((0.0, 0.25, 0.5, 1.0), "float64")],
+)
+def test_types_of_numbers(browser, tmp_path, values, dtype):
+    low, high = values[0], values[-1]
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, quarters(*values, dtype), "yx", omero=omero(("A", "FFFFFF", low, high)))
+    expected = [(round(255 * (value - low) / (high - low)),) * 3 for value in values]
+    with shown(browser, tmp_path / "a.ozx"):
+        assert near(colors(browser, *QUARTERS), expected)
+
+
+def test_planes_in_z_and_t(browser, tmp_path):
+    data = np.zeros((2, 1, 4, 128, 128), "uint8")
+    for t, z in np.ndindex(2, 4):
+        data[t, 0, z] = 60 * z + 20 * t
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, data, "tczyx", levels=2, omero=omero(("A", "FFFFFF", 0, 255), defaultZ=1, defaultT=0))
+    with shown(browser, tmp_path / "a.ozx"):
+        gray = lambda: colors(browser, (0.5, 0.5))[0][0]
+        assert gray() == 60
+        browser.press("ArrowUp")
+        assert gray() == 120
+        browser.press("ArrowRight")
+        assert gray() == 140
+
+
+def test_labels(browser, tmp_path):
+    values = quarters(1, 2, 77, 123456, "uint32")
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, values, "yx", label={})
+    expected = render_labels(values[::128, ::128], LabelDisplay({}, {}))[..., :3].reshape(-1, 3)
+    with shown(browser, tmp_path / "a.ozx"):
+        assert near(colors(browser, *QUARTERS), expected)
+
+
+def test_labels_with_colours_lie_over_the_image(browser, tmp_path):
+    with writing(tmp_path / "a.ozx") as root:
+        write_image(root, quarters(200, 200, 200, 200, "uint8"), "yx", omero=omero(("A", "FFFFFF", 0, 255)))
+        labels = root.create_group("labels", attributes={"ome": {"version": "0.5", "labels": ["cells"]}})
+        given = [{"label-value": 1, "rgba": [255, 0, 0, 255]}, {"label-value": 2, "rgba": [0, 0, 255, 0]}]
+        told = {"colors": given}
+        write_image(labels, quarters(0, 1, 2, 77, "int32", 128), "yx", label=told, at="cells", scale=2.0)
+    with shown(browser, tmp_path / "a.ozx"):
+        found = colors(browser, *QUARTERS)
+        assert near(found, [(200, 200, 200), (228, 100, 100), (200, 200, 200), (164, 164, 164)])
+
+
+def test_the_same_pixels_as_with_webgl(browser, start):
+    """Of a zoomed picture, in which samples are many pixels wide, all but their edges are the same."""
+    pictures = []
+    for one in (start(), browser):
+        with shown(one, FIXTURES / "image.ome.zarr"):
+            for _ in range(3):
+                one.press("+")
+            pictures.append(one.screenshot()[:, :560].astype(int))
+    apart = np.abs(pictures[0] - pictures[1]).max(axis=2)
+    assert (apart > 4).mean() < 0.001
+    assert pictures[0].max() > 100
+
+
+def test_a_plate(browser):
+    with shown(browser, FIXTURES / "plate.ome.zarr"):
+        first = zarr.open_array(FIXTURES / "plate.ome.zarr/A/1/0/0", mode="r")[:]
+        assert first.any()
+        assert (browser.screenshot()[:, :560].max(axis=2) > 60).mean() > 0.01
