@@ -61,6 +61,21 @@ def test_headers_positions_and_json(here, send, capsys):
     np.testing.assert_array_equal(ozx.open("a.ozx")["1/0"][1, 0], FRAMES[1])
 
 
+def test_a_plate(here, send, capsys):
+    heads = [{"position": "B/3/1"}, {"position": "A/1/0"}]
+    send(
+        b"".join(
+            json.dumps(head).encode() + b"\n" + frame.tobytes() for head, frame in zip(heads, FRAMES, strict=False)
+        )
+    )
+    code, _, story = call(
+        capsys, "a.ozx", *WORDS[:2], "yx", "--shape", "30,40", *WORDS[5:], "--headers", "--plate", "A/1=1,B/3=2"
+    )
+    assert (code, story) == (0, "note: 1 positions have no frames; their pixels are zero\n")
+    np.testing.assert_array_equal(ozx.open("a.ozx")["B/3/1/0"][...], FRAMES[0])
+    np.testing.assert_array_equal(ozx.open("a.ozx")["A/1/0/0"][...], FRAMES[1])
+
+
 def test_the_input_ends_inside_a_frame(here, send, capsys):
     send(FRAMES.tobytes()[:-10])
     code, _, story = call(capsys, "a.ozx", *WORDS)
@@ -76,6 +91,7 @@ def test_the_input_ends_inside_a_frame(here, send, capsys):
         (WORDS[1:], b"", "expected --stdin"),
         ([*WORDS, "--shape", "?,2"], b"", "--shape: expected lengths, as in n,2,1024,1024; got '?,2'"),
         ([*WORDS, "--dtype", "pixels"], b"", "--dtype: expected a pixel type, as in uint16; got 'pixels'"),
+        ([*WORDS, "--plate", "A/1"], b"", "--plate: expected wells with their number of fields, as in A/1=2,B/3=4"),
         (WORDS, b"", "expected at least one frame; none came"),
         ([*WORDS, "--headers"], b"pixels\n", "expected a line of JSON before each frame"),
         ([*WORDS, "--headers"], b'{"index": "3"}\n' + bytes(2400), "expected index to be a list of numbers"),

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import zarr
 from streams import assert_same_images, assert_valid, frames_of, layout_of
 
 import ozx
@@ -119,6 +120,55 @@ def test_positions(out, tmp_path):
     assert_same_images(out, tmp_path / "c.ozx", "1", windows=False)
     assert_valid(out)
     assert frames.result.frames == 16
+
+
+@pytest.mark.parametrize("version", ["0.5", "0.6"])
+def test_a_plate(out, version):
+    plate = {"B/3": 2, "A/1": 1}
+    words = {**WORDS, "shape": (None, 2, 300, 400), "ome_version": version, "plate_shape": (8, 12)}
+    with stream(
+        out,
+        plate=plate,
+        **words,
+        **SAID,
+    ) as frames:
+        for number, frame in enumerate(PIXELS.reshape(-1, 300, 400)):
+            frames.append(frame, position="B/3/0")
+            frames.append(frame[::-1], position=1)
+            if number < 4:
+                frames.write(frame[:, ::-1], (number // 2, number % 2), position="A/1/0")
+    found = ozx.inspect(out)
+    assert (found.kind, found.plate.name, found.plate.rows[-1], found.plate.columns[-1]) == (
+        "plate", "My cells", "H", "12",
+    )  # fmt: skip
+    assert [(well.path, well.fields) for well in found.plate.wells] == [("B/3", 2), ("A/1", 1)]
+    group = ozx.open(out)
+    np.testing.assert_array_equal(group["B/3/0/0"][...], PIXELS)
+    np.testing.assert_array_equal(group["B/3/1/0"][...], PIXELS[:, :, ::-1])
+    np.testing.assert_array_equal(group["A/1/0/0"][...], PIXELS[:2, :, :, ::-1])
+    assert not ozx.validate(out, level="data").findings
+
+
+def test_ome_zarr_models_accepts_a_plate(out):
+    models = pytest.importorskip("ome_zarr_models.v05")
+    with stream(out, shape=PIXELS.shape, plate={"A/1": 1, "C/2": 2}, **WORDS) as frames:
+        for position in ("A/1/0", "C/2/0", "C/2/1"):
+            for frame in PIXELS.reshape(-1, 300, 400):
+                frames.append(frame, position=position)
+    with zarr.storage.ZipStore(out, mode="r") as store:
+        group = zarr.open_group(store, mode="r")
+        assert models.HCS.from_zarr(group).attributes.ome.plate.field_count == 2
+        models.Well.from_zarr(group["C/2"])
+        models.Image.from_zarr(group["C/2/1"])
+        np.testing.assert_array_equal(group["C/2/1/0"][...], PIXELS)
+
+
+def test_positions_without_frames_are_said(out):
+    with stream(out, shape=PIXELS.shape, plate={"A/1": 1, "A/2": 2}, **WORDS) as frames:
+        take_all(frames)
+    assert frames.result.notes == ("2 positions have no frames; their pixels are zero",)
+    assert ozx.open(out)["A/2/1/0"].shape == (1, 2, 300, 400)
+    assert_valid(out)
 
 
 def test_frames_are_copied_and_several_threads_write(out):
@@ -256,6 +306,9 @@ def test_two_streams_to_one_file(out):
         ({"memory": 1000}, "a memory of at least 3,840,000 bytes, for 4 frames"),
         ({"positions": "left"}, "a list of different names"),
         ({"positions": ["a", "a"]}, "a list of different names"),
+        ({"positions": ["a"], "plate": {"A/1": 1}}, "positions or a plate, not both"),
+        ({"plate_shape": (8, 12)}, "plate_shape together with plate"),
+        ({"plate": {"A1": 1}}, "expected a well as ROW/COLUMN"),
         ({"downsample": "t,y,x"}, "axis 't' has an unknown length and cannot be downsampled"),
         ({"channels": "abc"}, "at most 2 channels"),
         ({"ome_version": "0.4"}, "OME-Zarr version 0.5 or 0.6"),

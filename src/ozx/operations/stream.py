@@ -21,10 +21,11 @@ from ozx.images.streaming.frame_stream import FrameStream
 from ozx.images.streaming.statistics import StreamResult
 from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
 from ozx.images.streaming.stream_file import StreamFile
+from ozx.images.streaming.stream_images import plate_fields, position_series
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike, describe_array, given_channels
 from ozx.images.writing.levels import PyramidChoice
-from ozx.images.writing.new_image import NewHierarchy, NewImage, series_of
+from ozx.images.writing.new_image import NewHierarchy, NewImage
 
 __all__ = ["FrameStream", "StreamResult", "stream"]
 
@@ -45,6 +46,8 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     shape: Sequence[int | None],
     dtype: DTypeLike,
     positions: Sequence[str] = (),
+    plate: Mapping[str, int] | None = None,
+    plate_shape: tuple[int, int] | None = None,
     scale: Sequence[float] | Mapping[str, float] | None = None,
     unit: str | Mapping[str, str] | None = None,
     channels: Sequence[ChannelLike] = (),
@@ -82,6 +85,11 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     positions
         Names of positions: the file is then a series of images, and each frame belongs to one. Their first lengths can
         differ.
+    plate
+        Wells with their number of fields, as in ``{"A/1": 2, "B/3": 4}``: the file is then a plate, and the positions
+        are ``A/1/0``, ``A/1/1``, ``B/3/0`` and so on.
+    plate_shape
+        The number of rows and columns of the plate; without it the plate ends with the last row and column in use.
     scale, unit, channels, name, ome_version
         As for `ozx.write_image`.
     method, downsample
@@ -143,7 +151,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         pyramid=_pyramid(method, downsample, str(axes[0]) if is_endless else None),
         channels=given_channels(channels, described, axes),
     )
-    hierarchy = _hierarchy(image, positions, checked_version(ome_version))
+    hierarchy = replace(_hierarchy(image, positions, plate, plate_shape), version=checked_version(ome_version))
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     documents = StreamDocuments(hierarchy, layout, growing)
     size = math.prod(usual[-2:]) * kind.itemsize
@@ -159,7 +167,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         position: StreamedImage(
             documents, at, FrameOrder(axes[:-2], lengths[:-2]), store, growing, is_endless=is_endless
         )
-        for position, at in zip(positions or ("",), hierarchy.images, strict=True)
+        for position, at in zip(positions or hierarchy.images, hierarchy.images, strict=True)
     }
     longest = {at: documents.of_image(at, ENDLESS if is_endless else None, None) for at in hierarchy.images}
     file = StreamFile(target, documents.of_groups(), longest, force=force, sync=sync)
@@ -196,12 +204,19 @@ def _pyramid(method: str, downsample: str | Sequence[str] | None, endless: str |
     return choice
 
 
-def _hierarchy(image: NewImage, positions: Sequence[str], version: str) -> NewHierarchy:
-    if not positions:
-        return NewHierarchy({"": image}, version=version)
-    if isinstance(positions, str) or len(set(positions)) < len(positions):
-        raise UsageError(f"expected a list of different names of positions; got {positions!r}")
-    return replace(series_of([replace(image, name=name) for name in positions]), version=version)
+def _hierarchy(
+    image: NewImage,
+    positions: Sequence[str],
+    plate: Mapping[str, int] | None,
+    plate_shape: tuple[int, int] | None,
+) -> NewHierarchy:
+    if plate is not None:
+        if positions:
+            raise UsageError("expected positions or a plate, not both", hint="The fields of a plate are its positions.")
+        return plate_fields(image, plate, plate_shape)
+    if plate_shape is not None:
+        raise UsageError("expected plate_shape together with plate")
+    return position_series(image, positions) if positions else NewHierarchy({"": image})
 
 
 def _is_waiting(when_full: str) -> bool:

@@ -11,8 +11,9 @@
     The places of frames; the memory in which frames wait; frames of a pipe.
 ``streamed_image``, ``frame_pyramid``, ``open_shards``, ``samples``
     One image: its levels, its unfinished shards, and the pixels that determine its contrast.
-``stream_documents``, ``stream_file``
-    The metadata of images that grow; the file, with values and metadata in their final places.
+``stream_images``, ``stream_documents``, ``stream_file``
+    The images of a series or a plate; their metadata while they grow; the file, with values and metadata in their final
+    places.
 ``chunk_store``, ``recovered_chunks``
     Chunks of unfinished shards, in memory and in a file; what a recovery makes of that file.
 ``statistics``

@@ -327,8 +327,13 @@ class FrameStream:
             append_p999=self._durations.percentile(0.999),
             fullest=self._ring.fullest,
             buffer=self._ring.count,
-            notes=(f"{missing_count:,} frames did not come; their pixels are zero",) if missing_count else (),
+            notes=self._notes(missing_count),
         )
+
+    def _notes(self, missing: int) -> tuple[str, ...]:
+        unused = sum(1 for image in self._images.values() if not image.order.count)
+        notes = [f"{missing:,} frames did not come; their pixels are zero"] if missing else []
+        return (*notes, *([f"{unused:,} positions have no frames; their pixels are zero"] if unused else []))
 
     def _check_open(self) -> None:
         if not self._is_open:
