@@ -163,6 +163,35 @@ def test_ome_zarr_models_accepts_a_plate(out):
         np.testing.assert_array_equal(group["C/2/1/0"][...], PIXELS)
 
 
+def test_cameras_of_several_shapes_and_types(out, tmp_path):
+    cameras = {
+        "scope": ozx.Camera(shape=(None, 2, 300, 400), channels=["DAPI", "GFP"]),
+        "side": ozx.Camera(shape=(3, 70, 600), dtype="uint8", axes="zyx", scale={"y": 2, "x": 2}),
+        "still": ozx.Camera(shape=(20, 30), dtype="float32", axes="yx", unit="nanometer"),
+    }
+    side = np.random.default_rng(2).integers(0, 255, (3, 70, 600)).astype("uint8")
+    still = np.full((20, 30), 0.5, "float32")
+    said = {"scale": {"y": 0.5, "x": 0.5}, "unit": "micrometer"}
+    with stream(out, cameras=cameras, **WORDS, **said) as frames:
+        for number, frame in enumerate(PIXELS.reshape(-1, 300, 400)):
+            frames.append(frame, position="scope")
+            if number < 3:
+                frames.append(side[number], position="side")
+        frames.append(still, position=2)
+        with pytest.raises(UsageError, match=r"a frame of the shape \(70, 600\) and the type uint8; got \(300, 400\)"):
+            frames.append(frame, position="side")
+    result = frames.result
+    assert (result.frames, result.frame_bytes, result.missing_count) == (14, 240_000, 0)
+    assert result.rate == pytest.approx((10 * 240_000 + side.nbytes + still.nbytes) / result.seconds)
+    ozx.write_image(tmp_path / "0.ozx", PIXELS, axes="tcyx", channels=["DAPI", "GFP"], **said, **layout_of(out, "0"))
+    ozx.write_image(tmp_path / "1.ozx", side, axes="zyx", scale={"y": 2, "x": 2}, unit="micrometer")
+    ozx.write_image(tmp_path / "2.ozx", still, axes="yx", scale={"y": 0.5, "x": 0.5}, unit="nanometer")
+    for node in "012":
+        assert_same_images(out, tmp_path / f"{node}.ozx", node, windows=node != "0")
+    assert [image.name for image in ozx.inspect(out).images] == list(cameras)
+    assert_valid(out)
+
+
 def test_positions_without_frames_are_said(out):
     with stream(out, shape=PIXELS.shape, plate={"A/1": 1, "A/2": 2}, **WORDS) as frames:
         take_all(frames)
@@ -199,7 +228,7 @@ def test_a_full_memory_raises_or_waits(out, monkeypatch):
     with stream(out, shape=(None, 2, 300, 400), memory=least, when_full="raise", **WORDS) as frames:
         assert frames.buffer == 4
         assert [frames.append(frame) for frame in PIXELS[:2].reshape(4, 300, 400)] == [1, 2, 3, 4]
-        with pytest.raises(BufferFull, match="all 4 frames that may wait are in use"):
+        with pytest.raises(BufferFull, match="4 frames wait, and there is no memory for one more"):
             frames.append(PIXELS[2, 0])
         assert (frames.buffered, frames.frames) == (4, 4)
         gate.set()
@@ -306,7 +335,11 @@ def test_two_streams_to_one_file(out):
         ({"memory": 1000}, "a memory of at least 3,840,000 bytes, for 4 frames"),
         ({"positions": "left"}, "a list of different names"),
         ({"positions": ["a", "a"]}, "a list of different names"),
-        ({"positions": ["a"], "plate": {"A/1": 1}}, "positions or a plate, not both"),
+        ({"positions": ["a"], "plate": {"A/1": 1}}, "positions, a plate or cameras, only one of them"),
+        ({"cameras": {}}, "expected cameras by name"),
+        ({"cameras": [ozx.Camera()]}, "expected cameras by name"),
+        ({"cameras": {"a": ozx.Camera(shape=(3, 300, 400))}}, "a length for each of the axes t, c, y, x; got 3"),
+        ({"axes": None}, "expected axes, shape and dtype"),
         ({"plate_shape": (8, 12)}, "plate_shape together with plate"),
         ({"plate": {"A1": 1}}, "expected a well as ROW/COLUMN"),
         ({"downsample": "t,y,x"}, "axis 't' has an unknown length and cannot be downsampled"),

@@ -12,8 +12,8 @@
 ``streamed_image``, ``frame_pyramid``, ``open_shards``, ``samples``
     One image: its levels, its unfinished shards, and the pixels that determine its contrast.
 ``stream_images``, ``stream_documents``, ``stream_file``
-    The images of a series or a plate; their metadata while they grow; the file, with values and metadata in their final
-    places.
+    The images of cameras, positions or fields of a plate; their metadata while they grow; the file, with values and
+    metadata in their final places.
 ``chunk_store``, ``recovered_chunks``
     Chunks of unfinished shards, in memory and in a file; what a recovery makes of that file.
 ``statistics``

@@ -81,6 +81,7 @@ class FrameStream:
         self.result: StreamResult | None = None
         self._file, self._images, self._ring, self._store = file, images, ring, store
         self._positions = list(images)
+        self._frame_bytes = max(image.frame_bytes for image in images.values())
         self._threads = EncodingThreads(file, list(images.values()), ring, store, threads)
         self._sync_every = sync_every
         self._lock = threading.Lock()
@@ -130,8 +131,8 @@ class FrameStream:
 
     @property
     def buffer(self) -> int:
-        """Number of frames that may be in memory."""
-        return self._ring.count
+        """Number of the largest frames that may be in memory."""
+        return self._ring.size // self._frame_bytes
 
     def append(self, frame: ArrayLike, *, position: int | str = 0) -> int:
         """Take the next frame in the order of acquisition.
@@ -139,9 +140,9 @@ class FrameStream:
         Parameters
         ----------
         frame
-            The pixels of one plane, of the stream's type; they are copied.
+            The pixels of one plane, of the type of the stream or camera; they are copied.
         position
-            The position, by number or name.
+            The position, camera or field of a plate, by name (``A/1/0`` for a field) or number.
 
         Returns
         -------
@@ -252,7 +253,7 @@ class FrameStream:
         self._check_open()
         self._threads.raise_error()
         image = self._image(position)
-        slot = self._ring.acquire()
+        slot = self._ring.acquire(image.frame_shape, image.dtype)
         try:
             self._check_open()
             self._threads.raise_error()
@@ -310,23 +311,23 @@ class FrameStream:
         )
         listed = tuple(islice(missing, _MOST_LISTED))
         missing_count = len(listed) + sum(1 for _ in missing)
-        frame_bytes = self._ring.frame_bytes
+        size_of_all = sum(image.order.count * image.frame_bytes for image in self._images.values())
         return StreamResult(
             path=self.path,
             entries=entries,
             bytes=size,
             frames=frames,
-            frame_bytes=frame_bytes,
+            frame_bytes=self._frame_bytes,
             missing_count=missing_count,
             missing=listed,
             seconds=seconds,
-            rate=frames * frame_bytes / seconds,
+            rate=size_of_all / seconds,
             waits=self._ring.waits,
             waited=self._ring.waited,
             longest_append=self._durations.longest,
             append_p999=self._durations.percentile(0.999),
             fullest=self._ring.fullest,
-            buffer=self._ring.count,
+            buffer=self.buffer,
             notes=self._notes(missing_count),
         )
 

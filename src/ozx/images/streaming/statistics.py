@@ -24,7 +24,7 @@ class StreamResult:
     entries, bytes
         Number of entries, and length of the file in bytes.
     frames, frame_bytes
-        Number of frames that came, and bytes of one.
+        Number of frames that came, and bytes of one, the largest of several cameras.
     missing_count
         Number of frames that did not come although later ones did; their pixels are zero.
     missing

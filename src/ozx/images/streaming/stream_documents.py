@@ -36,11 +36,11 @@ class StreamDocuments:
     layout
         Chunks, shards and codec.
     growing
-        The number of the axis that numbers frames most slowly; None for images of one frame.
+        The number of the axis that numbers frames most slowly, by image; None for an image of one frame.
     """
 
-    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice, growing: int | None) -> None:
-        self._version, self._growing = hierarchy.version, growing
+    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice, growing: Mapping[str, int | None]) -> None:
+        self._version, self._growing = hierarchy.version, dict(growing)
         self._planned = HierarchyDocuments(hierarchy, layout)
         if layout.shards.kind in ("auto", "keep"):
             for path in self._planned.images:
@@ -48,14 +48,14 @@ class StreamDocuments:
 
     def image(self, path: str, length: int | None = None) -> PlannedImage:
         """Return an image with its levels; with `length` along the growing axis."""
-        planned = self._planned.images[path]
-        if length is None or self._growing is None:
+        planned, growing = self._planned.images[path], self._growing[path]
+        if length is None or growing is None:
             return planned
         levels = []
         for level in planned.levels:
-            if self._growing in level.halved:
+            if growing in level.halved:
                 length = -(-length // 2)
-            levels.append(replace(level, shape=self._resized(level.shape, length)))
+            levels.append(replace(level, shape=_resized(level.shape, growing, length)))
         full = replace(planned.image.levels[0], source=_Resized(planned.image.levels[0].source, levels[0].shape))
         return replace(planned, image=replace(planned.image, levels=(full,)), levels=tuple(levels))
 
@@ -97,9 +97,6 @@ class StreamDocuments:
             if node not in images and node not in arrays
         }
 
-    def _resized(self, shape: tuple[int, ...], length: int) -> tuple[int, ...]:
-        return tuple(length if axis == self._growing else whole for axis, whole in enumerate(shape))
-
     def _align_shards(self, path: str) -> None:
         """Let shards of lower levels hold the same frames as those of the full resolution, so that they end together.
 
@@ -122,6 +119,10 @@ class StreamDocuments:
                 chunk = layout.chunks[axis]
                 shards[axis] = min(shards[axis], max(chunk, depth // chunk * chunk))
             self._planned.arrays[array] = relayout_document(self._planned.arrays[array], tuple(shards))
+
+
+def _resized(shape: tuple[int, ...], growing: int, length: int) -> tuple[int, ...]:
+    return tuple(length if axis == growing else whole for axis, whole in enumerate(shape))
 
 
 class _Resized:

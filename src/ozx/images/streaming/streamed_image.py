@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -43,6 +44,11 @@ class StreamedImage:
         The number of the axis that numbers frames most slowly; None for a single frame.
     is_endless
         Whether its length is unknown.
+
+    Attributes
+    ----------
+    frame_shape, dtype
+        Of its frames.
     """
 
     def __init__(
@@ -74,6 +80,7 @@ class StreamedImage:
         self._is_sampled = len(image.channels) < image.channel_count or any(
             channel.window is None for channel in image.channels
         )
+        self.frame_shape, self.dtype = source.shape[-2:], source.dtype
         self._samples = Samples(source.shape, source.dtype, image.channel_axis, growing if is_endless else None)
         self._windows: dict[int, Window] = {}
         self._described = 0
@@ -81,6 +88,11 @@ class StreamedImage:
         self._stored = 0
         self._depth = 1 if growing is None else layouts[0].stored_shape[growing]
         self._from_order = [order.axes.index(axis) if axis in order.axes else None for axis in source.axes]
+
+    @property
+    def frame_bytes(self) -> int:
+        """The size of a frame in bytes."""
+        return math.prod(self.frame_shape) * self.dtype.itemsize
 
     @property
     def stored_length(self) -> int:
