@@ -50,7 +50,7 @@ def test_raw_frames(here, send, capsys):
 
 
 def test_headers_positions_and_json(here, send, capsys):
-    headers = [{"position": "left"}, {"position": 1, "index": [1, 0]}, {"index": [0, 1], "time": 3.5}]
+    headers = [{"position": "left"}, {"position": 1, "index": [1, 0]}, {"index": [0, 1], "record": {"time": 3.5}}]
     pairs = zip(headers, FRAMES[:3], strict=True)
     send(b"".join(json.dumps(head).encode() + b"\n" + frame.tobytes() for head, frame in pairs))
     code, answer, _ = call(capsys, "a.ozx", *WORDS, "--headers", "--positions", "left,right", "--json")
@@ -59,6 +59,7 @@ def test_headers_positions_and_json(here, send, capsys):
     assert (code, result["frames"], result["missing_count"]) == (3, 3, 3)
     assert result["missing"][0] == {"position": "right", "index": [0, 0]}
     np.testing.assert_array_equal(ozx.open("a.ozx")["1/0"][1, 0], FRAMES[1])
+    assert ozx.open("a.ozx")["0/frames/time"][0, 1] == 3.5
 
 
 def test_a_plate(here, send, capsys):
@@ -96,6 +97,8 @@ def test_the_input_ends_inside_a_frame(here, send, capsys):
         ([*WORDS, "--headers"], b"pixels\n", "expected a line of JSON before each frame"),
         ([*WORDS, "--headers"], b'{"index": "3"}\n' + bytes(2400), "expected index to be a list of numbers"),
         ([*WORDS, "--headers"], b'{"position": []}\n' + bytes(2400), "and position a name or number"),
+        ([*WORDS, "--headers"], b'{"record": 3}\n' + bytes(2400), "expected record to be an object"),
+        ([*WORDS, "--headers"], b'{"record": {"a": []}}\n' + bytes(2400), "a number or a text in the field a"),
         ([*WORDS, "--headers"], b'{"index": [0, 7]}\n' + bytes(2400), "below 2 along c; got 7"),
     ],
 )

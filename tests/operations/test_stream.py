@@ -11,6 +11,7 @@ from streams import assert_same_images, assert_valid, frames_of, layout_of
 
 import ozx
 from ozx.errors import BufferFull, PartialFileWarning, ResourceError, UnsupportedError, UsageError
+from ozx.hierarchy.images import Records
 from ozx.images.streaming.encoding_threads import EncodingThreads
 from ozx.operations.stream import stream
 
@@ -189,6 +190,35 @@ def test_cameras_of_several_shapes_and_types(out, tmp_path):
     for node in "012":
         assert_same_images(out, tmp_path / f"{node}.ozx", node, windows=node != "0")
     assert [image.name for image in ozx.inspect(out).images] == list(cameras)
+    assert_valid(out)
+
+
+def test_records_of_frames(out):
+    with stream(out, shape=(None, 2, 300, 400), **WORDS, **SAID) as frames:
+        for number, frame in enumerate(PIXELS.reshape(-1, 300, 400)):
+            time = np.float32(number / 4)
+            frames.append(frame, record={"time": time, "state": f"é{number}", "late": 3 if number == 7 else None})
+        with pytest.raises(UsageError, match="a text for the field state, as in earlier records; got 5"):
+            frames.append(frame, record={"state": 5})
+    assert not ozx.validate(out, level="data").findings
+    assert ozx.inspect(out).images[0].records == Records(("late", "state", "time"), 10)
+    records = ozx.open(out)["frames"]
+    np.testing.assert_array_equal(records["time"][...], np.arange(10).reshape(5, 2) / 4)
+    assert records["time"].metadata.dimension_names == ("t", "c")
+    assert records["state"][3, 1] == "é7"
+    assert [records["late"][3, 1], np.isnan(records["late"][...]).sum()] == [3, 9]
+    with zarr.storage.ZipStore(out, mode="r") as store:
+        models = pytest.importorskip("ome_zarr_models.v05")
+        assert len(models.Image.from_zarr(zarr.open_group(store, mode="r")).ome_attributes.multiscales) == 1
+
+
+def test_records_of_fields_of_a_plate_and_of_early_stops(out):
+    with stream(out, shape=PIXELS.shape, plate={"A/1": 1, "A/2": 1}, **WORDS) as frames:
+        frames.write(PIXELS[2, 1], (2, 1), position="A/2/0", record={"x": 1.5})
+        frames.append(PIXELS[0, 0])
+    group = ozx.open(out)
+    assert sorted(group["A/1/0"]) == ["0", "1"]
+    np.testing.assert_array_equal(group["A/2/0/frames/x"][...], [[np.nan] * 2, [np.nan] * 2, [np.nan, 1.5]])
     assert_valid(out)
 
 

@@ -45,8 +45,9 @@ def test_the_file_is_that_of_write_image(tmp_path_factory, given, seed, jobs):
     pixels = np.random.default_rng(seed).integers(0, 200, lengths).astype(dtype)
     shape = [None, *lengths[1:]] if is_endless else lengths
     with ozx.stream(folder / "a.ozx", axes=axes, shape=shape, dtype=dtype, jobs=jobs, sync=False, **words) as frames:
-        for place in came:
-            frames.write(pixels[place], place)
+        for number, place in enumerate(came):
+            record = {"number": number, "text": f"é{number}"} if number % 3 else None
+            frames.write(pixels[place], place, record=record)
     expected = np.zeros_like(pixels)
     for place in came:
         expected[place] = pixels[place]
@@ -61,6 +62,15 @@ def test_the_file_is_that_of_write_image(tmp_path_factory, given, seed, jobs):
     has_same_windows = is_whole and not is_endless and not frames.result.missing
     assert_same_images(folder / "a.ozx", folder / "b.ozx", windows=has_same_windows, metadata=is_whole)
     assert_valid(folder / "a.ozx")
+    if len(came) > 1:
+        numbers = np.full(expected.shape[:-2], np.nan)
+        for number, place in enumerate(came):
+            numbers[place] = number if number % 3 else np.nan
+        records = ozx.open(folder / "a.ozx")["frames"]
+        turned = numbers.transpose([axes.index(axis) for axis in order[:-2]])
+        np.testing.assert_array_equal(records["number"][...], turned)
+        texts = [text[1:] for text in records["text"][...].reshape(-1)]
+        assert texts == ["" if np.isnan(number) else str(int(number)) for number in turned.reshape(-1)]
     places = set(product(range(length), *map(range, lengths[1:-2]))) if axes != "yx" else {()}
     assert {index for _, index in frames.result.missing} == places - set(came)
 

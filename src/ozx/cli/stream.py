@@ -70,8 +70,9 @@ def command(
 
     A program of any language sends them. A frame is its pixels, row by row; the next one follows at once. With
     --headers a line of JSON precedes each: {"index": [3, 0]} gives its numbers along the axes before y, x,
-    {"position": "left"} or {"position": "A/1/0"} its position; an empty object is the next frame. The end of the input
-    ends the image. Exit code 3 if frames are missing or the last is incomplete.
+    {"position": "left"} or {"position": "A/1/0"} its position, {"record": {"time": 0.25}} what else is known about it;
+    an empty object is the next frame. The end of the input ends the image. Exit code 3 if frames are missing or the
+    last is incomplete.
 
     \b
     Examples:
@@ -97,9 +98,9 @@ def command(
         for frame in source:
             position = 0 if frame.position is None else frame.position
             if frame.place is None:
-                frames.append(frame.pixels, position=position)
+                frames.append(frame.pixels, position=position, record=frame.record)
             else:
-                frames.write(frame.pixels, frame.place, position=position)
+                frames.write(frame.pixels, frame.place, position=position, record=frame.record)
     result = frames.close()
     print_result(result, _summary, quiet=quiet, as_json=as_json)
     if source.rest:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Self
@@ -134,7 +134,9 @@ class FrameStream:
         """Number of the largest frames that may be in memory."""
         return self._ring.size // self._frame_bytes
 
-    def append(self, frame: ArrayLike, *, position: int | str = 0) -> int:
+    def append(
+        self, frame: ArrayLike, *, position: int | str = 0, record: Mapping[str, float | str | None] | None = None
+    ) -> int:
         """Take the next frame in the order of acquisition.
 
         Parameters
@@ -143,6 +145,10 @@ class FrameStream:
             The pixels of one plane, of the type of the stream or camera; they are copied.
         position
             The position, camera or field of a plate, by name (``A/1/0`` for a field) or number.
+        record
+            Numbers and short texts about the frame by name, as in ``{"time": 0.25, "exposure": 20, "state": "idle"}``.
+            They become the arrays ``frames/time`` and so on beside the levels of the image, with its axes but y and x.
+            What is missing, or None, is NaN or an empty text.
 
         Returns
         -------
@@ -152,20 +158,28 @@ class FrameStream:
         Raises
         ------
         UsageError
-            The frame has another shape or type, is one too many, or the stream is closed.
+            The frame has another shape or type or is one too many, the record has a value of another kind than earlier
+            ones, or the stream is closed.
         BufferFull
             The memory is full, and the stream was opened with ``when_full="raise"``; the frame was not taken.
         ResourceError
             Writing failed; no more frames are taken.
         """
-        return self._take(frame, None, position)
+        return self._take(frame, None, position, record)
 
-    def write(self, frame: ArrayLike, index: int | Sequence[int], *, position: int | str = 0) -> int:
+    def write(
+        self,
+        frame: ArrayLike,
+        index: int | Sequence[int],
+        *,
+        position: int | str = 0,
+        record: Mapping[str, float | str | None] | None = None,
+    ) -> int:
         """Take the frame of a given place, in any order.
 
         Parameters
         ----------
-        frame, position
+        frame, position, record
             As for `append`, which continues behind this place.
         index
             Its numbers along the axes before y and x, in the order in which they were given.
@@ -182,7 +196,7 @@ class FrameStream:
         BufferFull, ResourceError
             As for `append`.
         """
-        return self._take(frame, index, position)
+        return self._take(frame, index, position, record)
 
     @resource_errors()
     def flush(self) -> int:
@@ -247,19 +261,26 @@ class FrameStream:
             self._store.close(keep=False)
             self._file.remove()
 
-    def _take(self, frame: ArrayLike, index: int | Sequence[int] | None, position: int | str) -> int:
+    def _take(
+        self,
+        frame: ArrayLike,
+        index: int | Sequence[int] | None,
+        position: int | str,
+        record: Mapping[str, float | str | None] | None,
+    ) -> int:
         start = time.perf_counter()
         pixels = np.asarray(frame)
         self._check_open()
         self._threads.raise_error()
         image = self._image(position)
+        known = None if record is None else image.records.check(record)
         slot = self._ring.acquire(image.frame_shape, image.dtype)
         try:
             self._check_open()
             self._threads.raise_error()
             self._check_frame(pixels, slot)
             np.copyto(slot, pixels)
-            self._threads.submit(image, index, slot)
+            self._threads.submit(image, index, slot, known)
         except BaseException:
             self._ring.release(slot)
             raise
@@ -299,7 +320,7 @@ class FrameStream:
         self._threads.finish_values()
         documents = self._file.groups
         for image in self._images.values():
-            documents |= image.describe()
+            documents |= image.describe() | image.records.documents(max(1, image.order.length))
         entries, size = self._file.finish(documents)
         self._store.close(keep=False)
         return self._summary(entries, size, frames)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from ozx.archive.crc32 import crc32
@@ -64,6 +64,7 @@ class StreamFile:
         self.target, self._force, self._sync = target, force, sync
         self._groups = dict(groups)
         self._slots: dict[str, Slot] = {}
+        self._drafts: dict[str, Slot] = {}
         self._lock = threading.Lock()
         self.is_begun = False
         with self.errors():
@@ -127,6 +128,27 @@ class StreamFile:
             with self._lock:
                 self._slots[entry.key] = slot
 
+    def draft(self, documents: Documents) -> list[Slot]:
+        """Write drafts of documents that have no room at the head; return the places of the earlier ones.
+
+        `ozx recover` finds them; they are no part of the finished file.
+        """
+        replaced = []
+        with self.errors():
+            for key, document in documents.items():
+                slot = self._growing.write(key, [document])
+                with self._lock:
+                    if key in self._drafts:
+                        replaced.append(self._drafts[key])
+                    self._drafts[key] = slot
+        return replaced
+
+    def forget(self, drafts: Iterable[Slot]) -> None:
+        """Erase drafts, whose places are used again."""
+        with self.errors():
+            for slot in drafts:
+                self._growing.free(slot)
+
     def sync(self) -> None:
         """Wait until all that was written is on the disk."""
         with self.errors():
@@ -139,8 +161,7 @@ class StreamFile:
         """
         with self.errors():
             # A kill can tear the write of the final metadata over the draft: a copy stands where the directory will be.
-            end = max((slot.end for slot in self._slots.values()), default=self._length)
-            self._growing.put(end, [_entries(documents)])
+            self._growing.put(self._growing.end, [_entries(documents)])
             archive = Unfinished(self._growing, dict(documents), self._slots, None, [])
             size = finish(archive, require_ome=True, force=self._force, sync=self._sync, metadata_last=True)
             return len(documents) + len(self._slots), size

@@ -15,6 +15,7 @@ from ozx.hierarchy.zarr.chunk_layout import parse_layout
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
 from ozx.images.streaming.frame_order import FrameOrder
 from ozx.images.streaming.frame_pyramid import FramePyramid
+from ozx.images.streaming.frame_records import FrameRecords, Record
 from ozx.images.streaming.open_shards import FinishedValue, OpenShards
 from ozx.images.streaming.samples import Samples
 from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
@@ -49,6 +50,8 @@ class StreamedImage:
     ----------
     frame_shape, dtype
         Of its frames.
+    records
+        What is known about each frame.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class StreamedImage:
         self._describing, self._counting = threading.Lock(), threading.Lock()
         self._stored = 0
         self._depth = 1 if growing is None else layouts[0].stored_shape[growing]
+        self.records = FrameRecords(path, source.axes[:-2], order.axes, order.lengths, store)
         self._from_order = [order.axes.index(axis) if axis in order.axes else None for axis in source.axes]
 
     @property
@@ -99,8 +103,10 @@ class StreamedImage:
         """The length along the growing axis that holds all stored values."""
         return min(self._stored, max(1, self.order.length))
 
-    def encode(self, index: Sequence[int], frame: NDArray[Any]) -> Iterator[Entry]:
+    def encode(self, index: Sequence[int], frame: NDArray[Any], record: Record | None = None) -> Iterator[Entry]:
         """Yield the values that a frame completes, each to be written before the next; the frame is not kept."""
+        for value in self.records.add(index, record):
+            yield from self._give(value)
         corner = tuple(0 if at is None else index[at] for at in self._from_order)
         pixels = frame.reshape((1,) * (len(corner) - frame.ndim) + frame.shape)
         if self._is_sampled:
@@ -115,10 +121,12 @@ class StreamedImage:
         for shards in self._shards:
             for value in shards.finish():
                 yield from self._give(value)
+        for value in self.records.finish():
+            yield from self._give(value)
 
     def kept(self) -> list[KeptChunk]:
         """Return the chunks of unfinished shards."""
-        return [chunk for shards in self._shards for chunk in shards.kept()]
+        return [chunk for shards in self._shards for chunk in shards.kept()] + self.records.kept()
 
     def drafts(self, length: int) -> Iterator[tuple[str, bytes]]:
         """Return an iterator of the chunks that lack frames now, by name, with those frames zero.
