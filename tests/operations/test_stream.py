@@ -12,6 +12,7 @@ from streams import assert_same_images, assert_valid, frames_of, layout_of
 import ozx
 from ozx.errors import BufferFull, PartialFileWarning, ResourceError, UnsupportedError, UsageError
 from ozx.hierarchy.images import Records
+from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads
 from ozx.operations.stream import stream
 
@@ -288,6 +289,31 @@ def test_an_error_in_a_thread_reaches_the_caller(out, monkeypatch):
     assert os.listdir(out.parent) == ["taken.ome.ozx.partial"]
     with pytest.raises(UsageError, match="the stream is closed"):
         frames.append(PIXELS[1, 0])
+
+
+def test_a_flush_ends_before_the_file_is_left(out, monkeypatch):
+    entered, gate = threading.Event(), threading.Event()
+    save = ChunkStore.save
+
+    def slow_save(*given):
+        entered.set()
+        gate.wait()
+        save(*given)
+
+    monkeypatch.setattr(ChunkStore, "save", slow_save)
+    frames = stream(out, shape=(None, 2, 300, 400), sync_every=3, **WORDS)
+    for frame in PIXELS.reshape(-1, 300, 400)[:3]:
+        frames.append(frame)
+    entered.wait()
+    # Ctrl-C while close waits for the thread: Python takes it for ended.
+    monkeypatch.setattr(frames._threads._syncing, "shutdown", lambda **_: None)
+    monkeypatch.setattr(frames._threads, "wait", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+    threading.Timer(0.1, gate.set).start()
+    with pytest.raises(KeyboardInterrupt):
+        frames.close()
+    assert frames.durable == 3
+    ozx.recover(f"{out}.partial", out)
+    np.testing.assert_array_equal(ozx.open(out)["0"][...].reshape(-1, 300, 400)[:3], PIXELS.reshape(-1, 300, 400)[:3])
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError])

@@ -132,6 +132,9 @@ class EncodingThreads:
         """End all threads, and wait for them."""
         self._ring.stop()
         self._syncing.shutdown(wait=True, cancel_futures=True)
+        # Before Python 3.13 a thread counts as ended once Ctrl-C has interrupted a wait for it.
+        with self._flushing:
+            pass
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._turns.stop()
 
