@@ -223,6 +223,44 @@ def test_records_of_fields_of_a_plate_and_of_early_stops(out):
     assert_valid(out)
 
 
+def test_metadata_that_comes_late(out, tmp_path):
+    first = {"scale": [3, 1, 0.25, 0.25], "channels": [{"label": "?", "window": (3, 99)}]}
+    with stream(out, shape=PIXELS.shape, **WORDS, **first) as frames:
+        take_all(frames, PIXELS[:3])
+        frames.flush()
+        frames.set_metadata(
+            channels=["DAPI", {"label": "GFP" * 300, "color": "00ff00", "window": (1, 9)}], name="My cells"
+        )
+        frames.set_metadata(scale={"y": 0.5, "t": 2}, unit={"y": "micrometer", "x": "micrometer", "t": "second"})
+        take_all(frames, PIXELS[3:])
+        with pytest.raises(UsageError, match="at most 2 channels"):
+            frames.set_metadata(channels="abc")
+        with pytest.raises(UsageError, match="expected axes of the array, t, c, y, x; got 'z'"):
+            frames.set_metadata(scale={"z": 1})
+    channels = [{"label": "DAPI", "window": (3, 99)}, {"label": "GFP" * 300, "color": "00ff00", "window": (1, 9)}]
+    words = {**SAID, "channels": channels}
+    ozx.write_image(tmp_path / "b.ozx", PIXELS, axes="tcyx", **words)
+    assert_same_images(out, tmp_path / "b.ozx")
+    assert ozx.inspect(out).name == "My cells"
+    assert ozx.inspect(out).images[0].levels == ozx.inspect(tmp_path / "b.ozx").images[0].levels
+    assert not ozx.validate(out, level="data").findings
+    with pytest.raises(UsageError, match="the stream is closed"):
+        frames.set_metadata(name="too late")
+
+
+def test_late_metadata_of_one_position(out):
+    with stream(out, shape=(1, 300, 400), axes="tyx", dtype="uint16", positions=["a", "b"], sync=False) as frames:
+        frames.set_metadata(scale=[1, 0.5, 0.5])
+        frames.set_metadata(name="right", channels=["GFP"], position="b")
+        frames.append(PIXELS[0, 0])
+        frames.append(PIXELS[0, 1], position=1)
+        with pytest.raises(UsageError, match="the position that gets the name 'x'; there are 2"):
+            frames.set_metadata(name="x")
+    images = ozx.inspect(out).images
+    assert [(image.name, image.channels[0].label) for image in images] == [("a", "Channel 0"), ("right", "GFP")]
+    assert [image.levels[0].scale for image in images] == [(1, 0.5, 0.5)] * 2
+
+
 def test_positions_without_frames_are_said(out):
     with stream(out, shape=PIXELS.shape, plate={"A/1": 1, "A/2": 2}, **WORDS) as frames:
         take_all(frames)

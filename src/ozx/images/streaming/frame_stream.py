@@ -7,7 +7,6 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,13 +17,12 @@ from ozx.errors import PartialFileWarning, UsageError, resource_errors
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads
 from ozx.images.streaming.frame_ring import FrameRing
-from ozx.images.streaming.statistics import Durations, StreamResult
+from ozx.images.streaming.statistics import Durations, StreamResult, summarise
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
+from ozx.images.writing.array_image import ChannelLike
 
 __all__ = ["FrameStream"]
-
-_MOST_LISTED = 1000
 
 
 class FrameStream:
@@ -86,7 +84,6 @@ class FrameStream:
         self._sync_every = sync_every
         self._lock = threading.Lock()
         self._durations = Durations()
-        self._started: float | None = None
         self._taken = 0
         self._is_open = True
 
@@ -198,6 +195,39 @@ class FrameStream:
         """
         return self._take(frame, index, position, record)
 
+    def set_metadata(
+        self,
+        *,
+        channels: Sequence[ChannelLike] | None = None,
+        scale: Sequence[float] | Mapping[str, float] | None = None,
+        unit: str | Mapping[str, str] | None = None,
+        name: str | None = None,
+        position: int | str | None = None,
+    ) -> None:
+        """Change metadata before `close`; what is not given stays.
+
+        Parameters
+        ----------
+        channels, scale, unit, name
+            As for `ozx.stream`. Axes, and what a channel does not say, stay as they are.
+        position
+            The position, camera or field of a plate; None for all.
+
+        Raises
+        ------
+        UsageError
+            They do not fit the image, a name is given for several images, or the stream is closed.
+        """
+        self._check_open()
+        images = list(self._images.values()) if position is None else [self._image(position)]
+        if name is not None and len(images) > 1:
+            raise UsageError(
+                f"expected the position that gets the name {name!r}; there are {len(images):,}", hint="Give position=."
+            )
+        given = {"channels": channels, "scale": scale, "unit": unit, "name": name}
+        for image, described in [(image, image.described(**given)) for image in images]:
+            image.redescribe(described)
+
     @resource_errors()
     def flush(self) -> int:
         """Wait until all frames that came are on the disk, those of unfinished shards in ``NAME.partial.chunks``.
@@ -285,8 +315,8 @@ class FrameStream:
             self._ring.release(slot)
             raise
         with self._lock:
-            if self._started is None:
-                self._started = start
+            if self._durations.started is None:
+                self._durations.started = start
             self._taken += 1
             if self._sync_every and self._taken % self._sync_every == 0:
                 self._threads.flush_behind()
@@ -321,41 +351,9 @@ class FrameStream:
         documents = self._file.groups
         for image in self._images.values():
             documents |= image.describe() | image.records.documents(max(1, image.order.length))
-        entries, size = self._file.finish(documents)
+        written = self._file.finish(documents)
         self._store.close(keep=False)
-        return self._summary(entries, size, frames)
-
-    def _summary(self, entries: int, size: int, frames: int) -> StreamResult:
-        seconds = time.perf_counter() - (self._started or 0.0)
-        missing = chain.from_iterable(
-            ((position, index) for index in image.order.iter_missing()) for position, image in self._images.items()
-        )
-        listed = tuple(islice(missing, _MOST_LISTED))
-        missing_count = len(listed) + sum(1 for _ in missing)
-        size_of_all = sum(image.order.count * image.frame_bytes for image in self._images.values())
-        return StreamResult(
-            path=self.path,
-            entries=entries,
-            bytes=size,
-            frames=frames,
-            frame_bytes=self._frame_bytes,
-            missing_count=missing_count,
-            missing=listed,
-            seconds=seconds,
-            rate=size_of_all / seconds,
-            waits=self._ring.waits,
-            waited=self._ring.waited,
-            longest_append=self._durations.longest,
-            append_p999=self._durations.percentile(0.999),
-            fullest=self._ring.fullest,
-            buffer=self.buffer,
-            notes=self._notes(missing_count),
-        )
-
-    def _notes(self, missing: int) -> tuple[str, ...]:
-        unused = sum(1 for image in self._images.values() if not image.order.count)
-        notes = [f"{missing:,} frames did not come; their pixels are zero"] if missing else []
-        return (*notes, *([f"{unused:,} positions have no frames; their pixels are zero"] if unused else []))
+        return summarise(self.path, written, self._images, self._ring, self._durations)
 
     def _check_open(self) -> None:
         if not self._is_open:

@@ -18,8 +18,9 @@ from ozx.images.streaming.frame_pyramid import FramePyramid
 from ozx.images.streaming.frame_records import FrameRecords, Record
 from ozx.images.streaming.open_shards import FinishedValue, OpenShards
 from ozx.images.streaming.samples import Samples
-from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
+from ozx.images.streaming.stream_documents import ENDLESS, GivenMetadata, StreamDocuments
 from ozx.images.writing.chunk_encoding import ChunkEncoder
+from ozx.images.writing.hierarchy_documents import PlannedImage
 from ozx.images.writing.pyramid import EncodedChunk, LevelWork
 from ozx.images.writing.pyramid_plan import LevelGeometry
 
@@ -135,6 +136,14 @@ class StreamedImage:
         """
         chunks = self._pyramid.copy().finish(self._growing or 0, length)
         return ((chunk_name(self._arrays[level], place), data) for level, place, data in chunks if data is not None)
+
+    def described(self, **given: Any) -> PlannedImage:
+        """Return the image with other metadata, the fields of `GivenMetadata`, for `redescribe`."""
+        return self._documents.described(self.path, GivenMetadata((*self.order.axes, "y", "x"), **given))
+
+    def redescribe(self, image: PlannedImage) -> None:
+        """Let the image have other metadata."""
+        self._documents.replace(self.path, image)
 
     def describe(self) -> dict[str, bytes]:
         """Return the documents of the image with the frames that came, by key."""
