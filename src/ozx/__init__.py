@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ozx.operations.read_value import read_value
     from ozx.operations.recover import recover
     from ozx.operations.repack import repack
-    from ozx.operations.stream import stream
+    from ozx.operations.stream import Camera, stream
     from ozx.operations.thumbnail import thumbnail
     from ozx.operations.unpack import unpack
     from ozx.operations.write_image import write_image
@@ -54,6 +54,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BufferFull",
+    "Camera",
     "Cancelled",
     "FormatError",
     "NotOmeZarrWarning",
@@ -92,6 +93,7 @@ __all__ = [
 
 # The modules of the public names that are neither errors nor operations in a module of their own name.
 _HOMES = {
+    "Camera": "ozx.operations.stream",
     "OzxStore": "ozx.store.ozx_store",
     "Cancelled": "ozx.progress",
     "Progress": "ozx.progress",

@@ -5,11 +5,13 @@ import subprocess
 import sys
 
 import jsonschema
+import numpy as np
 import pytest
 from commands import command, schema_of
 from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values, write_archive, zip_values
 
+import ozx
 from ozx.cli.app import run
 from ozx.operations.info import inspect
 
@@ -65,6 +67,17 @@ def test_the_screen_of_an_image(tmp_path, capsys):
     code, out, err = info(capsys, path)
     expected = IMAGE_SCREEN.format(size=f"{size / 1024:.1f} KiB ({size:,} bytes)", ratio=f"{516_096 / size:.1f}")
     assert (code, out, err) == (0, expected, "")
+
+
+def test_records_of_frames_are_named(tmp_path, capsys):
+    path = tmp_path / "a.ozx"
+    with ozx.stream(path, axes="tcyx", shape=(None, 2, 8, 8), dtype="uint8", sync=False) as frames:
+        for number in range(6):
+            frames.append(np.full((8, 8), number, "uint8"), record={"time": number, "x": 0.5, "exposure": 20})
+    assert "\nframe records: exposure, time, x (6 frames)\n" in info(capsys, path)[1]
+    answer = json.loads(info(capsys, path, "--json")[1])
+    assert answer["images"][0]["records"] == {"fields": ["exposure", "time", "x"], "frames": 6}
+    jsonschema.validate(answer, SCHEMA)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -50,7 +50,7 @@ def test_raw_frames(here, send, capsys):
 
 
 def test_headers_positions_and_json(here, send, capsys):
-    headers = [{"position": "left"}, {"position": 1, "index": [1, 0]}, {"index": [0, 1], "time": 3.5}]
+    headers = [{"position": "left"}, {"position": 1, "index": [1, 0]}, {"index": [0, 1], "record": {"time": 3.5}}]
     pairs = zip(headers, FRAMES[:3], strict=True)
     send(b"".join(json.dumps(head).encode() + b"\n" + frame.tobytes() for head, frame in pairs))
     code, answer, _ = call(capsys, "a.ozx", *WORDS, "--headers", "--positions", "left,right", "--json")
@@ -59,6 +59,22 @@ def test_headers_positions_and_json(here, send, capsys):
     assert (code, result["frames"], result["missing_count"]) == (3, 3, 3)
     assert result["missing"][0] == {"position": "right", "index": [0, 0]}
     np.testing.assert_array_equal(ozx.open("a.ozx")["1/0"][1, 0], FRAMES[1])
+    assert ozx.open("a.ozx")["0/frames/time"][0, 1] == 3.5
+
+
+def test_a_plate(here, send, capsys):
+    heads = [{"position": "B/3/1"}, {"position": "A/1/0"}]
+    send(
+        b"".join(
+            json.dumps(head).encode() + b"\n" + frame.tobytes() for head, frame in zip(heads, FRAMES, strict=False)
+        )
+    )
+    code, _, story = call(
+        capsys, "a.ozx", *WORDS[:2], "yx", "--shape", "30,40", *WORDS[5:], "--headers", "--plate", "A/1=1,B/3=2"
+    )
+    assert (code, story) == (0, "note: 1 positions have no frames; their pixels are zero\n")
+    np.testing.assert_array_equal(ozx.open("a.ozx")["B/3/1/0"][...], FRAMES[0])
+    np.testing.assert_array_equal(ozx.open("a.ozx")["A/1/0/0"][...], FRAMES[1])
 
 
 def test_the_input_ends_inside_a_frame(here, send, capsys):
@@ -76,10 +92,13 @@ def test_the_input_ends_inside_a_frame(here, send, capsys):
         (WORDS[1:], b"", "expected --stdin"),
         ([*WORDS, "--shape", "?,2"], b"", "--shape: expected lengths, as in n,2,1024,1024; got '?,2'"),
         ([*WORDS, "--dtype", "pixels"], b"", "--dtype: expected a pixel type, as in uint16; got 'pixels'"),
+        ([*WORDS, "--plate", "A/1"], b"", "--plate: expected wells with their number of fields, as in A/1=2,B/3=4"),
         (WORDS, b"", "expected at least one frame; none came"),
         ([*WORDS, "--headers"], b"pixels\n", "expected a line of JSON before each frame"),
         ([*WORDS, "--headers"], b'{"index": "3"}\n' + bytes(2400), "expected index to be a list of numbers"),
         ([*WORDS, "--headers"], b'{"position": []}\n' + bytes(2400), "and position a name or number"),
+        ([*WORDS, "--headers"], b'{"record": 3}\n' + bytes(2400), "expected record to be an object"),
+        ([*WORDS, "--headers"], b'{"record": {"a": []}}\n' + bytes(2400), "a number or a text in the field a"),
         ([*WORDS, "--headers"], b'{"index": [0, 7]}\n' + bytes(2400), "below 2 along c; got 7"),
     ],
 )

@@ -5,7 +5,7 @@ import json
 import pytest
 from hierarchies import FIXTURES, tree
 
-from ozx.hierarchy.images import Well, describe_images, image_paths, label_paths, plate_wells
+from ozx.hierarchy.images import Records, Well, describe_images, image_paths, label_paths, plate_wells
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.hierarchy.nodes import NodeCollector
 
@@ -106,3 +106,23 @@ def test_a_listed_image_that_is_none_is_noted():
         "0: an image is listed here, but there is no node",
         "OME: an image is listed here, but the node has no multiscales",
     ]
+
+
+def array(*names, shape=(4, 2)):
+    return json.dumps({"zarr_format": 3, "node_type": "array", "shape": shape, "dimension_names": names}).encode()
+
+
+def test_records_of_frames_have_the_axes_of_their_image():
+    (image,) = describe_images(nodes_of("image"), "", [])
+    assert image.records is None
+    names = [axis.name for axis in image.axes[:-2]]
+    shape = [4] * len(names)
+    records = {
+        "frames/zarr.json": group(),
+        "frames/time/zarr.json": array(*names, shape=shape),
+        "frames/other/zarr.json": array("q", shape=[4]),
+        "frames/deep/x/zarr.json": array(*names, shape=shape),
+        "framesx/zarr.json": array(*names, shape=shape),
+    }
+    (image,) = describe_images(nodes_of("image", **records), "", [])
+    assert image.records == Records(("time",), 4 ** len(names))

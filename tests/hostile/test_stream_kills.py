@@ -24,8 +24,8 @@ LAYOUTS = [
 
 def work(out, told=None, **words):
     with ozx.stream(out, axes="tcyx", shape=(None, 2, 300, 400), dtype="uint16", codec="zstd:1", **words) as frames:
-        for frame in PIXELS.reshape(-1, 300, 400):
-            frames.append(frame)
+        for number, frame in enumerate(PIXELS.reshape(-1, 300, 400)):
+            frames.append(frame, record={"number": number})
             if told is not None:
                 told.write_text(str(frames.durable))
 
@@ -50,6 +50,9 @@ def check_what_is_left(out, durable):
     pixels = levels[0][...]
     assert levels[1].shape[0] == len(pixels) >= durable // 2
     np.testing.assert_array_equal(pixels.reshape(-1, 300, 400)[:durable], PIXELS.reshape(-1, 300, 400)[:durable])
+    if durable:
+        numbers = ozx.open(again)["frames/number"][...].reshape(-1)
+        np.testing.assert_array_equal(numbers[:durable], np.arange(durable))
     for found, frame in zip(pixels.reshape(-1, 300, 400), PIXELS.reshape(-1, 300, 400), strict=False):
         wrong = found != frame
         assert not found[wrong].any()  # not yet written

@@ -6,10 +6,13 @@ import warnings
 
 import numpy as np
 import pytest
+import zarr
 from streams import assert_same_images, assert_valid, frames_of, layout_of
 
 import ozx
 from ozx.errors import BufferFull, PartialFileWarning, ResourceError, UnsupportedError, UsageError
+from ozx.hierarchy.images import Records
+from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads
 from ozx.operations.stream import stream
 
@@ -121,6 +124,151 @@ def test_positions(out, tmp_path):
     assert frames.result.frames == 16
 
 
+@pytest.mark.parametrize("version", ["0.5", "0.6"])
+def test_a_plate(out, version):
+    plate = {"B/3": 2, "A/1": 1}
+    words = {**WORDS, "shape": (None, 2, 300, 400), "ome_version": version, "plate_shape": (8, 12)}
+    with stream(
+        out,
+        plate=plate,
+        **words,
+        **SAID,
+    ) as frames:
+        for number, frame in enumerate(PIXELS.reshape(-1, 300, 400)):
+            frames.append(frame, position="B/3/0")
+            frames.append(frame[::-1], position=1)
+            if number < 4:
+                frames.write(frame[:, ::-1], (number // 2, number % 2), position="A/1/0")
+    found = ozx.inspect(out)
+    assert (found.kind, found.plate.name, found.plate.rows[-1], found.plate.columns[-1]) == (
+        "plate", "My cells", "H", "12",
+    )  # fmt: skip
+    assert [(well.path, well.fields) for well in found.plate.wells] == [("B/3", 2), ("A/1", 1)]
+    group = ozx.open(out)
+    np.testing.assert_array_equal(group["B/3/0/0"][...], PIXELS)
+    np.testing.assert_array_equal(group["B/3/1/0"][...], PIXELS[:, :, ::-1])
+    np.testing.assert_array_equal(group["A/1/0/0"][...], PIXELS[:2, :, :, ::-1])
+    assert not ozx.validate(out, level="data").findings
+
+
+def test_ome_zarr_models_accepts_a_plate(out):
+    models = pytest.importorskip("ome_zarr_models.v05")
+    with stream(out, shape=PIXELS.shape, plate={"A/1": 1, "C/2": 2}, **WORDS) as frames:
+        for position in ("A/1/0", "C/2/0", "C/2/1"):
+            for frame in PIXELS.reshape(-1, 300, 400):
+                frames.append(frame, position=position)
+    with zarr.storage.ZipStore(out, mode="r") as store:
+        group = zarr.open_group(store, mode="r")
+        assert models.HCS.from_zarr(group).attributes.ome.plate.field_count == 2
+        models.Well.from_zarr(group["C/2"])
+        models.Image.from_zarr(group["C/2/1"])
+        np.testing.assert_array_equal(group["C/2/1/0"][...], PIXELS)
+
+
+def test_cameras_of_several_shapes_and_types(out, tmp_path):
+    cameras = {
+        "scope": ozx.Camera(shape=(None, 2, 300, 400), channels=["DAPI", "GFP"]),
+        "side": ozx.Camera(shape=(3, 70, 600), dtype="uint8", axes="zyx", scale={"y": 2, "x": 2}),
+        "still": ozx.Camera(shape=(20, 30), dtype="float32", axes="yx", unit="nanometer"),
+    }
+    side = np.random.default_rng(2).integers(0, 255, (3, 70, 600)).astype("uint8")
+    still = np.full((20, 30), 0.5, "float32")
+    said = {"scale": {"y": 0.5, "x": 0.5}, "unit": "micrometer"}
+    with stream(out, cameras=cameras, **WORDS, **said) as frames:
+        for number, frame in enumerate(PIXELS.reshape(-1, 300, 400)):
+            frames.append(frame, position="scope")
+            if number < 3:
+                frames.append(side[number], position="side")
+        frames.append(still, position=2)
+        with pytest.raises(UsageError, match=r"a frame of the shape \(70, 600\) and the type uint8; got \(300, 400\)"):
+            frames.append(frame, position="side")
+    result = frames.result
+    assert (result.frames, result.frame_bytes, result.missing_count) == (14, 240_000, 0)
+    assert result.rate == pytest.approx((10 * 240_000 + side.nbytes + still.nbytes) / result.seconds)
+    ozx.write_image(tmp_path / "0.ozx", PIXELS, axes="tcyx", channels=["DAPI", "GFP"], **said, **layout_of(out, "0"))
+    ozx.write_image(tmp_path / "1.ozx", side, axes="zyx", scale={"y": 2, "x": 2}, unit="micrometer")
+    ozx.write_image(tmp_path / "2.ozx", still, axes="yx", scale={"y": 0.5, "x": 0.5}, unit="nanometer")
+    for node in "012":
+        assert_same_images(out, tmp_path / f"{node}.ozx", node, windows=node != "0")
+    assert [image.name for image in ozx.inspect(out).images] == list(cameras)
+    assert_valid(out)
+
+
+def test_records_of_frames(out):
+    with stream(out, shape=(None, 2, 300, 400), **WORDS, **SAID) as frames:
+        for number, frame in enumerate(PIXELS.reshape(-1, 300, 400)):
+            time = np.float32(number / 4)
+            frames.append(frame, record={"time": time, "state": f"é{number}", "late": 3 if number == 7 else None})
+        with pytest.raises(UsageError, match="a text for the field state, as in earlier records; got 5"):
+            frames.append(frame, record={"state": 5})
+    assert not ozx.validate(out, level="data").findings
+    assert ozx.inspect(out).images[0].records == Records(("late", "state", "time"), 10)
+    records = ozx.open(out)["frames"]
+    np.testing.assert_array_equal(records["time"][...], np.arange(10).reshape(5, 2) / 4)
+    assert records["time"].metadata.dimension_names == ("t", "c")
+    assert records["state"][3, 1] == "é7"
+    assert [records["late"][3, 1], np.isnan(records["late"][...]).sum()] == [3, 9]
+    with zarr.storage.ZipStore(out, mode="r") as store:
+        models = pytest.importorskip("ome_zarr_models.v05")
+        assert len(models.Image.from_zarr(zarr.open_group(store, mode="r")).ome_attributes.multiscales) == 1
+
+
+def test_records_of_fields_of_a_plate_and_of_early_stops(out):
+    with stream(out, shape=PIXELS.shape, plate={"A/1": 1, "A/2": 1}, **WORDS) as frames:
+        frames.write(PIXELS[2, 1], (2, 1), position="A/2/0", record={"x": 1.5})
+        frames.append(PIXELS[0, 0])
+    group = ozx.open(out)
+    assert sorted(group["A/1/0"]) == ["0", "1"]
+    np.testing.assert_array_equal(group["A/2/0/frames/x"][...], [[np.nan] * 2, [np.nan] * 2, [np.nan, 1.5]])
+    assert_valid(out)
+
+
+def test_metadata_that_comes_late(out, tmp_path):
+    first = {"scale": [3, 1, 0.25, 0.25], "channels": [{"label": "?", "window": (3, 99)}]}
+    with stream(out, shape=PIXELS.shape, **WORDS, **first) as frames:
+        take_all(frames, PIXELS[:3])
+        frames.flush()
+        frames.set_metadata(
+            channels=["DAPI", {"label": "GFP" * 300, "color": "00ff00", "window": (1, 9)}], name="My cells"
+        )
+        frames.set_metadata(scale={"y": 0.5, "t": 2}, unit={"y": "micrometer", "x": "micrometer", "t": "second"})
+        take_all(frames, PIXELS[3:])
+        with pytest.raises(UsageError, match="at most 2 channels"):
+            frames.set_metadata(channels="abc")
+        with pytest.raises(UsageError, match="expected axes of the array, t, c, y, x; got 'z'"):
+            frames.set_metadata(scale={"z": 1})
+    channels = [{"label": "DAPI", "window": (3, 99)}, {"label": "GFP" * 300, "color": "00ff00", "window": (1, 9)}]
+    words = {**SAID, "channels": channels}
+    ozx.write_image(tmp_path / "b.ozx", PIXELS, axes="tcyx", **words)
+    assert_same_images(out, tmp_path / "b.ozx")
+    assert ozx.inspect(out).name == "My cells"
+    assert ozx.inspect(out).images[0].levels == ozx.inspect(tmp_path / "b.ozx").images[0].levels
+    assert not ozx.validate(out, level="data").findings
+    with pytest.raises(UsageError, match="the stream is closed"):
+        frames.set_metadata(name="too late")
+
+
+def test_late_metadata_of_one_position(out):
+    with stream(out, shape=(1, 300, 400), axes="tyx", dtype="uint16", positions=["a", "b"], sync=False) as frames:
+        frames.set_metadata(scale=[1, 0.5, 0.5])
+        frames.set_metadata(name="right", channels=["GFP"], position="b")
+        frames.append(PIXELS[0, 0])
+        frames.append(PIXELS[0, 1], position=1)
+        with pytest.raises(UsageError, match="the position that gets the name 'x'; there are 2"):
+            frames.set_metadata(name="x")
+    images = ozx.inspect(out).images
+    assert [(image.name, image.channels[0].label) for image in images] == [("a", "Channel 0"), ("right", "GFP")]
+    assert [image.levels[0].scale for image in images] == [(1, 0.5, 0.5)] * 2
+
+
+def test_positions_without_frames_are_said(out):
+    with stream(out, shape=PIXELS.shape, plate={"A/1": 1, "A/2": 2}, **WORDS) as frames:
+        take_all(frames)
+    assert frames.result.notes == ("2 positions have no frames; their pixels are zero",)
+    assert ozx.open(out)["A/2/1/0"].shape == (1, 2, 300, 400)
+    assert_valid(out)
+
+
 def test_frames_are_copied_and_several_threads_write(out):
     def take(channel):
         frame = np.empty((300, 400), "uint16")
@@ -149,7 +297,7 @@ def test_a_full_memory_raises_or_waits(out, monkeypatch):
     with stream(out, shape=(None, 2, 300, 400), memory=least, when_full="raise", **WORDS) as frames:
         assert frames.buffer == 4
         assert [frames.append(frame) for frame in PIXELS[:2].reshape(4, 300, 400)] == [1, 2, 3, 4]
-        with pytest.raises(BufferFull, match="all 4 frames that may wait are in use"):
+        with pytest.raises(BufferFull, match="4 frames wait, and there is no memory for one more"):
             frames.append(PIXELS[2, 0])
         assert (frames.buffered, frames.frames) == (4, 4)
         gate.set()
@@ -179,6 +327,31 @@ def test_an_error_in_a_thread_reaches_the_caller(out, monkeypatch):
     assert os.listdir(out.parent) == ["taken.ome.ozx.partial"]
     with pytest.raises(UsageError, match="the stream is closed"):
         frames.append(PIXELS[1, 0])
+
+
+def test_a_flush_ends_before_the_file_is_left(out, monkeypatch):
+    entered, gate = threading.Event(), threading.Event()
+    save = ChunkStore.save
+
+    def slow_save(*given):
+        entered.set()
+        gate.wait()
+        save(*given)
+
+    monkeypatch.setattr(ChunkStore, "save", slow_save)
+    frames = stream(out, shape=(None, 2, 300, 400), sync_every=3, **WORDS)
+    for frame in PIXELS.reshape(-1, 300, 400)[:3]:
+        frames.append(frame)
+    entered.wait()
+    # Ctrl-C while close waits for the thread: Python takes it for ended.
+    monkeypatch.setattr(frames._threads._syncing, "shutdown", lambda **_: None)
+    monkeypatch.setattr(frames._threads, "wait", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+    threading.Timer(0.1, gate.set).start()
+    with pytest.raises(KeyboardInterrupt):
+        frames.close()
+    assert frames.durable == 3
+    ozx.recover(f"{out}.partial", out)
+    np.testing.assert_array_equal(ozx.open(out)["0"][...].reshape(-1, 300, 400)[:3], PIXELS.reshape(-1, 300, 400)[:3])
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError])
@@ -256,6 +429,13 @@ def test_two_streams_to_one_file(out):
         ({"memory": 1000}, "a memory of at least 3,840,000 bytes, for 4 frames"),
         ({"positions": "left"}, "a list of different names"),
         ({"positions": ["a", "a"]}, "a list of different names"),
+        ({"positions": ["a"], "plate": {"A/1": 1}}, "positions, a plate or cameras, only one of them"),
+        ({"cameras": {}}, "expected cameras by name"),
+        ({"cameras": [ozx.Camera()]}, "expected cameras by name"),
+        ({"cameras": {"a": ozx.Camera(shape=(3, 300, 400))}}, "a length for each of the axes t, c, y, x; got 3"),
+        ({"axes": None}, "expected axes, shape and dtype"),
+        ({"plate_shape": (8, 12)}, "plate_shape together with plate"),
+        ({"plate": {"A1": 1}}, "expected a well as ROW/COLUMN"),
         ({"downsample": "t,y,x"}, "axis 't' has an unknown length and cannot be downsampled"),
         ({"channels": "abc"}, "at most 2 channels"),
         ({"ome_version": "0.4"}, "OME-Zarr version 0.5 or 0.6"),

@@ -12,7 +12,7 @@ from streams import assert_valid
 
 import ozx
 from ozx.errors import FormatError, ResourceError
-from ozx.images.streaming import chunk_store
+from ozx.images.streaming import chunk_store, frame_records
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (9, 2, 300, 400)).astype("uint16")
 WORDS = {"axes": "tcyx", "shape": (None, 2, 300, 400), "dtype": "uint16", "codec": "zstd:1", "sync": False}
@@ -36,7 +36,7 @@ def expected_of(count):
 def recovered(out):
     result = ozx.recover(f"{out}.partial", out, force=True, sync=False)
     assert_valid(out)
-    levels = [ozx.open(out)[name][...] for name in sorted(ozx.open(out))]
+    levels = [array[...] for _, array in sorted(ozx.open(out).arrays())]
     return result, levels
 
 
@@ -113,6 +113,76 @@ def test_only_what_was_synced_survives_a_power_cut(tmp_path):
     assert set(os.listdir(tmp_path)) == {"a.ozx", "b.ozx.partial", "b.ozx.partial.chunks"}
     _, levels = recovered(tmp_path / "b.ozx")
     np.testing.assert_array_equal(levels[0], expected_of(13))
+
+
+@needs_fork
+@pytest.mark.parametrize("block", [1024, 4])
+def test_flushed_records_survive_a_kill(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(frame_records, "_MOST_TOGETHER", block)
+    out = tmp_path / "a.ozx"
+
+    def work():
+        frames = ozx.stream(out, **WORDS, **LAYOUTS[0])
+        for number, frame in enumerate(FRAMES[:13]):
+            frames.append(frame, record={"number": number, "text": str(number)})
+            if number in (2, 6, 12):
+                frames.flush()
+
+    killed(work)
+    result, levels = recovered(out)
+    assert not result.lost
+    np.testing.assert_array_equal(levels[0], expected_of(13))
+    records = ozx.open(out)["frames"]
+    np.testing.assert_array_equal(records["number"][...].reshape(-1), [*range(13), np.nan])
+    assert records["text"][...].reshape(-1).tolist() == [*map(str, range(13)), ""]
+
+
+@needs_fork
+@pytest.mark.parametrize(("is_early", "repeats"), [(False, 300), (True, 300), (False, 5000)])
+def test_late_metadata_survives_a_kill(tmp_path, is_early, repeats):
+    out = tmp_path / "a.ozx"
+    names = ["DAPI" * repeats, "GFP" * repeats]  # longer than the room for the metadata, or for late drafts
+
+    def work():
+        frames = ozx.stream(out, **WORDS, **LAYOUTS[0])
+        if is_early:
+            frames.set_metadata(channels=names)
+        for number, frame in enumerate(FRAMES[:13]):
+            frames.append(frame)
+            if number == 4:
+                frames.flush()
+                frames.set_metadata(channels=names)
+        frames.flush()
+
+    killed(work)
+    _, levels = recovered(out)
+    np.testing.assert_array_equal(levels[0], expected_of(13))
+    assert [channel.label for channel in ozx.inspect(out).images[0].channels] == names
+
+
+def test_records_survive_an_exception(tmp_path):
+    out = tmp_path / "a.ozx"
+    with pytest.raises(ValueError, match="stop"), ozx.stream(out, **WORDS) as frames:
+        for number, frame in enumerate(FRAMES[:3]):
+            frames.append(frame, record={"number": number})
+            if number == 1:
+                frames.flush()
+        raise ValueError("stop")
+    recovered(out)
+    np.testing.assert_array_equal(ozx.open(out)["frames/number"][...].reshape(-1), [0, 1, 2, np.nan])
+
+
+def test_drafts_of_records_do_not_stay(tmp_path):
+    out = tmp_path / "a.ozx"
+    with ozx.stream(out, **WORDS) as frames:
+        for number, frame in enumerate(FRAMES):
+            frames.append(frame, record={"number": number})
+            frames.flush()
+    np.testing.assert_array_equal(ozx.open(out)["frames/number"][...].reshape(-1), np.arange(18))
+    report = ozx.validate(out, level="data")
+    assert {finding.id for finding in report.findings} <= {"ome/axis-unit"}
+    assert out.read_bytes().count(b"frames/number/zarr.json") == 2
+    assert os.listdir(tmp_path) == ["a.ozx"]
 
 
 def test_sync_every_flushes_while_frames_come(tmp_path):

@@ -45,8 +45,9 @@ def test_the_file_is_that_of_write_image(tmp_path_factory, given, seed, jobs):
     pixels = np.random.default_rng(seed).integers(0, 200, lengths).astype(dtype)
     shape = [None, *lengths[1:]] if is_endless else lengths
     with ozx.stream(folder / "a.ozx", axes=axes, shape=shape, dtype=dtype, jobs=jobs, sync=False, **words) as frames:
-        for place in came:
-            frames.write(pixels[place], place)
+        for number, place in enumerate(came):
+            record = {"number": number, "text": f"é{number}"} if number % 3 else None
+            frames.write(pixels[place], place, record=record)
     expected = np.zeros_like(pixels)
     for place in came:
         expected[place] = pixels[place]
@@ -61,5 +62,43 @@ def test_the_file_is_that_of_write_image(tmp_path_factory, given, seed, jobs):
     has_same_windows = is_whole and not is_endless and not frames.result.missing
     assert_same_images(folder / "a.ozx", folder / "b.ozx", windows=has_same_windows, metadata=is_whole)
     assert_valid(folder / "a.ozx")
+    if len(came) > 1:
+        numbers = np.full(expected.shape[:-2], np.nan)
+        for number, place in enumerate(came):
+            numbers[place] = number if number % 3 else np.nan
+        records = ozx.open(folder / "a.ozx")["frames"]
+        turned = numbers.transpose([axes.index(axis) for axis in order[:-2]])
+        np.testing.assert_array_equal(records["number"][...], turned)
+        texts = [text[1:] for text in records["text"][...].reshape(-1)]
+        assert texts == ["" if np.isnan(number) else str(int(number)) for number in turned.reshape(-1)]
     places = set(product(range(length), *map(range, lengths[1:-2]))) if axes != "yx" else {()}
     assert {index for _, index in frames.result.missing} == places - set(came)
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(given=st.lists(streams(), min_size=2, max_size=3), data=st.data(), jobs=st.integers(1, 3))
+def test_each_camera_makes_the_image_of_its_frames(tmp_path_factory, given, data, jobs):
+    folder = tmp_path_factory.mktemp("s")
+    given = [(axes, lengths, dtype, came) for axes, lengths, _, dtype, _, came in given]
+    every = [
+        np.random.default_rng(number).integers(0, 200, lengths).astype(dtype)
+        for number, (_, lengths, dtype, _) in enumerate(given)
+    ]
+    cameras = {
+        f"camera {number}": ozx.Camera(shape=lengths, dtype=dtype, axes=axes)
+        for number, (axes, lengths, dtype, _) in enumerate(given)
+    }
+    frames = data.draw(st.permutations([(number, place) for number, one in enumerate(given) for place in one[-1]]))
+    memory = 16 * max(pixels[place].nbytes for pixels in every for place in [(0,) * (pixels.ndim - 2)])
+    with ozx.stream(folder / "a.ozx", cameras=cameras, jobs=jobs, memory=memory, codec="zstd:1", sync=False) as stream:
+        for number, place in frames:
+            stream.write(every[number][place], place, position=number)
+    for number, (axes, _, _, came) in enumerate(given):
+        expected = np.zeros_like(every[number])
+        for place in came:
+            expected[place] = every[number][place]
+        if axes != "yx":
+            expected = expected[: max(place[0] for place in came) + 1]
+        turned = expected.transpose([axes.index(axis) for axis in FILE_ORDER if axis in axes])
+        np.testing.assert_array_equal(ozx.open(folder / "a.ozx")[f"{number}/0"][...], turned)
+    assert_valid(folder / "a.ozx")

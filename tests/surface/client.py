@@ -15,6 +15,7 @@ import zarr
 import ozx
 from ozx.images.streaming.frame_stream import FrameStream
 from ozx.images.streaming.statistics import StreamResult
+from ozx.images.streaming.stream_images import Camera
 from ozx.operations.edit import EditResult
 from ozx.operations.export import ExportResult
 from ozx.operations.extract import ExtractResult
@@ -70,6 +71,7 @@ def use(source: Path, folder: Path) -> None:
         assert_type(stream, FrameStream)
         assert_type(stream.append(np.zeros((8, 8), "uint8")), int)
     assert_type(stream.result, StreamResult | None)
+    assert_type(ozx.Camera(shape=(None, 8, 8)), Camera)
     exported = ozx.export(path, folder / "cells.ome.tif", sync=False)
     assert_type(exported, ExportResult)
     assert_type(ozx.import_tiff(exported.path, folder / "imported.ozx", sync=False), ImportResult)

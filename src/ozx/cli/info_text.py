@@ -146,6 +146,10 @@ def _image(image: Image, *, is_only: bool) -> list[str]:
         ]
         lines += ["", "channels", *_table(rows[:_MOST_ROWS], "><<"), *_more(len(rows) - _MOST_ROWS)]
     lines += ["", "levels", *_levels(image.levels, image.axes)]
+    if image.records is not None:
+        frames = f"({image.records.frames:,} frame{'s' if image.records.frames != 1 else ''})"
+        text = f"frame records: {', '.join(map(one_line, image.records.fields))} {frames}"
+        lines += ["", *textwrap.wrap(text, _WIDTH, subsequent_indent="  ")]
     if len(image.systems) > 1 or image.transformations:
         lines += _coordinates(image.systems, image.transformations, image.system)
     return lines

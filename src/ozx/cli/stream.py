@@ -29,6 +29,7 @@ __all__ = ["command"]
 @click.option("--dtype", metavar="TYPE", required=True, help="Pixel type: uint16, float32, >u2, ...")
 @click.option("--headers", "has_headers", is_flag=True, help="Before each frame is a line of JSON with its place.")
 @click.option("--positions", metavar="A,B,...", help="Names of positions: write a series of images.")
+@click.option("--plate", metavar="A/1=N,...", help="Wells with their number of fields: write a plate.")
 @click.option("--pixel-size", metavar="A=N,...", help="Pixel size by axis, as in y=0.65,x=0.65.")
 @click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
 @click.option("--channel-names", metavar="A,B,...", help="Names of the channels.")
@@ -58,6 +59,7 @@ def command(
     dtype: str,
     has_headers: bool,
     positions: str | None,
+    plate: str | None,
     memory: str | None,
     no_sync: bool,
     as_json: bool,
@@ -68,13 +70,15 @@ def command(
 
     A program of any language sends them. A frame is its pixels, row by row; the next one follows at once. With
     --headers a line of JSON precedes each: {"index": [3, 0]} gives its numbers along the axes before y, x,
-    {"position": "left"} its position; an empty object is the next frame. The end of the input ends the image. Exit
-    code 3 if frames are missing or the last is incomplete.
+    {"position": "left"} or {"position": "A/1/0"} its position, {"record": {"time": 0.25}} what else is known about it;
+    an empty object is the next frame. The end of the input ends the image. Exit code 3 if frames are missing or the
+    last is incomplete.
 
     \b
     Examples:
       camera | ozx stream run7.ozx --stdin --axes tcyx --shape n,2,1024,1024 --dtype uint16
       camera | ozx stream run7.ozx --stdin --axes tyx --shape 500,512,512 --dtype uint8 --sync-every 100 --json
+      camera | ozx stream p.ozx --stdin --axes cyx --shape 2,512,512 --dtype uint16 --plate A/1=4,B/3=4 --headers
     """
     if not from_stdin:
         raise UsageError("expected --stdin: frames come from the standard input", hint="Add --stdin, and pipe frames.")
@@ -84,6 +88,8 @@ def command(
     known["scale"], known["channels"] = known.pop("pixel_size"), known.pop("channel_names") or ()
     if positions is not None:
         known["positions"] = split_names(positions)
+    if plate is not None:
+        known["plate"] = _parse_plate(plate)
     if memory is not None:
         known["memory"] = parse_size(memory)
     with stream(out, shape=lengths, dtype=kind, sync=not no_sync, **known) as frames:
@@ -92,9 +98,9 @@ def command(
         for frame in source:
             position = 0 if frame.position is None else frame.position
             if frame.place is None:
-                frames.append(frame.pixels, position=position)
+                frames.append(frame.pixels, position=position, record=frame.record)
             else:
-                frames.write(frame.pixels, frame.place, position=position)
+                frames.write(frame.pixels, frame.place, position=position, record=frame.record)
     result = frames.close()
     print_result(result, _summary, quiet=quiet, as_json=as_json)
     if source.rest:
@@ -112,6 +118,16 @@ def _parse_shape(text: str) -> list[int | None]:
         else:
             raise UsageError(f"--shape: expected lengths, as in n,2,1024,1024; got {text!r}")
     return lengths
+
+
+def _parse_plate(text: str) -> dict[str, int]:
+    wells: dict[str, int] = {}
+    for part in split_names(text):
+        well, _, count = part.partition("=")
+        if not count.strip().isdecimal() or well in wells:
+            raise UsageError(f"--plate: expected wells with their number of fields, as in A/1=2,B/3=4; got {text!r}")
+        wells[well] = int(count)
+    return wells
 
 
 def _parse_type(text: str) -> np.dtype[Any]:

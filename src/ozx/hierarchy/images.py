@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from ozx.hierarchy.zarr.array import ArrayMetadata
 __all__ = [
     "Image",
     "Level",
+    "Records",
     "Well",
     "count_multiscales",
     "describe_images",
@@ -24,6 +26,7 @@ __all__ = [
 ]
 
 _LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image
+_FRAMES = "frames"  # where ozx.stream puts records of frames
 _OME = "OME"  # OME-Zarr 0.5, "bioformats2raw.layout": the group that lists the series
 # Each level halves the image, so that a dozen is many; a list of a million is an attack.
 _MOST_LEVELS = 1000
@@ -62,6 +65,22 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class Records:
+    """The records of an image's frames, as `ozx.stream` writes them.
+
+    Attributes
+    ----------
+    fields
+        Names of the fields.
+    frames
+        The number of frames that they have room for.
+    """
+
+    fields: tuple[str, ...]
+    frames: int
+
+
+@dataclass(frozen=True, slots=True)
 class Image:
     """An image or label image of a hierarchy: its axes, levels and display metadata.
 
@@ -81,6 +100,8 @@ class Image:
         Name of the coordinate system of the levels, whose axes are `axes`, and all coordinate systems (OME-Zarr 0.6).
     transformations
         The transformations between coordinate systems, without those of the levels.
+    records
+        The records of its frames, or None.
     """
 
     path: str
@@ -91,6 +112,7 @@ class Image:
     system: str | None = None
     systems: tuple[CoordinateSystem, ...] = ()
     transformations: tuple[Transformation, ...] = ()
+    records: Records | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +236,23 @@ def _describe(
             notes.append(f"{where}: the array has {len(level.shape)} dimensions, the image {axes} axes")
         levels.append(level)
     placed = multiscale.system, multiscale.systems, multiscale.transformations
-    return Image(path, multiscale.name, multiscale.axes, channels, tuple(levels), *placed)
+    records = _records(nodes, path, multiscale.axes)
+    return Image(path, multiscale.name, multiscale.axes, channels, tuple(levels), *placed, records)
+
+
+def _records(nodes: Mapping[str, Node], path: str, axes: tuple[Axis, ...]) -> Records | None:
+    """Return the records of frames: the arrays in the group ``frames`` with all axes of the image but y and x."""
+    group = join_path(path, _FRAMES)
+    if group not in nodes:
+        return None
+    names = tuple(axis.name for axis in axes[:-2])
+    fields, frames = [], 0
+    for other, node in nodes.items():
+        name = other[len(group) + 1 :] if other.startswith(f"{group}/") else "/"
+        if "/" not in name and node.array is not None and node.array.dimension_names == names:
+            fields.append(name)
+            frames = max(frames, math.prod(node.array.shape or ()))
+    return Records(tuple(sorted(fields)), frames) if fields else None
 
 
 def _fields(nodes: Mapping[str, Node], well: str) -> Iterator[str]:

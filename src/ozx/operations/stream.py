@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
 from numpy.typing import DTypeLike
 
 from ozx.errors import UsageError, resource_errors
@@ -21,15 +19,13 @@ from ozx.images.streaming.frame_stream import FrameStream
 from ozx.images.streaming.statistics import StreamResult
 from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
 from ozx.images.streaming.stream_file import StreamFile
+from ozx.images.streaming.stream_images import Camera, FramePlan, completed, plan_frames, plate_fields, position_series
 from ozx.images.streaming.streamed_image import StreamedImage
-from ozx.images.writing.array_image import ChannelLike, describe_array, given_channels
-from ozx.images.writing.levels import PyramidChoice
-from ozx.images.writing.new_image import NewHierarchy, NewImage, series_of
+from ozx.images.writing.array_image import ChannelLike
+from ozx.images.writing.new_image import NewHierarchy, series_of
 
-__all__ = ["FrameStream", "StreamResult", "stream"]
+__all__ = ["Camera", "FrameStream", "StreamResult", "stream"]
 
-# Lengths that are unknown count as this one when chunks and shards are chosen.
-_USUAL_LENGTH = 1000
 _MEMORY = 224 << 20
 # Frames in memory share it with the chunks of unfinished shards.
 _SHARE_OF_FRAMES = 4
@@ -41,10 +37,13 @@ _WHEN_FULL = ("wait", "raise")
 def stream(  # noqa: PLR0913 (one argument for each choice)
     path: str | os.PathLike[str],
     *,
-    axes: str | Sequence[str],
-    shape: Sequence[int | None],
-    dtype: DTypeLike,
+    axes: str | Sequence[str] | None = None,
+    shape: Sequence[int | None] | None = None,
+    dtype: DTypeLike | None = None,
     positions: Sequence[str] = (),
+    plate: Mapping[str, int] | None = None,
+    plate_shape: tuple[int, int] | None = None,
+    cameras: Mapping[str, Camera] | None = None,
     scale: Sequence[float] | Mapping[str, float] | None = None,
     unit: str | Mapping[str, str] | None = None,
     channels: Sequence[ChannelLike] = (),
@@ -82,6 +81,15 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     positions
         Names of positions: the file is then a series of images, and each frame belongs to one. Their first lengths can
         differ.
+    plate
+        Wells with their number of fields, as in ``{"A/1": 2, "B/3": 4}``: the file is then a plate, and the positions
+        are ``A/1/0``, ``A/1/1``, ``B/3/0`` and so on.
+    plate_shape
+        The number of rows and columns of the plate; without it the plate ends with the last row and column in use.
+    cameras
+        Cameras by name, if they deliver frames of different shapes or types: the file is then a series of their images,
+        and each frame names its camera as its position. `axes`, `shape`, `dtype`, `scale`, `unit` and `channels` hold
+        for each camera that has none.
     scale, unit, channels, name, ome_version
         As for `ozx.write_image`.
     method, downsample
@@ -131,77 +139,71 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     """
     target = given_output(path)
     title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
-    lengths = _checked_lengths(axes, shape)
-    kind = np.dtype(dtype).newbyteorder("=")
-    usual = [_USUAL_LENGTH if length is None else length for length in lengths]
-    described = describe_array(np.broadcast_to(np.zeros((), kind), usual), axes, scale, unit)
-    growing = [axis.name for axis in described[0]].index(axes[0]) if len(lengths) > 2 else None
-    is_endless = None in lengths
-    image = NewImage(
-        title,
-        *described,
-        pyramid=_pyramid(method, downsample, str(axes[0]) if is_endless else None),
-        channels=given_channels(channels, described, axes),
-    )
-    hierarchy = _hierarchy(image, positions, checked_version(ome_version))
+    given = Camera(shape, dtype, axes, scale, unit, channels)
+    plans, hierarchy = _plan(given, cameras, positions, plate, plate_shape, (title, method, downsample))
+    hierarchy = replace(hierarchy, version=checked_version(ome_version))
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
-    documents = StreamDocuments(hierarchy, layout, growing)
-    size = math.prod(usual[-2:]) * kind.itemsize
-    memory = _checked_memory(memory, size)
-    ring = FrameRing(
-        memory // _SHARE_OF_FRAMES // size, (usual[-2], usual[-1]), kind, is_waiting=_is_waiting(when_full)
-    )
+    documents = StreamDocuments(hierarchy, layout, {at: plan.growing for at, plan in plans.items()})
+    memory = _checked_memory(memory, max(plan.frame_bytes for plan in plans.values()))
+    ring = FrameRing(memory // _SHARE_OF_FRAMES, is_waiting=_is_waiting(when_full))
     if sync_every is not None and sync_every < 1:
         raise UsageError(f"expected sync_every of at least 1; got {sync_every}")
     is_plain = layout.codec is not None and layout.codec.name == "none"
     store = ChunkStore(chunks_path(target), memory - memory // _SHARE_OF_FRAMES, is_fixed=is_plain)
+    names = list(cameras or positions or plans)
     images = {
-        position: StreamedImage(
-            documents, at, FrameOrder(axes[:-2], lengths[:-2]), store, growing, is_endless=is_endless
+        name: StreamedImage(
+            documents,
+            at,
+            FrameOrder(plan.axes[:-2], plan.lengths[:-2]),
+            store,
+            plan.growing,
+            is_endless=plan.is_endless,
         )
-        for position, at in zip(positions or ("",), hierarchy.images, strict=True)
+        for name, (at, plan) in zip(names, plans.items(), strict=True)
     }
-    longest = {at: documents.of_image(at, ENDLESS if is_endless else None, None) for at in hierarchy.images}
+    longest = {at: documents.of_image(at, ENDLESS if plan.is_endless else None, None) for at, plan in plans.items()}
     file = StreamFile(target, documents.of_groups(), longest, force=force, sync=sync)
     return FrameStream(file, images, ring, store, threads=jobs, sync_every=sync_every)
 
 
-def _checked_lengths(axes: str | Sequence[str], shape: Sequence[int | None]) -> tuple[int | None, ...]:
-    lengths = tuple(None if length is None else int(length) for length in shape)
-    if len(axes) != len(lengths):
-        raise UsageError(f"expected a length for each of the axes {', '.join(axes)}; got {len(lengths)}")
-    if tuple(axes[-2:]) != ("y", "x"):
+def _plan(
+    given: Camera,
+    cameras: Mapping[str, Camera] | None,
+    positions: Sequence[str],
+    plate: Mapping[str, int] | None,
+    plate_shape: tuple[int, int] | None,
+    how: tuple[str, str, str | Sequence[str] | None],
+) -> tuple[dict[str, FramePlan], NewHierarchy]:
+    """Return the plans of images by path, and the hierarchy; `how` is the name, the method and the axes to halve."""
+    if sum(map(bool, (cameras, positions, plate is not None))) > 1:
         raise UsageError(
-            f"expected axes that end in y, x, as frames are planes; got {axes!r}",
-            hint="Transpose each frame, or name the axes in the order of acquisition.",
+            "expected positions, a plate or cameras, only one of them",
+            hint="The fields of a plate are its positions; several cameras at each position are so many cameras.",
         )
-    if None in lengths[1:] or (lengths[0] is None and (axes[0] == "c" or len(lengths) == 2)):
-        raise UsageError(
-            "expected at most one unknown length, the first, and not that of channels or of a plane; "
-            f"got {tuple(shape)!r} for {axes!r}"
-        )
-    if not all(length is None or length > 0 for length in lengths):
-        raise UsageError(f"expected lengths above 0; got {tuple(shape)!r}")
-    return lengths
+    if plate_shape is not None and plate is None:
+        raise UsageError("expected plate_shape together with plate")
+    if cameras is not None:
+        return _plan_cameras(given, cameras, how)
+    plan = plan_frames(given, *how)
+    if plate is not None:
+        hierarchy = plate_fields(plan.image, plate, plate_shape)
+    elif positions:
+        hierarchy = position_series(plan.image, positions)
+    else:
+        hierarchy = NewHierarchy({"": plan.image})
+    return dict.fromkeys(hierarchy.images, plan), hierarchy
 
 
-def _pyramid(method: str, downsample: str | Sequence[str] | None, endless: str | None) -> PyramidChoice:
-    choice = PyramidChoice.parse(method, downsample)
-    if choice.axes is None and endless == "z":  # the only axis that numbers frames and may be halved unasked
-        return replace(choice, axes=("y", "x"))
-    if choice.axes is not None and endless in choice.axes:
-        raise UsageError(
-            f"axis {endless!r} has an unknown length and cannot be downsampled", hint="Name y and x, or its length."
-        )
-    return choice
-
-
-def _hierarchy(image: NewImage, positions: Sequence[str], version: str) -> NewHierarchy:
-    if not positions:
-        return NewHierarchy({"": image}, version=version)
-    if isinstance(positions, str) or len(set(positions)) < len(positions):
-        raise UsageError(f"expected a list of different names of positions; got {positions!r}")
-    return replace(series_of([replace(image, name=name) for name in positions]), version=version)
+def _plan_cameras(
+    given: Camera, cameras: Mapping[str, Camera], how: tuple[str, str, str | Sequence[str] | None]
+) -> tuple[dict[str, FramePlan], NewHierarchy]:
+    is_named = isinstance(cameras, Mapping) and all(isinstance(camera, Camera) for camera in cameras.values())
+    if not cameras or not is_named:
+        raise UsageError(f'expected cameras by name, as in {{"left": ozx.Camera(...)}}; got {cameras!r}')
+    plans = [plan_frames(completed(camera, given), name, *how[1:]) for name, camera in cameras.items()]
+    hierarchy = series_of([plan.image for plan in plans])
+    return dict(zip(hierarchy.images, plans, strict=True)), hierarchy
 
 
 def _is_waiting(when_full: str) -> bool:

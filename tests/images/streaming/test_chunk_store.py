@@ -130,3 +130,13 @@ def test_memory_of_chunks_of_a_fixed_length_is_used_again(path):
     assert [take(store, second), take(store, third)] == [b"efgh", b"ijkl"]
     store.close(keep=True)
     assert found_in(path) == {"0/2": b"efgh", "0/3": b"ijkl"}
+
+
+def test_a_closed_store_keeps_its_file(tmp_path):
+    store = ChunkStore(str(tmp_path / "chunks"), 0)
+    store.keep("0/1", b"pixels")
+    store.close(keep=True)
+    kept = (tmp_path / "chunks").read_bytes()
+    with pytest.raises(RuntimeError, match="closed"):
+        store.keep("0/2", b"late")
+    assert (tmp_path / "chunks").read_bytes() == kept

@@ -9,41 +9,80 @@ from ozx.errors import BufferFull
 from ozx.images.streaming.frame_ring import FrameRing
 
 UINT8 = np.dtype("uint8")
+KIND = (3, 4), UINT8
 
 
 def test_frames_are_used_again():
-    ring = FrameRing(2, (3, 4), UINT8)
-    first = ring.acquire()
+    ring = FrameRing(24)
+    first = ring.acquire(*KIND)
     ring.release(first)
-    assert ring.acquire() is first
-    assert (ring.used, ring.fullest, ring.frame_bytes) == (1, 1, 12)
+    assert ring.acquire(*KIND) is first
+    assert (ring.used, ring.fullest) == (1, 1)
 
 
 def test_a_full_ring_raises():
-    ring = FrameRing(2, (3, 4), UINT8, is_waiting=False)
-    frames = [ring.acquire(), ring.acquire()]
-    with pytest.raises(BufferFull, match="all 2 frames"):
-        ring.acquire()
+    ring = FrameRing(24, is_waiting=False)
+    frames = [ring.acquire(*KIND), ring.acquire(*KIND)]
+    with pytest.raises(BufferFull, match="2 frames wait, and there is no memory for one more"):
+        ring.acquire(*KIND)
     ring.release(frames[0])
-    ring.acquire()
+    ring.acquire(*KIND)
     assert (ring.waits, ring.fullest) == (0, 2)
 
 
 def test_a_full_ring_waits():
-    ring = FrameRing(1, (3, 4), UINT8)
-    frame = ring.acquire()
+    ring = FrameRing(12)
+    frame = ring.acquire(*KIND)
     timer = threading.Timer(0.05, ring.release, [frame])
     timer.start()
-    assert ring.acquire() is frame
+    assert ring.acquire(*KIND) is frame
     timer.join()
     assert (ring.waits, ring.used) == (1, 1)
     assert ring.waited > 0.01
 
 
 def test_stop_ends_the_waiting():
-    ring = FrameRing(1, (3, 4), UINT8)
-    ring.acquire()
+    ring = FrameRing(12)
+    ring.acquire(*KIND)
     timer = threading.Timer(0.02, ring.stop)
     timer.start()
-    ring.acquire()
+    ring.acquire(*KIND)
     timer.join()
+
+
+def test_frames_of_several_kinds_share_the_bytes():
+    ring = FrameRing(40, is_waiting=False)
+    large = ring.acquire((4, 4), np.dtype("uint16"))
+    small = ring.acquire((2, 4), UINT8)
+    assert (large.nbytes, small.shape, ring.used) == (32, (2, 4), 2)
+    with pytest.raises(BufferFull):
+        ring.acquire((1, 1), UINT8)
+    ring.release(large)
+    # The memory of the free frame is used for others: it is not kept beside them.
+    others = [ring.acquire((2, 4), UINT8) for _ in range(4)]
+    ring.release(others[0])
+    assert ring.acquire((2, 4), UINT8) is others[0]
+    assert ring._free_bytes == 0
+
+
+def test_a_large_frame_is_not_overtaken():
+    ring = FrameRing(32)
+    small = [ring.acquire((2, 4), UINT8) for _ in range(4)]
+    order = []
+
+    def take(name, shape):
+        ring.acquire(shape, UINT8)
+        order.append(name)
+
+    threads = []
+    for name, shape in (("large", (4, 4)), ("small", (2, 4))):
+        threads.append(threading.Thread(target=take, args=[name, shape]))
+        threads[-1].start()
+        while len(ring._queue) < len(threads):
+            pass
+    for frame in small[:3]:
+        ring.release(frame)
+    for thread in threads:
+        thread.join()
+    assert order == ["large", "small"]
+    assert not ring._queue

@@ -7,12 +7,13 @@
 
 ``frame_stream``, ``encoding_threads``, ``turns``
     The stream that a program writes to; its threads, and a pause in their work.
-``frame_order``, ``frame_ring``, ``frame_input``
-    The places of frames; the memory in which frames wait; frames of a pipe.
+``frame_order``, ``frame_records``, ``frame_ring``, ``frame_input``
+    The places of frames, and what is known about each; the memory in which frames wait; frames of a pipe.
 ``streamed_image``, ``frame_pyramid``, ``open_shards``, ``samples``
     One image: its levels, its unfinished shards, and the pixels that determine its contrast.
-``stream_documents``, ``stream_file``
-    The metadata of images that grow; the file, with values and metadata in their final places.
+``stream_images``, ``stream_documents``, ``stream_file``
+    The images of cameras, positions or fields of a plate; their metadata while they grow; the file, with values and
+    metadata in their final places.
 ``chunk_store``, ``recovered_chunks``
     Chunks of unfinished shards, in memory and in a file; what a recovery makes of that file.
 ``statistics``

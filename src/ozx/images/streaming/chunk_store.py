@@ -111,6 +111,7 @@ class ChunkStore:
         self._free: list[bytearray] = []
         self.in_memory = 0
         self._file: int | None = None
+        self._is_closed = False
         self._end = self._needed = 0
         self._lock = threading.RLock()
 
@@ -172,6 +173,7 @@ class ChunkStore:
     def close(self, *, keep: bool) -> None:
         """Close the file, and remove it unless it is to be kept; what cannot be removed is of no use to anyone."""
         with self._lock:
+            self._is_closed = True
             if keep:
                 self._close()
                 return
@@ -226,6 +228,9 @@ class ChunkStore:
                 chunk.offset = copy.offset
 
     def _open(self) -> None:
+        if self._is_closed:
+            # Opening it again would cut off what it keeps.
+            raise RuntimeError("the file for chunks is closed")
         check_regular(self.path)
         self._file = os.open(self.path, _FLAGS, 0o600)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ozx.errors import OzxError
 from ozx.flow.entry import Entry
 from ozx.images.streaming.chunk_store import ChunkStore
+from ozx.images.streaming.frame_records import Record
 from ozx.images.streaming.frame_ring import FrameRing
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
@@ -64,12 +65,18 @@ class EncodingThreads:
         self._lock, self._drafting, self._flushing = threading.Lock(), threading.Lock(), threading.Lock()
         self.encoded = self.durable = 0
 
-    def submit(self, image: StreamedImage, index: int | Sequence[int] | None, frame: NDArray[Any]) -> None:
+    def submit(
+        self,
+        image: StreamedImage,
+        index: int | Sequence[int] | None,
+        frame: NDArray[Any],
+        record: Record | None = None,
+    ) -> None:
         """Give a frame of the ring to the threads; `index` is that of `FrameOrder.take`, whose errors are raised."""
         with self._lock:
             place = image.order.take(index)
             try:
-                self._pool.submit(self._work, image, place, frame, self._turns.begin())
+                self._pool.submit(self._work, image, place, frame, record, self._turns.begin())
             except BaseException:
                 image.order.give_back(place)
                 raise
@@ -119,20 +126,26 @@ class EncodingThreads:
                 self._begin()
                 for image in self._images:
                     self._file.update(image.path, image.describe())
+                    self._file.forget(self._file.draft(image.records.documents(max(1, image.order.length))))
 
     def stop(self) -> None:
         """End all threads, and wait for them."""
         self._ring.stop()
         self._syncing.shutdown(wait=True, cancel_futures=True)
+        # Before Python 3.13 a thread counts as ended once Ctrl-C has interrupted a wait for it.
+        with self._flushing:
+            pass
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._turns.stop()
 
-    def _work(self, image: StreamedImage, index: tuple[int, ...], frame: NDArray[Any], turn: int) -> None:
+    def _work(
+        self, image: StreamedImage, index: tuple[int, ...], frame: NDArray[Any], record: Record | None, turn: int
+    ) -> None:
         try:
             self._turns.wait_for(turn)
             if self._error is None:
                 with self._file.errors():
-                    for entry in image.encode(index, frame):
+                    for entry in image.encode(index, frame, record):
                         self._write(entry)
                 with self._lock:
                     self.encoded += 1
@@ -154,18 +167,24 @@ class EncodingThreads:
             frames = self.encoded
             chunks = [chunk for image, _ in lengths for chunk in image.kept()]
             drafts = [image.drafts(length) for image, length in lengths]
+            records = [draft for image, _ in lengths for draft in image.records.drafts()]
+            documents = {
+                key: value for image, length in lengths for key, value in image.records.documents(length).items()
+            }
         finally:
             self._turns.go_on()
         if not frames:
             return 0
-        self._store.save(chunks, chain.from_iterable(drafts))
+        self._store.save(chunks, chain(records, *drafts))
         self._begin()
         with self._drafting:
             for image, length in lengths:
                 self._drafted[image.path] = max(length, self._drafted[image.path])
                 self._file.update(image.path, image.draft(self._drafted[image.path]))
+        replaced = self._file.draft(documents)
         self._store.sync()
         self._file.sync()
+        self._file.forget(replaced)
         self.durable = frames
         return frames
 

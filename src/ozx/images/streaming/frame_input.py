@@ -18,11 +18,15 @@ _LONGEST_HEADER = 64 << 10
 
 
 class InputFrame(NamedTuple):
-    """A frame, with its place among those of its position; None for the next place, and for the first position."""
+    """A frame, with its place among those of its position; None for the next place, and for the first position.
+
+    `record` is what else is known about it.
+    """
 
     pixels: NDArray[Any]
     place: tuple[int, ...] | None
     position: int | str | None
+    record: dict[str, Any] | None
 
 
 class FrameInput:
@@ -36,7 +40,7 @@ class FrameInput:
         Of a frame; the rows are one after the other.
     has_headers
         Whether a line of JSON is before each frame: an object, perhaps with ``index``, a list of its numbers along the
-        axes before y and x, and ``position``, a name or number.
+        axes before y and x, ``position``, a name or number, and ``record``, an object of numbers and texts.
 
     Attributes
     ----------
@@ -58,7 +62,7 @@ class FrameInput:
     def __iter__(self) -> Iterator[InputFrame]:
         number = 0
         while True:
-            header = self._read_header(number) if self._has_headers else (None, None)
+            header = self._read_header(number) if self._has_headers else (None, None, None)
             if header is None:
                 return
             pixels = np.empty(self._shape, self._dtype)
@@ -76,7 +80,9 @@ class FrameInput:
             filled += count
         return filled
 
-    def _read_header(self, number: int) -> tuple[tuple[int, ...] | None, int | str | None] | None:
+    def _read_header(
+        self, number: int
+    ) -> tuple[tuple[int, ...] | None, int | str | None, dict[str, Any] | None] | None:
         line = self._file.readline(_LONGEST_HEADER)
         if not line.strip():
             return None
@@ -88,11 +94,13 @@ class FrameInput:
                 f"expected a line of JSON before each frame; {error.message}",
                 hint='Write {} or {"index": [3, 0]} and a line feed, then the pixels; without --headers only pixels.',
             ) from None
-        index, position = header.get("index"), header.get("position")
+        index, position, record = header.get("index"), header.get("position"), header.get("record")
         places = None if index is None else as_lengths(index)
         is_name = position is None or isinstance(position, int) or as_text(position) is not None
         if (index is not None and places is None) or not is_name:
             raise UsageError(
                 f"{where}: expected index to be a list of numbers, and position a name or number; got {header!r}"
             )
-        return places, position
+        if record is not None and not isinstance(record, dict):
+            raise UsageError(f"{where}: expected record to be an object; got {header!r}")
+        return places, position, record

@@ -48,6 +48,11 @@ class FrameOrder:
         self.count = 0
 
     @property
+    def lengths(self) -> tuple[int | None, ...]:
+        """The declared lengths."""
+        return self._lengths
+
+    @property
     def length(self) -> int:
         """The length of the first axis that holds all frames that came."""
         return -(-len(self._came) // self._per_first)

@@ -1,10 +1,11 @@
-"""The memory in which frames wait until they are encoded: a fixed number of frames, used again and again."""
+"""The memory in which frames wait until they are encoded: a fixed number of bytes, used again and again."""
 
 from __future__ import annotations
 
-import math
 import threading
 import time
+from collections import deque
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,21 +15,23 @@ from ozx.errors import BufferFull
 
 __all__ = ["FrameRing"]
 
+_Kind = tuple[tuple[int, ...], np.dtype[Any]]
+
 
 class FrameRing:
-    """A fixed number of frames in memory; any number of threads may use it.
+    """A fixed number of bytes for frames of any shapes and types; any number of threads may use it.
 
     Parameters
     ----------
-    count
-        How many.
-    shape, dtype
-        Of one frame.
+    size
+        How many bytes; one frame fits in any case.
     is_waiting
-        Whether `acquire` waits for a free frame; else it raises `BufferFull`.
+        Whether `acquire` waits for free memory; else it raises `BufferFull`.
 
     Attributes
     ----------
+    used
+        The number of frames in use.
     waits, waited
         How often `acquire` had to wait, and for how many seconds in all.
     fullest
@@ -36,8 +39,8 @@ class FrameRing:
 
     Examples
     --------
-    >>> ring = FrameRing(2, (4, 4), np.dtype("uint8"), is_waiting=False)
-    >>> frame = ring.acquire()
+    >>> ring = FrameRing(32, is_waiting=False)
+    >>> frame = ring.acquire((4, 4), np.dtype("uint8"))
     >>> ring.used
     1
     >>> ring.release(frame)
@@ -45,55 +48,50 @@ class FrameRing:
     0
     """
 
-    def __init__(self, count: int, shape: tuple[int, ...], dtype: np.dtype[Any], *, is_waiting: bool = True) -> None:
-        self.count = count
-        self._shape, self._dtype, self._is_waiting = shape, dtype, is_waiting
-        self._free: list[NDArray[Any]] = []
+    def __init__(self, size: int, *, is_waiting: bool = True) -> None:
+        self.size = size
+        self._is_waiting = is_waiting
+        self._free: dict[_Kind, list[NDArray[Any]]] = {}
         self._changed = threading.Condition()
+        # Those who wait, in order: small frames do not overtake a large one for ever.
+        self._queue: deque[object] = deque()
         self.used = self.waits = self.fullest = 0
+        self._used_bytes = self._free_bytes = 0
         self.waited = 0.0
         self._is_stopped = False
 
-    @property
-    def frame_bytes(self) -> int:
-        """Bytes of one frame."""
-        return math.prod(self._shape) * self._dtype.itemsize
-
-    def acquire(self) -> NDArray[Any]:
-        """Return a frame to fill; wait until one is free.
+    def acquire(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return a frame to fill; wait until there is memory.
 
         Raises
         ------
         BufferFull
-            None is free, and this ring does not wait.
+            There is none, and this ring does not wait.
         """
+        length = prod(shape) * dtype.itemsize
         with self._changed:
-            if self.used >= self.count and not self._is_stopped:
-                self._wait_for_room()
+            if (self._queue or not self._has_room(length)) and not self._is_stopped:
+                self._wait_for_room(length)
             self.used += 1
+            self._used_bytes += length
             self.fullest = max(self.fullest, self.used)
-            if self._free:
-                return self._free.pop()
-        return np.empty(self._shape, self._dtype)
-
-    def _wait_for_room(self) -> None:
-        if not self._is_waiting:
-            raise BufferFull(
-                f"all {self.count:,} frames that may wait are in use: encoding or the disk is slower than the camera",
-                hint='Drop the frame, try again later, or give when_full="wait". More memory holds more frames.',
-            )
-        self.waits += 1
-        start = time.perf_counter()
-        try:
-            self._changed.wait_for(lambda: self.used < self.count or self._is_stopped)
-        finally:
-            self.waited += time.perf_counter() - start
+            free = self._free.get((shape, dtype))
+            if free:
+                self._free_bytes -= length
+                return free.pop()
+            if self._used_bytes + self._free_bytes > self.size:
+                # Free frames of other kinds have the memory.
+                self._free.clear()
+                self._free_bytes = 0
+        return np.empty(shape, dtype)
 
     def release(self, frame: NDArray[Any]) -> None:
         """Give a frame back."""
         with self._changed:
             self.used -= 1
-            self._free.append(frame)
+            self._used_bytes -= frame.nbytes
+            self._free_bytes += frame.nbytes
+            self._free.setdefault((frame.shape, frame.dtype), []).append(frame)
             self._changed.notify_all()
 
     def wait_until_empty(self) -> None:
@@ -106,3 +104,24 @@ class FrameRing:
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
+
+    def _has_room(self, length: int) -> bool:
+        return self._used_bytes + length <= self.size or not self.used
+
+    def _wait_for_room(self, length: int) -> None:
+        if not self._is_waiting:
+            raise BufferFull(
+                f"{self.used:,} frames wait, and there is no memory for one more: encoding or the disk is slower than "
+                "the camera",
+                hint='Drop the frame, try again later, or give when_full="wait". More memory holds more frames.',
+            )
+        self.waits += 1
+        start = time.perf_counter()
+        turn = object()
+        self._queue.append(turn)
+        try:
+            self._changed.wait_for(lambda: (self._queue[0] is turn and self._has_room(length)) or self._is_stopped)
+        finally:
+            self._queue.remove(turn)
+            self._changed.notify_all()
+            self.waited += time.perf_counter() - start

@@ -6,8 +6,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Sequence
-from itertools import chain, islice
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,13 +17,12 @@ from ozx.errors import PartialFileWarning, UsageError, resource_errors
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads
 from ozx.images.streaming.frame_ring import FrameRing
-from ozx.images.streaming.statistics import Durations, StreamResult
+from ozx.images.streaming.statistics import Durations, StreamResult, summarise
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
+from ozx.images.writing.array_image import ChannelLike
 
 __all__ = ["FrameStream"]
-
-_MOST_LISTED = 1000
 
 
 class FrameStream:
@@ -81,11 +79,11 @@ class FrameStream:
         self.result: StreamResult | None = None
         self._file, self._images, self._ring, self._store = file, images, ring, store
         self._positions = list(images)
+        self._frame_bytes = max(image.frame_bytes for image in images.values())
         self._threads = EncodingThreads(file, list(images.values()), ring, store, threads)
         self._sync_every = sync_every
         self._lock = threading.Lock()
         self._durations = Durations()
-        self._started: float | None = None
         self._taken = 0
         self._is_open = True
 
@@ -130,18 +128,24 @@ class FrameStream:
 
     @property
     def buffer(self) -> int:
-        """Number of frames that may be in memory."""
-        return self._ring.count
+        """Number of the largest frames that may be in memory."""
+        return self._ring.size // self._frame_bytes
 
-    def append(self, frame: ArrayLike, *, position: int | str = 0) -> int:
+    def append(
+        self, frame: ArrayLike, *, position: int | str = 0, record: Mapping[str, float | str | None] | None = None
+    ) -> int:
         """Take the next frame in the order of acquisition.
 
         Parameters
         ----------
         frame
-            The pixels of one plane, of the stream's type; they are copied.
+            The pixels of one plane, of the type of the stream or camera; they are copied.
         position
-            The position, by number or name.
+            The position, camera or field of a plate, by name (``A/1/0`` for a field) or number.
+        record
+            Numbers and short texts about the frame by name, as in ``{"time": 0.25, "exposure": 20, "state": "idle"}``.
+            They become the arrays ``frames/time`` and so on beside the levels of the image, with its axes but y and x.
+            What is missing, or None, is NaN or an empty text.
 
         Returns
         -------
@@ -151,20 +155,28 @@ class FrameStream:
         Raises
         ------
         UsageError
-            The frame has another shape or type, is one too many, or the stream is closed.
+            The frame has another shape or type or is one too many, the record has a value of another kind than earlier
+            ones, or the stream is closed.
         BufferFull
             The memory is full, and the stream was opened with ``when_full="raise"``; the frame was not taken.
         ResourceError
             Writing failed; no more frames are taken.
         """
-        return self._take(frame, None, position)
+        return self._take(frame, None, position, record)
 
-    def write(self, frame: ArrayLike, index: int | Sequence[int], *, position: int | str = 0) -> int:
+    def write(
+        self,
+        frame: ArrayLike,
+        index: int | Sequence[int],
+        *,
+        position: int | str = 0,
+        record: Mapping[str, float | str | None] | None = None,
+    ) -> int:
         """Take the frame of a given place, in any order.
 
         Parameters
         ----------
-        frame, position
+        frame, position, record
             As for `append`, which continues behind this place.
         index
             Its numbers along the axes before y and x, in the order in which they were given.
@@ -181,7 +193,40 @@ class FrameStream:
         BufferFull, ResourceError
             As for `append`.
         """
-        return self._take(frame, index, position)
+        return self._take(frame, index, position, record)
+
+    def set_metadata(
+        self,
+        *,
+        channels: Sequence[ChannelLike] | None = None,
+        scale: Sequence[float] | Mapping[str, float] | None = None,
+        unit: str | Mapping[str, str] | None = None,
+        name: str | None = None,
+        position: int | str | None = None,
+    ) -> None:
+        """Change metadata before `close`; what is not given stays.
+
+        Parameters
+        ----------
+        channels, scale, unit, name
+            As for `ozx.stream`. Axes, and what a channel does not say, stay as they are.
+        position
+            The position, camera or field of a plate; None for all.
+
+        Raises
+        ------
+        UsageError
+            They do not fit the image, a name is given for several images, or the stream is closed.
+        """
+        self._check_open()
+        images = list(self._images.values()) if position is None else [self._image(position)]
+        if name is not None and len(images) > 1:
+            raise UsageError(
+                f"expected the position that gets the name {name!r}; there are {len(images):,}", hint="Give position=."
+            )
+        given = {"channels": channels, "scale": scale, "unit": unit, "name": name}
+        for image, described in [(image, image.described(**given)) for image in images]:
+            image.redescribe(described)
 
     @resource_errors()
     def flush(self) -> int:
@@ -246,25 +291,32 @@ class FrameStream:
             self._store.close(keep=False)
             self._file.remove()
 
-    def _take(self, frame: ArrayLike, index: int | Sequence[int] | None, position: int | str) -> int:
+    def _take(
+        self,
+        frame: ArrayLike,
+        index: int | Sequence[int] | None,
+        position: int | str,
+        record: Mapping[str, float | str | None] | None,
+    ) -> int:
         start = time.perf_counter()
         pixels = np.asarray(frame)
         self._check_open()
         self._threads.raise_error()
         image = self._image(position)
-        slot = self._ring.acquire()
+        known = None if record is None else image.records.check(record)
+        slot = self._ring.acquire(image.frame_shape, image.dtype)
         try:
             self._check_open()
             self._threads.raise_error()
             self._check_frame(pixels, slot)
             np.copyto(slot, pixels)
-            self._threads.submit(image, index, slot)
+            self._threads.submit(image, index, slot, known)
         except BaseException:
             self._ring.release(slot)
             raise
         with self._lock:
-            if self._started is None:
-                self._started = start
+            if self._durations.started is None:
+                self._durations.started = start
             self._taken += 1
             if self._sync_every and self._taken % self._sync_every == 0:
                 self._threads.flush_behind()
@@ -298,37 +350,10 @@ class FrameStream:
         self._threads.finish_values()
         documents = self._file.groups
         for image in self._images.values():
-            documents |= image.describe()
-        entries, size = self._file.finish(documents)
+            documents |= image.describe() | image.records.documents(max(1, image.order.length))
+        written = self._file.finish(documents)
         self._store.close(keep=False)
-        return self._summary(entries, size, frames)
-
-    def _summary(self, entries: int, size: int, frames: int) -> StreamResult:
-        seconds = time.perf_counter() - (self._started or 0.0)
-        missing = chain.from_iterable(
-            ((position, index) for index in image.order.iter_missing()) for position, image in self._images.items()
-        )
-        listed = tuple(islice(missing, _MOST_LISTED))
-        missing_count = len(listed) + sum(1 for _ in missing)
-        frame_bytes = self._ring.frame_bytes
-        return StreamResult(
-            path=self.path,
-            entries=entries,
-            bytes=size,
-            frames=frames,
-            frame_bytes=frame_bytes,
-            missing_count=missing_count,
-            missing=listed,
-            seconds=seconds,
-            rate=frames * frame_bytes / seconds,
-            waits=self._ring.waits,
-            waited=self._ring.waited,
-            longest_append=self._durations.longest,
-            append_p999=self._durations.percentile(0.999),
-            fullest=self._ring.fullest,
-            buffer=self._ring.count,
-            notes=(f"{missing_count:,} frames did not come; their pixels are zero",) if missing_count else (),
-        )
+        return summarise(self.path, written, self._images, self._ring, self._durations)
 
     def _check_open(self) -> None:
         if not self._is_open:

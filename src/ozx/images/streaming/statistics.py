@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain, islice
 from typing import Any
 
-__all__ = ["Durations", "StreamResult"]
+from ozx.images.streaming.frame_ring import FrameRing
+from ozx.images.streaming.streamed_image import StreamedImage
+
+__all__ = ["Durations", "StreamResult", "summarise"]
+
+_MOST_LISTED = 1000
 
 # Durations are counted in classes that grow by this factor, from a microsecond on.
 _FACTOR = 1.05
@@ -24,7 +32,7 @@ class StreamResult:
     entries, bytes
         Number of entries, and length of the file in bytes.
     frames, frame_bytes
-        Number of frames that came, and bytes of one.
+        Number of frames that came, and bytes of one, the largest of several cameras.
     missing_count
         Number of frames that did not come although later ones did; their pixels are zero.
     missing
@@ -73,8 +81,63 @@ class StreamResult:
         return {"schema": 2, **asdict(self), "missing": missing, "notes": list(self.notes)}
 
 
+def summarise(
+    path: str, written: tuple[int, int], images: Mapping[str, StreamedImage], ring: FrameRing, durations: Durations
+) -> StreamResult:
+    """Return the result of a stream.
+
+    Parameters
+    ----------
+    path
+        The file.
+    written
+        Its number of entries and of bytes.
+    images
+        The images by the name of their position.
+    ring
+        The memory of the frames.
+    durations
+        How long `append` took, and when it was called first.
+    """
+    seconds = time.perf_counter() - (durations.started or 0.0)
+    every = chain.from_iterable(
+        ((position, index) for index in image.order.iter_missing()) for position, image in images.items()
+    )
+    listed = tuple(islice(every, _MOST_LISTED))
+    missing = len(listed) + sum(1 for _ in every)
+    unused = sum(1 for image in images.values() if not image.order.count)
+    notes = [f"{missing:,} frames did not come; their pixels are zero"] if missing else []
+    notes += [f"{unused:,} positions have no frames; their pixels are zero"] if unused else []
+    frame_bytes = max(image.frame_bytes for image in images.values())
+    return StreamResult(
+        path=path,
+        entries=written[0],
+        bytes=written[1],
+        frames=sum(image.order.count for image in images.values()),
+        frame_bytes=frame_bytes,
+        missing_count=missing,
+        missing=listed,
+        seconds=seconds,
+        rate=sum(image.order.count * image.frame_bytes for image in images.values()) / seconds,
+        waits=ring.waits,
+        waited=ring.waited,
+        longest_append=durations.longest,
+        append_p999=durations.percentile(0.999),
+        fullest=ring.fullest,
+        buffer=ring.size // frame_bytes,
+        notes=tuple(notes),
+    )
+
+
 class Durations:
     """Durations in seconds, counted by class: little memory, however many there are.
+
+    Attributes
+    ----------
+    longest
+        The longest.
+    started
+        The time at which the first one began; None before it.
 
     Examples
     --------
@@ -88,6 +151,7 @@ class Durations:
     def __init__(self) -> None:
         self._counts: dict[int, int] = {}
         self.longest = 0.0
+        self.started: float | None = None
 
     def add(self, seconds: float) -> None:
         """Count a duration."""

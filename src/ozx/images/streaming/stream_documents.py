@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
+from ozx.errors import UsageError
 from ozx.hierarchy.json.documents import Document, dump_document
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.conversion import convert_group
@@ -16,14 +17,34 @@ from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
 from ozx.images.pixel_source import PixelSource, Region
+from ozx.images.writing.array_image import ChannelLike, describe_array, given_channels
 from ozx.images.writing.hierarchy_documents import HierarchyDocuments, PlannedImage
 from ozx.images.writing.image_documents import describe_image, group_document
-from ozx.images.writing.new_image import NewHierarchy
+from ozx.images.writing.new_image import NewChannel, NewHierarchy
 
-__all__ = ["ENDLESS", "StreamDocuments"]
+__all__ = ["ENDLESS", "GivenMetadata", "StreamDocuments"]
 
 #: A length that no image reaches, for one that is unknown.
 ENDLESS = 1 << 36
+
+
+@dataclass(frozen=True, slots=True)
+class GivenMetadata:
+    """Metadata of an image that becomes known late; None for what stays.
+
+    Attributes
+    ----------
+    axes
+        The names of axes in the order of acquisition.
+    channels, scale, unit, name
+        As for `ozx.stream`.
+    """
+
+    axes: tuple[str, ...]
+    channels: Sequence[ChannelLike] | None = None
+    scale: Sequence[float] | Mapping[str, float] | None = None
+    unit: str | Mapping[str, str] | None = None
+    name: str | None = None
 
 
 class StreamDocuments:
@@ -36,11 +57,11 @@ class StreamDocuments:
     layout
         Chunks, shards and codec.
     growing
-        The number of the axis that numbers frames most slowly; None for images of one frame.
+        The number of the axis that numbers frames most slowly, by image; None for an image of one frame.
     """
 
-    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice, growing: int | None) -> None:
-        self._version, self._growing = hierarchy.version, growing
+    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice, growing: Mapping[str, int | None]) -> None:
+        self._version, self._growing = hierarchy.version, dict(growing)
         self._planned = HierarchyDocuments(hierarchy, layout)
         if layout.shards.kind in ("auto", "keep"):
             for path in self._planned.images:
@@ -48,16 +69,60 @@ class StreamDocuments:
 
     def image(self, path: str, length: int | None = None) -> PlannedImage:
         """Return an image with its levels; with `length` along the growing axis."""
-        planned = self._planned.images[path]
-        if length is None or self._growing is None:
+        planned, growing = self._planned.images[path], self._growing[path]
+        if length is None or growing is None:
             return planned
         levels = []
         for level in planned.levels:
-            if self._growing in level.halved:
+            if growing in level.halved:
                 length = -(-length // 2)
-            levels.append(replace(level, shape=self._resized(level.shape, length)))
+            levels.append(replace(level, shape=_resized(level.shape, growing, length)))
         full = replace(planned.image.levels[0], source=_Resized(planned.image.levels[0].source, levels[0].shape))
         return replace(planned, image=replace(planned.image, levels=(full,)), levels=tuple(levels))
+
+    def described(self, path: str, given: GivenMetadata) -> PlannedImage:
+        """Return an image with other metadata, for `replace`; what is not given stays.
+
+        Raises
+        ------
+        UsageError
+            It does not fit the image.
+        """
+        planned = self._planned.images[path]
+        image, full = planned.image, planned.image.levels[0]
+        names = [str(axis.name) for axis in image.axes]
+        scale = dict(zip(names, full.scale, strict=True)) | _by_axis(given.scale, given.axes)
+        units = {name: axis.unit for name, axis in zip(names, image.axes, strict=True) if axis.unit is not None}
+        space = [name for name in names if name in "zyx"]
+        units |= dict.fromkeys(space, given.unit) if isinstance(given.unit, str) else dict(given.unit or {})
+        axes, (level,) = described = describe_array(_Blank(full.source), names, scale, units)
+        channels = image.channels
+        if given.channels is not None:
+            added = given_channels(given.channels, described)
+            channels = (*map(_joined, channels, added), *added[len(channels) :], *channels[len(added) :])
+        factors = [new / old for new, old in zip(level.scale, full.scale, strict=True)]
+        return replace(
+            planned,
+            image=replace(
+                image,
+                name=image.name if given.name is None else given.name,
+                axes=axes,
+                levels=(replace(full, scale=level.scale),),
+                channels=channels,
+            ),
+            levels=tuple(
+                replace(
+                    one,
+                    scale=tuple(size * factor for size, factor in zip(one.scale, factors, strict=True)),
+                    translation=tuple(at * factor for at, factor in zip(one.translation, factors, strict=True)),
+                )
+                for one in planned.levels
+            ),
+        )
+
+    def replace(self, path: str, image: PlannedImage) -> None:
+        """Let documents that are made from now on be those of another description."""
+        self._planned.images[path] = image
 
     def arrays(self, path: str, length: int | None = None) -> list[tuple[str, Document]]:
         """Return path and document of the arrays of an image, full resolution first."""
@@ -97,9 +162,6 @@ class StreamDocuments:
             if node not in images and node not in arrays
         }
 
-    def _resized(self, shape: tuple[int, ...], length: int) -> tuple[int, ...]:
-        return tuple(length if axis == self._growing else whole for axis, whole in enumerate(shape))
-
     def _align_shards(self, path: str) -> None:
         """Let shards of lower levels hold the same frames as those of the full resolution, so that they end together.
 
@@ -122,6 +184,39 @@ class StreamDocuments:
                 chunk = layout.chunks[axis]
                 shards[axis] = min(shards[axis], max(chunk, depth // chunk * chunk))
             self._planned.arrays[array] = relayout_document(self._planned.arrays[array], tuple(shards))
+
+
+def _by_axis(scale: Sequence[float] | Mapping[str, float] | None, axes: tuple[str, ...]) -> dict[str, float]:
+    if scale is None or isinstance(scale, Mapping):
+        return dict(scale or {})
+    if len(scale) != len(axes):
+        raise UsageError(f"expected a pixel size for each of the axes {', '.join(axes)}; got {len(scale)}")
+    return dict(zip(axes, scale, strict=True))
+
+
+def _joined(old: NewChannel, new: NewChannel) -> NewChannel:
+    """Return a channel with a new description, and the old one where it says nothing."""
+    return NewChannel(
+        old.label if new.label is None else new.label,
+        old.color if new.color is None else new.color,
+        new.active,
+        old.window if new.window is None else new.window,
+        old.emission if new.emission is None else new.emission,
+    )
+
+
+def _resized(shape: tuple[int, ...], growing: int, length: int) -> tuple[int, ...]:
+    return tuple(length if axis == growing else whole for axis, whole in enumerate(shape))
+
+
+class _Blank:
+    """The shape and type of an array, which is never read."""
+
+    def __init__(self, source: PixelSource) -> None:
+        self.shape, self.dtype = source.shape, source.dtype
+
+    def __getitem__(self, key: Any) -> Any:
+        raise RuntimeError("the pixels of a stream are encoded when they come")
 
 
 class _Resized:

@@ -2,7 +2,7 @@
 
 ::
 
-    [ groups ][ image, draft A ][ image, draft B ] … [ value ][ value ] …
+    [ groups ][ image, draft A ][ image, draft B ] … [ late drafts ][ value ][ value ] …
 
 The documents of an image are written together, by one call, alternately into one of two places, and the older ones are
 erased by one call: a killed program leaves documents that fit each other. The final documents stand behind the values
@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from ozx.archive.crc32 import crc32
@@ -27,10 +27,14 @@ from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.images.streaming.chunk_store import put_aside
 from ozx.store.finishing import Unfinished, finish
 from ozx.store.growing_file import GrowingFile, Slot, document_room
+from ozx.store.space import Space
 
 __all__ = ["StreamFile"]
 
 Documents = Mapping[str, bytes]
+
+# Room at the head for documents that are not known at first; more of them stand between the values.
+_ROOM_FOR_LATE = 16 << 10
 
 
 class StreamFile:
@@ -64,6 +68,7 @@ class StreamFile:
         self.target, self._force, self._sync = target, force, sync
         self._groups = dict(groups)
         self._slots: dict[str, Slot] = {}
+        self._drafts: dict[str, Slot] = {}
         self._lock = threading.Lock()
         self.is_begun = False
         with self.errors():
@@ -77,8 +82,9 @@ class StreamFile:
         for path, documents in images.items():
             self._places[path] = _Place(offset, {key: len(document) for key, document in documents.items()})
             offset += 2 * _length(documents)
-        self._length = offset
-        self._growing.reserve(offset)
+        self._length = offset + _ROOM_FOR_LATE
+        self._late_room = Space(offset, self._length)
+        self._growing.reserve(self._length)
 
     @property
     def groups(self) -> dict[str, bytes]:
@@ -92,17 +98,17 @@ class StreamFile:
 
     def begin(self, images: Mapping[str, Documents]) -> None:
         """Write first drafts of all metadata, once: before the first value."""
-        with self.errors(), self._lock:
+        with self._late(images) as fitting, self._lock:
             if not self.is_begun:
                 self._growing.put(0, [_entries(self._groups)])
-                for path, documents in images.items():
+                for path, documents in fitting.items():
                     self._put(path, documents)
                 self.is_begun = True
 
     def update(self, path: str, documents: Documents) -> None:
         """Write a new draft of an image's metadata, and erase the old one."""
-        with self.errors(), self._lock:
-            self._put(path, documents)
+        with self._late({path: documents}) as fitting, self._lock:
+            self._put(path, fitting[path])
 
     def write(self, entry: Entry) -> None:
         """Write a value to its final place.
@@ -127,6 +133,32 @@ class StreamFile:
             with self._lock:
                 self._slots[entry.key] = slot
 
+    def draft(self, documents: Documents) -> list[Slot]:
+        """Write drafts of documents that have no room at the head; return the places of the earlier ones.
+
+        `ozx recover` finds them; they are no part of the finished file.
+        """
+        replaced = []
+        with self.errors():
+            for key, document in documents.items():
+                slot = self._write_draft(key, document)
+                with self._lock:
+                    if key in self._drafts:
+                        replaced.append(self._drafts[key])
+                    self._drafts[key] = slot
+        return replaced
+
+    def forget(self, drafts: Iterable[Slot]) -> None:
+        """Erase drafts, whose places are used again."""
+        with self.errors():
+            for slot in drafts:
+                if slot.offset >= self._length:
+                    self._growing.free(slot)
+                    continue
+                self._growing.put(slot.offset, [bytes(slot.length)])
+                with self._lock:
+                    self._late_room.give_back(slot.offset, slot.length)
+
     def sync(self) -> None:
         """Wait until all that was written is on the disk."""
         with self.errors():
@@ -139,8 +171,7 @@ class StreamFile:
         """
         with self.errors():
             # A kill can tear the write of the final metadata over the draft: a copy stands where the directory will be.
-            end = max((slot.end for slot in self._slots.values()), default=self._length)
-            self._growing.put(end, [_entries(documents)])
+            self._growing.put(self._growing.end, [_entries(documents)])
             archive = Unfinished(self._growing, dict(documents), self._slots, None, [])
             size = finish(archive, require_ome=True, force=self._force, sync=self._sync, metadata_last=True)
             return len(documents) + len(self._slots), size
@@ -157,6 +188,30 @@ class StreamFile:
         """Remove the file."""
         self._growing.stop_reading()
         self._growing.partial.remove()
+
+    def _write_draft(self, key: str, document: bytes) -> Slot:
+        """Write a draft at the head if there is room, else among the values."""
+        entry = _entries({key: document})
+        with self._lock:
+            offset = self._late_room.take(len(entry))
+        if offset is None:
+            return self._growing.write(key, [document])
+        self._growing.put(offset, [entry])
+        raw_name, flags = encode_name(key)
+        return Slot(raw_name, flags, crc32(document), len(document), offset, len(entry) - len(document))
+
+    @contextmanager
+    def _late(self, images: Mapping[str, Documents]) -> Iterator[dict[str, Documents]]:
+        """Write drafts of documents that have outgrown their room, and let others be written; then erase the old ones.
+
+        Metadata may become longer when it is given late.
+        """
+        rooms = {key: room for path in images for key, room in self._places[path].rooms.items()}
+        long = {key: text for every in images.values() for key, text in every.items() if len(text) > rooms[key]}
+        with self.errors():
+            replaced = self.draft(long)
+            yield {path: {key: every[key] for key in every if key not in long} for path, every in images.items()}
+            self.forget(replaced)
 
     def _put(self, path: str, documents: Documents) -> None:
         place = self._places[path]

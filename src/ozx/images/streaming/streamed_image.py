@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,10 +15,12 @@ from ozx.hierarchy.zarr.chunk_layout import parse_layout
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
 from ozx.images.streaming.frame_order import FrameOrder
 from ozx.images.streaming.frame_pyramid import FramePyramid
+from ozx.images.streaming.frame_records import FrameRecords, Record
 from ozx.images.streaming.open_shards import FinishedValue, OpenShards
 from ozx.images.streaming.samples import Samples
-from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
+from ozx.images.streaming.stream_documents import ENDLESS, GivenMetadata, StreamDocuments
 from ozx.images.writing.chunk_encoding import ChunkEncoder
+from ozx.images.writing.hierarchy_documents import PlannedImage
 from ozx.images.writing.pyramid import EncodedChunk, LevelWork
 from ozx.images.writing.pyramid_plan import LevelGeometry
 
@@ -43,6 +46,13 @@ class StreamedImage:
         The number of the axis that numbers frames most slowly; None for a single frame.
     is_endless
         Whether its length is unknown.
+
+    Attributes
+    ----------
+    frame_shape, dtype
+        Of its frames.
+    records
+        What is known about each frame.
     """
 
     def __init__(
@@ -74,21 +84,30 @@ class StreamedImage:
         self._is_sampled = len(image.channels) < image.channel_count or any(
             channel.window is None for channel in image.channels
         )
+        self.frame_shape, self.dtype = source.shape[-2:], source.dtype
         self._samples = Samples(source.shape, source.dtype, image.channel_axis, growing if is_endless else None)
         self._windows: dict[int, Window] = {}
         self._described = 0
         self._describing, self._counting = threading.Lock(), threading.Lock()
         self._stored = 0
         self._depth = 1 if growing is None else layouts[0].stored_shape[growing]
+        self.records = FrameRecords(path, source.axes[:-2], order.axes, order.lengths, store)
         self._from_order = [order.axes.index(axis) if axis in order.axes else None for axis in source.axes]
+
+    @property
+    def frame_bytes(self) -> int:
+        """The size of a frame in bytes."""
+        return math.prod(self.frame_shape) * self.dtype.itemsize
 
     @property
     def stored_length(self) -> int:
         """The length along the growing axis that holds all stored values."""
         return min(self._stored, max(1, self.order.length))
 
-    def encode(self, index: Sequence[int], frame: NDArray[Any]) -> Iterator[Entry]:
+    def encode(self, index: Sequence[int], frame: NDArray[Any], record: Record | None = None) -> Iterator[Entry]:
         """Yield the values that a frame completes, each to be written before the next; the frame is not kept."""
+        for value in self.records.add(index, record):
+            yield from self._give(value)
         corner = tuple(0 if at is None else index[at] for at in self._from_order)
         pixels = frame.reshape((1,) * (len(corner) - frame.ndim) + frame.shape)
         if self._is_sampled:
@@ -103,10 +122,12 @@ class StreamedImage:
         for shards in self._shards:
             for value in shards.finish():
                 yield from self._give(value)
+        for value in self.records.finish():
+            yield from self._give(value)
 
     def kept(self) -> list[KeptChunk]:
         """Return the chunks of unfinished shards."""
-        return [chunk for shards in self._shards for chunk in shards.kept()]
+        return [chunk for shards in self._shards for chunk in shards.kept()] + self.records.kept()
 
     def drafts(self, length: int) -> Iterator[tuple[str, bytes]]:
         """Return an iterator of the chunks that lack frames now, by name, with those frames zero.
@@ -115,6 +136,14 @@ class StreamedImage:
         """
         chunks = self._pyramid.copy().finish(self._growing or 0, length)
         return ((chunk_name(self._arrays[level], place), data) for level, place, data in chunks if data is not None)
+
+    def described(self, **given: Any) -> PlannedImage:
+        """Return the image with other metadata, the fields of `GivenMetadata`, for `redescribe`."""
+        return self._documents.described(self.path, GivenMetadata((*self.order.axes, "y", "x"), **given))
+
+    def redescribe(self, image: PlannedImage) -> None:
+        """Let the image have other metadata."""
+        self._documents.replace(self.path, image)
 
     def describe(self) -> dict[str, bytes]:
         """Return the documents of the image with the frames that came, by key."""

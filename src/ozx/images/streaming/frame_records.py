@@ -1,0 +1,310 @@
+"""The records of frames: numbers and texts that a camera's program knows about each, as arrays beside the image.
+
+::
+
+    IMAGE/frames/zarr.json          a group
+    IMAGE/frames/FIELD/zarr.json    an array with the axes of the image without y, x: float64 or string
+
+A frame without a value has the fill value: NaN, or an empty text. A block of about a thousand frames is a chunk of each
+array. It is encoded when all of its frames came, and then waits for its shard as chunks of pixels do.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+import google_crc32c
+import imagecodecs
+import numpy as np
+
+from ozx.errors import UsageError
+from ozx.hierarchy.json.documents import Document, dump_document
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.partial_hierarchy import document_key
+from ozx.hierarchy.relayout.transcoding import CodecChoice
+from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES
+from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
+from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
+from ozx.images.streaming.open_shards import FinishedValue, OpenShards
+from ozx.images.streaming.stream_documents import ENDLESS
+from ozx.images.writing.image_documents import group_document
+
+__all__ = ["GROUP", "FrameRecords", "Record"]
+
+#: The name of the group beside the levels of an image.
+GROUP = "frames"
+
+Record = Mapping[str, float | str]
+
+_FIELD = re.compile("[A-Za-z][A-Za-z0-9_-]{0,63}")
+_MOST_FIELDS = 256
+_LONGEST_TEXT = 1000
+# Frames in a chunk, and chunks in a shard.
+_MOST_TOGETHER = 1024
+_BLOCKS_PER_SHARD = 64
+_CODEC = CodecChoice("zstd", 1)
+_FIELD_HINT = "Begin with a letter; up to 64 letters, digits, - and _ follow."
+
+
+class FrameRecords:
+    """The records of the frames of one image; any number of threads may add some.
+
+    Parameters
+    ----------
+    path
+        The image.
+    axes
+        The names of its axes without y and x.
+    order
+        The same names in the order of acquisition, the one that changes most slowly first.
+    lengths
+        The lengths in the order of acquisition; the first is None if it is unknown.
+    store
+        Keeps the chunks of unfinished shards.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        axes: Sequence[str],
+        order: Sequence[str],
+        lengths: Sequence[int | None],
+        store: ChunkStore,
+    ) -> None:
+        self._path, self._axes, self._store = join_path(path, GROUP), tuple(axes), store
+        self._growing = self._axes.index(order[0]) if order else None
+        self._from_order = [list(order).index(axis) for axis in axes]
+        sizes = dict(zip(order, lengths, strict=True))
+        self._others = tuple(sizes[axis] or 0 for axis in axes if axis != order[0])
+        self._inner = math.prod(self._others)
+        self._length = lengths[0] if lengths else 1
+        whole = ENDLESS if self._length is None else self._length
+        self._depth = min(whole, max(1, _MOST_TOGETHER // self._inner))
+        self._per_shard = min(_BLOCKS_PER_SHARD, -(-whole // self._depth))
+        self._kinds: dict[str, type] = {}
+        self._came: dict[int, int] = {}
+        self._blocks: dict[int, _Block] = {}
+        self._done: list[int] = []
+        self._shards: dict[str, OpenShards] = {}
+        self._lock = threading.Lock()
+
+    def check(self, record: Mapping[str, Any]) -> dict[str, float | str]:
+        """Return a record with numbers and texts.
+
+        Raises
+        ------
+        UsageError
+            A name or value is not one that can be kept, or a field had values of another type.
+        """
+        if not isinstance(record, Mapping):
+            raise UsageError(f'expected a record of fields by name, as in {{"time": 0.25}}; got {record!r}')
+        checked = {name: _checked(name, value) for name, value in record.items() if value is not None}
+        with self._lock:
+            for name, value in checked.items():
+                known = self._kinds.get(name, type(value))
+                if known is not type(value):
+                    raise UsageError(
+                        f"expected {'a number' if known is float else 'a text'} for the field {name}, as in earlier "
+                        f"records; got {value!r}"
+                    )
+            added = {name: type(value) for name, value in checked.items() if name not in self._kinds}
+            if added:
+                self._check_new(added)
+                self._kinds |= added
+        return checked
+
+    def add(self, index: Sequence[int], record: Record | None) -> Iterator[FinishedValue]:
+        """Add the record of a frame, or None for a frame without one; yield the values that it finishes.
+
+        Parameters
+        ----------
+        index
+            The place of the frame in the order of acquisition.
+        record
+            What `check` returned.
+        """
+        place = [index[number] for number in self._from_order]
+        first = 0 if self._growing is None else place.pop(self._growing)
+        number = first % self._depth
+        for at, length in zip(place, self._others, strict=True):
+            number = number * length + at
+        block = first // self._depth
+        finished: list[FinishedValue | None] = []
+        with self._lock:
+            self._came[block] = self._came.get(block, 0) + 1
+            if record:
+                self._blocks.setdefault(block, _Block()).add(number, record)
+                for name in record:
+                    if name not in self._shards:
+                        finished += self._begin(name)
+            if self._came[block] == self._capacity(block):
+                finished += self._end(block)
+        yield from (value for value in finished if value is not None)
+
+    def finish(self) -> Iterator[FinishedValue]:
+        """Yield the values that lack frames; no more frames come."""
+        with self._lock:
+            finished = [value for block in sorted(self._blocks) for value in self._end(block)]
+        yield from (value for value in finished if value is not None)
+        for shards in self._shards.values():
+            yield from shards.finish()
+
+    def kept(self) -> list[KeptChunk]:
+        """Return the chunks of unfinished shards."""
+        with self._lock:
+            every = list(self._shards.values())
+        return [chunk for shards in every for chunk in shards.kept()]
+
+    def drafts(self) -> list[tuple[str, bytes]]:
+        """Return the chunks that lack frames now, by name."""
+        with self._lock:
+            return [
+                (chunk_name(join_path(self._path, name), self._place(block)), data)
+                for block, found in self._blocks.items()
+                for name, data in self._encode(found).items()
+            ]
+
+    def documents(self, length: int) -> dict[str, bytes]:
+        """Return the documents by key, in an image of `length` along the growing axis; none without records."""
+        with self._lock:
+            names = sorted(self._shards)
+        if not names:
+            return {}
+        documents = {self._path: group_document()}
+        documents |= {join_path(self._path, name): self._document(name, length) for name in names}
+        return {document_key(node): dump_document(document) for node, document in documents.items()}
+
+    def _check_new(self, names: Iterable[str]) -> None:
+        known = {name.lower(): name for name in self._kinds}
+        for name in names:
+            other = known.setdefault(name.lower(), name)
+            if other != name:
+                raise UsageError(f"expected field names that differ by more than case; got {other} and {name}")
+            if len(known) > _MOST_FIELDS:
+                raise UsageError(f"expected at most {_MOST_FIELDS} fields; {name} is one more")
+
+    def _begin(self, name: str) -> list[FinishedValue | None]:
+        """Begin the array of a field, which had no value in the blocks that are done."""
+        array = join_path(self._path, name)
+        layout = parse_layout(self._document(name, ENDLESS if self._length is None else self._length), array)
+        shards = self._shards[name] = OpenShards(layout, array, self._store)
+        return [shards.add(self._place(block), None) for block in self._done]
+
+    def _end(self, block: int) -> list[FinishedValue | None]:
+        """Encode a block, which gets no more records."""
+        self._done.append(block)
+        del self._came[block]
+        found = self._blocks.pop(block, None)
+        chunks = {} if found is None else self._encode(found)
+        return [shards.add(self._place(block), chunks.get(name)) for name, shards in self._shards.items()]
+
+    def _capacity(self, block: int) -> int:
+        """Return the number of frames in a block."""
+        depth = self._depth if self._length is None else min(self._depth, self._length - block * self._depth)
+        return depth * self._inner
+
+    def _place(self, block: int) -> tuple[int, ...]:
+        return tuple(block if axis == self._growing else 0 for axis in range(len(self._axes)))
+
+    def _shape(self, length: int) -> tuple[int, ...]:
+        if self._growing is None:
+            return ()
+        return (*self._others[: self._growing], length, *self._others[self._growing :])
+
+    def _document(self, name: str, length: int) -> Document:
+        is_text = self._kinds[name] is str
+        codec: Document = {"name": "bytes", "configuration": {"endian": "little"}}
+        document: Document = {
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": list(self._shape(length)),
+            "data_type": "string" if is_text else "float64",
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(self._shape(self._depth))}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": "" if is_text else "NaN",
+            "codecs": [{"name": "vlen-utf8"} if is_text else codec, *_CODEC.codecs(None if is_text else 8)],
+            "attributes": {},
+            "dimension_names": list(self._axes),
+        }
+        if self._per_shard == 1:
+            return document
+        return relayout_document(document, self._shape(self._per_shard * self._depth), "add")
+
+    def _encode(self, found: _Block) -> dict[str, bytes]:
+        count, turn = self._depth * self._inner, None
+        if self._growing:
+            numbers = np.arange(count).reshape(self._depth, *self._others)
+            turn = np.moveaxis(numbers, 0, self._growing).reshape(-1)
+        chunks = {}
+        for name in found.fields:
+            encoded = bytes(imagecodecs.zstd_encode(found.plain(name, count, turn), level=_CODEC.level))
+            if self._per_shard > 1:
+                encoded += int(google_crc32c.value(encoded)).to_bytes(CHECKSUM_BYTES, "little")
+            chunks[name] = encoded
+        return chunks
+
+
+@dataclass(slots=True)
+class _Block:
+    """Records of some frames, by the number of the frame in the block."""
+
+    numbers: array[int] = field(default_factory=lambda: array("q"))
+    fields: dict[str, array[float] | list[str]] = field(default_factory=dict)
+
+    def add(self, number: int, record: Record) -> None:
+        for name, value in record.items():
+            if name not in self.fields:
+                count = len(self.numbers)
+                self.fields[name] = [""] * count if isinstance(value, str) else array("d", [math.nan]) * count
+        self.numbers.append(number)
+        for name, values in self.fields.items():
+            if isinstance(values, array):
+                values.append(float(record.get(name, math.nan)))
+            else:
+                values.append(str(record.get(name, "")))
+
+    def plain(self, name: str, count: int, turn: np.ndarray[Any, np.dtype[np.intp]] | None) -> bytes:
+        """Return the bytes of a chunk of so many frames, in the order of `turn` if it is given."""
+        values, numbers = self.fields[name], np.frombuffer(self.numbers, np.int64)
+        if isinstance(values, array):
+            chunk = np.full(count, math.nan, "<f8")
+            chunk[numbers] = np.frombuffer(values, np.float64)
+            return (chunk if turn is None else chunk[turn]).tobytes()
+        # The codec vlen-utf8: the number of texts, then the length and the bytes of each.
+        texts = [b""] * count
+        for number, text in zip(self.numbers, values, strict=True):
+            texts[number] = text.encode()
+        ordered = texts if turn is None else [texts[number] for number in turn]
+        pieces = [piece for text in ordered for piece in (len(text).to_bytes(4, "little"), text)]
+        return b"".join([count.to_bytes(4, "little"), *pieces])
+
+
+def _checked(name: object, value: object) -> float | str:
+    if not isinstance(name, str) or not _FIELD.fullmatch(name):
+        raise UsageError(f"expected a field name of letters and digits; got {name!r}", hint=_FIELD_HINT)
+    if isinstance(value, str):
+        try:
+            is_long = len(value.encode()) > _LONGEST_TEXT
+        except UnicodeEncodeError:
+            raise UsageError(f"expected characters in the field {name}; got half of one: {value!r}") from None
+        if is_long:
+            raise UsageError(
+                f"expected at most {_LONGEST_TEXT:,} bytes of text in the field {name}; got {value[:50]!r}…"
+            )
+        return value
+    if isinstance(value, (Real, np.bool_)):
+        try:
+            return float(value)
+        except OverflowError:
+            raise UsageError(f"expected a number of 64 bits in the field {name}; got {value!r}") from None
+    raise UsageError(
+        f"expected a number or a text in the field {name}; got {value!r}",
+        hint="Write a date as text, as in 2026-01-31T12:00:00, and each part of a list as a field.",
+    )

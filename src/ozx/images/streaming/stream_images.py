@@ -1,0 +1,285 @@
+"""The images of a stream: one, a series of positions or cameras, or the fields of a plate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ozx.errors import UsageError
+from ozx.images.writing.array_image import describe_array, given_channels
+from ozx.images.writing.levels import PyramidChoice
+from ozx.images.writing.new_image import NewHierarchy, NewImage, NewPlate, NewWell, plate_of, series_of
+
+__all__ = ["Camera", "FramePlan", "completed", "plan_frames", "plate_fields", "position_series"]
+
+# Lengths that are unknown count as this one when chunks and shards are chosen.
+_USUAL_LENGTH = 1000
+
+_LETTERS = re.compile("[A-Z]{1,2}")
+_NUMBER = re.compile("[0-9]{1,3}")
+_NAME = re.compile("[A-Za-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Camera:
+    """The frames of one of several cameras; what is not given is that of `ozx.stream`.
+
+    Attributes
+    ----------
+    shape, dtype, axes, scale, unit, channels
+        As for `ozx.stream`.
+
+    Examples
+    --------
+    >>> import ozx
+    >>> cameras = {"gray": ozx.Camera(shape=(None, 64, 64)), "fast": ozx.Camera(shape=(None, 32, 48), dtype="uint8")}
+    >>> with ozx.stream("both.ozx", axes="tyx", dtype="uint16", cameras=cameras, force=True) as stream:
+    ...     _ = stream.append(np.full((64, 64), 500, "uint16"), position="gray")
+    ...     _ = stream.append(np.full((32, 48), 5, "uint8"), position="fast")
+    >>> [(image.name, image.levels[0].dtype, image.levels[0].shape) for image in ozx.inspect("both.ozx").images]
+    [('gray', 'uint16', (1, 64, 64)), ('fast', 'uint8', (1, 32, 48))]
+    """
+
+    shape: Sequence[int | None] | None = None
+    dtype: DTypeLike | None = None
+    axes: str | Sequence[str] | None = None
+    scale: Sequence[float] | Mapping[str, float] | None = None
+    unit: str | Mapping[str, str] | None = None
+    channels: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FramePlan:
+    """An image to be made of frames.
+
+    Attributes
+    ----------
+    image
+        The image, where an unknown length is a usual one.
+    axes
+        The names of its axes in the order of acquisition.
+    lengths
+        Their lengths; the first may be None if it is unknown.
+    dtype
+        The pixel type.
+    """
+
+    image: NewImage
+    axes: tuple[str, ...]
+    lengths: tuple[int | None, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def growing(self) -> int | None:
+        """The number, in the image, of the axis that numbers frames most slowly; None for a single frame."""
+        return [axis.name for axis in self.image.axes].index(self.axes[0]) if len(self.axes) > 2 else None
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the number of frames is unknown."""
+        return None in self.lengths
+
+    @property
+    def frame_shape(self) -> tuple[int, int]:
+        """The shape of a frame."""
+        height, width = self.image.levels[0].source.shape[-2:]
+        return height, width
+
+    @property
+    def frame_bytes(self) -> int:
+        """The size of a frame in bytes."""
+        return self.frame_shape[0] * self.frame_shape[1] * self.dtype.itemsize
+
+
+def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequence[str] | None) -> FramePlan:
+    """Return the plan of an image for the frames of a camera.
+
+    Parameters
+    ----------
+    camera
+        The camera.
+    name, method, downsample
+        As for `ozx.stream`.
+
+    Raises
+    ------
+    UsageError
+        They do not fit each other, or axes, shape or dtype are not given.
+    """
+    axes, shape = camera.axes, camera.shape
+    if axes is None or shape is None or camera.dtype is None:
+        raise UsageError("expected axes, shape and dtype", hint="Give them to ozx.stream, or to each camera.")
+    lengths = _checked_lengths(axes, shape)
+    kind = np.dtype(camera.dtype).newbyteorder("=")
+    usual = [_USUAL_LENGTH if length is None else length for length in lengths]
+    described = describe_array(np.broadcast_to(np.zeros((), kind), usual), axes, camera.scale, camera.unit)
+    image = NewImage(
+        name,
+        *described,
+        pyramid=_pyramid(method, downsample, str(axes[0]) if None in lengths else None),
+        channels=given_channels(camera.channels, described, axes),
+    )
+    return FramePlan(image, tuple(axes), lengths, kind)
+
+
+def completed(camera: Camera, other: Camera) -> Camera:
+    """Return a camera, with that of another one where nothing is given.
+
+    Examples
+    --------
+    >>> completed(Camera(shape=(4, 4)), Camera(shape=(2, 2), dtype="uint8", axes="yx")).axes
+    'yx'
+    """
+    return Camera(
+        other.shape if camera.shape is None else camera.shape,
+        other.dtype if camera.dtype is None else camera.dtype,
+        other.axes if camera.axes is None else camera.axes,
+        other.scale if camera.scale is None else camera.scale,
+        other.unit if camera.unit is None else camera.unit,
+        camera.channels or other.channels,
+    )
+
+
+def _checked_lengths(axes: str | Sequence[str], shape: Sequence[int | None]) -> tuple[int | None, ...]:
+    lengths = tuple(None if length is None else int(length) for length in shape)
+    if len(axes) != len(lengths):
+        raise UsageError(f"expected a length for each of the axes {', '.join(axes)}; got {len(lengths)}")
+    if tuple(axes[-2:]) != ("y", "x"):
+        raise UsageError(
+            f"expected axes that end in y, x, as frames are planes; got {axes!r}",
+            hint="Transpose each frame, or name the axes in the order of acquisition.",
+        )
+    if None in lengths[1:] or (lengths[0] is None and (axes[0] == "c" or len(lengths) == 2)):
+        raise UsageError(
+            "expected at most one unknown length, the first, and not that of channels or of a plane; "
+            f"got {tuple(shape)!r} for {axes!r}"
+        )
+    if not all(length is None or length > 0 for length in lengths):
+        raise UsageError(f"expected lengths above 0; got {tuple(shape)!r}")
+    return lengths
+
+
+def _pyramid(method: str, downsample: str | Sequence[str] | None, endless: str | None) -> PyramidChoice:
+    choice = PyramidChoice.parse(method, downsample)
+    if choice.axes is None and endless == "z":  # the only axis that numbers frames and may be halved unasked
+        return replace(choice, axes=("y", "x"))
+    if choice.axes is not None and endless in choice.axes:
+        raise UsageError(
+            f"axis {endless!r} has an unknown length and cannot be downsampled", hint="Name y and x, or its length."
+        )
+    return choice
+
+
+def position_series(image: NewImage, positions: Sequence[str]) -> NewHierarchy:
+    """Return a series with an image for each position, named after it.
+
+    Raises
+    ------
+    UsageError
+        Names are repeated.
+    """
+    if isinstance(positions, str) or len(set(positions)) < len(positions):
+        raise UsageError(f"expected a list of different names of positions; got {positions!r}")
+    return series_of([replace(image, name=name) for name in positions])
+
+
+def plate_fields(image: NewImage, plate: Mapping[str, int], plate_shape: tuple[int, int] | None = None) -> NewHierarchy:
+    """Return a plate with the name of `image` and an image for each field of a well, named after its path.
+
+    OME-Zarr 0.5, "plate" metadata: each row and column of the physical plate is defined, also those without wells. If
+    rows are letters and columns are numbers, those between the first and the last one used are added.
+
+    Parameters
+    ----------
+    image
+        An image.
+    plate
+        The number of fields by the path of the well, such as ``B/3``.
+    plate_shape
+        The number of rows and columns of the physical plate, whose rows are letters and whose columns are numbers.
+
+    Raises
+    ------
+    UsageError
+        A path is malformed, a well has no fields, or lies outside the plate.
+
+    Examples
+    --------
+    >>> hierarchy = plate_fields(NewImage("p", (), ()), {"A/1": 2, "C/2": 1})
+    >>> list(hierarchy.images)
+    ['A/1/0', 'A/1/1', 'C/2/0']
+    >>> [row["name"] for row in hierarchy.groups[""]["plate"]["rows"]]
+    ['A', 'B', 'C']
+    """
+    if not isinstance(plate, Mapping) or not plate:
+        raise UsageError(f'expected wells with their number of fields, as in {{"A/1": 2, "B/3": 4}}; got {plate!r}')
+    places = []
+    for path, count in plate.items():
+        parts = path.split("/") if isinstance(path, str) else []
+        if len(parts) != 2 or not all(_NAME.fullmatch(part) for part in parts):
+            raise UsageError(f"expected a well as ROW/COLUMN, letters and digits, as in B/3; got {path!r}")
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise UsageError(f"expected a number of fields of at least 1 for the well {path}; got {count!r}")
+        places.append((parts[0], parts[1], count))
+    rows = _all_rows([row for row, _, _ in places], None if plate_shape is None else plate_shape[0])
+    columns = _all_columns([column for _, column, _ in places], None if plate_shape is None else plate_shape[1])
+    wells = [
+        NewWell(
+            rows.index(row),
+            columns.index(column),
+            tuple(replace(image, name=f"{row}/{column}/{number}") for number in range(count)),
+        )
+        for row, column, count in places
+    ]
+    return plate_of(NewPlate(image.name, rows, columns, tuple(wells)))
+
+
+def _all_rows(used: Sequence[str], count: int | None) -> tuple[str, ...]:
+    if not all(map(_LETTERS.fullmatch, used)):
+        return _named(used, count, "rows of one or two capital letters")
+    return _filled(used, [_row_name(number) for number in range(26 * 27)], count, "rows")
+
+
+def _all_columns(used: Sequence[str], count: int | None) -> tuple[str, ...]:
+    if not all(map(_NUMBER.fullmatch, used)):
+        return _named(used, count, "numbered columns")
+    # "01" is another name than "1".
+    width = max((len(column) for column in used if column.startswith("0")), default=0)
+    return _filled(used, [f"{number:0{width}}" for number in range(1, 1000)], count, "columns")
+
+
+def _filled(used: Sequence[str], names: Sequence[str], count: int | None, what: str) -> tuple[str, ...]:
+    """Return the names up to the last one in use, or so many; the used names alone if one is no usual name."""
+    if not set(used) <= set(names):
+        return _named(used, count, f"usual names of {what}")
+    filled = [*takewhile(lambda name: name != max(used, key=names.index), names), max(used, key=names.index)]
+    if count is None:
+        return tuple(filled)
+    if not len(filled) <= count <= len(names):
+        raise UsageError(f"expected a plate of at least {len(filled)} {what}, as {filled[-1]} is in use; got {count}")
+    return tuple(names[:count])
+
+
+def _named(used: Sequence[str], count: int | None, expected: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(used))
+    if count is not None:
+        raise UsageError(f"expected {expected} for a plate of a given shape; got {', '.join(names)}")
+    return names
+
+
+def _row_name(number: int) -> str:
+    """Return the name of a row: A to Z, then AA.
+
+    Examples
+    --------
+    >>> _row_name(0), _row_name(25), _row_name(31)
+    ('A', 'Z', 'AF')
+    """
+    first, second = divmod(number, 26)
+    return ("" if first == 0 else chr(ord("A") + first - 1)) + chr(ord("A") + second)

@@ -1,0 +1,73 @@
+"""The images of a stream: positions of a series, and fields of a plate."""
+
+import pytest
+
+from ozx.errors import UsageError
+from ozx.images.streaming.stream_images import plate_fields, position_series
+from ozx.images.writing.new_image import NewImage
+
+IMAGE = NewImage("p", (), ())
+
+
+def names_of(plate, shape=None):
+    described = plate_fields(IMAGE, plate, shape).groups[""]["plate"]
+    return [[item["name"] for item in described[key]] for key in ("rows", "columns")]
+
+
+def test_fields_of_wells_in_their_order():
+    hierarchy = plate_fields(IMAGE, {"B/3": 1, "A/2": 2})
+    assert [(path, image.name) for path, image in hierarchy.images.items()] == [
+        (path, path) for path in ("B/3/0", "A/2/0", "A/2/1")
+    ]
+    plate = hierarchy.groups[""]["plate"]
+    assert plate["wells"][0] == {"path": "B/3", "rowIndex": 1, "columnIndex": 2}
+    assert (plate["name"], plate["field_count"]) == ("p", 2)
+    assert hierarchy.groups["A/2"]["well"]["images"] == [{"path": "0"}, {"path": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("wells", "shape", "rows", "columns"),
+    [
+        (["B/3"], None, ["A", "B"], ["1", "2", "3"]),
+        (["A/03", "C/01"], None, ["A", "B", "C"], ["01", "02", "03"]),
+        (["A/1"], (2, 3), ["A", "B"], ["1", "2", "3"]),
+        (["top/1", "low/2"], None, ["top", "low"], ["1", "2"]),
+        (["A/left", "B/right"], None, ["A", "B"], ["left", "right"]),
+        (["A/01", "A/2"], None, ["A"], ["01", "2"]),
+        (["A/0"], None, ["A"], ["0"]),
+    ],
+)
+def test_rows_and_columns_of_the_physical_plate(wells, shape, rows, columns):
+    assert names_of(dict.fromkeys(wells, 1), shape) == [rows, columns]
+
+
+def test_rows_after_z():
+    rows, columns = names_of({"AF/48": 1}, (32, 48))
+    assert (len(rows), rows[25:27], rows[-1], len(columns)) == (32, ["Z", "AA"], "AF", 48)
+
+
+@pytest.mark.parametrize(
+    ("plate", "shape", "message"),
+    [
+        ({}, None, "expected wells with their number of fields"),
+        (["A/1"], None, "expected wells with their number of fields"),
+        ({"A1": 1}, None, "a well as ROW/COLUMN, letters and digits, as in B/3; got 'A1'"),
+        ({"A/1/0": 1}, None, "a well as ROW/COLUMN"),
+        ({"A/é": 1}, None, "a well as ROW/COLUMN"),
+        ({"A/1": 0}, None, "a number of fields of at least 1 for the well A/1; got 0"),
+        ({"A/1": True}, None, "got True"),
+        ({"C/1": 1}, (2, 3), "a plate of at least 3 rows, as C is in use; got 2"),
+        ({"A/4": 1}, (2, 3), "a plate of at least 4 columns"),
+        ({"top/1": 1}, (2, 3), "rows of one or two capital letters for a plate of a given shape; got top"),
+        ({"A/01": 1, "A/2": 1}, (2, 3), "usual names of columns"),
+    ],
+)
+def test_wrong_plates(plate, shape, message):
+    with pytest.raises(UsageError, match=message):
+        plate_fields(IMAGE, plate, shape)
+
+
+def test_names_of_positions():
+    assert [image.name for image in position_series(IMAGE, ["a", "b"]).images.values()] == ["a", "b"]
+    with pytest.raises(UsageError, match="a list of different names"):
+        position_series(IMAGE, ["a", "a"])
