@@ -13,6 +13,8 @@
     One image: its levels, its unfinished shards, and the pixels that determine its contrast.
 ``stream_documents``, ``stream_file``
     The metadata of images that grow; the file, with values and metadata in their final places.
+``live_view``
+    What other processes see of the images meanwhile.
 ``chunk_store``, ``recovered_chunks``
     Chunks of unfinished shards, in memory and in a file; what a recovery makes of that file.
 ``statistics``
