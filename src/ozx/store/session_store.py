@@ -51,7 +51,7 @@ class SessionStore(Store):
 
     @property
     def state(self) -> str:
-        """What is known of the file of a store with ``live=True``, as `ozx.open` has it; of others ``finished``."""
+        """The state of the file of a store with ``live=True`` (see `ozx.open`); ``finished`` for other stores."""
         return self._read.state if isinstance(self._read, LiveSession) else "finished"
 
     def refresh(self) -> bool:

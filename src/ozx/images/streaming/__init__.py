@@ -13,8 +13,8 @@
     One image: its levels, its unfinished shards, and the pixels that determine its contrast.
 ``stream_documents``, ``stream_file``
     The metadata of images that grow; the file, with values and metadata in their final places.
-``live_view``
-    What other processes see of the images meanwhile.
+``complete_rows``, ``live_view``
+    The complete frames of an image; their list for readers of the unfinished file.
 ``chunk_store``, ``recovered_chunks``
     Chunks of unfinished shards, in memory and in a file; what a recovery makes of that file.
 ``statistics``

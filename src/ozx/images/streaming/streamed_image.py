@@ -12,9 +12,9 @@ from ozx.flow.entry import Entry
 from ozx.hierarchy.ome.rendering import Window
 from ozx.hierarchy.zarr.chunk_layout import parse_layout
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
+from ozx.images.streaming.complete_rows import CompleteRows
 from ozx.images.streaming.frame_order import FrameOrder
 from ozx.images.streaming.frame_pyramid import FramePyramid
-from ozx.images.streaming.live_view import CompleteRows
 from ozx.images.streaming.open_shards import FinishedValue, OpenShards
 from ozx.images.streaming.samples import Samples
 from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments

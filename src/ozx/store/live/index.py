@@ -1,4 +1,4 @@
-"""``NAME.partial.index``: what other processes may read of a file that grows.
+"""``NAME.partial.index``: the list of what other processes may read in a file that grows.
 
 It is a text of lines that are only added. A line has the CRC-32 of its record and the record, a JSON list::
 
@@ -170,7 +170,7 @@ def _parse(line: bytes) -> list[Any] | None:
 
 
 class Index:
-    """What the records of an index say.
+    """The content of an index, record by record.
 
     Attributes
     ----------

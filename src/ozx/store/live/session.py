@@ -64,7 +64,7 @@ class LiveSession(ArchiveSession):
     def refresh(self) -> bool:
         """Take what the writer has finished since; return whether anything is new.
 
-        A stream that ended unfinished is told by a `PartialFileWarning`, once.
+        It warns once, with a `PartialFileWarning`, that a stream ended unfinished.
         """
         with self._changing:
             if not self._is_open:

@@ -4,6 +4,7 @@ import { askFile, stayAlive } from "./api.js";
 import { ChannelPanel } from "./channel_panel.js";
 import { byId } from "./elements.js";
 import { followKeys } from "./keys.js";
+import { followGrowth } from "./live.js";
 import { Navigation } from "./navigation.js";
 import { drawOverlay, wellAt, wellName } from "./overlay.js";
 import { followPointer } from "./pointer.js";
@@ -102,6 +103,15 @@ async function start() {
   fitScreen();
   new ResizeObserver(fitScreen).observe(byId("stage"));
   navigation.start();
+  if (file.live) {
+    followGrowth(viewer, {
+      onGrown: () => showMetadata(byId("metadata").querySelector("dl"), file, viewer.image.told),
+      onState: (state, message) => {
+        byId("title").textContent = state === "growing" ? `${file.name} (growing)` : file.name;
+        if (message) say(message);
+      },
+    });
+  }
 }
 
 start().catch(complain);
