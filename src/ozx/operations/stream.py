@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -25,6 +26,9 @@ from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike, describe_array, given_channels
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewHierarchy, NewImage, series_of
+
+if TYPE_CHECKING:
+    from ozx.images.streaming.stream_upload import StreamUpload
 
 __all__ = ["FrameStream", "StreamResult", "stream"]
 
@@ -60,6 +64,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     memory: int | None = None,
     jobs: int | None = None,
     sync_every: int | None = None,
+    upload_to: str | None = None,
     force: bool = False,
     sync: bool = True,
 ) -> FrameStream:
@@ -96,8 +101,10 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         Number of threads; by default one per core.
     sync_every
         Number of frames after which those that came are brought to the disk, while more come; None for never.
+    upload_to
+        An object at ``s3://``, ``gs://`` or ``az://`` to send the finished file to. The file stays, also if that fails.
     force
-        Whether an existing file may be replaced; the old one stays until the new one is complete.
+        Whether an existing file, or object, may be replaced; the old one stays until the new one is complete.
     sync
         Whether to wait at the end until the file is on the disk.
 
@@ -109,11 +116,11 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     Raises
     ------
     UsageError
-        The file exists or is a URL, or options do not fit each other.
+        The file or the object exists, the file is a URL, or options do not fit each other.
     UnsupportedError
         OME-Zarr or Zarr has no such type or number of dimensions.
     ResourceError
-        The file cannot be written, or another program writes it.
+        The file cannot be written, or another program writes it; or the server of `upload_to` refuses.
 
     Examples
     --------
@@ -162,8 +169,9 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         for position, at in zip(positions or ("",), hierarchy.images, strict=True)
     }
     longest = {at: documents.of_image(at, ENDLESS if is_endless else None, None) for at in hierarchy.images}
+    upload = None if upload_to is None else _upload(upload_to, force=force)
     file = StreamFile(target, documents.of_groups(), longest, force=force, sync=sync)
-    return FrameStream(file, images, ring, store, threads=jobs, sync_every=sync_every)
+    return FrameStream(file, images, ring, store, threads=jobs, sync_every=sync_every, upload=upload)
 
 
 def _checked_lengths(axes: str | Sequence[str], shape: Sequence[int | None]) -> tuple[int | None, ...]:
@@ -202,6 +210,12 @@ def _hierarchy(image: NewImage, positions: Sequence[str], version: str) -> NewHi
     if isinstance(positions, str) or len(set(positions)) < len(positions):
         raise UsageError(f"expected a list of different names of positions; got {positions!r}")
     return replace(series_of([replace(image, name=name) for name in positions]), version=version)
+
+
+def _upload(url: str, *, force: bool) -> StreamUpload:
+    from ozx.images.streaming.stream_upload import StreamUpload  # noqa: PLC0415 (few streams are sent)
+
+    return StreamUpload(url, force=force)
 
 
 def _is_waiting(when_full: str) -> bool:

@@ -17,6 +17,8 @@
     The complete frames of an image; their list for readers of the unfinished file.
 ``chunk_store``, ``recovered_chunks``
     Chunks of unfinished shards, in memory and in a file; what a recovery makes of that file.
+``stream_upload``
+    The finished file is sent to an object store.
 ``statistics``
     The result: counts, rate and waits.
 """
