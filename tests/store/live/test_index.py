@@ -128,7 +128,7 @@ def test_without_an_index_nothing_is_written(partial):
 def test_after_an_error_no_line_follows(partial, monkeypatch):
     """A missing line would let readers take a value for an empty one."""
     writer = begin(partial)
-    real, calls = os.pwrite, []
+    real, calls = os.write, []
 
     def fails_once(*arguments):
         calls.append(arguments)
@@ -136,7 +136,7 @@ def test_after_an_error_no_line_follows(partial, monkeypatch):
             raise OSError(28, "No space left on device")
         return real(*arguments)
 
-    monkeypatch.setattr(os, "pwrite", fails_once)
+    monkeypatch.setattr(os, "write", fails_once)
     fill(writer)
     monkeypatch.undo()
     assert len(calls) == 3

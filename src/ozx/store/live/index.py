@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.positional_reading import open_for_reading
-from ozx.archive.positional_writing import write_all_at
 from ozx.hierarchy.json.documents import Document, dump_document, parse_document
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.store.growing_file import Slot
@@ -75,12 +74,14 @@ class IndexWriter:
         self.path = index_of(partial)
         self._lock = threading.Lock()
         self._file: int | None = None
-        self._end = 0
         with suppress(OSError):
-            with suppress(FileNotFoundError):
-                os.unlink(self.path)
-            self._file = os.open(self.path, _FLAGS, os.fstat(descriptor).st_mode & 0o777)
-        self._add("index", _FORMAT, os.fstat(descriptor).st_ino, os.path.basename(target))
+            self._begin(os.path.basename(target), os.fstat(descriptor))
+
+    def _begin(self, name: str, status: os.stat_result) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self.path)
+        self._file = os.open(self.path, _FLAGS, status.st_mode & 0o777)
+        self._add("index", _FORMAT, status.st_ino, name)
 
     def add_value(self, key: str, slot: Slot) -> None:
         """List a value whose bytes are written."""
@@ -112,8 +113,8 @@ class IndexWriter:
             if self._file is None:
                 return
             try:
-                write_all_at(self._file, line, self._end)
-                self._end += len(line)
+                while line:
+                    line = line[os.write(self._file, line) :]
             except OSError:  # a line that is missing would let readers take a value for an empty one
                 os.close(self._file)
                 self._file = None
