@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 from children import in_child, wait
-from ending import needs_fork, random_endings
+from ending import KILLS, needs_fork, random_endings
 
 import ozx
 from ozx.errors import PartialFileWarning, ResourceError
@@ -100,7 +100,7 @@ def test_a_writer_that_is_killed(tmp_path, layout):
         begun.write_text("")
         readers.append(in_child(lambda: follow(out, whole)))
 
-    for _ in random_endings(lambda: work(out, 0.005, **layout), 1.0, start_anew, seed=8, times=8):
+    for _ in random_endings(lambda: work(out, 0.005, **layout), 1.0, start_anew, seed=8, times=KILLS // 7):
         begun.unlink()
         assert wait(readers.pop()) == 0
         if out.exists() or not os.path.exists(f"{out}.partial"):

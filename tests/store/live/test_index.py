@@ -141,6 +141,16 @@ def test_after_an_error_no_line_follows(partial, monkeypatch):
     monkeypatch.undo()
     assert len(calls) == 3
     assert len(list(IndexReader(index_of(partial)).iter_new())) == 3
+    writer.close("finished")
+    assert not os.path.exists(index_of(partial))
+
+
+def test_systems_without_locks_have_no_index(partial, monkeypatch):
+    monkeypatch.setattr("ozx.store.live.index.has_locks", lambda: False)
+    writer = begin(partial)
+    fill(writer)
+    assert not os.path.exists(index_of(partial))
+    writer.close("finished")
 
 
 def test_threads(partial):

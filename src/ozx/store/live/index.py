@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.positional_reading import open_for_reading
+from ozx.atomic.locks import has_locks
 from ozx.hierarchy.json.documents import Document, dump_document, parse_document
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.store.growing_file import Slot
@@ -58,7 +59,8 @@ class ListedValue(NamedTuple):
 class IndexWriter:
     """The index of a file that is being written; any number of threads may add to it.
 
-    Readers only need it: after an error of the system it gets no further lines, and the writer goes on without it.
+    Only readers need it: after an error of the system it gets no further lines, and the writer goes on without it. On
+    systems without locks (Windows) there is none.
 
     Parameters
     ----------
@@ -74,6 +76,8 @@ class IndexWriter:
         self.path = index_of(partial)
         self._lock = threading.Lock()
         self._file: int | None = None
+        if not has_locks():
+            return  # nor are there readers
         with suppress(OSError):
             self._begin(os.path.basename(target), os.fstat(descriptor))
 
