@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 import zarr
+from growing import growing
 from hierarchies import FIXTURES
 from packed import pack_tree
 
@@ -54,6 +55,16 @@ def test_the_first_line_is_the_pages_address(path):
         with pytest.raises(urllib.error.HTTPError, match="404") as raised:
             fetch(url.replace(url.split("/")[3], "guess"))
         raised.value.close()
+    assert process.returncode == 0
+
+
+def test_a_stream_is_followed(tmp_path):
+    with growing(tmp_path / "a.ozx") as append:
+        append(2)
+        with running("view", tmp_path / "a.ozx", "--live", "--no-browser") as ([url], process):
+            assert json.loads(fetch(f"{url}api/file"))["live"]
+            append(2)
+            assert json.loads(fetch(f"{url}api/growth")) == {"growth": 1, "state": "growing"}
     assert process.returncode == 0
 
 

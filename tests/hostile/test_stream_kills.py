@@ -16,6 +16,8 @@ from ozx.errors import FormatError
 pytestmark = [pytest.mark.ci, needs_fork]
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (24, 2, 300, 400)).astype("uint16")
+#: A disk is full after each of so many percent of the file; 1 by hand.
+FULL_AT = int(os.environ.get("OZX_FULL_AT", "9"))
 LAYOUTS = [
     {"shards": {"t": 4, "y": 512, "x": 512}, "chunks": {"t": 1, "y": 256, "x": 256}},
     {"shards": {"t": 8, "y": 512, "x": 512}, "chunks": {"t": 2, "y": 256, "x": 256}, "sync_every": 5},
@@ -88,7 +90,7 @@ def test_a_full_disk_keeps_what_was_written(tmp_path, layout):
     work(out, **layout)
     whole = out.stat().st_size
     out.unlink()
-    for _ in full_disks(lambda: work(out, **layout), [whole * percent // 100 for percent in range(0, 100, 9)]):
+    for _ in full_disks(lambda: work(out, **layout), [whole * percent // 100 for percent in range(0, 100, FULL_AT)]):
         assert not out.exists()
         check_what_is_left(out, 0)
         for name in os.listdir(tmp_path):

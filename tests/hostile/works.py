@@ -335,7 +335,7 @@ WORKS = [
         "stream",
         lambda folder: stream_planes(folder / "out.ozx"),
         "out.ozx",
-        ("out.ozx.partial", "out.ozx.partial.chunks"),
+        ("out.ozx.partial", "out.ozx.partial.chunks", "out.ozx.partial.index"),
     ),
     Work("OzxStore, new", "", lambda folder: put_values(folder / "out.ozx", "w"), "out.ozx", ("out.ozx.partial",)),
     Work(

@@ -48,6 +48,7 @@ def test_the_file_is_that_of_write_image(out, tmp_path):
         "frame_bytes": 240_000, "missing_count": 0, "missing": [], "seconds": result.seconds, "rate": result.rate,
         "waits": result.waits, "waited": result.waited, "longest_append": result.longest_append,
         "append_p999": result.append_p999, "fullest": result.fullest, "buffer": 244, "notes": [],
+        "uploaded": None,
     }  # fmt: skip
     assert 0 < result.append_p999 <= result.longest_append < result.seconds
     assert result.rate == pytest.approx(2_400_000 / result.seconds)

@@ -27,6 +27,7 @@ from ozx.operations.repack import RepackResult
 from ozx.operations.thumbnail import ThumbnailResult
 from ozx.operations.unpack import UnpackResult
 from ozx.operations.write_image import WriteImageResult
+from ozx.store.live.group import LiveGroup
 from ozx.validation.report import Finding, Report
 
 
@@ -72,6 +73,9 @@ def use(source: Path, folder: Path) -> None:
         assert_type(stream.append(np.zeros((8, 8), "uint8")), int)
     assert_type(stream.result, StreamResult | None)
     assert_type(ozx.Camera(shape=(None, 8, 8)), Camera)
+    live = ozx.open(folder / "s.ozx", live=True)
+    assert_type(live, LiveGroup)
+    assert_type((live.refresh(), live.is_finished, live.state), tuple[bool, bool, str])
     exported = ozx.export(path, folder / "cells.ome.tif", sync=False)
     assert_type(exported, ExportResult)
     assert_type(ozx.import_tiff(exported.path, folder / "imported.ozx", sync=False), ImportResult)

@@ -10,7 +10,7 @@ try:
 except ImportError:  # Windows: an open file cannot be deleted there, so that no lock is needed
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["has_locks", "is_locked", "lock_file", "lock_leftover", "still_has_name", "unlock_file"]
+__all__ = ["has_locks", "is_free", "is_locked", "lock_file", "lock_leftover", "still_has_name", "unlock_file"]
 
 
 def has_locks() -> bool:
@@ -53,6 +53,21 @@ def is_locked(descriptor: int) -> bool:
     except OSError:
         return False
     return False
+
+
+def is_free(descriptor: int) -> bool:
+    """Return whether no process holds the lock of a file that had a writer; False if that cannot be known.
+
+    The lock is held for a moment: ask only about a file whose writer had it.
+    """
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:  # a living writer, or a file system without locks
+        return False
+    unlock_file(descriptor)
+    return True
 
 
 def unlock_file(descriptor: int) -> None:

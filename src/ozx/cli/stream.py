@@ -8,6 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
+from ozx.cli.access import store_options
 from ozx.cli.app import DONE, WITH_LOSS
 from ozx.cli.metadata_options import parse_metadata, split_names
 from ozx.cli.output import format_bytes, one_line, print_result, say_error
@@ -47,10 +48,12 @@ __all__ = ["command"]
 @click.option("--memory", metavar="SIZE", help="Memory of frames and chunks that wait: 224MiB, 1GB, bytes.")
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads; by default one per core.")
 @click.option("--sync-every", metavar="N", type=click.IntRange(min=1), help="Bring every N frames to the disk.")
+@click.option("--upload-to", metavar="URL", help="Send the finished file to s3://, gs:// or az://; it stays here, too.")
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+@store_options
 def command(
     *,
     out: str,
@@ -140,7 +143,8 @@ def _parse_type(text: str) -> np.dtype[Any]:
 def _summary(result: StreamResult) -> str:
     missing = f", {result.missing_count:,} missing" if result.missing_count else ""
     waits = f", {result.waits:,} waits" if result.waits else ""
+    sent = "" if result.uploaded is None else f", sent to {one_line(result.uploaded)}"
     return (
         f"{one_line(result.path)}  {result.frames:,} frames{missing}, {format_bytes(result.bytes)}, "
-        f"{format_bytes(int(result.rate))}/s{waits}, longest append {result.longest_append * 1000:.1f} ms"
+        f"{format_bytes(int(result.rate))}/s{waits}, longest append {result.longest_append * 1000:.1f} ms{sent}"
     )

@@ -25,12 +25,16 @@ __all__ = ["command"]
     show_default=True,
     help="The viewer: ozx's own page, neuroglancer's (extra neuroglancer), or napari.",
 )
+@click.option("--live", is_flag=True, help="Follow a file that ozx stream or ozx.stream is writing.")
 @store_options
-def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
+def command(*, path: str, port: int, no_browser: bool, viewer: str, live: bool) -> None:
     """Show an .ozx file or an OME-Zarr directory in a window.
 
     The page is served on this computer only, at a secret address, and can read nothing but FILE. Chromium
     and its relatives open it as a separate window. The command ends when the window is closed.
+
+    With --live the page shows finished frames of a file that is being written, and stays at the last one. FILE is the
+    final name; FILE.partial is found by it.
 
     FILE may be a URL (extra remote), and may name a node: ozx:///data/plate.ozx/B/2/0.
 
@@ -40,13 +44,14 @@ def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
       ozx view https://example.org/cells.ozx
       ozx view cells.ozx --no-browser --port 8000
       ozx view plate.ozx --with napari
+      ozx view run7.ozx --live
     """
     # Each loads zarr, which takes half a second; a mistyped command line fails before.
     if viewer == "napari":
         from ozx.desktop.viewer.napari_window import show_in_napari  # noqa: PLC0415
 
-        if no_browser or port:
-            raise UsageError("--with napari opens its own window: leave out --port and --no-browser")
+        if no_browser or port or live:
+            raise UsageError("--with napari opens its own window: leave out --port, --no-browser and --live")
         show_in_napari(path)
         return
     from ozx.desktop.viewer.browser import open_window  # noqa: PLC0415
@@ -54,7 +59,15 @@ def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
 
     try:
         announce = _announce if no_browser else _announce_unopened
-        show_page(path, viewer=viewer, port=port, browser=None if no_browser else open_window, announce=announce)
+        show_page(
+            path,
+            viewer=viewer,
+            port=port,
+            browser=None if no_browser else open_window,
+            announce=announce,
+            live=live,
+            waiting=lambda: say("waiting for the first frames"),
+        )
     except KeyboardInterrupt:
         say("closed")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from numpy.typing import DTypeLike
 
@@ -23,6 +24,9 @@ from ozx.images.streaming.stream_images import Camera, FramePlan, completed, pla
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike
 from ozx.images.writing.new_image import NewHierarchy, series_of
+
+if TYPE_CHECKING:
+    from ozx.images.streaming.stream_upload import StreamUpload
 
 __all__ = ["Camera", "FrameStream", "StreamResult", "stream"]
 
@@ -59,6 +63,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     memory: int | None = None,
     jobs: int | None = None,
     sync_every: int | None = None,
+    upload_to: str | None = None,
     force: bool = False,
     sync: bool = True,
 ) -> FrameStream:
@@ -104,8 +109,10 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         Number of threads; by default one per core.
     sync_every
         Number of frames after which those that came are brought to the disk, while more come; None for never.
+    upload_to
+        An object at ``s3://``, ``gs://`` or ``az://`` to send the finished file to. The file stays, also if that fails.
     force
-        Whether an existing file may be replaced; the old one stays until the new one is complete.
+        Whether an existing file, or object, may be replaced; the old one stays until the new one is complete.
     sync
         Whether to wait at the end until the file is on the disk.
 
@@ -117,11 +124,11 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     Raises
     ------
     UsageError
-        The file exists or is a URL, or options do not fit each other.
+        The file or the object exists, the file is a URL, or options do not fit each other.
     UnsupportedError
         OME-Zarr or Zarr has no such type or number of dimensions.
     ResourceError
-        The file cannot be written, or another program writes it.
+        The file cannot be written, or another program writes it; or the server of `upload_to` refuses.
 
     Examples
     --------
@@ -163,8 +170,9 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         for name, (at, plan) in zip(names, plans.items(), strict=True)
     }
     longest = {at: documents.of_image(at, ENDLESS if plan.is_endless else None, None) for at, plan in plans.items()}
+    upload = None if upload_to is None else _upload(upload_to, force=force)
     file = StreamFile(target, documents.of_groups(), longest, force=force, sync=sync)
-    return FrameStream(file, images, ring, store, threads=jobs, sync_every=sync_every)
+    return FrameStream(file, images, ring, store, threads=jobs, sync_every=sync_every, upload=upload)
 
 
 def _plan(
@@ -204,6 +212,12 @@ def _plan_cameras(
     plans = [plan_frames(completed(camera, given), name, *how[1:]) for name, camera in cameras.items()]
     hierarchy = series_of([plan.image for plan in plans])
     return dict(zip(hierarchy.images, plans, strict=True)), hierarchy
+
+
+def _upload(url: str, *, force: bool) -> StreamUpload:
+    from ozx.images.streaming.stream_upload import StreamUpload  # noqa: PLC0415 (few streams are sent)
+
+    return StreamUpload(url, force=force)
 
 
 def _is_waiting(when_full: str) -> bool:

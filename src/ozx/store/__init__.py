@@ -12,6 +12,8 @@
     Other stores: metadata in the form that zarr-python reads, a source as a store, directories, here and behind a URL.
 ``opening``, ``extension_groups``
     Groups out of files; their arrays opened by the handlers of extensions.
+``live/``
+    Sessions that read a stream while another process writes it.
 ``remote/``
     Sessions that write to URLs.
 ``pixels/``

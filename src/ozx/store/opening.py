@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sources.browsing import similar_nodes
@@ -20,13 +20,14 @@ from ozx.hierarchy.nodes import join_path
 if TYPE_CHECKING:
     import zarr
 
+    from ozx.store.live.group import LiveGroup
     from ozx.store.normalised import NormalisedStore
 
 __all__ = ["open_array", "open_group", "open_store", "opened_hierarchy"]
 
 
 def open_store(
-    path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None
+    path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, live: bool = False
 ) -> tuple[NormalisedStore, str]:
     """Return the store that `open_group` reads from, and the path of the node in that store."""
     # Imported here: they load zarr, which takes half a second.
@@ -34,16 +35,30 @@ def open_store(
     from ozx.store.ozx_store import OzxStore  # noqa: PLC0415
 
     location = parse_location(path)
-    if location.is_directory_url():
+    if not live and location.is_directory_url():
         from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415
         from ozx.store.remote_directory_store import RemoteDirectoryStore  # noqa: PLC0415
 
         return NormalisedStore(RemoteDirectoryStore(RemoteFolder(location.path, options))), location.node
-    return NormalisedStore(OzxStore(location.path, mode="r", options=options)), location.node
+    return NormalisedStore(OzxStore(location.path, mode="r", options=options, live=live)), location.node
+
+
+@overload
+def open_group(
+    path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, live: Literal[False] = False
+) -> zarr.Group: ...
+
+
+@overload
+def open_group(
+    path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, live: Literal[True]
+) -> LiveGroup: ...
 
 
 @resource_errors()
-def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None) -> zarr.Group:
+def open_group(
+    path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, live: bool = False
+) -> zarr.Group:
     """Return the hierarchy in an .ozx file, or one of its groups, as a read-only zarr group.
 
     Legal metadata that zarr-python refuses is read as well (`ozx.store.normalised`).
@@ -55,6 +70,9 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
         ``cells.ozx|zip:labels/cells/``, ``https://example.org/cells.ozx|zip:labels/cells/``.
     options
         For URLs: settings of the object store, as keyword arguments of obstore.
+    live
+        Whether a local file may be one that `ozx.stream` is writing, by the name ``NAME`` or ``NAME.partial``: the
+        group is then a `LiveGroup`. Without locks (Windows) only finished files can be read.
 
     Raises
     ------
@@ -65,7 +83,8 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
     UsageError
         There is no such node, or it is an array.
     ResourceError
-        The file is missing or cannot be read; for a URL also: the extra ``remote`` is missing.
+        The file is missing or cannot be read; for a URL also: the extra ``remote`` is missing. With `live` also: no
+        frame is complete yet.
 
     Examples
     --------
@@ -75,8 +94,13 @@ def open_group(path: str | os.PathLike[str], *, options: Mapping[str, Any] | Non
     >>> open_group("cells.ozx|zip:labels/cells/").path
     'labels/cells'
     """
-    store, node = open_store(path, options=options)
-    return _open_node(store, node, printable_location(path))
+    store, node = open_store(path, options=options, live=live)
+    group = _open_node(store, node, printable_location(path))
+    if not live:
+        return group
+    from ozx.store.live.group import LiveGroup  # noqa: PLC0415 (see open_store)
+
+    return LiveGroup(group._async_group)  # noqa: SLF001 (the only way)
 
 
 @resource_errors()

@@ -12,7 +12,8 @@ from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
 from ozx.errors import UsageError
-from ozx.flow.sources.location import Location, given_output, given_path, parse_location
+from ozx.flow.sources.location import Location, given_output, given_path, parse_location, printable_location
+from ozx.store.live.session import LiveSession
 from ozx.store.partial_values import grouped_writes, overwritten
 from ozx.store.reading import ArchiveSession, open_source
 from ozx.store.remote.writing import RemoteWriteSession
@@ -56,12 +57,15 @@ class OzxStore(SessionStore):
         Whether `close` waits until the file is on the disk.
     options
         For URLs: settings of the object store, see `ozx.archive.remote.source`.
+    live
+        Whether a local file may be one that `ozx.stream` is writing, by the name ``NAME`` or ``NAME.partial``. The
+        store has what is complete; `refresh` brings more, and `state` says whether the file is finished.
 
     Raises
     ------
     UsageError
-        The mode does not exist, `metadata` is another word, or the mode contradicts `read_only`; `path` is empty or
-        leads to a node; or it is a URL of a kind that ozx does not read, or with `mode` not write.
+        The mode does not exist, does not fit `live`, or contradicts `read_only`; `metadata` is another word; `path` is
+        empty or leads to a node; or it is a URL of a kind that ozx does not read, or with `mode` not write.
 
     Examples
     --------
@@ -84,6 +88,7 @@ class OzxStore(SessionStore):
         metadata: str = "first",
         sync: bool = True,
         options: Mapping[str, Any] | None = None,
+        live: bool = False,
     ) -> None:
         if mode not in _MODES:
             raise UsageError(f"expected one of the modes {', '.join(_MODES)}; got {mode!r}")
@@ -91,16 +96,24 @@ class OzxStore(SessionStore):
             raise UsageError('mode="r" only reads', hint='Give mode="a" to change a file, mode="w" to write one.')
         if metadata not in ("first", "last"):
             raise UsageError(f"expected metadata first or last; got {metadata!r}")
+        if live and mode != "r":
+            raise UsageError(f"live=True only reads; got mode={mode!r}")
         name = _file_part(path) if mode == "r" else given_output(path, remote=mode != "a")
         is_url = Location(name).is_remote
         # A link stays a link; its target is replaced.
+        if live and is_url:
+            raise UsageError("live=True reads files on this computer; got a URL", path=printable_location(name))
         place = name if is_url else os.path.abspath(name) if mode == "r" else os.path.realpath(name)
         option = WriteOptions(mode == "x", mode == "a", require_ome, keep_partial, sync, metadata == "last")
         super().__init__(
             place,
             mode,
             read_only=mode == "r" if read_only is None else read_only,
-            session=ArchiveSession(open_source(place, options)) if mode == "r" else _writer(place, option, options),
+            session=_writer(place, option, options)
+            if mode != "r"
+            else LiveSession(place)
+            if live
+            else ArchiveSession(open_source(place, options)),
         )
 
     def close(self) -> None:

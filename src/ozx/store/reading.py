@@ -56,6 +56,11 @@ class ArchiveSession:
         self.__init__(state["source"])  # type: ignore[misc]
 
     @property
+    def has_reader(self) -> bool:
+        """Whether `reader` reads all of it: the archive is finished."""
+        return True
+
+    @property
     def is_remote(self) -> bool:
         """Whether the archive is on a server."""
         return hasattr(self.source, "read_at_async")

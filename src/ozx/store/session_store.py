@@ -13,6 +13,7 @@ from zarr.abc.store import Store
 
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sources.location import Location, format_location, printable_location
+from ozx.store.live.session import LiveSession
 from ozx.store.reading import ArchiveSession
 from ozx.store.sorted_keys import SortedKeys
 from ozx.store.writing import WriteSession
@@ -40,13 +41,22 @@ class SessionStore(Store):
 
     @property
     def archive_session(self) -> ArchiveSession | None:
-        """The session that reads values; None for a store that writes."""
-        return self._read
+        """The session that reads values; None for a store that writes, and while its file grows."""
+        return self._read if self._read is not None and self._read.has_reader else None
 
     @property
     def write_session(self) -> WriteSession | None:
         """The session that writes values; None for a read-only store, and in a process other than the writer's."""
         return None if self.read_only else self._write
+
+    @property
+    def state(self) -> str:
+        """The state of the file of a store with ``live=True`` (see `ozx.open`); ``finished`` for other stores."""
+        return self._read.state if isinstance(self._read, LiveSession) else "finished"
+
+    def refresh(self) -> bool:
+        """Bring what the writer has finished since, for a store with ``live=True``; return whether anything is new."""
+        return isinstance(self._read, LiveSession) and self._read.refresh()
 
     def __str__(self) -> str:
         return self._printable if "://" in self.path else format_location(Location(self.path))

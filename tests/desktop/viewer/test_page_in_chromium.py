@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from http import HTTPStatus
 
 import numpy as np
@@ -143,6 +144,42 @@ def test_planes_in_z_and_t(browser, tmp_path):
             browser.press("ArrowDown")
         assert gray() == 20
         assert "z\n1 / 4" in browser.run("return document.getElementById('planes').innerText")
+
+
+def test_the_frames_of_a_stream_appear_while_it_is_written(browser, tmp_path):
+    """The slider grows; it stays at the last frame, or at another one."""
+    frame = lambda t: np.full((64, 64), 40 * (t + 1), "uint8")
+    words = {"channels": [{"label": "A", "window": (0, 255), "color": "FFFFFF"}], "shards": "none"}
+    stream = ozx.stream(tmp_path / "a.ozx", axes="tyx", shape=(None, 64, 64), dtype="uint8", **words)
+    gray = lambda: colors(browser, (0.5, 0.5))[0][0]
+    text = lambda name: browser.run(f"return document.getElementById('{name}').innerText")
+
+    def shows(place, title):
+        end = time.monotonic() + 20
+        while time.monotonic() < end and (place not in text("planes") or text("title") != title):
+            time.sleep(0.05)
+        assert (place in text("planes"), text("title")) == (True, title)
+        browser.settle()
+
+    stream.append(frame(0))
+    stream.flush()
+    with page_serving(tmp_path / "a.ozx", live=True) as (server, page):
+        browser.show(server.origin + page.gate.page_path)
+        assert (text("planes"), gray()) == ("", 40)
+        for t in (1, 2):
+            stream.append(frame(t))
+            stream.flush()
+            shows(f"{t + 1} / {t + 1}", "a.ozx (growing)")
+            assert gray() == 40 * (t + 1)
+        browser.press("ArrowLeft")
+        stream.append(frame(3))
+        stream.close()
+        shows("2 / 4", "a.ozx")
+        assert gray() == 80
+        browser.press("ArrowRight")
+        browser.press("ArrowRight")
+        assert gray() == 160
+        browser.open("about:blank")
 
 
 def test_labels_lie_over_the_image(browser, tmp_path):

@@ -7,9 +7,11 @@ import urllib.request
 import numpy as np
 import pytest
 import zarr
+from growing import PIXELS, growing
 from hierarchies import FIXTURES
 from packed import pack_tree
 
+import ozx
 from ozx.desktop.viewer.loopback import Request
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.viewing import page_serving
@@ -193,3 +195,28 @@ def test_over_the_network_of_this_computer(tmp_path):
         raised.value.close()
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(server.origin)
+
+
+def test_a_file_that_grows(tmp_path):
+    with growing(tmp_path / "a.ozx") as append:
+        append(2)
+        page = Page(ozx.open(tmp_path / "a.ozx", live=True))
+        assert page.json("file")["live"]
+        assert page.json("growth") == {"growth": 0, "state": "growing"}
+        slider = lambda: page.json("picture", path="")["sliders"][0]
+        assert (slider()["name"], slider()["length"]) == ("t", 2)
+        tag = page.ask("api/picture", path="").headers["ETag"]
+        append(2)
+        assert slider()["length"] == 2
+        assert page.json("growth") == {"growth": 1, "state": "growing"}
+        assert slider()["length"] == 4
+        assert page.ask("api/picture", path="").headers["ETag"] != tag
+        np.testing.assert_array_equal(page.tile(planes="3").reshape(40, 500), PIXELS[3, 0])
+        append.stream.close()
+        assert page.json("growth") == {"growth": 2, "state": "finished"}
+        assert page.json("growth") == {"growth": 2, "state": "finished"}
+
+
+def test_a_file_that_does_not_grow(page):
+    assert page("image").json("file")["live"] is False
+    assert page("image").ask("api/growth").status == 404

@@ -6,13 +6,16 @@ import time
 import urllib.request
 
 import pytest
+import zarr
+from growing import growing
 from hierarchies import FIXTURES
 from packed import pack_tree
 
+import ozx
 from ozx.desktop.viewer import browser, viewing
 from ozx.desktop.viewer.browser import Window
-from ozx.desktop.viewer.viewing import show_page
-from ozx.errors import ResourceError
+from ozx.desktop.viewer.viewing import page_serving, show_page
+from ozx.errors import FormatError, ResourceError, UsageError
 
 
 @pytest.fixture
@@ -63,3 +66,36 @@ def test_without_a_browser_the_address_is_told(path, monkeypatch, opening):
     with pytest.raises(KeyboardInterrupt):
         show_page(path, browser=opening, announce=told.append)
     assert told[0].startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("positions", [(), ("left", "right")])
+def test_a_stream_is_shown_from_its_first_frames_on(tmp_path, monkeypatch, positions):
+    monkeypatch.setattr(viewing, "_PERIOD", 0.01)
+    out, waits = tmp_path / "a.ozx", []
+    with growing(out, positions=positions) as append:
+        append(1)
+
+        def waiting():
+            waits.append(1)
+            append(1)
+
+        with page_serving(out, live=True, waiting=waiting) as (_, page):
+            assert page.pictures.image("0" if positions else "").sources[0].shape[0] == 2
+    assert waits == [1]
+
+
+def test_what_cannot_be_followed(tmp_path):
+    with (
+        pytest.raises(UsageError, match="neuroglancer cannot follow"),
+        page_serving("a", viewer="neuroglancer", live=True),
+    ):
+        pass
+    with pytest.raises(ResourceError, match="no such file"), page_serving(tmp_path / "a.ozx", live=True):
+        pass
+    pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "a.ozx")
+    with page_serving(tmp_path / "a.ozx", live=True) as (_, page):
+        assert page.pictures.image("").sources
+    with ozx.OzxStore(tmp_path / "b.ozx", mode="w") as store:
+        zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with pytest.raises(FormatError, match="found none"), page_serving(tmp_path / "b.ozx", live=True):
+        pass

@@ -123,10 +123,11 @@ def _window(channel: dict[str, Any]) -> tuple[float, float] | None:
     start, end = channel.get("start"), channel.get("end")
     if start is None and end is None:
         return None
-    is_number = all(type(value) in (int, float) and math.isfinite(value) for value in (start, end))
-    if not is_number or not start < end:
+    given = [value for value in (start, end) if isinstance(value, int | float) and not isinstance(value, bool)]
+    numbers = list(filter(math.isfinite, given))
+    if len(numbers) < 2 or not numbers[0] < numbers[1]:
         raise ValueError
-    return start, end
+    return numbers[0], numbers[1]
 
 
 def _flag(value: Any) -> bool | None:

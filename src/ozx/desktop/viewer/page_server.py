@@ -19,6 +19,7 @@ from ozx.desktop.viewer.page_files import SAFE, page_file
 from ozx.desktop.viewer.pictures import Part, Picture, Pictures
 from ozx.desktop.viewer.presence import Presence
 from ozx.errors import FormatError, UsageError
+from ozx.store.live.group import LiveGroup
 
 __all__ = ["PageServer"]
 
@@ -40,14 +41,18 @@ class PageServer:
         self.name = name
         self.gate = Gate()
         self.presence = Presence()
+        self._live = group if isinstance(group, LiveGroup) else None
+        self._identity, self._growth = identity, 0
         self._etag = f'"{identity}"'
         self._turns = threading.Semaphore(_AT_ONCE)
         self._opening = threading.Lock()
         self._writing = threading.Lock()
 
     def check(self) -> None:
-        """Raise `FormatError` if the file contains nothing to show."""
-        describe_file(self.pictures, self.name)
+        """Raise `FormatError` if the file contains nothing to show, or nothing yet."""
+        described = describe_file(self.pictures, self.name)
+        if self._live is not None and not described["plate"]:
+            self.pictures.image(described["images"][0]["path"])
 
     def respond(self, request: Request) -> Answer:
         """Return the response to a request; 404 without the token."""
@@ -65,6 +70,8 @@ class PageServer:
     def _api(self, name: str, request: Request) -> Answer:
         if name == "alive":
             return self.presence.answer(request)
+        if name == "growth":
+            return self._grown()
         makers = {
             "file": self._file,
             "picture": self._description,
@@ -75,14 +82,27 @@ class PageServer:
         }
         if name not in makers:
             return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
-        kept = {"ETag": self._etag, "Cache-Control": "private, no-cache"}
-        if request.headers.get("if-none-match") == self._etag:
+        etag = self._etag
+        kept = {"ETag": etag, "Cache-Control": "private, no-cache"}
+        if request.headers.get("if-none-match") == etag:
             return Answer(HTTPStatus.NOT_MODIFIED, headers=kept)
         answer = makers[name](request)
         return replace(answer, headers=kept) if answer.status == HTTPStatus.OK else answer
 
     def _file(self, _: Request) -> Answer:
-        return json_answer(describe_file(self.pictures, self.name))
+        return json_answer({**describe_file(self.pictures, self.name), "live": self._live is not None})
+
+    def _grown(self) -> Answer:
+        """Take what the writer of a growing file has finished since; return how often there was something."""
+        if self._live is None:
+            return refusal(HTTPStatus.NOT_FOUND, "this file does not grow")
+        with self._opening:
+            if self._live.refresh():
+                self.pictures = Pictures(self._live)
+                self._growth += 1
+                self._etag = f'"{self._identity}-{self._growth}"'
+            state = self._live.state
+        return json_answer({"growth": self._growth, "state": state})
 
     def _description(self, request: Request) -> Answer:
         picture = self._picture(request.query)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Protocol
@@ -15,9 +16,11 @@ from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, serving
 from ozx.desktop.viewer.neuroglancer_page import NeuroglancerServer, find_client
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.presence import Presence
-from ozx.errors import OzxError, ResourceError
+from ozx.errors import FormatError, OzxError, ResourceError, UsageError
 from ozx.flow.sources.location import parse_location, printable_location
-from ozx.store.opening import opened_hierarchy
+from ozx.store.live.followed_file import NothingYetError
+from ozx.store.live.group import LiveGroup
+from ozx.store.opening import open_group, opened_hierarchy
 
 __all__ = ["ServedPage", "page_serving", "show_page"]
 
@@ -25,6 +28,8 @@ __all__ = ["ServedPage", "page_serving", "show_page"]
 _PATIENCE = 120.0
 # A page that reloads disappears for a moment.
 _GRACE = 3.0
+# Seconds between two looks for the first frames of a stream.
+_PERIOD = 0.5
 
 
 class ServedPage(Protocol):
@@ -42,17 +47,31 @@ class ServedPage(Protocol):
 
 @contextmanager
 def page_serving(
-    path: str | os.PathLike[str], *, viewer: str = "page", port: int = 0
+    path: str | os.PathLike[str],
+    *,
+    viewer: str = "page",
+    port: int = 0,
+    live: bool = False,
+    waiting: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[LoopbackServer, ServedPage]]:
     """Serve a page that shows `path` (file, directory, URL or node location) until the end of the ``with`` block.
 
-    Port 0 takes a free one.
+    Port 0 takes a free one. With `live` the page follows a file that `ozx.stream` is writing; `waiting` is called once
+    if there is no frame yet.
 
     Raises
     ------
     ResourceError
         neuroglancer is not installed, or another program has the port.
+    UsageError
+        neuroglancer cannot show a file that grows.
     """
+    if live:
+        if viewer != "page":
+            raise UsageError(f"{viewer} cannot follow a file that grows: leave out --with")
+        with _grown_page(path, waiting) as growing, serving(LoopbackServer(growing.respond, port)) as server:
+            yield server, growing
+        return
     client = find_client() if viewer == "neuroglancer" else None
     location = parse_location(path)
     identity = file_identity(location) or secrets.token_hex(8)
@@ -78,6 +97,8 @@ def show_page(
     port: int = 0,
     browser: Callable[[str], Window | None] | None = open_window,
     announce: Callable[[str], None],
+    live: bool = False,
+    waiting: Callable[[], None] = lambda: None,
 ) -> None:
     """Show `path` in a window, and return when the window is closed; for the arguments see `page_serving`.
 
@@ -89,7 +110,7 @@ def show_page(
     ResourceError
         No window appeared, or the browser ended with an error.
     """
-    with page_serving(path, viewer=viewer, port=port) as (server, page):
+    with page_serving(path, viewer=viewer, port=port, live=live, waiting=waiting) as (server, page):
         window = None if browser is None else browser(server.origin + page.gate.start_path)
         if window is None:
             announce(server.origin + page.gate.page_path)
@@ -100,3 +121,37 @@ def show_page(
                 path=printable_location(path),
                 hint="Use ozx view --no-browser and open the printed address by hand.",
             )
+
+
+@contextmanager
+def _grown_page(path: str | os.PathLike[str], waiting: Callable[[], None]) -> Iterator[PageServer]:
+    """Yield the page of a file that may be growing, once it has an image to show."""
+    is_told = False
+    while (found := _page_with_images(path)) is None:
+        if not is_told:
+            waiting()
+            is_told = True
+        time.sleep(_PERIOD)
+    group, page = found
+    try:
+        yield page
+    finally:
+        group.store.close()
+
+
+def _page_with_images(path: str | os.PathLike[str]) -> tuple[LiveGroup, PageServer] | None:
+    """Return a file and its page; None if the images are still to come."""
+    try:
+        group = open_group(path, live=True)
+    except NothingYetError:
+        return None
+    page = PageServer(group, printable_location(path), secrets.token_hex(8))
+    try:
+        page.check()
+    except FormatError as error:
+        is_growing = group.state == "growing"  # the images of a series come one by one
+        group.store.close()
+        if is_growing:
+            return None
+        raise error.at(printable_location(path)) from None
+    return group, page

@@ -87,7 +87,7 @@ def _set_window(
     for member, value in zip(("start", "end"), window, strict=True):
         if before.get(member) != value:
             old = as_numbers([before.get(member)])
-            differences.append(Difference(node, f"channel {index} {member}", old and old[0], value))
+            differences.append(Difference(node, f"channel {index} {member}", old[0] if old else None, value))
             new[member] = value
     if differences:
         limits = as_numbers([new["min"], new["max"]]) or window

@@ -14,8 +14,12 @@
 ``stream_images``, ``stream_documents``, ``stream_file``
     The images of cameras, positions or fields of a plate; their metadata while they grow; the file, with values and
     metadata in their final places.
+``complete_rows``, ``live_view``
+    The complete frames of an image; their list for readers of the unfinished file.
 ``chunk_store``, ``recovered_chunks``
     Chunks of unfinished shards, in memory and in a file; what a recovery makes of that file.
+``stream_upload``
+    The finished file is sent to an object store.
 ``statistics``
     The result: counts, rate and waits.
 """

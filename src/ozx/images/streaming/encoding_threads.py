@@ -17,6 +17,7 @@ from ozx.flow.entry import Entry
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.frame_records import Record
 from ozx.images.streaming.frame_ring import FrameRing
+from ozx.images.streaming.live_view import LiveView
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.streaming.turns import Turns
@@ -61,6 +62,7 @@ class EncodingThreads:
         self._syncing = ThreadPoolExecutor(1, "ozx-stream-sync")
         self._turns = Turns()
         self._drafted = {image.path: 0 for image in images}
+        self._live = LiveView(file.index, images)
         self._error: BaseException | None = None
         self._lock, self._drafting, self._flushing = threading.Lock(), threading.Lock(), threading.Lock()
         self.encoded = self.durable = 0
@@ -150,6 +152,7 @@ class EncodingThreads:
                 with self._lock:
                     self.encoded += 1
                 self._draft(image)
+                self._live.follow(image)
         except BaseException as error:  # noqa: BLE001 (raised in the thread of the caller)
             self._fail(error)
         finally:

@@ -7,8 +7,9 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +22,9 @@ from ozx.images.streaming.statistics import Durations, StreamResult, summarise
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike
+
+if TYPE_CHECKING:
+    from ozx.images.streaming.stream_upload import StreamUpload
 
 __all__ = ["FrameStream"]
 
@@ -46,6 +50,8 @@ class FrameStream:
         Number of threads that encode; by default one per core.
     sync_every
         Number of frames after which `flush` is called by a thread of its own; None for never.
+    upload
+        Sends the finished file.
 
     Attributes
     ----------
@@ -74,6 +80,7 @@ class FrameStream:
         *,
         threads: int | None = None,
         sync_every: int | None = None,
+        upload: StreamUpload | None = None,
     ) -> None:
         self.path = file.target
         self.result: StreamResult | None = None
@@ -81,7 +88,7 @@ class FrameStream:
         self._positions = list(images)
         self._frame_bytes = max(image.frame_bytes for image in images.values())
         self._threads = EncodingThreads(file, list(images.values()), ring, store, threads)
-        self._sync_every = sync_every
+        self._sync_every, self._upload = sync_every, upload
         self._lock = threading.Lock()
         self._durations = Durations()
         self._taken = 0
@@ -263,7 +270,7 @@ class FrameStream:
         UsageError
             No frame came; there is no file then. Or another program took the name, and `force` was not given.
         ResourceError
-            Writing failed; what was written stays in ``NAME.partial``.
+            Writing failed; what was written stays in ``NAME.partial``. Or the upload failed; the file is complete.
         """
         if self.result is not None:
             return self.result
@@ -275,6 +282,9 @@ class FrameStream:
             self._leave(error)
             raise
         self._threads.stop()
+        if self._upload is not None:
+            self._upload.send(self.path)
+            self.result = replace(self.result, uploaded=self._upload.name)
         return self.result
 
     def abort(self) -> None:

@@ -47,6 +47,8 @@ class StreamResult:
         The most frames in memory at a time, and how many there may be.
     notes
         Remarks, one sentence each.
+    uploaded
+        The URL that the file was sent to; None if there is none.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class StreamResult:
     fullest: int
     buffer: int
     notes: tuple[str, ...]
+    uploaded: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""

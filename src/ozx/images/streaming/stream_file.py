@@ -27,6 +27,7 @@ from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.images.streaming.chunk_store import put_aside
 from ozx.store.finishing import Unfinished, finish
 from ozx.store.growing_file import GrowingFile, Slot, document_room
+from ozx.store.live.index import IndexWriter
 from ozx.store.space import Space
 
 __all__ = ["StreamFile"]
@@ -74,6 +75,7 @@ class StreamFile:
         with self.errors():
             self._growing = GrowingFile(target)
             put_aside(target, self._growing.partial.left_behind)
+            self.index = IndexWriter(self.partial_path, target, self._growing.partial.descriptor)
         if self._growing.partial.left_behind is not None:
             message = f"{target}: an earlier writer did not finish; its data is kept as "
             warnings.warn(f"{message}{self._growing.partial.left_behind}", PartialFileWarning, stacklevel=2)
@@ -101,6 +103,7 @@ class StreamFile:
         with self._late(images) as fitting, self._lock:
             if not self.is_begun:
                 self._growing.put(0, [_entries(self._groups)])
+                self.index.show(self._groups)
                 for path, documents in fitting.items():
                     self._put(path, documents)
                 self.is_begun = True
@@ -132,6 +135,7 @@ class StreamFile:
             )
             with self._lock:
                 self._slots[entry.key] = slot
+            self.index.add_value(entry.key, slot)
 
     def draft(self, documents: Documents) -> list[Slot]:
         """Write drafts of documents that have no room at the head; return the places of the earlier ones.
@@ -174,19 +178,23 @@ class StreamFile:
             self._growing.put(self._growing.end, [_entries(documents)])
             archive = Unfinished(self._growing, dict(documents), self._slots, None, [])
             size = finish(archive, require_ome=True, force=self._force, sync=self._sync, metadata_last=True)
+            self.index.close("finished")
             return len(documents) + len(self._slots), size
 
     def leave(self) -> None:
         """Close the file, which keeps its partial name; remove it if nothing was written."""
         self._growing.stop_reading()
         if self.is_begun:
+            self.index.close("unfinished")
             self._growing.partial.close()
         else:
+            self.index.close("removed")
             self._growing.partial.remove()
 
     def remove(self) -> None:
         """Remove the file."""
         self._growing.stop_reading()
+        self.index.close("removed")
         self._growing.partial.remove()
 
     def _write_draft(self, key: str, document: bytes) -> Slot:

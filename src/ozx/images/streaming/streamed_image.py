@@ -13,6 +13,7 @@ from ozx.flow.entry import Entry
 from ozx.hierarchy.ome.rendering import Window
 from ozx.hierarchy.zarr.chunk_layout import parse_layout
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
+from ozx.images.streaming.complete_rows import CompleteRows
 from ozx.images.streaming.frame_order import FrameOrder
 from ozx.images.streaming.frame_pyramid import FramePyramid
 from ozx.images.streaming.frame_records import FrameRecords, Record
@@ -22,7 +23,7 @@ from ozx.images.streaming.stream_documents import ENDLESS, GivenMetadata, Stream
 from ozx.images.writing.chunk_encoding import ChunkEncoder
 from ozx.images.writing.hierarchy_documents import PlannedImage
 from ozx.images.writing.pyramid import EncodedChunk, LevelWork
-from ozx.images.writing.pyramid_plan import LevelGeometry
+from ozx.images.writing.pyramid_plan import LevelGeometry, halvings
 
 __all__ = ["StreamedImage"]
 
@@ -92,6 +93,9 @@ class StreamedImage:
         self._stored = 0
         self._depth = 1 if growing is None else layouts[0].stored_shape[growing]
         self.records = FrameRecords(path, source.axes[:-2], order.axes, order.lengths, store)
+        geometry = [work.level for work in works]
+        factors = [1 if growing is None else halvings(geometry, 0, level)[growing] for level in range(len(works))]
+        self._complete = CompleteRows(layouts, factors, growing)
         self._from_order = [order.axes.index(axis) if axis in order.axes else None for axis in source.axes]
 
     @property
@@ -104,10 +108,15 @@ class StreamedImage:
         """The length along the growing axis that holds all stored values."""
         return min(self._stored, max(1, self.order.length))
 
+    @property
+    def complete_length(self) -> int:
+        """The length along the growing axis up to which no frame is missing and all values are stored."""
+        return min(self._complete.length, max(1, self.order.length))
+
     def encode(self, index: Sequence[int], frame: NDArray[Any], record: Record | None = None) -> Iterator[Entry]:
         """Yield the values that a frame completes, each to be written before the next; the frame is not kept."""
         for value in self.records.add(index, record):
-            yield from self._give(value)
+            yield from self._give(None, value)
         corner = tuple(0 if at is None else index[at] for at in self._from_order)
         pixels = frame.reshape((1,) * (len(corner) - frame.ndim) + frame.shape)
         if self._is_sampled:
@@ -119,11 +128,11 @@ class StreamedImage:
         """Yield all values that lack frames; no more frames come."""
         for chunk in self._pyramid.finish(self._growing or 0, max(1, self.order.length)):
             yield from self._add(chunk)
-        for shards in self._shards:
+        for level, shards in enumerate(self._shards):
             for value in shards.finish():
-                yield from self._give(value)
+                yield from self._give(level, value)
         for value in self.records.finish():
-            yield from self._give(value)
+            yield from self._give(None, value)
 
     def kept(self) -> list[KeptChunk]:
         """Return the chunks of unfinished shards."""
@@ -166,13 +175,21 @@ class StreamedImage:
         value = self._shards[chunk.level].add(chunk.place, chunk.data)
         if value is None:
             return
-        yield from self._give(value)
+        yield from self._give(chunk.level, value)
         if chunk.level == 0 and self._growing is not None:
             with self._counting:
                 self._stored = max(self._stored, (value.place[self._growing] + 1) * self._depth)
 
-    def _give(self, value: FinishedValue) -> Iterator[Entry]:
+    def shapes(self, length: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays, by path, with `length` along the growing axis."""
+        levels = self._documents.image(self.path, length).levels
+        return {array: level.shape for array, level in zip(self._arrays, levels, strict=True)}
+
+    def _give(self, level: int | None, value: FinishedValue) -> Iterator[Entry]:
+        """Yield a value of a level, or of records (None)."""
         if value.entry is not None:
             yield value.entry
             # It is written when the next one is asked for.
             self._store.release(value.chunks)
+        if level is not None:
+            self._complete.count(level, value.place)

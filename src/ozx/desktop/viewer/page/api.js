@@ -52,6 +52,11 @@ export async function askPicture(source) {
   return ask("picture", place(source));
 }
 
+/** How often a file that is being written has grown, and its state. */
+export async function askGrowth() {
+  return (await ask("growth", {})).json();
+}
+
 /** The samples of one tile, as an array of type `samples`. The server is little-endian, as is every browser's machine. */
 export async function askTile(source, tile, samples, signal) {
   const { level, row, column, channel, planes } = tile;

@@ -5,6 +5,7 @@ import { ChannelPanel } from "./channel_panel.js";
 import { byId } from "./elements.js";
 import { keepAfterAsking } from "./keeping.js";
 import { followKeys } from "./keys.js";
+import { followGrowth } from "./live.js";
 import { Messages } from "./messages.js";
 import { Navigation } from "./navigation.js";
 import { drawOverlay, wellAt, wellName } from "./overlay.js";
@@ -23,8 +24,7 @@ async function start(messages) {
     wasThere = isThere;
   });
   const file = await askFile();
-  document.title = `${file.name} – ozx`;
-  byId("title").textContent = file.name;
+  showName(file.name);
 
   const viewer = new Viewer(byId("picture"), file.tile, (event, ...told) => events[event](...told));
   let isDamageTold = false;
@@ -94,6 +94,23 @@ async function start(messages) {
 
   followScreen(overlay, viewer);
   navigation.start(asked?.get("image"));
+  if (file.live) followStream(file, viewer, messages);
+}
+
+function showName(name) {
+  document.title = `${name} – ozx`;
+  byId("title").textContent = name;
+}
+
+/** Show what is added to a file that is still being written, and how its stream ends. */
+function followStream(file, viewer, messages) {
+  followGrowth(viewer, {
+    onGrown: () => showMetadata(byId("metadata").querySelector("dl"), file, viewer),
+    onState: (state, message) => {
+      byId("title").textContent = state === "growing" ? `${file.name} (growing)` : file.name;
+      if (message) messages.say(message);
+    },
+  });
 }
 
 /** Give the picture as many pixels as the screen has for it. */

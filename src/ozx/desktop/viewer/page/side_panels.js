@@ -21,18 +21,21 @@ export class PlanePanel {
       const range = make("input", { type: "range", min: 0, max: slider.length - 1, step: 1, "aria-label": slider.name,
         oninput: () => viewer.showPlane(number, range.valueAsNumber) });
       const play = make("button", { type: "button", className: "play", onclick: () => player.toggle(number) });
-      const element = make("div", { className: "plane", hidden: slider.length < 2 },
+      const element = make("div", { className: "plane" },
         make("div", { className: "row" }, play, make("span", { className: "name" }, slider.name), value), range);
       return { element, range, value, play, slider };
     });
-    const shown = sliders.some(({ length }) => length > 1);
-    this.section.replaceChildren(...(shown ? [make("h2", {}, "Planes")] : []), ...this.rows.map(({ element }) => element));
+    this.heading = make("h2", {}, "Planes");
+    this.section.replaceChildren(this.heading, ...this.rows.map(({ element }) => element));
     this.update();
   }
 
   update() {
-    this.rows.forEach(({ range, value, play, slider }, number) => {
+    if (this.heading) this.heading.hidden = this.rows.every(({ slider }) => slider.length < 2);
+    this.rows.forEach(({ element, range, value, play, slider }, number) => {
       const plane = this.viewer.planes[number];
+      element.hidden = slider.length < 2;
+      range.max = slider.length - 1; // a file that is being written grows
       range.value = plane;
       const place = slider.scale && slider.unit ? plane * slider.scale + (slider.origin ?? 0) : null;
       const told = place === null ? "" : ` · ${Number(place.toPrecision(6))} ${shortUnit(slider.unit)}`;

@@ -1,0 +1,52 @@
+"""The rows of stored values of an image that are complete."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+
+__all__ = ["CompleteRows"]
+
+Lengths = tuple[int, ...]
+
+
+class CompleteRows:
+    """The rows of stored values of an image, across its growing axis; any number of threads may count.
+
+    Parameters
+    ----------
+    layouts
+        Those of the levels, full resolution first.
+    factors
+        For each level, the number of frames of the first level in one of its own, along the growing axis.
+    growing
+        The number of the growing axis; None for an image of one frame.
+    """
+
+    def __init__(self, layouts: Sequence[ArrayLayout], factors: Sequence[int], growing: int | None) -> None:
+        self._growing = growing
+        self._grids = [layout.stored_grid for layout in layouts]
+        depths = [1 if growing is None else layout.stored_shape[growing] for layout in layouts]
+        self._frames = [depth * factor for depth, factor in zip(depths, factors, strict=True)]
+        self._counts: list[dict[int, int]] = [{} for _ in layouts]
+        self._rows = [0] * len(layouts)
+        self._lock = threading.Lock()
+
+    @property
+    def length(self) -> int:
+        """The number of frames along the growing axis of which all values are stored, from the first one on."""
+        return min(rows * frames for rows, frames in zip(self._rows, self._frames, strict=True))
+
+    def count(self, level: int, place: Lengths) -> None:
+        """Count a value that is stored, or that need not be, by its place in the grid."""
+        row = 0 if self._growing is None else place[self._growing]
+        with self._lock:
+            counts, grid = self._counts[level], self._grids[level]
+            counts[row] = counts.get(row, 0) + 1
+            whole = math.prod(length for axis, length in enumerate(grid) if axis != self._growing)
+            while counts.get(self._rows[level]) == whole:
+                del counts[self._rows[level]]
+                self._rows[level] += 1

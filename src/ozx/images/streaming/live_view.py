@@ -1,0 +1,46 @@
+"""The view of a growing file for readers: each image up to the first frame that is not complete."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+
+from ozx.images.streaming.streamed_image import StreamedImage
+from ozx.store.live.index import IndexWriter
+
+__all__ = ["LiveView"]
+
+
+class LiveView:
+    """Lists the complete lengths of images in the index of their file.
+
+    All documents of an image are listed again when its length has doubled, as its contrast may be another one.
+
+    Parameters
+    ----------
+    index
+        The index.
+    images
+        The images.
+    """
+
+    def __init__(self, index: IndexWriter, images: Iterable[StreamedImage]) -> None:
+        self._index = index
+        self._shown = {image.path: 0 for image in images}
+        self._described = dict(self._shown)
+        self._lock = threading.Lock()
+
+    def follow(self, image: StreamedImage) -> None:
+        """List the length of an image if it has grown."""
+        if image.complete_length <= self._shown[image.path]:
+            return
+        with self._lock:
+            length = image.complete_length
+            if length <= self._shown[image.path]:
+                return
+            if length >= 2 * self._described[image.path]:
+                self._described[image.path] = length
+                self._index.show(image.draft(length))
+            else:
+                self._index.resize(image.shapes(length))
+            self._shown[image.path] = length

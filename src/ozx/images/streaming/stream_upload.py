@@ -1,0 +1,54 @@
+"""The upload of a finished stream to an object store."""
+
+from __future__ import annotations
+
+from ozx.archive.remote.access import current_options
+from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.outputs.opening import check_object_url
+from ozx.archive.remote.upload import check_absent
+from ozx.errors import OzxError
+from ozx.flow.sinks.output import upload_file
+
+__all__ = ["StreamUpload"]
+
+
+class StreamUpload:
+    """An object that a finished file is sent to, with the options of `ozx.storage_options` at this moment.
+
+    Parameters
+    ----------
+    url
+        ``s3://bucket/key``, ``gs://bucket/key`` or ``az://container/key``.
+    force
+        Whether an existing object may be replaced.
+
+    Raises
+    ------
+    UsageError
+        It is another URL; or the object exists, and `force` is not given.
+    ResourceError
+        The server cannot be reached, or refuses.
+    """
+
+    def __init__(self, url: str, *, force: bool) -> None:
+        check_object_url(url)
+        self.name = printable_url(url)
+        self._url, self._force, self._options = url, force, current_options()
+        if not force:
+            check_absent(url, self._options)
+
+    def send(self, path: str) -> None:
+        """Send a finished file, which stays.
+
+        Raises
+        ------
+        UsageError
+            Another program has created the object, and `force` is not given.
+        ResourceError
+            The server cannot be reached, or refuses. The hint has the command that sends the file.
+        """
+        try:
+            upload_file(path, self._url, force=self._force, options=self._options)
+        except OzxError as error:
+            error.hint = f"{error.hint or ''} {path} is complete; to send it: ozx repack {path} {self.name}".strip()
+            raise

@@ -1,0 +1,9 @@
+"""Read a stream while another process writes it: ``NAME.partial``, by the index beside it.
+
+``index``
+    The file ``NAME.partial.index``: one line for each finished value, and for each new length of an image.
+``followed_file``
+    The file that grows, and what becomes of it: finished, unfinished or removed.
+``session``, ``group``
+    The values by key, as of the last look at the index; the group that `ozx.open` returns.
+"""

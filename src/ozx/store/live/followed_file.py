@@ -1,0 +1,190 @@
+"""The file of a stream that another process writes, and what becomes of it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from ozx.archive.crc32 import crc32
+from ozx.archive.names.decoding import encode_name
+from ozx.archive.positional_reading import PositionalFile
+from ozx.archive.writer import local_header
+from ozx.atomic.locks import has_locks, is_free, still_has_name
+from ozx.atomic.temporary import name_beside
+from ozx.errors import FormatError, ResourceError, UnsupportedError
+from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.store.live.index import Index, IndexReader, ListedValue, index_of
+
+__all__ = ["FollowedFile", "NothingYetError", "find_followed"]
+
+_PARTIAL = ".partial"
+_BLOCK = 1 << 20
+# A file may get another name between two steps.
+_TRIES = 3
+# A writer that has removed its file says why, within this many seconds.
+_PATIENCE = 1.0
+_STEP = 0.02
+
+
+class NothingYetError(ResourceError):
+    """A stream has begun, but no frame of it is complete yet."""
+
+
+class FollowedFile:
+    """``NAME.partial``, open for reading; the lock of its writer is not taken.
+
+    Parameters
+    ----------
+    partial
+        The path until the end.
+
+    Attributes
+    ----------
+    state
+        ``growing``, ``finished``, ``unfinished`` (its writer is gone), or ``removed`` (its writer gave it up).
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file, or it has no index.
+    """
+
+    def __init__(self, partial: str) -> None:
+        self.partial = partial
+        self.state = "growing"
+        self.index = Index()
+        self._file = PositionalFile(partial)
+        self._descriptor = self._file.descriptor()  # opened now: the file will have another name
+        self._records = IndexReader(index_of(partial))
+        self._checked: set[str] = set()
+        self._looking = threading.Lock()
+        self.look()
+
+    @property
+    def target(self) -> str:
+        """The path of the finished file."""
+        return os.path.join(os.path.dirname(self.partial), self.index.name)
+
+    @property
+    def has_index(self) -> bool:
+        """Whether the index is that of this file, and not of an earlier one of the same name."""
+        return self.index.inode == os.fstat(self._descriptor).st_ino
+
+    def look(self) -> bool:
+        """Read what was added to the index; return whether anything is new."""
+        with self._looking:
+            if self.state != "growing":
+                return False
+            is_left = is_free(self._descriptor)  # first: a writer that ends later is seen at the next look
+            is_new = self.index.take(self._records.iter_new())
+            if is_left and not self._has_end() and not still_has_name(self._descriptor, self.partial):
+                self._wait_for_end()
+            if self._has_end():
+                self.state = "finished" if self.index.end is None else self.index.end
+            elif is_left:
+                self.state = "unfinished"
+            return is_new or self.state != "growing"
+
+    def read(self, key: str, offset: int, length: int) -> bytes:
+        """Return a part of a listed value, after a check of the whole value at its first read.
+
+        Raises
+        ------
+        FormatError
+            Its bytes are not those that its writer wrote (``zip/crc``).
+        """
+        value = self.index.values[key]
+        if key not in self._checked:
+            self._check(key, value)
+            self._checked.add(key)
+        return self._file.read_at(value.offset + value.header_length + offset, length)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._records.close()
+        self._file.close()
+
+    def _check(self, key: str, value: ListedValue) -> None:
+        raw_name, flags = encode_name(key)
+        header = self._file.read_at(value.offset, value.header_length)
+        start, checksum, done = value.offset + value.header_length, 0, 0
+        while done < value.size:
+            data = self._file.read_at(start + done, min(_BLOCK, value.size - done))
+            if not data:
+                break
+            checksum, done = crc32(data, checksum), done + len(data)
+        if checksum != value.crc32 or header != local_header(raw_name, flags, value.crc32, value.size):
+            raise FormatError(
+                f"{key}: its bytes are not those that were written",
+                path=self.partial,
+                rule="zip/crc",
+                hint="If the file is on a server, its new bytes may not be here yet: read again in a moment.",
+            )
+
+    def _has_end(self) -> bool:
+        return self.index.end is not None or still_has_name(self._descriptor, self.target)
+
+    def _wait_for_end(self) -> None:
+        """Wait for the last line of a writer that has removed its file, or written it to the final name again."""
+        end = time.monotonic() + _PATIENCE
+        while self.index.end is None and time.monotonic() < end:
+            time.sleep(_STEP)
+            self.index.take(self._records.iter_new())
+
+
+def find_followed(path: str) -> FollowedFile | None:
+    """Return the unfinished file of a stream by its final or its partial name; None if the final one is to be read.
+
+    Raises
+    ------
+    ResourceError
+        There is no such file, none that can be followed, or no frame in it is complete yet.
+    UnsupportedError
+        This system has no locks, which show whether a writer is alive.
+    """
+    target = path.removesuffix(_PARTIAL)
+    partial = path if path != target else name_beside(target, _PARTIAL)
+    for _ in range(_TRIES):
+        found = _open(partial, target)
+        if found is not None:
+            return found
+        if os.path.exists(target):
+            return None
+    if not os.path.lexists(partial):
+        raise ResourceError("there is no such file", path=target, hint=f"Nor is there {partial}.")
+    raise ResourceError(
+        "it has no index, so it cannot be read while it grows",
+        path=partial,
+        hint="ozx.stream writes one. Wait until the writer has closed the file; after a kill run ozx recover.",
+    )
+
+
+def _open(partial: str, target: str) -> FollowedFile | None:
+    """Return the unfinished file if it is there and counts: an abandoned one does not beside a finished one."""
+    if os.path.lexists(partial) and not has_locks():
+        if os.path.exists(target):
+            return None
+        raise UnsupportedError("this system cannot tell whether a file is still being written", path=partial)
+    try:
+        found = FollowedFile(partial)
+    except FileNotFoundError:
+        return None
+    is_left = found.state != "growing" and os.path.exists(target)
+    if is_left or found.state == "finished" or not found.has_index:
+        found.close()
+        return None
+    if ROOT_METADATA in found.index.documents:
+        return found
+    found.close()
+    if found.state == "growing":
+        raise NothingYetError(
+            "no frame is complete yet",
+            path=target,
+            hint="Try again in a moment: frames appear when their shards are complete.",
+        )
+    raise ResourceError(
+        "its writer is gone, and no frame is complete",
+        path=partial,
+        hint=f"What it wrote may be saved: ozx recover {partial} OUT.ozx",
+    )

@@ -1,0 +1,234 @@
+"""``NAME.partial.index``: the list of what other processes may read in a file that grows.
+
+It is a text of lines that are only added. A line has the CRC-32 of its record and the record, a JSON list::
+
+    ["index", 1, 5432, "cells.ozx"]                      the format, the inode of NAME.partial, and NAME
+    ["documents", {"zarr.json": "{…}"}]                  documents by key
+    ["value", "0/c/0/0/0/0", 8192, 41, 52100, 987654]    key, offset, length of the header, size, CRC-32
+    ["lengths", {"0": [8, 2, 300, 400]}]                 new shapes of arrays
+    ["end", "finished"]                                  the file is complete; or unfinished; or removed
+
+A value is listed once all of its bytes are written, and a length once all values that it needs are listed. A line that
+is not whole counts as not yet written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from ozx.archive.crc32 import crc32
+from ozx.archive.positional_reading import open_for_reading
+from ozx.atomic.locks import has_locks
+from ozx.hierarchy.json.documents import Document, dump_document, parse_document
+from ozx.hierarchy.partial_hierarchy import document_key
+from ozx.store.growing_file import Slot
+
+__all__ = ["Index", "IndexReader", "IndexWriter", "ListedValue", "index_of"]
+
+_FORMAT = 1
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_BLOCK = 1 << 20
+_CHECKSUM_LENGTH = 8
+
+
+def index_of(partial: str) -> str:
+    """Return the path of the index by that of the partial file.
+
+    Examples
+    --------
+    >>> index_of("cells.ozx.partial")
+    'cells.ozx.partial.index'
+    """
+    return f"{partial}.index"
+
+
+class ListedValue(NamedTuple):
+    """The place of a finished value in the file."""
+
+    offset: int
+    header_length: int
+    size: int
+    crc32: int
+
+
+class IndexWriter:
+    """The index of a file that is being written; any number of threads may add to it.
+
+    Only readers need it: after an error of the system it gets no further lines, and the writer goes on without it. On
+    systems without locks (Windows) there is none.
+
+    Parameters
+    ----------
+    partial
+        The path of the file.
+    target
+        Its final path, in the same folder.
+    descriptor
+        The open file, whose lock is held. An index of an earlier file of that name is removed.
+    """
+
+    def __init__(self, partial: str, target: str, descriptor: int) -> None:
+        self.path = index_of(partial)
+        self._lock = threading.Lock()
+        self._file: int | None = None
+        if not has_locks():
+            return  # nor are there readers
+        with suppress(OSError):
+            self._begin(os.path.basename(target), os.fstat(descriptor))
+
+    def _begin(self, name: str, status: os.stat_result) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self.path)
+        self._file = os.open(self.path, _FLAGS, status.st_mode & 0o777)
+        self._add("index", _FORMAT, status.st_ino, name)
+
+    def add_value(self, key: str, slot: Slot) -> None:
+        """List a value whose bytes are written."""
+        self._add("value", key, slot.offset, slot.header_length, slot.size, slot.crc32)
+
+    def show(self, documents: Mapping[str, bytes]) -> None:
+        """List documents, by key, that fit the values listed so far."""
+        self._add("documents", {key: document.decode("utf-8") for key, document in documents.items()})
+
+    def resize(self, shapes: Mapping[str, Sequence[int]]) -> None:
+        """List new shapes of arrays, by path, whose documents are listed."""
+        self._add("lengths", {path: list(shape) for path, shape in shapes.items()})
+
+    def close(self, end: str) -> None:
+        """List the end, ``finished``, ``unfinished`` or ``removed``, and remove the index."""
+        self._add("end", end)
+        with self._lock:
+            file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):
+                os.close(file)
+        with suppress(OSError):
+            os.unlink(self.path)
+
+    def _add(self, *record: Any) -> None:
+        data = json.dumps(record, separators=(",", ":")).encode("ascii")
+        line = b"%08x %b\n" % (crc32(data), data)
+        with self._lock:
+            if self._file is None:
+                return
+            try:
+                while line:
+                    line = line[os.write(self._file, line) :]
+            except OSError:  # a line that is missing would let readers take a value for an empty one
+                os.close(self._file)
+                self._file = None
+
+
+class IndexReader:
+    """The records of an index, as they come.
+
+    Parameters
+    ----------
+    path
+        The path of the index. The file stays open, so that its last lines can be read after its removal.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is none.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._file: int | None = open_for_reading(path)
+        self._offset = 0  # of the first line that is not read
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        file, self._file = getattr(self, "_file", None), None
+        if file is not None:
+            os.close(file)
+
+    def iter_new(self) -> Iterator[list[Any]]:
+        """Yield the records that were added since the last call; not a record that is not whole yet."""
+        rest, end = b"", self._offset
+        while self._file is not None and (data := os.pread(self._file, _BLOCK, end)):
+            end += len(data)
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                record = _parse(line)
+                if record is None:  # on another computer it may arrive in pieces: read it again at the next call
+                    return
+                self._offset += len(line) + 1
+                yield record
+
+
+def _parse(line: bytes) -> list[Any] | None:
+    """Return the record of a line; None if the line is damaged."""
+    data = line[_CHECKSUM_LENGTH + 1 :]
+    if line[: _CHECKSUM_LENGTH + 1] != b"%08x " % crc32(data):
+        return None
+    record = json.loads(data)
+    return record if isinstance(record, list) else None
+
+
+class Index:
+    """The content of an index, record by record.
+
+    Attributes
+    ----------
+    inode, name
+        The inode and the final name of the file; None and empty before the first record.
+    documents
+        The documents by key; a new mapping after each change.
+    values
+        The places of values by key.
+    end
+        ``finished``, ``unfinished``, ``removed``, or None while the file grows.
+    """
+
+    def __init__(self) -> None:
+        self.inode: int | None = None
+        self.name = ""
+        self.documents: dict[str, bytes] = {}
+        self.values: dict[str, ListedValue] = {}
+        self.end: str | None = None
+
+    def take(self, records: Iterator[list[Any]]) -> bool:
+        """Take new records; return whether there were any."""
+        changed: dict[str, bytes] = {}
+        shapes: dict[str, list[int]] = {}
+        is_new = False
+        for kind, *record in records:
+            is_new = True
+            if kind == "documents":
+                documents = {key: text.encode("utf-8") for key, text in record[0].items()}
+                changed |= documents
+                shapes = {path: shape for path, shape in shapes.items() if document_key(path) not in documents}
+            elif kind == "lengths":
+                shapes |= record[0]
+            else:
+                self._take_other(kind, record)
+        if changed or shapes:
+            documents = {**self.documents, **changed}
+            for path, shape in shapes.items():
+                key = document_key(path)
+                if key in documents:
+                    documents[key] = _resized(documents[key], key, shape)
+            self.documents = documents
+        return is_new
+
+    def _take_other(self, kind: str, record: list[Any]) -> None:
+        if kind == "index" and record[0] == _FORMAT:
+            self.inode, self.name = record[1:]
+        elif kind == "value":
+            self.values[record[0]] = ListedValue(*record[1:])
+        elif kind == "end":
+            self.end = record[0]
+
+
+def _resized(document: bytes, key: str, shape: list[int]) -> bytes:
+    described: Document = {**parse_document(document, key), "shape": shape}
+    return dump_document(described)

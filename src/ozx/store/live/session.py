@@ -1,0 +1,159 @@
+"""The values of a stream by key, while another process writes it and afterwards: for `OzxStore`."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from zarr.abc.store import ByteRequest
+
+from ozx.archive.byte_source import FileSource
+from ozx.errors import PartialFileWarning
+from ozx.flow.byte_ranges import requested_span
+from ozx.hierarchy.json.limits import check_value_length
+from ozx.store.live.followed_file import FollowedFile, find_followed
+from ozx.store.reading import ArchiveSession
+from ozx.store.sorted_keys import SortedKeys
+
+__all__ = ["LiveSession"]
+
+
+class LiveSession(ArchiveSession):
+    """An archive that may still be growing, opened on first use.
+
+    What it holds changes with `refresh` only. Once the file is finished, it is read as any other one.
+
+    Parameters
+    ----------
+    path
+        The final name of the file, or ``NAME.partial``.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(FileSource(path.removesuffix(".partial")))
+        self._path = path
+        self._followed: FollowedFile | None = None
+        self._documents: dict[str, bytes] = {}
+        self._is_open = False
+        self._state = "growing"
+
+    def renew_locks(self) -> None:
+        """Create new locks, after a fork."""
+        super().renew_locks()
+        self._changing = threading.RLock()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"path": self._path}
+
+    def __setstate__(self, state: dict[str, str]) -> None:  # type: ignore[override]
+        self.__init__(state["path"])  # type: ignore[misc]
+
+    @property
+    def state(self) -> str:
+        """``growing``, ``finished``, ``unfinished`` or ``removed``, as of the last `refresh`."""
+        self._open()
+        return self._state
+
+    @property
+    def has_reader(self) -> bool:
+        """Whether the file is finished."""
+        return self._open() is None
+
+    def refresh(self) -> bool:
+        """Take what the writer has finished since; return whether anything is new.
+
+        It warns once, with a `PartialFileWarning`, that a stream ended unfinished.
+        """
+        with self._changing:
+            if not self._is_open:
+                self._open()
+                return True
+            followed = self._followed
+            if followed is None or not followed.look():
+                return False
+            self._take(followed)
+            return True
+
+    def close(self) -> None:
+        """Release files and memory; the next access opens the file again."""
+        with self._changing:
+            super().close()
+            followed, self._followed = self._followed, None
+            self._is_open = False
+            self._forget()
+        if followed is not None:
+            followed.close()
+
+    def size(self, key: str) -> int | None:
+        """Return the length of a value in bytes; None if there is no such key."""
+        followed = self._open()
+        if followed is None:
+            return super().size(key)
+        document = self._documents.get(key)
+        if document is not None:
+            return len(document)
+        value = followed.index.values.get(key)
+        return None if value is None else value.size
+
+    def read(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
+        """Return the requested bytes of a value; None if there is no such key.
+
+        Raises
+        ------
+        FormatError
+            As for a finished file; or the bytes are not those that were written (``zip/crc``).
+        ResourceError
+            The file cannot be read, or nothing in it is complete yet.
+        """
+        followed = self._open()
+        if followed is None:
+            return super().read(key, byte_range)
+        size = self.size(key)
+        if size is None:
+            return None
+        check_value_length(size, key)
+        offset, length = requested_span(byte_range, size)
+        document = self._documents.get(key)
+        return followed.read(key, offset, length) if document is None else document[offset : offset + length]
+
+    @contextmanager
+    def keys(self) -> Iterator[SortedKeys]:
+        """Yield all keys, without entries for folders."""
+        followed = self._open()
+        if followed is None:
+            with super().keys() as keys:
+                yield keys
+            return
+        if self._keys is None:
+            self._keys = SortedKeys([*self._documents, *followed.index.values])
+        yield self._keys
+
+    def _open(self) -> FollowedFile | None:
+        """Return the file that grows; None if it is finished."""
+        if not self._is_open:
+            with self._changing:
+                if not self._is_open:
+                    followed = find_followed(self._path)
+                    self._state = "finished"
+                    if followed is not None:
+                        self._take(followed)
+                    self._is_open = True
+        return self._followed
+
+    def _take(self, followed: FollowedFile) -> None:
+        self._state = followed.state
+        self._forget()
+        self.source = FileSource(followed.target)
+        self._documents = followed.index.documents
+        # Reads of other threads may still use it: its files are closed with its last use.
+        self._followed = None if followed.state == "finished" else followed
+        if followed.state == "unfinished":
+            message = f"{followed.target}: the stream ended unfinished. What came is saved by: ozx recover "
+            warnings.warn(f"{message}{followed.partial} OUT.ozx", PartialFileWarning, stacklevel=4)
+
+    def _forget(self) -> None:
+        """Forget what was kept of an earlier state."""
+        self._reader, self._keys = None, None
+        self._indices.clear()

@@ -1,0 +1,126 @@
+"""Which file is followed, what becomes of it, and bytes that are not those that were written."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from growing import PIXELS, growing
+
+import ozx
+from ozx.archive.crc32 import crc32
+from ozx.errors import FormatError, ResourceError, UnsupportedError
+from ozx.store.live import followed_file
+from ozx.store.live.followed_file import FollowedFile, find_followed
+
+
+@pytest.fixture
+def out(tmp_path):
+    return str(tmp_path / "a.ozx")
+
+
+def test_without_a_stream(out):
+    with pytest.raises(ResourceError, match="no such file"):
+        find_followed(out)
+    ozx.write_image(out, PIXELS, axes="tcyx")
+    assert find_followed(out) is find_followed(f"{out}.partial") is None
+
+
+def test_other_writers_keep_no_index(out):
+    with ozx.OzxStore(out, mode="w", keep_partial=False) as store:
+        ozx.write_image(f"{out}.other", PIXELS[0, 0], axes="yx")
+        source = ozx.OzxStore(f"{out}.other")
+        store.set_sync("zarr.json", source.get_sync("zarr.json"))
+        with pytest.raises(ResourceError, match="it has no index"):
+            find_followed(out)
+        shutil.copyfile(f"{out}.other", out)
+        assert find_followed(out) is None
+    assert os.path.exists(out)
+
+
+def test_the_index_of_an_earlier_file_does_not_count(out):
+    with growing(out) as append:
+        append(2)
+        shutil.copyfile(f"{out}.partial.index", f"{out}.kept")
+        with open(f"{out}.other", "wb") as file:
+            file.write(b"something else")
+        os.replace(f"{out}.other", f"{out}.partial")
+        with pytest.raises(ResourceError, match="it has no index"):
+            find_followed(out)
+
+
+def test_an_abandoned_file_beside_a_finished_one(out):
+    with growing(out) as append:
+        append(2)
+        for ending in (".partial", ".partial.index"):
+            shutil.copyfile(f"{out}{ending}", f"{out}{ending}.copy")
+    for ending in (".partial", ".partial.index"):
+        os.replace(f"{out}{ending}.copy", f"{out}{ending}")
+    name_inode(out)
+    with pytest.warns(ozx.PartialFileWarning, match="ended unfinished"):
+        assert ozx.open(out, live=True).state == "unfinished"
+    ozx.write_image(out, PIXELS, axes="tcyx")
+    assert find_followed(out) is None
+
+
+def name_inode(out):
+    """Let a copied index name the copied file."""
+    index = Path(f"{out}.partial.index")
+    first, _, rest = index.read_bytes().partition(b"\n")
+    record = first[9:].split(b",")
+    record[2] = b"%d" % os.stat(f"{out}.partial").st_ino
+    data = b",".join(record)
+    index.write_bytes(b"%08x %b\n%b" % (crc32(data), data, rest))
+
+
+def test_changed_bytes_are_refused(out):
+    with growing(out) as append:
+        append(2)
+        found = find_followed(out)
+        key, value = next(iter(found.index.values.items()))
+        whole = found.read(key, 0, value.size)
+        with open(f"{out}.partial", "r+b") as file:
+            file.seek(value.offset + value.header_length)
+            file.write(bytes([whole[0] ^ 1]))
+        assert found.read(key, 1, value.size)[:5] == whole[1:6]  # it was checked before
+        with pytest.raises(FormatError, match="not those that were written"):
+            find_followed(out).read(key, 0, 1)
+        with open(f"{out}.partial", "r+b") as file:
+            file.truncate(value.offset + value.header_length + 5)
+        with pytest.raises(FormatError, match="not those that were written"):
+            find_followed(out).read(key, 0, 1)
+
+
+def test_the_end_of_a_file_that_is_written_a_second_time(out, monkeypatch):
+    """The final file may be another one than NAME.partial: the last line of the index says that it is there."""
+    with growing(out) as append:
+        append(2)
+        found = FollowedFile(f"{out}.partial")
+        os.unlink(f"{out}.partial")
+        monkeypatch.setattr(followed_file, "_PATIENCE", 0.05)
+        monkeypatch.setattr(followed_file, "is_free", lambda _: True)
+        append.stream._file.index.close("finished")
+        assert found.look()
+        assert found.state == "finished"
+
+
+def test_a_writer_that_is_gone_with_its_file(out, monkeypatch):
+    with growing(out) as append:
+        append(2)
+        found = FollowedFile(f"{out}.partial")
+        monkeypatch.setattr(followed_file, "_PATIENCE", 0.05)
+        monkeypatch.setattr(followed_file, "is_free", lambda _: True)
+        os.rename(f"{out}.partial", f"{out}.moved")
+        assert found.look()
+        assert found.state == "unfinished"
+        assert not found.look()
+
+
+def test_systems_without_locks(out, monkeypatch):
+    monkeypatch.setattr(followed_file, "has_locks", lambda: False)
+    with growing(out) as append:
+        append(2)
+        with pytest.raises(UnsupportedError, match="cannot tell"):
+            find_followed(out)
+        append.stream.close()
+    assert find_followed(out) is None
