@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 import ozx
+from ozx.cli.output import say
 from ozx.errors import OzxError, UsageError
 from ozx.flow.batch import describe_failure
 from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
@@ -131,6 +132,9 @@ def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_di
     if arguments:
         raise UsageError("expected either sources or --retry-failed; got both", hint="Give only one of them.")
     lines = failed_lines(read_log(retry_failed), context.info_name or "")
+    if not lines:
+        told = f"note: {retry_failed} has no failure; sources without a line in it need the command that named them"
+        say(told, quiet=bool(context.params.get("quiet")))
     for line in lines:
         folder = None if line.output is None else os.path.dirname(line.output)
         beside = os.path.dirname(line.source)

@@ -44,7 +44,8 @@ def check_room(pairs: Iterable[tuple[str, str]]) -> None:
         if _used_where(group) > free and (size := sum(map(_size, group))) > free:
             error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder or ".")
             message = f"no room for {len(group):,} files: about {size:,} bytes are needed, {free:,} are free"
-            raise resource_error(error, message=message, hint="Free some space, or write to another disk.")
+            hint = "Free some space. Or move the finished files to another disk, and name their new folder as output."
+            raise resource_error(error, message=message, hint=hint)
 
 
 def _room(folder: str) -> tuple[int, int] | None:
