@@ -112,6 +112,7 @@ def home(tmp_path, monkeypatch, programs):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("XDG_DATA_DIRS", str(tmp_path / "nothing"))
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "nothing"))
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # most of the time these tests would take
     return folder

@@ -26,6 +26,14 @@ run      touch -c {share}/icons/hicolor
 write    {share}/applications/ozx-toolkit.desktop
 write    {share}/thumbnailers/ozx-toolkit.thumbnailer
 write    {home}/.config/mimeapps.list
+write    {share}/applications/ozx-toolkit-convert.desktop
+write    {share}/applications/mimeapps.list
+write    {share}/kio/servicemenus/ozx-toolkit-convert.desktop
+write    {share}/file-manager/actions/ozx-toolkit-convert.desktop
+write    {share}/nemo/actions/ozx-toolkit-convert.nemo_action
+write    {share}/nautilus/scripts/Convert to .ozx
+write    {home}/.config/caja/scripts/Convert to .ozx
+write    {home}/.config/Thunar/uca.xml
 run      update-mime-database {share}/mime
 write    {share}/ozx-toolkit/association.json
 .ozx files open with: {programs}/ozx-open FILE
@@ -74,6 +82,7 @@ def test_the_status(home, programs, capsys):
         "type of .ozx files  none\n"
         "opened by           no known program\n"
         "set by ozx          no\n"
+        '"Convert to .ozx"   no\n'
         "to open them with ozx view: ozx associate\n"
     )
     assert call(capsys, "--status") == (0, unknown, "")
@@ -83,6 +92,7 @@ def test_the_status(home, programs, capsys):
         "opened by           ozx-toolkit.desktop\n"
         f"command             {programs}/ozx-open %f\n"
         "set by ozx          yes\n"
+        f'"Convert to .ozx"   {programs}/ozx-convert %F\n'
     )
     assert call(capsys, "--status") == (0, known, "")
     (programs / "ozx-open").unlink()

@@ -359,6 +359,17 @@ def test_the_exec_line_converts(session, converter, stack):
     assert (toolkit.open(converted(stack))["0"][:] == tifffile.imread(stack)).all()
 
 
+def test_a_cancel_in_the_window_leaves_nothing(session, converter, stack, program, monkeypatch):
+    program(converter / "bin/zenity", '#!/bin/sh\nread line; echo "$line" > "$0.log"; exit 1\n')
+    monkeypatch.setenv("PATH", f"{converter / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("DISPLAY", ":9")  # only the stand-in of zenity would need it
+    before = sorted(stack.parent.iterdir())
+    command = [*launching.find_converter(), str(stack)]
+    assert subprocess.run(command, timeout=60, check=False).returncode == 130
+    assert (converter / "bin/zenity.log").read_text() == f"# {stack.name}\n"
+    assert sorted(stack.parent.iterdir()) == before
+
+
 @pytest.mark.parametrize("menu", [".local/share/nautilus/scripts", ".config/caja/scripts"])
 def test_the_scripts_of_file_managers_convert_folders(session, converter, cells, menu):
     associate()

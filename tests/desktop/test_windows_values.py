@@ -111,6 +111,9 @@ def test_the_whole_of_it(tmp_path, home, registry, programs, monkeypatch):
     status = association_status()
     assert (status.system, status.type, status.opens_with.exists) == ("windows", windows.PROG_ID, True)
     assert status.opens_with.command == f'"{programs / "ozx-open"}" "%1"'
+    assert (status.converts_with.command, status.converts_with.exists) == (f'"{programs / "ozx-convert"}" "%1"', True)
+    for kind in (r"SystemFileAssociations\.tif", r"SystemFileAssociations\.tiff", "Directory"):
+        assert registry.get(rf"Software\Classes\{kind}\shell\OzxToolkit.Convert", "") == "Convert to .ozx"
     assert not associate().written
     registry.set(CHOICE, "ProgId", "Other.1")
     assert association_status().notes[0].startswith("Other.1 is the default now")

@@ -164,6 +164,14 @@ def test_what_is_set_on_a_mac(monkeypatch, home, programs):
     assert str(programs / "ozx-open") in (contents / "MacOS" / "applet").read_text()
     status = association_status()
     assert (status.type, status.opens_with.is_ours, status.notes) == ("ozx-toolkit.ozx", True, ())
+    converter = home / "Applications" / "Convert to OZX.app"
+    assert status.converts_with.command == str(converter)
+    assert str(programs / "ozx-convert") in (converter / "Contents/MacOS/applet").read_text()
+    (declared,) = plistlib.loads((converter / "Contents/Info.plist").read_bytes())["CFBundleDocumentTypes"]
+    assert (declared["LSHandlerRank"], declared["LSItemContentTypes"]) == (
+        "Alternate",
+        ["public.tiff", "public.folder"],
+    )
     choice = {"LSHandlers": [{"LSHandlerContentTag": "ozx", "LSHandlerContentTagClass": "public.filename-extension",
                               "LSHandlerRoleAll": "org.napari.napari"}]}  # fmt: skip
     folder = home / "Library" / "Preferences" / "com.apple.LaunchServices"
