@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from datetime import UTC, datetime
 
 import pytest
+
+from ozx.operations import uploads as uploads_module
 
 
 class Bucket:
@@ -92,3 +95,15 @@ def bucket(s3_endpoint, monkeypatch, tmp_path):
     bucket = Bucket(s3_endpoint)
     yield bucket
     bucket.client.close()
+
+
+@pytest.fixture
+def true_times(monkeypatch):
+    """Let the server's list say that each upload was begun now: moto says 2010."""
+    listed = uploads_module._iter_uploads
+
+    def iter_uploads(client, url):
+        for name, upload in listed(client, url):
+            yield name, {**upload, "Initiated": datetime.now(UTC)}
+
+    monkeypatch.setattr(uploads_module, "_iter_uploads", iter_uploads)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from fault_proxy import proxying
+from hierarchies import FIXTURES
 from range_server import serving
 
 import ozx
@@ -63,6 +64,11 @@ def test_a_dry_run_here(images, tmp_path, capsys):
     made = ozx.extract(images / "chunks.ozx", tmp_path / "a.ozx", levels="2:")
     assert (told.entries, told.bytes, told.requests) == (made.entries, made.bytes, None)
     assert 0 < told.bytes_read < told.bytes
+    in_folder = ozx.extract(FIXTURES / "image.ome.zarr", tmp_path / "a.ozx", levels="0:1", dry_run=True)
+    made = ozx.extract(FIXTURES / "image.ome.zarr", tmp_path / "b.ozx", levels="0:1")
+    assert (in_folder.entries, in_folder.bytes, in_folder.requests) == (made.entries, made.bytes, None)
+    sizes = {entry.key: entry.size for entry in ozx.list_entries(tmp_path / "b.ozx")}
+    assert in_folder.bytes_read == sum(size for key, size in sizes.items() if not key.endswith("zarr.json"))
     assert run(["extract", str(images / "chunks.ozx"), str(tmp_path / "a.ozx"), "--dry-run"]) == 0
     assert "a.ozx  would have " in capsys.readouterr().out
 

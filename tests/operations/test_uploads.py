@@ -10,14 +10,16 @@ import sys
 import numpy as np
 import pytest
 import tifffile
-from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
+from buckets import bucket, s3_endpoint, true_times  # noqa: F401 (fixtures)
 from hierarchies import FIXTURES, make_image
 from object_stores import azure_endpoint, container, gcs_bucket, gcs_endpoint  # noqa: F401 (fixtures)
 
 import ozx
 from ozx.archive.remote import upload as upload_module
+from ozx.archive.remote.upload_records import recorded_uploads
 from ozx.cli.app import run
 from ozx.errors import FormatError, UsageError
+from ozx.operations import uploads as uploads_module
 from ozx.operations.uploads import uploads
 
 IMAGE = FIXTURES / "image.ome.zarr"
@@ -213,3 +215,36 @@ class TestKills:
         assert program.returncode == 130
         assert "interrupted" in err
         assert bucket.keys() == bucket.uploads() == []
+
+
+KILLED_WHILE_IT_BEGINS = """
+import os, signal, sys
+from ozx.archive.remote import upload, upload_records
+
+upload._USUAL_PART = 5 << 20
+upload_records.UploadRecord.begin = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from ozx.cli.app import run
+sys.exit(run(["pack", sys.argv[1], sys.argv[2]]))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
+@pytest.mark.usefixtures("true_times")
+def test_an_upload_without_a_name_on_record(bucket, large, capsys, monkeypatch):  # noqa: F811
+    """A kill between the server's answer and its record: probably ours, and ended only when the user says so."""
+    url = f"{bucket.url}/day%201/a.ozx"
+    program = subprocess.run([sys.executable, "-c", KILLED_WHILE_IT_BEGINS, str(large), url], check=False)
+    assert program.returncode == -signal.SIGKILL
+    other = bucket.client.create_multipart_upload(Bucket=bucket.name, Key="of-another")["UploadId"]
+    assert run(["uploads", bucket.url, "--older-than", "0m"]) == 0
+    assert "old, probably of a killed run (-c " in capsys.readouterr().out
+    ozx.pack(large, url)  # neither ends it nor is disturbed
+    found = {upload.state: upload for upload in uploads(bucket.url).uploads}
+    assert sorted(found) == ["other", "unsure"]
+    assert [record.upload_id for record in recorded_uploads()] == [""]
+    (ended,) = uploads(f"{bucket.url}/day 1", abort=found["unsure"].upload_id).uploads
+    assert ended.ended
+    assert bucket.uploads() == [other]
+    monkeypatch.setattr(uploads_module, "_CLOCKS", 0)
+    assert [upload.state for upload in uploads(bucket.url).uploads] == ["other"]
+    assert list(recorded_uploads()) == []

@@ -14,7 +14,9 @@ __all__ = ["command"]
 
 @click.command("uploads")
 @click.argument("url", metavar="URL")
-@click.option("--abort", metavar="ID", help="End the upload with this ID, which a killed run of yours left.")
+@click.option(
+    "--abort", metavar="ID", help="End the upload with this ID, which a killed run of yours left, also probably."
+)
 @click.option(
     "--older-than", metavar="AGE", help="End uploads of at least this age that your killed runs left: 7d, 12h or 30m."
 )
@@ -25,7 +27,8 @@ def command(*, url: str, abort: str | None, older_than: str | None, as_json: boo
 
     URL is s3://BUCKET, s3://BUCKET/PREFIX, or the same with az:// or gs://, whose servers discard unfinished uploads
     after a week and cannot end them before. Each run records its uploads in your state folder, and a later run of the
-    same output on this computer ends what a killed one left. Live uploads and those of others are only listed.
+    same output on this computer ends what a killed one left. Live uploads and those of others are only listed. If a run
+    was killed while it began an upload, the upload is listed as probably of that run, and only --abort ends it.
 
     \b
     Examples:
@@ -45,6 +48,7 @@ def command(*, url: str, abort: str | None, older_than: str | None, as_json: boo
 
 def _line(upload: FoundUpload) -> str:
     states = {"live": "of a live run", "dead": "of a killed run", "other": "of another user or program"}
+    states["unsure"] = "probably of a killed run"
     by = "" if upload.command is None else f" ({upload.command}, on {upload.host})"
     end = ", ended" if upload.ended else ""
     name = f"{one_line(upload.url)}  {upload.upload_id}".rstrip()

@@ -6,7 +6,7 @@ S3 lists and ends them. Azure lists them, and both Azure and Google Cloud Storag
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -20,6 +20,8 @@ from ozx.errors import UsageError, resource_errors
 
 __all__ = ["FoundUpload", "UploadsResult", "uploads"]
 
+# The largest difference in seconds between the clocks of a user and of S3, which refuses requests beyond it.
+_CLOCKS = 15 * 60
 _OF_AZURE = "Azure discards them a week after their last part, or when another upload to the same URL is complete"
 _OF_GCS = "Google Cloud Storage does not list unfinished uploads; it discards them after a week, and ozx ends its own"
 
@@ -37,8 +39,9 @@ class FoundUpload:
     age
         Seconds since it was begun, or None if the server does not say.
     state
-        ``live``: its process is, or may be, alive; ``dead``: a killed run of this user left it; ``other``: another
-        user or program began it.
+        ``live``: its process is, or may be, alive; ``dead``: a killed run of this user left it; ``unsure``: probably
+        so, because a run of this user was killed while it began an upload to the same URL; ``other``: another user or
+        program began it.
     host, command
         The computer and the command that began it, if it is on record.
     ended
@@ -90,7 +93,7 @@ def uploads(url: str, *, abort: str | None = None, older_than: float | None = No
     url
         ``s3://bucket`` or ``s3://bucket/prefix``; or one of ``az://`` or ``gs://``.
     abort
-        The upload to end.
+        The upload to end; it may be dead or unsure.
     older_than
         Ends the dead ones that were begun so many seconds ago.
 
@@ -121,29 +124,63 @@ def uploads(url: str, *, abort: str | None = None, older_than: float | None = No
     if kind == "gcs":
         return UploadsResult(printable_url(url), (), (_OF_GCS,))
     bucket = S3Object(url)
-    records = {found.upload_id: found for found in recorded_uploads()}
-    found = [_describe(upload, records) for upload in _iter_uploads(bucket.client, url)]
+    recorded = tuple(recorded_uploads())
+    records = {each.upload_id: each for each in recorded if each.upload_id}
+    intents = [each for each in recorded if not each.upload_id]
+    found = [_describe(upload, records, intents) for upload in _iter_uploads(bucket.client, url)]
+    _forget_intents(url, intents, found)
     if abort is not None:
-        wanted = next((upload for upload in found if upload.upload_id == abort), None)
-        if wanted is None or wanted.state != "dead":
-            state = "no such upload" if wanted is None else f"an upload whose state is {wanted.state}"
-            raise UsageError(
-                f"expected an upload that a killed run of yours left; found {state}",
-                path=printable_url(url),
-                hint="ozx uploads URL lists them.",
-            )
+        _check_can_end(url, abort, found)
 
     def is_wanted(upload: FoundUpload) -> bool:
         is_old = older_than is not None and upload.age is not None and upload.age >= older_than
-        return upload.state == "dead" and (upload.upload_id == abort or is_old)
+        return upload.upload_id == abort or (upload.state == "dead" and is_old)
 
     result = []
     for upload in found:
         if is_wanted(upload):
             bucket.at(upload.url).end(upload.upload_id)
-            records[upload.upload_id].remove()
+            _remove_record(records.get(upload.upload_id))
         result.append(replace(upload, ended=is_wanted(upload)))
     return UploadsResult(printable_url(url), tuple(result))
+
+
+def _is_of(intent: RecordedUpload, url: str) -> bool:
+    """Tell whether an upload to a URL of the server's list may be an intended one."""
+    return _plain(intent.url) == url
+
+
+def _check_can_end(url: str, upload_id: str, found: Iterable[FoundUpload]) -> None:
+    state = next((upload.state for upload in found if upload.upload_id == upload_id), None)
+    if state not in ("dead", "unsure"):
+        raise UsageError(
+            "expected an upload that a killed run of yours left; found "
+            + ("no such upload" if state is None else f"an upload whose state is {state}"),
+            path=printable_url(url),
+            hint="ozx uploads URL lists them.",
+        )
+
+
+def _remove_record(record: RecordedUpload | None) -> None:
+    if record is not None:  # an unsure upload has none of its own
+        record.remove()
+
+
+def _plain(url: str) -> str:
+    """Return an S3 URL as the server's list has it."""
+    bucket, key = split_object_url(url)
+    return f"s3://{bucket}/{key}"
+
+
+def _forget_intents(url: str, intents: Iterable[RecordedUpload], found: Iterable[FoundUpload]) -> None:
+    """Remove the records of killed runs below a URL whose uploads were not begun, or are ended."""
+    place = _plain(url)
+    present = {upload.url for upload in found}
+    for intent in intents:
+        name = _plain(intent.url)
+        is_old = time.time() - intent.begun > _CLOCKS  # the request may be on its way
+        if is_old and not intent.is_live and name.startswith(place) and name not in present:
+            intent.remove()
 
 
 def _iter_uploads(client: Any, url: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -156,11 +193,17 @@ def _iter_uploads(client: Any, url: str) -> Iterator[tuple[str, Mapping[str, Any
         raise explain_client_error(error, url, doing="list uploads") from None
 
 
-def _describe(found: tuple[str, Mapping[str, Any]], records: Mapping[str, RecordedUpload]) -> FoundUpload:
+def _describe(
+    found: tuple[str, Mapping[str, Any]], records: Mapping[str, RecordedUpload], intents: Sequence[RecordedUpload]
+) -> FoundUpload:
     url, upload = found
     record = records.get(str(upload["UploadId"]))
     if record is None:
-        age = time.time() - upload["Initiated"].timestamp()
-        return FoundUpload(url, str(upload["UploadId"]), max(0.0, age), "other")
+        begun = upload["Initiated"].timestamp()
+        named = str(upload["UploadId"]), max(0.0, time.time() - begun)
+        for intent in intents:
+            if abs(intent.begun - begun) <= _CLOCKS and _is_of(intent, url):
+                return FoundUpload(url, *named, "live" if intent.is_live else "unsure", intent.host, intent.command)
+        return FoundUpload(url, *named, "other")
     state = "live" if record.is_live else "dead"
     return FoundUpload(url, record.upload_id, max(0.0, time.time() - record.begun), state, record.host, record.command)

@@ -245,11 +245,18 @@ class Upload:
         self._sending[self._threads.submit(self._send_part, number, buffer, size)] = buffer
 
     def _begin(self) -> None:
-        upload_id = self._client.begin(self._mark, self._part_size, replace=self._force)
-        self._has_begun = True
-        if upload_id:
+        record = None
+        if self._client.names_uploads:
             mark = self._mark if self._is_resumable else ""
-            self._record = UploadRecord.begin(self.name, upload_id, mark=mark, part_size=self._part_size)
+            record = UploadRecord.intend(self.name, mark=mark, part_size=self._part_size)
+        try:
+            upload_id = self._client.begin(self._mark, self._part_size, replace=self._force)
+            self._has_begun, self._record = True, record
+        finally:
+            if record is not None and not self._has_begun:
+                record.close()
+        if record is not None:
+            record.begin(upload_id)
 
     def _send_part(self, number: int, buffer: IO[bytes], size: int) -> None:
         present = self._present.get(number)
@@ -297,6 +304,7 @@ class Upload:
         A part counts if the server has it with the length and the tag of the record.
         """
         mine = [found for found in recorded_uploads() if found.url == self.name and not found.is_live and found.mark]
+        mine = [found for found in mine if found.upload_id]
         for found in sorted(mine, key=lambda found: found.begun, reverse=True):
             record = UploadRecord.claim(found) if found.part_size == self._part_size else None
             if record is None:
@@ -319,7 +327,7 @@ class Upload:
     def _end_leftovers(self) -> None:
         """Abort unfinished uploads to the same URL that this user's killed processes left on the server."""
         for found in recorded_uploads():
-            if found.url == self.name and not found.is_live:
+            if found.url == self.name and found.upload_id and not found.is_live:
                 self._client.end(found.upload_id)
                 found.remove()
                 self.notes.append(f"ended an upload to {self.name} that a killed run left")

@@ -1,6 +1,7 @@
 """Local records of started uploads, by which a later run finds unfinished uploads on a server.
 
-A record is a file in the user's state folder, locked as long as its process lives. Beside it may be a file with a line
+A record is a file in the user's state folder, locked as long as its process lives. It is written before the upload is
+begun, and again with the server's name of the upload. Beside it may be a file with a line
 for each part that the server has: number, length, SHA-256, and the server's tag.
 """
 
@@ -58,7 +59,7 @@ class RecordedUpload:
     url
         The object, without a query.
     upload_id
-        The server's name of the upload.
+        The server's name of the upload; empty if the process died, or will, before it was known.
     host
         The computer, as in names of temporary files.
     pid
@@ -119,15 +120,13 @@ class UploadRecord:
         self._lock = threading.Lock()
 
     @classmethod
-    def begin(cls, url: str, upload_id: str, *, mark: str = "", part_size: int = 0) -> Self:
-        """Record an upload that was begun.
+    def intend(cls, url: str, *, mark: str = "", part_size: int = 0) -> Self:
+        """Record that an upload is about to be begun, and has no name yet.
 
         Parameters
         ----------
         url
             The object, without a query.
-        upload_id
-            The server's name of the upload.
         mark, part_size
             What a later run has to know to continue it.
 
@@ -139,12 +138,11 @@ class UploadRecord:
         folder = records_folder()
         os.makedirs(folder, mode=0o700, exist_ok=True)
         command = shlex.join(os.path.basename(word) for word in sys.argv[:2] if "://" not in word)
-        found = RecordedUpload(url, upload_id, this_host(), os.getpid(), command, time.time(), mark, part_size)
+        found = RecordedUpload(url, "", this_host(), os.getpid(), command, time.time(), mark, part_size)
         path = os.path.join(folder, f"{os.getpid()}-{time.time_ns():x}{_ENDING}")
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         lock_file(descriptor)
         os.write(descriptor, json.dumps(asdict(found)).encode())
-        os.fsync(descriptor)
         return cls(path, descriptor)
 
     @classmethod
@@ -158,6 +156,19 @@ class UploadRecord:
             os.close(descriptor)
             return None
         return cls(found.path, descriptor)
+
+    def begin(self, upload_id: str) -> None:
+        """Record the server's name of the upload.
+
+        Raises
+        ------
+        OSError
+            The record cannot be written.
+        """
+        text = json.dumps({**_load(self._descriptor), "upload_id": upload_id})
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        os.write(self._descriptor, text.encode())  # by one call, and longer than before
+        os.fsync(self._descriptor)
 
     def add_part(self, number: int, part: SentPart) -> None:
         """Record a part that the server has; a part that cannot be recorded will be sent again."""
@@ -207,7 +218,7 @@ def recorded_uploads() -> Iterator[RecordedUpload]:
 def _read(path: str) -> RecordedUpload:
     descriptor = os.open(path, os.O_RDWR)
     try:
-        content: dict[str, Any] = json.loads(os.read(descriptor, 1 << 16))
+        content = _load(descriptor)
         fields = {name: content[name] for name in ("url", "upload_id", "host", "pid", "command", "begun")}
         fields |= {"mark": str(content.get("mark", "")), "part_size": int(content.get("part_size", 0))}
         host = re.fullmatch(HOST, str(fields["host"]))
@@ -217,6 +228,12 @@ def _read(path: str) -> RecordedUpload:
     finally:
         os.close(descriptor)
     return RecordedUpload(**fields, path=path, is_live=is_live)
+
+
+def _load(descriptor: int) -> dict[str, Any]:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    content: dict[str, Any] = json.loads(os.read(descriptor, 1 << 16))
+    return content
 
 
 def _parts_path(path: str) -> str:

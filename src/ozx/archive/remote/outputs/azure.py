@@ -133,6 +133,7 @@ class AzureObject:
 
     most_parts: int | None = 50_000
     is_in_order = False
+    names_uploads = False
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         self._url = url

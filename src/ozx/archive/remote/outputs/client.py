@@ -31,10 +31,13 @@ class ObjectClient(Protocol):
         The largest number of parts, or None without a limit.
     is_in_order
         Whether parts have to be sent one after the other.
+    names_uploads
+        Whether uploads in parts have names, by which another run can find and end them.
     """
 
     most_parts: int | None
     is_in_order: bool
+    names_uploads: bool
 
     def at(self, url: str) -> Self:
         """Return a client of another object in the same bucket or container, with the same connections."""
@@ -60,7 +63,7 @@ class ObjectClient(Protocol):
         """
 
     def begin(self, mark: str, part_size: int, *, replace: bool) -> str:
-        """Begin an upload in parts; return its name if another run can end it, else an empty text.
+        """Begin an upload in parts; return its name, or an empty text if there are none.
 
         Raises
         ------

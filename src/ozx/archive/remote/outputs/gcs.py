@@ -89,6 +89,7 @@ class GcsObject:
 
     most_parts: int | None = None
     is_in_order = True
+    names_uploads = False
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         self._url = url

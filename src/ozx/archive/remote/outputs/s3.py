@@ -37,6 +37,7 @@ class S3Object:
 
     most_parts: int | None = 10_000
     is_in_order = False
+    names_uploads = True
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         self._url = url

@@ -132,12 +132,16 @@ def _is_whole(parts: Sequence[Part]) -> bool:
 
 def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dict[str, Any], mark: str) -> None:
     client, target = old.object.client, old.object.target
+    record = UploadRecord.intend(printable_url(old.url))
     try:
         upload = str(client.create_multipart_upload(**target, **properties)["UploadId"])
-    except client_errors() as error:
-        raise explain_client_error(error, old.url, doing="write") from None
-    record = UploadRecord.begin(printable_url(old.url), upload)
+    except BaseException as error:
+        record.close()
+        if isinstance(error, client_errors()):
+            raise explain_client_error(error, old.url, doing="write") from None
+        raise
     try:
+        record.begin(upload)
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="ozx-edit") as threads:
             futures = [
                 threads.submit(_make_part, old, upload, number, part, read) for number, part in enumerate(parts, 1)
