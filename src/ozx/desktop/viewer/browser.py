@@ -39,9 +39,14 @@ class Window:
     process: subprocess.Popen[bytes] | None = None
 
     def check(self) -> None:
-        """Raise `ResourceError` if the browser ended with an error.
+        """Check that the started browser runs, or has given the window to another one.
 
         A browser that runs already takes over the window; the started process then ends without an error.
+
+        Raises
+        ------
+        ResourceError
+            It ended with an error.
         """
         code = None if self.process is None else self.process.poll()
         if code:
