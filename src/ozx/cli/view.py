@@ -29,8 +29,9 @@ __all__ = ["command"]
 def command(*, path: str, port: int, no_browser: bool, viewer: str) -> None:
     """Show an .ozx file or an OME-Zarr directory in a window.
 
-    The page is served on this computer only, at a secret address, and can read nothing but FILE. Chromium
-    and its relatives open it as a separate window. The command ends when the window is closed.
+    The page is served on this computer only, at a secret address, and can read nothing but FILE. It writes
+    only colours that you keep in FILE. Chromium and its relatives open it as a separate window. The command ends when
+    the window is closed.
 
     FILE may be a URL (extra remote), and may name a node: ozx:///data/plate.ozx/B/2/0.
 

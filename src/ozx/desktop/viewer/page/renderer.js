@@ -10,10 +10,12 @@ const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 /**
  * A renderer for a canvas: by WebGL 2, but not where the processor stands in for a graphics card, as it draws several times
  * faster on a 2-D canvas. `?draw=webgl` and `?draw=canvas` behind the address choose one.
+ *
+ * @param isRestored  whether the canvas has a context of WebGL, whose graphics card was lost for a moment
  */
-export function createRenderer(canvas) {
+export function createRenderer(canvas, isRestored = false) {
   const wish = new URLSearchParams(window.location.search).get("draw");
-  const isWanted = wish === "webgl" || (wish !== "canvas" && hasGraphicsCard());
+  const isWanted = isRestored || wish === "webgl" || (wish !== "canvas" && hasGraphicsCard());
   const options = { alpha: false, antialias: false, preserveDrawingBuffer: false };
   const gl = isWanted ? canvas.getContext("webgl2", options) : null;
   return gl ? new Renderer(gl) : new CanvasRenderer(canvas.getContext("2d", { alpha: false }));
