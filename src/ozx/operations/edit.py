@@ -168,7 +168,13 @@ def edit(
 
 
 def edit_file(location: Location, edits: Edits, *, dry_run: bool = False, sync: bool = True) -> EditResult:
-    """Make checked `edits` of a local file; see `edit`."""
+    """Make checked `edits` of a local file; see `edit`.
+
+    Raises
+    ------
+    UsageError, FormatError, UnsupportedError, ResourceError
+        As `edit`.
+    """
     file = location.path
     source = FileSource(file)
     try:

@@ -12,11 +12,14 @@ QUARTERS = ((0.3, 0.3), (0.7, 0.3), (0.3, 0.7), (0.7, 0.7))
 
 
 @contextmanager
-def shown(browser, path, fragment=""):
-    """Show a file and wait until it is drawn; give the address of its page."""
+def shown(browser, path, fragment="", draw="webgl"):
+    """Show a file and wait until it is drawn; give the address of its page.
+
+    The browser of tests has no graphics card, so the page would not draw by WebGL by itself.
+    """
     with page_serving(path) as (server, page):
         url = server.origin + page.gate.page_path
-        browser.show(url + fragment)
+        browser.show(f"{url}?draw={draw}{fragment}")
         yield url
         assert [line for line in browser.log() if "favicon" not in line] == []
         browser.open("about:blank")

@@ -32,6 +32,13 @@ def test_who_names_a_browser_gets_that_one():
     assert app_command(URL, platform="linux", environment={"BROWSER": "firefox"}, which=lambda name: name) is None
 
 
+def test_who_names_a_relative_of_chromium_gets_a_window_of_it():
+    named = {"BROWSER": "/opt/bin/google-chrome"}
+    found = app_command(URL, platform="linux", environment=named, which=lambda name: name)
+    assert found == ["/opt/bin/google-chrome", f"--app={URL}"]
+    assert app_command(URL, platform="linux", environment=named, which=lambda _: None) is None
+
+
 @pytest.fixture
 def started(monkeypatch):
     """What was started, and what the default browser was asked to open."""

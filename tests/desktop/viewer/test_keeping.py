@@ -154,6 +154,7 @@ def test_nothing_but_the_request_to_keep_is_taken(page, path):
         {"path": "", "channels": [{"start": 5, "end": 5, "color": "FF0000"}, {}]},
         {"path": "", "channels": [{"start": True, "end": 5, "color": "FF0000"}, {}]},
         b'{"path": "", "channels": [{"color": "FF0000", "start": 0, "end": 1e999}, {}]}',
+        {"path": "", "channels": [{"start": 0, "end": 10**400, "color": "FF0000"}, {}]},
         {"path": "", "channels": [{"active": 1, "color": "FF0000"}, {}]},
         {"path": "", "channels": [*CHANNELS, {}]},
         {"path": "labels/cells", "channels": CHANNELS},

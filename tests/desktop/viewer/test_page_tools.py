@@ -112,7 +112,7 @@ def test_the_link_is_copied(browser, stack):
         )
         choose(browser, "Link")
         wait(browser, "document.querySelector('#tools').textContent.includes('Copied')")
-        assert browser.run("return window.got").startswith(f"{url}#at=350,600,")
+        assert browser.run("return window.got").startswith(f"{url}?draw=webgl#at=350,600,")
 
 
 def test_the_view_is_saved_with_its_scale_bar(browser, stack, downloads):

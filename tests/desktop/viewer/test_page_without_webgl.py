@@ -110,6 +110,13 @@ def test_the_same_pixels_as_with_webgl(browser, start):
     assert pictures[0].max() > 100
 
 
+def test_without_a_graphics_card_the_processor_draws(start):
+    session = start()
+    for wish, name in (("", "2-D canvas"), ("canvas", "2-D canvas"), ("webgl", "WebGL 2")):
+        with shown(session, FIXTURES / "image.ome.zarr", draw=wish):
+            assert drawn_by(session).startswith(name)
+
+
 def test_a_plate(browser):
     with shown(browser, FIXTURES / "plate.ome.zarr"):
         first = zarr.open_array(FIXTURES / "plate.ome.zarr/A/1/0/0", mode="r")[:]

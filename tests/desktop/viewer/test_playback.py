@@ -29,7 +29,7 @@ def film(tmp_path):
 
 
 def test_planes_are_played_around_the_end_and_stop(browser, film):
-    with shown(browser, film):
+    with shown(browser, film, draw="canvas"):
         browser.run(WATCH)
         browser.run("document.querySelector('.play').click()")
         wait(browser, "window.seen.length > 70")
@@ -48,7 +48,7 @@ def test_planes_are_played_around_the_end_and_stop(browser, film):
 
 
 def test_the_space_bar_plays_and_stops(browser, film):
-    with shown(browser, film):
+    with shown(browser, film, draw="canvas"):
         browser.run("document.dispatchEvent(new KeyboardEvent('keydown', {key: ' ', bubbles: true}))")
         wait(
             browser,

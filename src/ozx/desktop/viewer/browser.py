@@ -39,9 +39,14 @@ class Window:
     process: subprocess.Popen[bytes] | None = None
 
     def check(self) -> None:
-        """Raise `ResourceError` if the browser ended with an error.
+        """Check that the started browser runs, or has given the window to another one.
 
         A browser that runs already takes over the window; the started process then ends without an error.
+
+        Raises
+        ------
+        ResourceError
+            It ended with an error.
         """
         code = None if self.process is None else self.process.poll()
         if code:
@@ -69,10 +74,14 @@ def app_command(
 ) -> list[str] | None:
     """Return the command that opens `url` in a window of a Chromium browser; None if there is no such browser.
 
-    If ``BROWSER`` is set, that browser is used: None, too. The other parameters let tests try other systems.
+    If ``BROWSER`` is set, that browser is used: None, too, unless it is a Chromium browser. The other parameters let
+    tests try other systems.
     """
-    if environment.get("BROWSER"):
-        return None
+    wanted = environment.get("BROWSER")
+    if wanted:
+        # The standard library would not notice that it ends with an error.
+        own = which(wanted) if os.path.basename(wanted) in _COMMANDS else None
+        return None if own is None else [own, f"--app={url}"]
     if platform == "win32":
         roots = [environment[name] for name in _WINDOWS_ROOTS if environment.get(name)]
         found = next((path for root in roots for end in _WINDOWS if is_file(path := rf"{root}\{end}")), None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -16,6 +15,7 @@ from ozx.desktop.viewer.pictures import Picture, Pictures
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sources.location import Location
 from ozx.hierarchy.edit.request import Edits, parse_edits
+from ozx.hierarchy.json.values import as_numbers
 from ozx.hierarchy.nodes import join_path
 from ozx.operations.edit import EditResult, edit_file
 from ozx.store.image_view import GroupNodes
@@ -120,12 +120,11 @@ def _text(value: Any) -> str:
 
 
 def _window(channel: dict[str, Any]) -> tuple[float, float] | None:
-    start, end = channel.get("start"), channel.get("end")
-    if start is None and end is None:
+    ends = [channel.get("start"), channel.get("end")]
+    if ends == [None, None]:
         return None
-    given = [value for value in (start, end) if isinstance(value, int | float) and not isinstance(value, bool)]
-    numbers = list(filter(math.isfinite, given))
-    if len(numbers) < 2 or not numbers[0] < numbers[1]:
+    numbers = as_numbers(ends)
+    if numbers is None or not numbers[0] < numbers[1]:
         raise ValueError
     return numbers[0], numbers[1]
 

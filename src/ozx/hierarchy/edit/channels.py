@@ -87,7 +87,8 @@ def _set_window(
     for member, value in zip(("start", "end"), window, strict=True):
         if before.get(member) != value:
             old = as_numbers([before.get(member)])
-            differences.append(Difference(node, f"channel {index} {member}", old[0] if old else None, value))
+            was = None if old is None else old[0]
+            differences.append(Difference(node, f"channel {index} {member}", was, value))
             new[member] = value
     if differences:
         limits = as_numbers([new["min"], new["max"]]) or window

@@ -1,10 +1,10 @@
-// Draws layers of tiles with the processor: the same picture as renderer.js, for browsers without WebGL 2.
+// Draws layers of tiles with the processor: the same picture as renderer.js, for browsers without WebGL 2 or graphics card.
 
 export class CanvasRenderer {
   /** @param context  the 2-D context of the canvas to draw on; without it the picture is only in `image` */
   constructor(context = null) {
     this.context = context;
-    this.name = "2-D canvas, as WebGL 2 is missing";
+    this.name = "2-D canvas (no WebGL 2 with a graphics card)";
     this.image = null;
   }
 

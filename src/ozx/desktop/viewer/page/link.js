@@ -14,10 +14,16 @@ export function describeView(viewer) {
     ["at", place.join()],
     ...image.told.sliders.map(({ name }, number) => [`plane.${name}`, planes[number] + 1]),
     ...channels.flatMap(({ active, color, window, gamma }, number) =>
-      (window ? [[`channel.${number + 1}`, [Number(active), color, window.start, window.end, gamma].join()]] : [])),
+      (window && (active || isChanged(channels[number], image.told.channels[number]))
+        ? [[`channel.${number + 1}`, [Number(active), color, window.start, window.end, gamma].join()]] : [])),
     ...labels.map(({ visible, opacity }, number) => [`labels.${number + 1}`, [Number(visible), opacity].join()]),
   ];
   return new URLSearchParams(terms).toString().replaceAll("%2C", ",").replaceAll("%2F", "/");
+}
+
+/** Whether a channel that is not shown differs from what the file says of it: of many channels few are in the address. */
+function isChanged({ color, gamma }, told) {
+  return told.active || color !== told.color || gamma !== 1;
 }
 
 /** What a fragment says; null if it says nothing. */

@@ -27,10 +27,8 @@ async function start(messages) {
   showName(file.name);
 
   const viewer = new Viewer(byId("picture"), file.tile, (event, ...told) => events[event](...told));
-  let isDamageTold = false;
   const open = async (source, isAlike) => {
-    messages.say(null);
-    isDamageTold = false;
+    messages.clear();
     try {
       await viewer.open(source, isAlike);
     } catch (error) {
@@ -67,11 +65,11 @@ async function start(messages) {
       channels.updateHistograms();
       keepAddress();
     },
-    failed: (error) => messages.complain(error),
-    damaged: (error, { layer, level }) => {
-      if (!isDamageTold) messages.tellDamage(error, level < layer.levels.length - 1);
-      isDamageTold = true; // a person has read it and closed it
+    failed: (error) => {
+      planes.stop();
+      messages.complain(error);
     },
+    damaged: (error, { layer, level }) => messages.tellDamage(error, level < layer.levels.length - 1),
   };
 
   followPointer(overlay, viewer, {

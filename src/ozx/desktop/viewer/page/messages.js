@@ -24,8 +24,16 @@ export class Messages {
     setState("failed");
   }
 
-  /** Say that a tile is damaged, and what is shown for it. */
+  /** Hide the message, as another picture is shown. */
+  clear() {
+    this.isDamageTold = false;
+    this.say(null);
+  }
+
+  /** Say that a tile is damaged, and what is shown for it: once for a picture. */
   tellDamage(error, hasCoarser) {
+    if (this.isDamageTold) return;
+    this.isDamageTold = true;
     const instead = hasCoarser ? "is shown from a coarser level" : "stays black";
     this.say(`${DAMAGED} and ${instead}; ${LISTED}\n${error.message}`, "damage");
   }

@@ -4,10 +4,30 @@
 import { CanvasRenderer } from "./canvas_renderer.js";
 import { PROGRAMS } from "./shaders.js";
 
-/** A renderer for a canvas; in browsers without WebGL 2 the one that needs none. */
-export function createRenderer(canvas) {
-  const gl = canvas.getContext("webgl2", { alpha: false, antialias: false, preserveDrawingBuffer: false });
+// Programs that stand in for a graphics card.
+const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
+
+/**
+ * A renderer for a canvas: by WebGL 2, but not where the processor stands in for a graphics card, as it draws several times
+ * faster on a 2-D canvas. `?draw=webgl` and `?draw=canvas` behind the address choose one.
+ *
+ * @param isRestored  whether the canvas has a context of WebGL, whose graphics card was lost for a moment
+ */
+export function createRenderer(canvas, isRestored = false) {
+  const wish = new URLSearchParams(window.location.search).get("draw");
+  const isWanted = isRestored || wish === "webgl" || (wish !== "canvas" && hasGraphicsCard());
+  const options = { alpha: false, antialias: false, preserveDrawingBuffer: false };
+  const gl = isWanted ? canvas.getContext("webgl2", options) : null;
   return gl ? new Renderer(gl) : new CanvasRenderer(canvas.getContext("2d", { alpha: false }));
+}
+
+function hasGraphicsCard() {
+  const gl = document.createElement("canvas").getContext("webgl2"); // what draws is known only to a context
+  if (!gl) return false;
+  const info = gl.getExtension("WEBGL_debug_renderer_info"); // RENDERER itself names it in Firefox only
+  const name = gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
+  gl.getExtension("WEBGL_lose_context")?.loseContext();
+  return !SOFTWARE.test(name);
 }
 
 class Renderer {

@@ -47,6 +47,10 @@ export class PlanePanel {
     });
   }
 
+  stop() {
+    this.player.stop();
+  }
+
   /** Play along time, or where there is none along the first slider, or stop. */
   togglePlay() {
     const { player } = this;

@@ -29,7 +29,7 @@ export class Viewer {
     this.#startRenderer();
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => {
-      this.#startRenderer();
+      this.#startRenderer(true);
       for (const label of this.labels) label.table = tableFor(this.renderer, label.layer);
       this.changed();
     });
@@ -210,8 +210,8 @@ export class Viewer {
     ];
   }
 
-  #startRenderer() {
-    this.renderer = createRenderer(this.canvas);
+  #startRenderer(isRestored = false) {
+    this.renderer = createRenderer(this.canvas, isRestored);
     this.cache = new TileCache({
       capacity: CAPACITY,
       load: async (tile, signal) => {
