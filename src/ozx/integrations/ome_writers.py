@@ -66,7 +66,7 @@ def create_stream(settings: Any, path: str | os.PathLike[str], **options: Any) -
 class OzxBackend:
     """A backend of ome-writers that writes an .ozx file.
 
-    Metadata of frames becomes records: numbers and texts as they are, other values as JSON. A value that a record
+    Metadata of frames becomes records: numbers and texts stay, other values become JSON. A value that a record
     cannot keep is left out with a warning, but never the frame.
 
     Parameters
