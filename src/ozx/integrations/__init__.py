@@ -4,6 +4,8 @@
     The protocol ``ozx``, read-only.
 ``xarray``
     ``xr.open_dataset`` and ``xr.open_datatree``.
+``ome_writers``
+    Streams of ome-writers, which write .ozx files.
 ``napari/``
     Layers from files, and files from layers.
 """

@@ -216,7 +216,7 @@ class FrameStream:
         Parameters
         ----------
         channels, scale, unit, name
-            As for `ozx.stream`. Axes, and what a channel does not say, stay as they are.
+            As for `ozx.stream`. Axes stay, and so does what a channel does not say.
         position
             The position, camera or field of a plate; None for all.
 
