@@ -11,7 +11,7 @@ import ozx
 from ozx.archive.crc32 import crc32
 from ozx.errors import FormatError, ResourceError, UnsupportedError
 from ozx.store.live import followed_file
-from ozx.store.live.followed_file import FollowedFile, find_followed
+from ozx.store.live.followed_file import FollowedFile, NothingYetError, find_followed
 
 
 @pytest.fixture
@@ -30,12 +30,25 @@ def test_other_writers_keep_no_index(out):
     with ozx.OzxStore(out, mode="w", keep_partial=False) as store:
         ozx.write_image(f"{out}.other", PIXELS[0, 0], axes="yx")
         source = ozx.OzxStore(f"{out}.other")
-        store.set_sync("zarr.json", source.get_sync("zarr.json"))
+        for key in ("zarr.json", "0/zarr.json", "0/c/0/0"):
+            store.set_sync(key, source.get_sync(key))
         with pytest.raises(ResourceError, match="it has no index"):
             find_followed(out)
         shutil.copyfile(f"{out}.other", out)
         assert find_followed(out) is None
     assert os.path.exists(out)
+
+
+def test_a_writer_that_has_just_begun(out):
+    Path(f"{out}.partial").write_bytes(b"")
+    with pytest.raises(NothingYetError, match="no frame is complete yet"):
+        find_followed(out)
+    with growing(out):
+        with pytest.raises(NothingYetError):
+            find_followed(out)
+        Path(f"{out}.partial.index").write_bytes(b"")
+        with pytest.raises(NothingYetError):
+            find_followed(out)
 
 
 def test_the_index_of_an_earlier_file_does_not_count(out):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from typing import Self
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
@@ -29,6 +30,12 @@ _STEP = 0.02
 
 class NothingYetError(ResourceError):
     """A stream has begun, but no frame of it is complete yet."""
+
+    @classmethod
+    def of(cls, target: str) -> Self:
+        """Return the error for a file."""
+        hint = "Try again in a moment: frames appear when their shards are complete."
+        return cls("no frame is complete yet", path=target, hint=hint)
 
 
 class FollowedFile:
@@ -151,8 +158,10 @@ def find_followed(path: str) -> FollowedFile | None:
             return found
         if os.path.exists(target):
             return None
-    if not os.path.lexists(partial):
+    if not os.path.exists(partial):
         raise ResourceError("there is no such file", path=target, hint=f"Nor is there {partial}.")
+    if not os.path.getsize(partial):  # its writer has just begun
+        raise NothingYetError.of(target)
     raise ResourceError(
         "it has no index, so it cannot be read while it grows",
         path=partial,
@@ -178,11 +187,7 @@ def _open(partial: str, target: str) -> FollowedFile | None:
         return found
     found.close()
     if found.state == "growing":
-        raise NothingYetError(
-            "no frame is complete yet",
-            path=target,
-            hint="Try again in a moment: frames appear when their shards are complete.",
-        )
+        raise NothingYetError.of(target)
     raise ResourceError(
         "its writer is gone, and no frame is complete",
         path=partial,
