@@ -102,7 +102,7 @@ class OzxError(Exception):
         return (_rebuild, (type(self), self.message, state))
 
     def at(self, path: str) -> OzxError:
-        """Return this error, with `path` as the path of the file concerned if the error has no path yet.
+        """Return this error; set its `path` if it has no path yet.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class ResourceError(OzxError, OSError):
 
 
 class BufferFull(ResourceError):  # noqa: N818 (as queue.Full)
-    """A frame came to a stream with ``when_full="raise"`` while no memory for frames was free; it was not taken.
+    """Error for a frame that a stream with ``when_full="raise"`` rejects, because the memory for frames is full.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
 
 
 def name_error(error: OSError, path: str) -> None:
-    """Set the file name in a system error that has none, as in errors of calls with a descriptor.
+    """Set the file name in a system error without a file name, such as an error from a call with a descriptor.
 
     Examples
     --------

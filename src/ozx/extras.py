@@ -15,7 +15,7 @@ _EXTRAS = {
 
 
 def install_hint(extra: str) -> str:
-    """Return the hint with the command that installs what an extra of this package needs.
+    """Return a hint with the command that installs the packages of one of ozx's extras.
 
     Examples
     --------

@@ -101,7 +101,7 @@ def test_bytes_behind_a_deflate_stream_are_refused(behind, size):
     packer = zlib.compressobj(wbits=-15)
     packed = packer.compress(value) + packer.flush()
     for slices in ([packed + behind], [packed, behind], [packed, b"", behind], [packed[:3], packed[3:] + behind]):
-        with pytest.raises(FormatError, match="bytes behind the end"):
+        with pytest.raises(FormatError, match="bytes after the end"):
             list(iter_inflated(DEFLATED, slices, size))
 
 

@@ -121,7 +121,7 @@ def test_json_is_what_the_library_returns(home, capsys):
     ("arguments", "message"),
     [
         (["--viewer", "no-such-viewer"], "to open .ozx files with\nhint: Give its full path"),
-        (["--viewer", ""], "got an empty one"),
+        (["--viewer", ""], "got none"),
         (["--viewer", "sh 'open"], "hint: Close the quotes."),
         (["--viewer", "sh", "--remove"], "--viewer and --remove cannot be combined"),
         (["--status", "--remove"], "--status cannot be combined"),

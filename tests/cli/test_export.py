@@ -21,7 +21,7 @@ def test_an_image(cells, tmp_path, capsys):
     code, said, err = call(capsys, cells, out)
     assert code == 0
     assert said == f"{out}  {out.stat().st_size / 1024:.1f} KiB, cyx 2 × 256 × 256 uint16, 3 levels\n"
-    assert err == "note: labels are left out, labels/cells: --path labels/cells writes one by itself\n"
+    assert err == "note: labels are left out: labels/cells; --path labels/cells exports a label image\n"
     code, said, err = call(capsys, cells, out)
     assert (code, said) == (2, "")
     assert err.startswith(f"error: {out} exists already\nhint: Give --force")
@@ -70,7 +70,7 @@ def test_json(cells, tmp_path, capsys):
             }
         ],
         "image_count": 1,
-        "notes": ["labels are left out, labels/cells: --path labels/cells writes one by itself"],
+        "notes": ["labels are left out: labels/cells; --path labels/cells exports a label image"],
     }
 
 

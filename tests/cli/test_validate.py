@@ -205,7 +205,7 @@ def test_many_of_a_kind_are_counted(tmp_path, capsys):
         builder.add(f"../{number}")
     _, out, _ = check(capsys, builder.write(tmp_path / "a.ozx"))
     assert out.count("error    zip/name") == 5
-    assert out.splitlines()[-1] == "  zip/name: 25 more of the same; --json lists more of them"
+    assert out.splitlines()[-1] == "  zip/name: 25 more of the same; --json lists more"
 
 
 @pytest.mark.ci

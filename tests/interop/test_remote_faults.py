@@ -201,5 +201,5 @@ def test_codes(archive, tmp_path, capsys):
         assert "changed while it was read" in capsys.readouterr().err
         proxy.choose = lambda method, path, number: Fault.stall(3)
         assert run(["info", url, "--timeout", "0.3"]) == 4
-        assert "0.3 s were given" in capsys.readouterr().err
+        assert "the time limit of 0.3 s has passed" in capsys.readouterr().err
     assert os.listdir(tmp_path) == []

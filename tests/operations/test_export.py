@@ -196,7 +196,7 @@ def test_levels_with_fewer_planes_lend_theirs(tmp_path):
     ((_, first, second),), _ = read(tmp_path / "a.tif")
     np.testing.assert_array_equal(first[0, 0], small[[0, 0, 1, 1, 2]])
     np.testing.assert_array_equal(second[0, 0], smaller[[0, 0, 0, 1, 1]])
-    assert result.notes == ("1, 2: levels of OME-TIFF have all planes, so that those of these count for several each",)
+    assert result.notes == ("1, 2: each plane is used several times, because all levels of OME-TIFF have all planes",)
     with tifffile.TiffFile(tmp_path / "a.tif") as file:  # written once each
         places = {page.dataoffsets for page in file.series[0].levels[1].pages}
         assert len(places) == 3
@@ -208,7 +208,7 @@ def test_levels_that_are_none(tmp_path):
     result = ozx.export(make(tmp_path / "a.zarr", levels, "cyx"), tmp_path / "a.tif")
     assert result.images[0].levels == ("0", "1")
     assert result.notes == (
-        "2: this level is left out: it is not smaller in y and x than the one before",
+        "2: this level is left out: it is not smaller in y and x than the level before",
         "3: this level is left out: it has another type, or other lengths of t and c",
         "4: this level is left out: it has another type, or other lengths of t and c",
     )
@@ -246,7 +246,7 @@ def test_rgb_stays_three_channels(tmp_path):
 def test_labels_are_left_out_and_exported_by_name(tmp_path):
     source = FIXTURES / "image.ome.zarr"
     result = ozx.export(source, tmp_path / "a.tif")
-    assert result.notes == ("labels are left out, labels/cells: --path labels/cells writes one by itself",)
+    assert result.notes == ("labels are left out: labels/cells; --path labels/cells exports a label image",)
     result = ozx.export(source, tmp_path / "b.tif", node="labels/cells")
     assert (result.node, result.images[0].path, result.images[0].levels[0]) == ("labels/cells",) * 2 + (
         "labels/cells/0",
@@ -403,7 +403,7 @@ def test_one_image_of_a_series_that_was_imported(tmp_path):
         (b"<OME", "no element found|unclosed token|not well-formed"),
         (b'<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2013-06"><Image ID="Image:0"/></OME>', "found {http"),
         (b'<OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"/>', "found none"),
-        (ome_xml(ome_image(0) + ome_image(1)).encode(), "it does not tell which of its images these are"),
+        (ome_xml(ome_image(0) + ome_image(1)).encode(), "it does not say which of its images are exported here"),
     ],
 )
 def test_ome_xml_that_cannot_be_brought_up_to_date(tmp_path, text, message):

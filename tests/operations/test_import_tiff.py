@@ -319,7 +319,7 @@ def test_labels(tmp_path):
     np.testing.assert_array_equal(group["1"][:], labels[::2, ::2])
     for array in (pixels((40, 50), "f4"), pixels((40, 50, 3), "u1")):
         path = write(tmp_path / "b.tif", array, photometric="rgb" if array.ndim == 3 else None)
-        with pytest.raises(UsageError, match="expected labels, integers without channels"):
+        with pytest.raises(UsageError, match="expected integer labels without channels"):
             ozx.import_tiff(path, tmp_path / "wrong.ozx", labels=True)
 
 

@@ -136,7 +136,7 @@ def test_06_is_shown(tmp_path):
         ({"zarr.json": group()}, "other", "not OME-Zarr: the root is a Zarr group without ome metadata"),
         ({"zarr.json": b"["}, "other", "the root: zarr.json: expected JSON"),
         ({"0/zarr.json": b"{}"}, "image", "0: node_type is neither array nor group"),
-        ({"zarr.json": group(multiscales=[{}])}, "image", "does not say which OME-Zarr version"),
+        ({"zarr.json": group(multiscales=[{}])}, "image", "does not state its OME-Zarr version"),
         ({"labels/cells/zarr.json": None}, "image", "labels/cells: an image is listed here, but there is no node"),
         ({"zarr.json": group(version="0.5", plate={"wells": [{"path": "A/1"}]})}, "plate", None),
         ({"zarr.json": group(version="0.5", series=["7"])}, "series", "7: an image is listed here"),
@@ -160,7 +160,7 @@ def test_a_hierarchy_one_level_too_deep(tmp_path):
     values = {f"cells.ome.zarr/{key}": value for key, value in tree(fixture("image")).items()}
     inspection = inspect(zip_values(tmp_path / "a.ozx", values))
     assert (inspection.kind, inspection.zarr_format) == ("other", None)
-    assert "cells.ome.zarr/, a level too deep" in inspection.notes[0]
+    assert "cells.ome.zarr/, one folder too deep" in inspection.notes[0]
 
 
 def test_a_zip_file_of_something_else(tmp_path):

@@ -334,7 +334,7 @@ def test_the_last_of_several_values_counts_without_a_directory(tmp_path, attempt
         data = path.read_bytes()  # never closed
         store.close()
     result, values = attempt(data)
-    assert result.notes[-1] == "3 keys had several values; the last of each was taken"
+    assert result.notes[-1] == "3 keys had several values; the last value of each key was taken"
     with ZipStore(result.path, mode="r") as store:
         assert zarr.open_group(store, mode="r")["0"][...].tolist() == [1, 1, 2, 2, 2, 2, *[1] * 10]
         assert zarr.open_group(store, mode="r").attrs["more"] == 1
@@ -545,7 +545,7 @@ def test_a_group_that_is_lost_between_others_is_made_anew(tmp_path, attempt, wit
     data = damage(path, "A/zarr.json", "A/1/zarr.json", without_directory=without_directory)
     result, values = attempt(data)
     assert result.made == ("A/zarr.json", "A/1/zarr.json")
-    assert result.notes[-1] == "written as empty groups, as their own metadata is lost: A/1/zarr.json, A/zarr.json"
+    assert result.notes[-1] == "written as empty groups, because their metadata is lost: A/1/zarr.json, A/zarr.json"
     assert list(values) == list(expected)
     assert {key for key in values if values[key] != expected[key]} == set(result.made)
     assert ozx.validate(result.path, level="archive").valid
@@ -589,14 +589,14 @@ def test_zarr_v2_is_written_as_it_was(tmp_path, attempt):
     result, found = attempt(data[: len(data) // 2])
     assert all(values[key] == value for key, value in found.items())
     assert len(found) > 3
-    assert result.notes[0].startswith("this is Zarr v2")
+    assert result.notes[0].startswith("this is OME-Zarr 0.4 (Zarr v2)")
 
 
 def test_zipped_zarr_stays_that(tmp_path, attempt):
     values = SEED | {"zarr.json": group(None)}
     result, found = attempt(write_archive(tmp_path / "a.zip", values).read_bytes())
     assert found == values
-    assert result.notes == ("this is zipped Zarr, but no OME-Zarr: its root zarr.json has no attributes.ome.version",)
+    assert result.notes == ("this is zipped Zarr, but not OME-Zarr: its root zarr.json has no attributes.ome.version",)
 
 
 def test_of_two_archives_in_one_file_the_last_counts_and_nobody_can_know(attempt):
@@ -605,7 +605,7 @@ def test_of_two_archives_in_one_file_the_last_counts_and_nobody_can_know(attempt
     assert found == {entry.name.decode(): entry.value for entry in last.entries}
     assert (result.complete, result.lost) == (False, ())
     assert result.notes[0] == (
-        "keys are listed with several values, as by two archives in one file; which of them count cannot be known"
+        "some keys have several listed values, as in two joined archives; it is unknown which values are valid"
     )
     result, found = attempt(first.build() * 2)  # equal, but not one archive
     assert found == {entry.name.decode(): entry.value for entry in first.entries}

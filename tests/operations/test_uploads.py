@@ -144,7 +144,7 @@ class TestUnfinished:
     def test_google_lists_none(self, capsys):
         assert run(["uploads", "gs://bucket"]) == 0
         assert "it discards them after a week" in capsys.readouterr().err
-        with pytest.raises(UsageError, match="others cannot be ended"):
+        with pytest.raises(UsageError, match="ozx cannot end other uploads"):
             uploads("gs://bucket", abort="x")
 
 

@@ -27,7 +27,7 @@ class ByteSource(Protocol):
         """Return the length in bytes, as it was at the first read."""
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; fewer only at the end of the source."""
+        """Return `length` bytes from `offset`, or fewer bytes at the end of the source."""
 
     def check_unchanged(self) -> None:
         """Raise `FormatError` (``zip/changed``) if the source changed after the first read."""
@@ -60,11 +60,14 @@ class FileSource:
         return self._identity[0]
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; fewer only at the end of the file."""
+        """Return `length` bytes from `offset`, or fewer bytes at the end of the file."""
         return self._file.read_at(offset, length)
 
     def read_into_at(self, buffer: memoryview, offset: int) -> int:
-        """Read bytes from `offset` into `buffer`, and return their number; fewer only at the end of the file."""
+        """Read bytes from `offset` into `buffer`, and return their number.
+
+        The buffer is filled completely, except at the end of the file.
+        """
         return self._file.read_into_at(buffer, offset)
 
     def check_unchanged(self, path: str | None = None) -> None:
@@ -116,7 +119,7 @@ class MemorySource:
         return len(self._data)
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`."""
+        """Return `length` bytes from `offset`, or fewer bytes at the end of the source."""
         return self._data[offset : offset + length]
 
     def check_unchanged(self) -> None:
@@ -125,7 +128,7 @@ class MemorySource:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of bytes of a new file: new bytes, or `length` bytes of an old file from `offset`."""
+    """A range of bytes in a new file: new bytes, or `length` bytes of an old file from `offset`."""
 
     offset: int
     length: int
@@ -138,18 +141,18 @@ class Run:
 
 
 class Window(NamedTuple):
-    """A source for a part of a file that was read before; offsets count from the beginning of the file."""
+    """A source with one part of a file in memory; offsets count from the beginning of the file."""
 
     offset: int
     data: bytes | memoryview
     name: str
 
     def size(self) -> int:
-        """Return the offset of the end of the bytes."""
+        """Return the offset in the file at which the part ends."""
         return self.offset + len(self.data)
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`, which counts from the beginning of the file."""
+        """Return `length` bytes of the part from `offset` in the file, or fewer bytes at the end of the part."""
         return bytes(self.data[offset - self.offset : offset - self.offset + length])
 
     def check_unchanged(self) -> None:
@@ -189,7 +192,7 @@ def iter_exactly(source: ByteSource, offset: int, length: int, what: str) -> Ite
 
 
 def keep_span(source: ByteSource, offset: int, data: bytes, *, is_directory: bool = False) -> None:
-    """Let a remote source keep bytes of metadata, so that a later run need not request them again."""
+    """Let a remote source cache bytes of metadata, so that a later run of ozx need not request them again."""
     keep = getattr(source, "keep", None)
     if keep is not None:
         keep(offset, data, is_directory=is_directory)

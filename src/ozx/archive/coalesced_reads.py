@@ -21,7 +21,7 @@ MARGIN = bytes(64)
 
 
 class Pieces(NamedTuple):
-    """Some of the requested pieces: `data` contains their bytes, from `positions` to `ends`."""
+    """Some of the requested pieces; piece i lies in `data` from ``positions[i]`` to ``ends[i]``."""
 
     data: bytes
     rows: slice
@@ -30,7 +30,7 @@ class Pieces(NamedTuple):
 
 
 def read_pieces(source: ByteSource, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Iterator[Pieces]:
-    """Yield the bytes from `starts` (sorted) to `stops`, several megabytes at a time.
+    """Yield the pieces of a file from `starts` (sorted) to `stops`, read several megabytes at a time.
 
     Examples
     --------

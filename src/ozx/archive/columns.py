@@ -87,7 +87,7 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
 
 
 def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
-    """Parse a central directory with the number of headers in `entries`; add `prepended` to all offsets.
+    """Parse a central directory with `entries` headers; add `prepended` to all offsets.
 
     Headers have no fixed length. Instead of following them one by one, every signature is taken for a header and the
     chain is proven afterwards: each has to end where the next begins, the first at 0, the last at the end. If that
@@ -175,8 +175,8 @@ def _follow(buffer: bytes, entries: int) -> NDArray[np.int64]:
 def _shift(offsets: NDArray[np.uint64], prepended: int) -> None:
     if len(offsets) and int(offsets.max()) + prepended > np.iinfo(np.uint64).max:
         raise FormatError(
-            f"expected local file headers below offset 2**64; with the {prepended:,} bytes before the archive one "
-            f"header is beyond",
+            f"expected local file headers below offset 2**64; the {prepended:,} bytes before the archive move one "
+            f"header beyond this offset",
             rule="zip/bounds",
         )
     offsets += np.uint64(prepended)

@@ -26,7 +26,7 @@ def _multiply(a: int, b: int) -> int:
 
 
 def crc32_combine(first: int, second: int, second_length: int) -> int:
-    """Return the CRC-32 of two joined pieces, from both CRC-32 and the length of the second piece in bytes.
+    """Return the CRC-32 of two joined pieces, from the CRC-32 of each piece and the length of the second piece.
 
     Appending n zero bytes multiplies a CRC by x**(8 n); the power is found by repeated squaring.
     """

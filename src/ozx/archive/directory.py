@@ -123,7 +123,7 @@ def read_directory(source: ByteSource, end: EndOfDirectory) -> bytes:
 
 
 def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHeader]:
-    """Yield the headers of the central directory in order; the directory is read in blocks, on demand.
+    """Yield the headers of the central directory in order, and read the directory in blocks when needed.
 
     Header offsets count from the file's first byte.
 
@@ -210,7 +210,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
     if chosen is not None and rivals:
         first, second = sorted((tail_offset + chosen, tail_offset + rivals[0]))
         raise FormatError(
-            f"two end of central directory records fit, at {first:,} and {second:,}"
+            f"there are two possible end of central directory records, at {first:,} and {second:,}"
             "; readers would find different archives",
             path=source.name,
             rule="zip/end-record",
@@ -264,7 +264,7 @@ class _Zip64End(NamedTuple):
 
 
 def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> _Zip64End | None:
-    """Return the ZIP64 end record, found by its locator before the classic end record; None without a locator."""
+    """Return the ZIP64 end record to which its locator refers; None if there is no locator."""
     locator = position - ZIP64_LOCATOR.size
     if locator < 0 or not tail.startswith(ZIP64_LOCATOR_SIGNATURE, locator):
         return None
@@ -281,7 +281,7 @@ def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position:
                 _check_adjacent(source, record, offset, tail_offset + locator)
                 return _Zip64End(record, offset, declared, disks)
     raise FormatError(
-        f"the ZIP64 locator names an end record at {declared:,}; there is none",
+        f"the ZIP64 locator points to an end record at {declared:,}, but there is none",
         path=source.name,
         rule="zip/end-record",
     )
@@ -311,8 +311,8 @@ def _merge(source: ByteSource, classic: EndRecord, wide: Zip64EndRecord) -> EndR
         values[field] = getattr(wide, field)
         if value not in (sentinel, values[field]):
             raise FormatError(
-                f"the end records contradict each other: {field.replace('_', ' ')} is {value:,} in the classic one, "
-                f"{values[field]:,} in the ZIP64 one",
+                f"the end records contradict each other: {field.replace('_', ' ')} is {value:,} in the classic "
+                f"record, {values[field]:,} in the ZIP64 record",
                 path=source.name,
                 rule="zip/end-record",
             )
@@ -342,8 +342,8 @@ def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) ->
     fits = record.entries * CENTRAL_HEADER.size <= size <= record.entries * _LONGEST_HEADER
     if not fits or declared + size > end_offset:
         raise FormatError(
-            f"the end record declares {record.entries:,} entries in {size:,} bytes at {declared:,}; "
-            f"the end records begin at {end_offset:,}",
+            f"the end record declares a directory of {record.entries:,} entries in {size:,} bytes at {declared:,}, "
+            f"but the end records begin at {end_offset:,}",
             path=source.name,
             rule="zip/directory",
         )
@@ -354,7 +354,7 @@ def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) ->
         return adjacent
     if source.read_at(adjacent, 4) == CENTRAL_SIGNATURE:  # such as two archives appended to each other
         raise FormatError(
-            f"two central directories fit the end record, at {declared:,} and {adjacent:,}; "
+            f"there are two possible central directories, at {declared:,} and {adjacent:,}; "
             "readers would find different archives",
             path=source.name,
             rule="zip/directory",

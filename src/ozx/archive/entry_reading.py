@@ -77,7 +77,7 @@ class ReadAhead:
         return self._source.size()
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; fewer only at the end of the source."""
+        """Return `length` bytes from `offset`, or fewer bytes at the end of the source."""
         position = offset - self._start
         if position < 0 or position + length > len(self._data):
             self._data = self._source.read_at(offset, max(length, self._block))
@@ -125,7 +125,7 @@ def header_contradiction(header: CentralHeader, local: LocalHeader) -> str | Non
     if local.method != header.method:
         return f"the local header says {method_name(local.method)}, the central directory {method_name(header.method)}"
     if (local.flags ^ header.flags) & FLAG_ENCRYPTED:
-        return "its two headers disagree on encryption"
+        return "only one of its two headers says that it is encrypted"
     return _path_contradiction(header, local) or _number_contradiction(header, local)
 
 
@@ -185,8 +185,8 @@ def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
     """
     if header.method == STORED and header.compressed_size != header.uncompressed_size:
         raise FormatError(
-            f"entry {entry_name(header)!r} is stored, but declares {header.compressed_size:,} bytes stored and "
-            f"{header.uncompressed_size:,} original",
+            f"entry {entry_name(header)!r} is not compressed, but declares {header.compressed_size:,} "
+            f"compressed and {header.uncompressed_size:,} uncompressed bytes",
             path=source.name,
             rule="zip/stored-size",
         )
@@ -239,9 +239,7 @@ def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, b
             rule="zip/local-header",
         )
     if not follows_empty(header, behind, is_streamed=is_streamed):
-        expected = (
-            "no data descriptor of an empty entry follows" if is_streamed else "bytes that belong to nothing follow"
-        )
+        expected = "no data descriptor of an empty entry follows" if is_streamed else "unused bytes follow"
         raise FormatError(
             f"entry {entry_name(header)!r}: it is empty according to the central directory, but {expected} its "
             f"local header at "

@@ -87,7 +87,9 @@ def count_extra_fields(
     widened: Widened,
     census: ExtraCensus,
 ) -> None:
-    """Add the extra fields (APPNOTE 4.5) of `entries`, from `starts` to `ends` in `data`, to `census`.
+    """Add the extra fields (APPNOTE 4.5) of `entries` to the counts in `census`.
+
+    The extra fields lie in `data` from `starts` to `ends`.
 
     The end of a block that is too short for a field is ignored. `widened` has the header fields that ZIP64 fields have
     to fit.

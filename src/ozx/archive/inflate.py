@@ -18,7 +18,7 @@ from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError
 __all__ = ["deflate64_decoder", "iter_inflated", "zipfile_deflate64"]
 
 _OUTPUT_BLOCK = 1 << 20
-_GOES_ON = "there are bytes behind the end of the stream"
+_GOES_ON = "there are bytes after the end of the stream"
 # No Deflate64 decoder limits its output, so the input is sliced: 18 bits can stand for 65,538 bytes, so that a slice
 # of 1 KiB gives 29 MiB at most.
 _DEFLATE64_SLICE = 1 << 10

@@ -1,4 +1,4 @@
-"""Files of other formats, known by their first bytes or by the names in a ZIP file or folder, and the way to .ozx."""
+"""Detection of other file formats, by first bytes or file names, and hints on how to convert such files to .ozx."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["LONGEST_SIGNATURE", "OtherFormat", "describe_names", "find_format"]
 LONGEST_SIGNATURE = 512
 
 _IMPORT = "Run: ozx import {path}"
-_CONVERT = "Convert it, then pack that: bioformats2raw {path} {stem}.ome.zarr; ozx pack {stem}.ome.zarr"
+_CONVERT = "Convert it, then pack the result: bioformats2raw {path} {stem}.ome.zarr; ozx pack {stem}.ome.zarr"
 _SAVE = "Save it as TIFF, for example with Fiji; then run: ozx import {stem}.tif"
 _UNPACK = "Unpack it, then run ozx pack on the OME-Zarr folder in it, or ozx import on the TIFF files."
 _LOOK = "If it is an .ozx file, ozx info shows what is in it. Otherwise unpack it, then import the TIFF files in it."
 
 
 class OtherFormat(NamedTuple):
-    """A format of files, and how to make an .ozx file of one.
+    """A file format, with a hint on how to make an .ozx file from a file of this format.
 
     Attributes
     ----------
@@ -36,16 +36,16 @@ class OtherFormat(NamedTuple):
 
     @property
     def is_tiff(self) -> bool:
-        """Whether it is TIFF, which `ozx import` reads."""
+        """Whether the format is TIFF, which `ozx import` reads."""
         return self.way is _IMPORT
 
     @property
     def is_zip(self) -> bool:
-        """Whether it is ZIP, so that it may be an .ozx file."""
+        """Whether the format is ZIP; a ZIP file may be an .ozx file."""
         return self.way is _LOOK
 
     def hint(self, path: str) -> str | None:
-        """Return the hint for the file at `path`, which may be a URL.
+        """Return the hint for the file at `path`, which may be a URL; None if no hint is known.
 
         Examples
         --------
@@ -84,13 +84,13 @@ _BEGINNINGS = {
     b"7z\xbc\xaf\x27\x1c": OtherFormat("a 7z archive", _UNPACK),
     b"Rar!": OtherFormat("a RAR archive", _UNPACK),
     b"\x1f\x8b": OtherFormat("gzip data, such as a .tar.gz", _UNPACK),
-    b"{": OtherFormat("what looks like JSON, perhaps metadata of one node", "Name the folder of the image."),
+    b"{": OtherFormat("a file that looks like JSON, perhaps metadata of one node", "Name the folder of the image."),
 }
 _LATER = {128: (b"DICM", OtherFormat("a DICOM file", _CONVERT)), 257: (b"ustar", OtherFormat("a tar archive", _UNPACK))}
 
 
 def find_format(head: bytes) -> OtherFormat | None:
-    r"""Return the format of a file that begins with `head`, `LONGEST_SIGNATURE` bytes of it, if known.
+    r"""Return the format of a file, given its first `LONGEST_SIGNATURE` bytes; None if the format is unknown.
 
     Examples
     --------
@@ -117,7 +117,7 @@ _KINDS = {
 
 
 def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple[str, str] | None:
-    """Return what a ZIP file or folder without a hierarchy holds, by the names of its files, and a hint.
+    """Return a description of the images in a ZIP file or folder without a hierarchy, and a hint for the user.
 
     Parameters
     ----------
@@ -160,12 +160,12 @@ def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple
 
 
 def _way(kind: str, place: str) -> str:
-    """Return the hint for files of a kind; `place` is one of them."""
+    """Return the hint for several files of the same kind; `place` is the path of the first file."""
     if kind == "TIFF images":
         folder, ending = os.path.dirname(place), os.path.splitext(place)[1]
         return f"Run: ozx import {shlex.quote(folder) + '/' if folder else ''}*{ending}"
     if kind == ".ozx files":
         return f"Name the file itself: {shlex.quote(place)}"
     if kind.endswith("pictures"):
-        return "Save them as TIFF, for example with Fiji; then run ozx import on these."
+        return "Save them as TIFF, for example with Fiji; then run ozx import on the TIFF files."
     return "Convert each of them with bioformats2raw; then run ozx pack on the folders that it makes."

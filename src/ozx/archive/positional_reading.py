@@ -28,7 +28,9 @@ def open_for_reading(path: str) -> int:
 
 
 def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
-    """Read bytes from `offset` into `buffer`, and return their number; fewer only at the end of the file.
+    """Read bytes from `offset` into `buffer`, and return their number.
+
+    The buffer is filled completely, except at the end of the file.
 
     Without `os.preadv` the descriptor's own position moves: then only one thread may use it at a time.
     """
@@ -98,11 +100,11 @@ class PositionalFile:
         return self._open()
 
     def fstat(self) -> os.stat_result:
-        """Return the status of the open file, even if another file now has its name."""
+        """Return the status of the open file, even if its name now belongs to another file."""
         return os.fstat(self._open())
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; fewer only at the end of the file."""
+        """Return `length` bytes from `offset`, or fewer bytes at the end of the file."""
         try:
             return self._read_at(offset, length)
         except OSError as error:
@@ -128,7 +130,10 @@ class PositionalFile:
         return b"".join(pieces)
 
     def read_into_at(self, buffer: memoryview, offset: int) -> int:
-        """Read bytes from `offset` into `buffer`, and return their number; fewer only at the end of the file."""
+        """Read bytes from `offset` into `buffer`, and return their number.
+
+        The buffer is filled completely, except at the end of the file.
+        """
         if hasattr(os, "preadv") and offset <= _FURTHEST:
             try:
                 return read_into_at(self._open(), buffer, offset)

@@ -73,7 +73,7 @@ BOMB_TOTAL = 1 << 40
 
 
 class ArchiveReader:
-    """Reader of a ZIP archive, given as a source of bytes or as a path; reads only the parts that are needed.
+    """Reader of a ZIP archive from a path or a byte source; reads only the needed parts.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class ArchiveReader:
         return np.sort(self.columns.header_offsets)
 
     def find(self, name: str) -> int | None:
-        """Return the index of the entry with this name, or None; the last entry if the name is repeated."""
+        """Return the index of the last entry with this name, or None if there is no such entry."""
         if name.isascii():
             return self.name_index.find(name.encode("ascii"))
         index = self.name_index.find(name.encode("utf-8", "surrogateescape"))
@@ -250,7 +250,7 @@ class ArchiveReader:
         self._check_sizes(allow_bombs=allow_bombs)
 
     def check_values(self, *, allow_bombs: bool = False) -> None:
-        """Raise an error for the same faults as `check` except those of names, for callers that rename entries."""
+        """Raise the same errors as `check`, except errors about names; for callers that rename the entries."""
         self._check_methods()
         self._check_paths()
         self._check_sizes(allow_bombs=allow_bombs)
@@ -292,7 +292,7 @@ class ArchiveReader:
     def _check_folders(self) -> None:
         columns, path = self.columns, self.source.name
         for index in np.flatnonzero(columns.are_folders() & (columns.uncompressed_sizes > 0)).tolist():
-            raise _refused_name(columns.name(index), "it ends in a slash like a folder, but the entry has bytes", path)
+            raise _refused_name(columns.name(index), "it ends in a slash, but the entry has bytes", path)
 
     def _check_duplicates(self, *, allow_duplicates: bool, is_ascii: bool) -> None:
         columns, path = self.columns, self.source.name
@@ -312,7 +312,7 @@ class ArchiveReader:
             )
 
     def _check_paths(self) -> None:
-        """Raise an error if an entry has different names in different programs (APPNOTE 4.6.9)."""
+        """Raise an error if different programs see different names of an entry (APPNOTE 4.6.9)."""
         for other in iter_other_paths(self.columns, find_unicode_paths(self.columns)):
             name, path = self.columns.name(other.entry), other.path.decode("utf-8", "replace")
             raise FormatError(
@@ -322,7 +322,7 @@ class ArchiveReader:
             )
 
     def end_of_room(self, index: int) -> int:
-        """Return the offset at which the next local header or the central directory begins."""
+        """Return the offset after an entry at which the next local header or the central directory begins."""
         starts = self.sorted_offsets
         following = int(np.searchsorted(starts, self.columns.header_offsets[index], "right"))
         return int(starts[following]) if following < len(starts) else self.end.directory_offset
@@ -345,7 +345,7 @@ class ArchiveReader:
             what = f"entry {columns.name(int(bombs[0]))!r}" if len(bombs) else "its entries"
             size = int(sizes[bombs[0]]) if len(bombs) else total
             raise FormatError(
-                f"{what} would decompress to {size:,} bytes, as a decompression bomb does",
+                f"{what} would decompress to {size:,} bytes, like a decompression bomb",
                 path=path,
                 rule="zip/bomb",
                 hint="If you trust the origin of the file, allow it with --allow-bombs.",

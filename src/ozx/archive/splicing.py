@@ -1,4 +1,4 @@
-"""An archive with other values for some entries, as runs of old and new bytes: the data stay where they are."""
+"""An archive with new values for some entries, described by runs of old and new bytes, without moving any data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _VERSION_OF_ZIP64 = 45
 
 
 def splice(reader: ArchiveReader, values: Mapping[int, bytes]) -> list[Run]:
-    """Return the runs of the archive in which the entries of these indices have other values.
+    """Return the archive with new values for some entries, given by index, as runs of old and new bytes.
 
     Entries stay in their order, in the file and in the central directory, with their headers; a replaced entry is
     stored. Its local header, its value and the unused bytes behind it are new bytes.
@@ -75,7 +75,7 @@ def _unmovable(found: str, name: str, rule: str) -> UnsupportedError:
         f"expected an archive whose entries can be moved; found {found}",
         path=name,
         rule=rule,
-        hint="Rewrite it with ozx repack, then edit that.",
+        hint="Rewrite it with ozx repack, then edit the new file.",
     )
 
 
@@ -92,7 +92,7 @@ def _new_offsets(reader: ArchiveReader, lengths: Mapping[int, int]) -> NDArray[n
 def _add_headers(
     directory: DirectoryBuilder, columns: Columns, offsets: NDArray[np.uint64], values: Mapping[int, bytes]
 ) -> None:
-    """Add the headers of all entries, in their order, with their new offsets."""
+    """Add the headers of all entries to the directory in their old order, with their new offsets."""
     first = 0
     for index in sorted(values):
         directory.add_raw(_moved_headers(columns, offsets, first, index), index - first)
@@ -122,7 +122,7 @@ def _moved_headers(columns: Columns, offsets: NDArray[np.uint64], first: int, st
 
 
 def _numbers(headers: bytearray, dtype: str) -> NDArray[Any]:
-    """Return a number for each byte of `headers` at which one can begin; writing to it changes `headers`."""
+    """Return a view of `headers` that has the number at each byte position; writing to it changes `headers`."""
     size = np.dtype(dtype).itemsize
     return np.ndarray((max(0, len(headers) - size + 1),), dtype, headers, 0, (1,))
 
@@ -130,7 +130,7 @@ def _numbers(headers: bytearray, dtype: str) -> NDArray[Any]:
 def _zip64_places(
     headers: bytearray, starts: NDArray[np.int64], name_lengths: NDArray[np.uint16]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return where each header has its 64-bit offset, and whether that is the usual place.
+    """Return the position of the 64-bit offset in each header, and whether it is the usual position.
 
     4.5.3: the ZIP64 field has the values whose 32-bit place holds the sentinel, the offset after the sizes.
     """
@@ -144,7 +144,7 @@ def _zip64_places(
 
 
 def _widened(headers: bytearray, starts: list[int], new: NDArray[np.uint64], rows: list[int]) -> bytes:
-    """Return the headers, those of `rows` with their offset in a ZIP64 field."""
+    """Return the headers; in the headers `rows`, the offset is moved to a ZIP64 field."""
     parts: list[bytes | bytearray] = []
     position = 0
     for row in rows:

@@ -38,7 +38,7 @@ def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
 
 
 def iter_other_paths(columns: Columns, paths: Iterable[tuple[int, bytes]]) -> Iterator[OtherPath]:
-    """Yield the Unicode Path fields that contradict the name of their entry, from pairs of entry and field data."""
+    """Yield the Unicode Path fields that contradict an entry's name, given pairs of an entry and its field data."""
     for entry, data in paths:
         path = contradicting_path(columns.raw_name(entry), int(columns.flags[entry]), data)
         if path is not None:

@@ -140,7 +140,7 @@ class DirectoryBuilder:
 
     @property
     def headers(self) -> bytearray:
-        """The headers so far."""
+        """The headers added so far."""
         return self._headers
 
     def extend(self, other: DirectoryBuilder) -> None:
@@ -235,7 +235,7 @@ class ArchiveWriter:
     def add_copied(
         self, raw_name: bytes, flags: int, checksum: int, size: int, source: int, source_offset: int
     ) -> None:
-        """Write one entry by copying `size` bytes of another file as its value; its CRC-32 must be known.
+        """Write one entry whose value is copied from another file; the CRC-32 of the value must be known.
 
         Raises
         ------
@@ -251,7 +251,7 @@ class ArchiveWriter:
         self._append(bytes(length))
 
     def copy(self, source: int, source_offset: int, length: int) -> None:
-        """Copy bytes with whole entries from another file; the caller must add their headers to `directory`."""
+        """Copy bytes of another file; the caller must add the headers of the copied entries to `directory`."""
         self.flush()
         copy_range(source, source_offset, self.descriptor, self._flushed, length)
         self._flushed += length

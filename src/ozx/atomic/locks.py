@@ -19,7 +19,10 @@ def has_locks() -> bool:
 
 
 def lock_file(descriptor: int) -> bool:
-    """Lock a file as its writer; return False if another process holds the lock. Without locks return True."""
+    """Lock a file as its writer; return False if another process holds the lock.
+
+    On systems without locks, return True.
+    """
     if fcntl is None:
         return True
     try:
@@ -32,7 +35,7 @@ def lock_file(descriptor: int) -> bool:
 
 
 def lock_leftover(descriptor: int) -> bool:
-    """Lock a possible leftover; return False if its writer is alive or may be alive."""
+    """Lock a file that may be a leftover; return False if its writer is alive or may be alive."""
     if fcntl is None:
         return False
     try:
@@ -78,7 +81,7 @@ def unlock_file(descriptor: int) -> None:
 
 
 def still_has_name(descriptor: int, path: str) -> bool:
-    """Return whether `path` is still the name of the open file, and not of a link to it."""
+    """Return whether `path` still is the name of the open file itself, and not of a link to it."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:

@@ -22,7 +22,7 @@ def check_written(descriptor: int) -> None:
 
 
 def close_written(descriptor: int) -> None:
-    """Close a file after a sync or `check_written`; errors are ignored, because none can be new.
+    """Close a file after a sync or `check_written`; ignore errors, because all errors are already reported.
 
     Raises
     ------

@@ -31,7 +31,9 @@ _NAMED = 3
 
 
 def check_target(path: str, *, force: bool) -> os.stat_result | None:
-    """Raise an error if no file may be written at this path; return the status of the file to be replaced, or None.
+    """Raise an error if a file must not be written at this path.
+
+    Return the status of the file that will be replaced, or None.
 
     A link is judged by its target; `ozx.atomic.renaming.rename_file` replaces the link itself.
 
@@ -80,7 +82,9 @@ def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
 
 
 def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.stat_result | None:
-    """Raise an error if no folder may be written at this path; return the status of the folder to be replaced.
+    """Raise an error if a folder must not be written at this path.
+
+    Return the status of the folder that will be replaced, or None.
 
     `force` allows replacing a folder that is empty or has Zarr metadata at its root, `replace_folder` any folder.
 
@@ -151,7 +155,7 @@ def _refused_name(path: str, error: OSError) -> OSError | UsageError:
         length = len(os.fsencode(os.path.basename(path)))
         return UsageError(
             f"expected a shorter name to write to; the system refuses {path}, whose last part has {length:,} bytes",
-            hint="Most file systems take names of up to 255 bytes. Name a shorter output.",
+            hint="Most file systems allow names of up to 255 bytes. Choose a shorter name for the output.",
         )
     if error.errno == errno.ELOOP:
         return UsageError(f"expected a file name for the output; {path} is a link that leads to itself")

@@ -202,7 +202,7 @@ class Leftover:
     is_of_this_host: bool
 
     def age(self) -> float:
-        """Return the time since the last change of the file, or of anything in the directory, in seconds."""
+        """Return the number of seconds since the last change of the file, or of any file in the directory."""
         return time.time() - _last_change(self.path)
 
 

@@ -1,4 +1,4 @@
-"""Records of a directory tree at one time, to detect later changes."""
+"""Records of the state of a directory tree, to detect later changes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TreeRecord:
                 yield os.path.join(self.root, prefix).rstrip(os.sep) or os.sep
 
     def differences(self, now: TreeRecord) -> list[str]:
-        """Yield descriptions of the differences to the tree `now`, such as ``"0/c/1 changed"``, ``"0/c/2 is new"``."""
+        """Yield descriptions of the differences from the tree `now`, for example ``"0/c/1 changed"``."""
         found = []
         for prefix, folder in self.folders.items():
             other = now.folders.get(prefix)

@@ -72,7 +72,10 @@ def read_marker(root: str) -> RemovalMarker | None:
 
 
 def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()) -> list[str]:
-    """Finish the removal of a tree after a killed process; return the names of changed files, which are kept."""
+    """Finish the removal of a tree that a killed process began.
+
+    Return the names of changed files; these files are kept.
+    """
     put_back = _put_all_back(root)
     record = TreeRecord.of(root)
     for prefix, folder in record.folders.items():

@@ -15,7 +15,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def access_options(function: _Function) -> _Function:
-    """Add the options of `store_options`, and ``--timeout``, which hold as long as the command runs."""
+    """Add ``--timeout`` and the options of `store_options`, which apply until the command ends."""
     return click.option(
         "--timeout",
         metavar="SECONDS",
@@ -27,7 +27,7 @@ def access_options(function: _Function) -> _Function:
 
 
 def store_options(function: _Function) -> _Function:
-    """Add ``--anonymous``, ``--storage-option`` and ``--no-cache``, for commands that run until they are ended."""
+    """Add ``--anonymous``, ``--storage-option`` and ``--no-cache`` to commands that run until they are stopped."""
     anonymous = click.option(
         "--anonymous",
         is_flag=True,
@@ -48,7 +48,7 @@ def store_options(function: _Function) -> _Function:
         is_flag=True,
         expose_value=False,
         callback=_set_no_cache,
-        help="Neither use nor keep directories of archives behind URLs.",
+        help="Do not use the cache of directories of remote archives.",
     )
     return anonymous(option(cache(function)))
 

@@ -25,8 +25,8 @@ COMMANDS = {
     "pack": "Turn OME-Zarr directories into .ozx files.",
     "unpack": "Turn .ozx files back into directories.",
     "import": "Turn TIFF files into .ozx files, with all resolution levels.",
-    "stream": "Write frames while they are taken, from a pipe.",
-    "repack": "Rewrite a hierarchy: repaired, upgraded to OME-Zarr 0.5, in other shards.",
+    "stream": "Write the frames of a camera, from a pipe, to an .ozx file.",
+    "repack": "Rewrite a hierarchy: repair it, upgrade it to OME-Zarr 0.5, change its shards.",
     "extract": "Extract a part of a hierarchy: a node, some levels, channels, a region.",
     "export": "Write images as a pyramidal OME-TIFF file.",
     "info": "Describe .ozx files or OME-Zarr directories.",
@@ -40,7 +40,7 @@ COMMANDS = {
     "associate": "Open .ozx files by double-click.",
     "view": "Show an .ozx file or an OME-Zarr directory in a window.",
     "serve": "Serve .ozx files to programs on this computer that read URLs.",
-    "uploads": "List unfinished uploads to a bucket; end those that killed runs left.",
+    "uploads": "List unfinished uploads to a bucket, and end uploads of killed runs.",
     "clean": "Remove temporary files that killed runs left.",
     "log": "Count the results of each command in a log of runs.",
     "rules": "Explain what a finding means and how to repair it.",
@@ -203,7 +203,7 @@ def code_of(failure: Mapping[str, str | None]) -> int:
 
 
 def batch_code(failures: Iterable[Mapping[str, str | None] | None]) -> int:
-    """Return the exit code of a batch from its list of one error or None per source."""
+    """Return the exit code of a batch; `errors` has one item for each source: its error, or None."""
     failed = [failure for failure in failures if failure is not None]
     if any("fault" in failure for failure in failed):
         return FAULT

@@ -14,7 +14,7 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def check_patterns(sources: Sequence[str]) -> None:
-    """Check that no source is a pattern without matches, which a shell passes on unchanged.
+    """Raise an error for a source that is a pattern without matches, which a shell passes on unchanged.
 
     Raises
     ------

@@ -15,7 +15,9 @@ __all__ = ["command"]
 
 
 @click.command("associate")
-@click.option("--viewer", metavar="CMD", help="Open files with this command instead of ozx view; the file comes last.")
+@click.option(
+    "--viewer", metavar="CMD", help="Open files with this command, not ozx view; the file is its last argument."
+)
 @click.option("--status", "wants_status", is_flag=True, help="Show which programs open and convert files now.")
 @click.option("--remove", is_flag=True, help="Revert everything.")
 @click.option("--dry-run", is_flag=True, help="List all changes without making them.")

@@ -118,7 +118,7 @@ class Batch:
             self._failure = self._failure or error
 
     def say_rest(self) -> None:
-        """Print after an interrupt how many files are not done, and how to go on."""
+        """Print after an interrupt how many files remain, and how to continue."""
         rest = self._files - sum(self.counts.values())
         if not self.is_single and rest:
             say(f"{rest:,} not done{_way_on()}")
@@ -135,7 +135,7 @@ class Batch:
 def following(
     sources: Sequence[str], sum_up: Callable[[Counter[str]], str], *, log: str | None, quiet: bool, as_json: bool
 ) -> Iterator[Batch]:
-    """Report on the files of one command, with the summary line at the end, also after an interrupt.
+    """Report on the files of one command; print the summary line at the end, even after an interrupt.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def following(
 
 
 def _way_on() -> str:
-    """Return how an interrupted command goes on where it stopped, if it can."""
+    """Return a text on how to continue an interrupted command; empty if it cannot be continued."""
     given = click.get_current_context().params
     if "resume" not in given:
         return ""

@@ -22,7 +22,7 @@ __all__ = ["command"]
 def command(*, path: str, key: str) -> None:
     """Write one value to standard output, byte for byte.
 
-    KEY is a key from ozx ls FILE; if FILE names a node, it is relative to the node. FILE may be a URL. Binary values
+    KEY is a key from ozx ls FILE; if FILE names a node, KEY is relative to the node. FILE may be a URL. Binary values
     are not written to a terminal.
 
     \b

@@ -17,18 +17,19 @@ __all__ = ["command"]
 
 @click.command("clean")
 @click.argument("folder", metavar="DIR", type=click.Path())
-@click.option("--older-than", metavar="AGE", default="7d", show_default=True, help="Least age: 7d, 12h or 30m.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--older-than", metavar="AGE", default="7d", show_default=True, help="Minimum age: 7d, 12h or 30m.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(*, folder: str, older_than: str, yes: bool, dry_run: bool, as_json: bool) -> int:
     """Remove temporary files that killed runs left.
 
-    DIR and the folders below it are searched for .NAME.PID.HOST-BOOT.ozx-tmp. Every run removes those of its own
-    computer; those of others are left to you, since a lock on a shared file system may hold on one computer only. Make
-    sure that no run on HOST is alive. What a process on this computer writes is never removed.
+    ozx clean searches DIR and the folders below it for .NAME.PID.HOST-BOOT.ozx-tmp. Every run removes such files of its
+    own computer. Files of other computers are left to you, because locks on a shared file system may be valid on one
+    computer only. Make sure that no run on HOST is active. Files that a process on this computer writes are never
+    removed.
 
-    The exit code is 3 if something is left.
+    The exit code is 3 if a file could not be removed.
 
     \b
     Examples:

@@ -56,7 +56,7 @@ def connected(address: str | None) -> Iterator[Executor | None]:
             if version != ozx.__version__:
                 raise UsageError(
                     f"--dask: expected ozx {ozx.__version__} on every worker; found {version} on {worker}",
-                    hint="Install the same version for all of them.",
+                    hint="Install the same version on all workers.",
                 )
         yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
 

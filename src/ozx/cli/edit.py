@@ -32,10 +32,8 @@ _MOST_NODES = 3
 @click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour.")
 @click.option("--name", metavar="N", help="Name of the image or plate.")
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
-@click.option("--yes", is_flag=True, help="By URL: do not ask before the file is replaced.")
-@click.option(
-    "--drop-attributes", is_flag=True, help="By URL: allow the loss of tags and access rights that cannot be kept."
-)
+@click.option("--yes", is_flag=True, help="For a URL: do not ask before the file is replaced.")
+@click.option("--drop-attributes", is_flag=True, help="For a URL: drop tags and access rights that ozx cannot keep.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -43,15 +41,16 @@ _MOST_NODES = 3
 def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: Any) -> int:
     """Correct pixel sizes, units, channels and names in an .ozx file.
 
-    All images of FILE are edited, including those of a plate or a series; ozx:///data/plate.ozx/A/1/0 selects one. FILE
-    is replaced when the new one is complete. Pixels are not changed.
+    All images of FILE are edited, including those of a plate or a series; ozx:///data/plate.ozx/A/1/0 selects
+    one image. FILE is replaced when the new file is complete. Pixels do not change.
 
-    A pixel size without an axis is that of all axes of space. Sizes are those of the full resolution; the other levels
-    and the label images change by the same factor. A single unit applies to the axes of its kind, space or time, that
-    get a pixel size, or to all if none is given. Numbers are not converted. Write a comma in a name as \\,.
+    A pixel size without an axis applies to all axes of space. Give the size at full resolution; the other levels and
+    the label images change by the same factor. A single unit applies to the axes of its kind, space or time, that get a
+    pixel size; without a pixel size, to all axes of its kind. Numbers are not converted. Write a comma in a name as
+    \\,.
 
-    FILE may be an s3:// URL: the server copies the pixels itself, so that few bytes are transferred, whatever its
-    size. The cost is shown, and ozx asks. Tags, access rights, encryption and storage class are kept.
+    FILE may be an s3:// URL: the server copies the pixels, so few bytes are transferred. ozx shows the cost and asks.
+    Tags, access rights, encryption and storage class are kept.
 
     \b
     Examples:

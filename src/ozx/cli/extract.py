@@ -23,7 +23,11 @@ __all__ = ["command"]
 @click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")
 @click.option("--region", metavar="A=N:N,...", help="Full-resolution pixels by axis, as in y=0:2048,x=0:2048,t=3.")
 @click.option("--channels", metavar="A,B,...", help="Channels by name or number, as in DAPI,GFP or 0,1.")
-@click.option("--max-size", metavar="SIZE", help="Leave out the finest levels until it fits: 20MB, 1.5GiB, bytes.")
+@click.option(
+    "--max-size",
+    metavar="SIZE",
+    help="Leave out the finest levels until OUT has at most this size: 20MB, 1.5GiB, bytes.",
+)
 @click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
 @click.option(
     "--drop-transformations", is_flag=True, help="Leave out transformations that OME-Zarr 0.5 cannot express."
@@ -39,7 +43,7 @@ def command(*, path: str, out: str, no_sync: bool, as_json: bool, quiet: bool, *
 
     Chunks are copied without decoding, so a region is enlarged to whole chunks; pixels keep their positions in physical
     space. All levels show the same region; levels whose chunks are too large for that are left out unless --levels
-    names them. Label images are cropped alike.
+    names them. Label images are cropped in the same way.
 
     \b
     Examples:

@@ -33,7 +33,7 @@ _ENDINGS = (".ozx",)
     "--out-dir", metavar="D", type=click.Path(file_okay=False), help="Write the files to this folder, not beside IMAGE."
 )
 @click.option("--series", metavar="N", type=int, help="Import only image N, counted from 0.")
-@click.option("--axes", metavar="tczyx", help="Axes in the order of the file, if it does not name them.")
+@click.option("--axes", metavar="tczyx", help="Axes in the order of the file, if the file does not name them.")
 @click.option("--keep-singletons", is_flag=True, help="Keep axes of length 1.")
 @click.option("--pixel-size", metavar="N[U]|A=N,...", help="Pixel size, as in 0.65um or, by axis, y=0.65,x=0.65.")
 @click.option("--unit", metavar="U", help="Unit of the axes, as in um, micrometer or x=um,t=s.")
@@ -45,10 +45,10 @@ _ENDINGS = (".ozx",)
     type=click.Choice(["keep", "drop"]),
     default="keep",
     show_default=True,
-    help="Keep the original OME-XML, or not.",
+    help="Keep or drop the original OME-XML.",
 )
 @click.option("--labels", is_flag=True, help="The pixels are labels: write a label image.")
-@click.option("--reuse-levels", is_flag=True, help="Use the file's smaller levels if they fit.")
+@click.option("--reuse-levels", is_flag=True, help="Copy smaller levels from the file if they match.")
 @click.option("--method", type=click.Choice(["mean", "nearest", "mode"]), help="Method of downsampling.")
 @click.option("--downsample", metavar="auto|none|A,...", help="Axes to halve, as in z,y,x.")
 @click.option("--chunks", metavar="A=N,...", help="Chunk shape, in pixels by axis.")
@@ -98,11 +98,11 @@ def command(
 ) -> int:
     """Turn TIFF files into .ozx files, with all resolution levels.
 
-    IMAGE is any TIFF: OME-TIFF (all of its files, or their .companion.ome), ImageJ's, whole slides; cells.ome.tif
-    becomes cells.ozx beside it. Two arguments are IMAGE and OUT if the second ends in .ozx, or does not exist and does
-    not end in .zarr or like IMAGE; otherwise all are images.
+    IMAGE is any TIFF file: an OME-TIFF (any of its files, or the .companion.ome file), an ImageJ stack, a whole slide.
+    cells.ome.tif becomes cells.ozx beside it. Two arguments are IMAGE and OUT if the second ends in .ozx, or if it does
+    not exist and ends neither in .zarr nor like IMAGE. Otherwise all arguments are images.
 
-    Several images in a file become a series, those of a plate a plate. Options override the file's metadata.
+    Several images in a file become a series, or a plate. Options override the file's metadata.
 
     \b
     Examples:
@@ -146,13 +146,13 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
         )
         raise UsageError(
             f"expected an .ozx file as output; got {last}",
-            hint="import writes .ozx files; unpack makes a directory of one: "
+            hint="ozx import writes .ozx files. To get a directory, unpack the file: "
             f"ozx import {image} {file}; ozx unpack {file} {folder}",
         )
     if names_output(arguments[-1], _ENDINGS):
         raise UsageError(
             f"expected TIFF files and at most one output; got {len(arguments) - 1} and {arguments[-1]}",
-            hint="Give --out-dir D to get one file each.",
+            hint="Give --out-dir D to get one file for each source.",
         )
     return arguments, None
 

@@ -158,7 +158,7 @@ def _image(image: Image, *, is_only: bool) -> list[str]:
 def _coordinates(
     systems: Sequence[CoordinateSystem], transformations: Sequence[Transformation], own: str | None
 ) -> list[str]:
-    """Return a line per coordinate system, with `own` (that of the levels) marked, and a line per transformation."""
+    """Return a line per coordinate system and per transformation; mark `own`, the system of the levels."""
     rows = []
     for system in systems:
         axes = " ".join(one_line(axis.name or "?") for axis in system.axes)

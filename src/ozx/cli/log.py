@@ -22,8 +22,8 @@ _MOST_LINES = 20
 def command(*, action: str, files: tuple[str, ...], as_json: bool) -> None:
     """Count the results of each command in a log of runs.
 
-    LOG is what --log of other commands wrote. Each source counts once for each command, by the times of its lines in
-    all logs: a later run that skips it changes nothing.
+    LOG is a file that --log of another command wrote. Each source counts once for each command, by the latest of its
+    lines in all logs. A later run that skips the source changes nothing.
 
     \b
     Examples:

@@ -24,8 +24,9 @@ _LINES = 4096
 def command(*, path: str, nodes: bool, as_json: bool) -> None:
     """List the entries of an .ozx file, or the files of an OME-Zarr directory.
 
-    One line each, in archive order: size in bytes, compression method, key. FILE may be a URL. For a node
-    (ozx:///data/cells.ozx/labels/nuclei), lists the entries below it by keys relative to it.
+    Prints one line for each entry, in archive order: size in bytes, compression method, key. FILE may be a URL. If FILE
+    names a node (ozx:///data/cells.ozx/labels/nuclei), only the entries below the node are listed, with keys relative
+    to the node.
 
     \b
     Examples:

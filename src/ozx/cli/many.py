@@ -87,7 +87,7 @@ def many_options(
 
 
 def threads_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options in which ``--jobs`` is the number of threads or, for many files, of concurrent files."""
+    """Return options in which ``--jobs`` is the number of threads, or of concurrent files for many files."""
     is_many = options["out_dir"] is not None or options["retry_failed"] is not None
     jobs = options["jobs"] or 1
     return {**options, "jobs": jobs, "threads": (None if jobs == 1 else 1) if is_many else options["jobs"]}
@@ -174,9 +174,9 @@ def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
 
 
 def _inside_one_file(verb: Verb, executor: Executor) -> dict[str, Any]:
-    """Return the option that uses a cluster within a single file, which only one command supports."""
+    """Return the option for using a cluster within one file, which only one command supports."""
     if verb.done != "repacked":
-        raise UsageError("--dask: expected several files with --out-dir, a task for each")
+        raise UsageError("--dask: expected several files with --out-dir, because each file is a task")
     return {"executor": executor}
 
 
@@ -197,7 +197,7 @@ def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[st
 
 
 def _present(verb: Verb, targets: list[str]) -> frozenset[str]:
-    """Return the outputs that exist, before the tasks of a cluster begin."""
+    """Return the outputs that already exist before the tasks of a cluster begin."""
     if verb.done == "unpacked" and any(Location(target).is_remote for target in targets):
         raise UsageError(
             "--dask: expected a folder on this computer as --out-dir; found a URL. A cluster may run a task twice at a "
@@ -215,7 +215,7 @@ def _call_again(
     progress: Progress,
     present: Collection[str] | None = None,
 ) -> Any:
-    """Run a command in a cluster task that may run a second time, after the first run completed the output.
+    """Run a command in a cluster task, which the cluster may repeat after the output is already complete.
 
     `present` then has the outputs that were there before any task.
     """

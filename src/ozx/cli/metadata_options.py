@@ -15,7 +15,9 @@ _COMMA = re.compile(r"(?<!\\),")
 
 
 def parse_sizes(text: str) -> str | dict[str, str]:
-    """Return the value of ``--pixel-size``: one size for all axes of space, or sizes by axis, each perhaps with a unit.
+    """Return the value of ``--pixel-size``: one size for all axes of space, or one size per axis.
+
+    A size may have a unit.
 
     Raises
     ------

@@ -39,14 +39,14 @@ _ENDINGS = (".ozx", ".zip")
 )
 @click.option("--verify", is_flag=True, help="Read each file back and compare every value.")
 @click.option("--remove-source", is_flag=True, help="Delete each unchanged source once its file is verified.")
-@click.option("--drop-attributes", is_flag=True, help="Remove sources whose ACLs, attributes or hard links are lost.")
+@click.option("--drop-attributes", is_flag=True, help="Remove sources even if ACLs, attributes or hard links get lost.")
 @click.option("--checksum", type=click.Choice(["sha256"]), help="Write OUT.sha256, as sha256sum does.")
 @click.option("--resume", is_flag=True, help="Skip sources whose output is complete; continue killed uploads.")
 @click.option(
     "--shards", metavar="auto|keep|none|A=N,...", default="keep", show_default=True, help="Put chunks into shards."
 )
-@click.option("--chunks", metavar="A=N,...", help="New chunk shape, in pixels by axis: transcodes everything.")
-@click.option("--codec", metavar="NAME[:LEVEL]", help="New compressor (zstd:3, blosc-lz4:5, none): transcodes, too.")
+@click.option("--chunks", metavar="A=N,...", help="New chunk shape, in pixels by axis; all chunks are encoded again.")
+@click.option("--codec", metavar="NAME[:LEVEL]", help="New compressor (zstd:3, none); all chunks are encoded again.")
 @click.option(
     "--chunk-checksums",
     type=click.Choice(["add", "keep", "drop"]),
@@ -82,8 +82,8 @@ def command(
     """Turn OME-Zarr directories into .ozx files.
 
     SOURCE is a directory with a zarr.json; cells.ome.zarr becomes cells.ozx beside it. Two arguments are SOURCE and OUT
-    if the second ends in .ozx or .zip, or does not exist and does not end in .zarr or like SOURCE; otherwise all are
-    sources.
+    if the second ends in .ozx or .zip, or if it does not exist and ends neither in .zarr nor like SOURCE. Otherwise all
+    arguments are sources.
 
     Values are copied byte for byte. --shards, and the automatic upgrade of OME-Zarr 0.4 to 0.5, move chunks without
     decoding them. The file gets its name only when it is complete.
@@ -133,7 +133,7 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
         raise UsageError(
             f"{len(arguments) - 1} sources cannot become one file, {arguments[-1]}: an .ozx file holds exactly one "
             "hierarchy",
-            hint="Give --out-dir D to get one file each.",
+            hint="Give --out-dir D to get one file for each source.",
         )
     return arguments, None
 

@@ -28,7 +28,7 @@ _MOST_LINES = 20
 @many_options()
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option(
-    "--keep-unproven", is_flag=True, help="Keep chunks of damaged shards without a checksum; pixels may be wrong."
+    "--keep-unproven", is_flag=True, help="Keep chunks without a checksum in damaged shards; pixels may be wrong."
 )
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -34,8 +34,8 @@ _WORDS = {
     show_default=True,
     help="Shards: chosen per array, unchanged, none, or their shape in pixels by axis (y=4096,x=4096).",
 )
-@click.option("--chunks", metavar="A=N,...", help="New chunk shape, in pixels by axis: transcodes everything.")
-@click.option("--codec", metavar="NAME[:LEVEL]", help="New compressor (zstd:3, blosc-lz4:5, none): transcodes, too.")
+@click.option("--chunks", metavar="A=N,...", help="New chunk shape, in pixels by axis; all chunks are encoded again.")
+@click.option("--codec", metavar="NAME[:LEVEL]", help="New compressor (zstd:3, none); all chunks are encoded again.")
 @click.option(
     "--chunk-checksums",
     type=click.Choice(["add", "keep", "drop"]),
@@ -61,13 +61,13 @@ _WORDS = {
     "--jobs",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Threads; with --out-dir: sources at a time.  [default: one thread per processor, at most 4]",
+    help="Number of threads; with --out-dir, of sources at a time.  [default: one thread per processor, at most 4]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @access_options
 def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
-    """Rewrite a hierarchy: repaired, upgraded to OME-Zarr 0.5, in other shards.
+    """Rewrite a hierarchy: repair it, upgrade it to OME-Zarr 0.5, change its shards.
 
     SOURCE is a directory, an .ozx or .zip file, or a URL, of OME-Zarr 0.4 or 0.5. OUT is an .ozx file, or a directory
     if it ends in .zarr or a slash. Compressed chunks are moved without decoding, except for --chunks and --codec, and

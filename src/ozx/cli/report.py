@@ -44,11 +44,11 @@ def report_lines(report: Report, *, with_notes: bool = True) -> Iterator[str]:
         shown[finding.id] += _uncounted(finding)
     for rule, count in shown.items():
         if count > _MOST_OF_A_KIND:
-            yield f"  {rule}: {count - _MOST_OF_A_KIND:,} more of the same; --json lists more of them"
+            yield f"  {rule}: {count - _MOST_OF_A_KIND:,} more of the same; --json lists more"
 
 
 def extent_of(report: Report) -> str:
-    """Return a text that says how much was checked, and which option checks the rest.
+    """Return a text on the extent of the checks, and on the option for the remaining checks.
 
     Examples
     --------

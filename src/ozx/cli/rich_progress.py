@@ -38,7 +38,7 @@ class _Volume(ProgressColumn):
 
 
 class _Requests(ProgressColumn):
-    """Requests to servers, and bytes that they brought; nothing without requests."""
+    """A progress column with the numbers of requests and received bytes; empty without requests."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -30,12 +30,15 @@ _NOT_LOGGED = {"log", "retry_failed", "as_json", "quiet"}
 
 
 def log_options(command: _Command, *, resumes: bool = False) -> _Command:
-    """Add the options ``--log`` and ``--retry-failed`` to a command; `resumes`: the latter implies ``--resume``."""
-    retry = f"Take the sources that failed from LOG{'; implies --resume' if resumes else ''}."
+    """Add the options ``--log`` and ``--retry-failed`` to a command.
+
+    With `resumes`, ``--retry-failed`` implies ``--resume``.
+    """
+    retry = f"Process the sources that failed according to LOG{'; implies --resume' if resumes else ''}."
     command = click.option("--retry-failed", metavar="LOG", type=click.Path(), help=retry)(command)
-    return click.option(
-        "--log", metavar="LOG", type=click.Path(), help="Append a JSON line for each file to LOG, synced."
-    )(command)
+    return click.option("--log", metavar="LOG", type=click.Path(), help="Append a line of JSON for each file to LOG.")(
+        command
+    )
 
 
 class RunLogger:
@@ -140,7 +143,7 @@ def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_di
         beside = os.path.dirname(line.source)
         if folder is not None and "out_dir" in context.params and out_dir is None and folder != beside:
             raise UsageError(
-                f"{line.source} was to become {line.output}, which is not in {beside}",
+                f"by the log, {line.source} becomes {line.output}, which is not in {beside}",
                 hint=f"Give --out-dir {folder}, or another folder.",
             )
     return [line.source for line in lines]

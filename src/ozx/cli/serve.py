@@ -16,9 +16,10 @@ __all__ = ["command"]
 def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
     """Serve .ozx files to programs on this computer that read URLs.
 
-    Prints one URL per file and serves until an interrupt (Ctrl-C). The URL returns the file, whole or by ranges; below
-    it, the archive looks like a directory (URL/zarr.json, URL/0/zarr.json, …), so that any viewer of OME-Zarr by URL
-    can show it. Only this computer can reach it, but every program on it, without a password. Web pages need --cors.
+    Prints one URL per file and serves until an interrupt (Ctrl-C). The URL returns the file, whole or by ranges.
+    Below the URL, the archive looks like a directory (URL/zarr.json, URL/0/zarr.json, …), so any viewer that reads
+    OME-Zarr by URL can show it. Every program on this computer can read it without a password, other computers cannot.
+    Web pages need --cors.
 
     \b
     Examples:

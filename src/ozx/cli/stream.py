@@ -1,4 +1,4 @@
-"""``ozx stream``."""
+"""Command ``ozx stream``."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ __all__ = ["command"]
 @click.argument("out", type=click.Path())
 @click.option("--stdin", "from_stdin", is_flag=True, help="Read the frames from standard input, as they come.")
 @click.option("--axes", metavar="tcyx", required=True, help="Axes in the order of acquisition; the last are y, x.")
-@click.option("--shape", metavar="N,...", required=True, help="Their lengths; n for a first one that is unknown.")
+@click.option("--shape", metavar="N,...", required=True, help="Lengths of the axes; n if the first length is unknown.")
 @click.option("--dtype", metavar="TYPE", required=True, help="Pixel type: uint16, float32, >u2, ...")
-@click.option("--headers", "has_headers", is_flag=True, help="Before each frame is a line of JSON with its place.")
+@click.option("--headers", "has_headers", is_flag=True, help="A line of JSON before each frame gives its index.")
 @click.option("--positions", metavar="A,B,...", help="Names of positions: write a series of images.")
 @click.option("--plate", metavar="A/1=N,...", help="Wells with their number of fields: write a plate.")
 @click.option("--pixel-size", metavar="A=N,...", help="Pixel size by axis, as in y=0.65,x=0.65.")
@@ -45,9 +45,9 @@ __all__ = ["command"]
 @click.option(
     "--ome-version", type=click.Choice(VERSIONS), default="0.5", show_default=True, help="OME-Zarr version to write."
 )
-@click.option("--memory", metavar="SIZE", help="Memory of frames and chunks that wait: 224MiB, 1GB, bytes.")
+@click.option("--memory", metavar="SIZE", help="Memory for waiting frames and chunks: 224MiB, 1GB, bytes.")
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads; by default one per core.")
-@click.option("--sync-every", metavar="N", type=click.IntRange(min=1), help="Bring every N frames to the disk.")
+@click.option("--sync-every", metavar="N", type=click.IntRange(min=1), help="Sync the file after every N frames.")
 @click.option("--upload-to", metavar="URL", help="Send the finished file to s3://, gs:// or az://; it stays here, too.")
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
@@ -69,7 +69,7 @@ def command(
     quiet: bool,
     **options: Any,
 ) -> int:
-    r"""Write frames while they are taken, from a pipe.
+    """Write the frames of a camera, from a pipe, to an .ozx file.
 
     A program of any language sends them. A frame is its pixels, row by row; the next one follows at once. With
     --headers a line of JSON precedes each: {"index": [3, 0]} gives its numbers along the axes before y, x,

@@ -27,11 +27,12 @@ __all__ = ["command"]
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Make a small picture of an .ozx file or an OME-Zarr directory.
 
-    OUT is a .png or .jpg file, or the URL of one. It shows an image's middle plane, in the colours and contrast of its
-    metadata; all wells of a plate; the first image of a series. Small images are not enlarged.
+    OUT is a .png or .jpg file, or the URL of one. The picture shows the middle plane of an image,
+    all wells of a plate, or the first image of a series, in the colours and contrast of the metadata. Small images are
+    not enlarged.
 
-    FILE may be a URL, and may name a node: ozx:///data/plate.ozx/A/1/0. With --cache it is a local file, and the size
-    128, 256, 512 or 1024.
+    FILE may be a URL, and may name a node: ozx:///data/plate.ozx/A/1/0. With --cache, FILE must be local, and the size
+    must be 128, 256, 512 or 1024.
 
     \b
     Examples:

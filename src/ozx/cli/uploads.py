@@ -18,16 +18,17 @@ __all__ = ["command"]
     "--abort", metavar="ID", help="End the upload with this ID, which a killed run of yours left, also probably."
 )
 @click.option(
-    "--older-than", metavar="AGE", help="End uploads of at least this age that your killed runs left: 7d, 12h or 30m."
+    "--older-than", metavar="AGE", help="End uploads of your killed runs of at least this age: 7d, 12h or 30m."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @access_options
 def command(*, url: str, abort: str | None, older_than: str | None, as_json: bool) -> None:
-    """List unfinished uploads to a bucket; end those that killed runs left.
+    """List unfinished uploads to a bucket, and end uploads of killed runs.
 
-    URL is s3://BUCKET, s3://BUCKET/PREFIX, or the same with az:// or gs://, whose servers discard unfinished uploads
-    after a week and cannot end them before. Each run records its uploads in your state folder, and a later run of the
-    same output on this computer ends what a killed one left. Live uploads and those of others are only listed. If a run
+    URL is s3://BUCKET or s3://BUCKET/PREFIX, or the same with az:// or gs://. Servers of az:// and gs:// discard
+    unfinished uploads after a week, and cannot end them earlier. Each run records its uploads in your state folder. A
+    later run with the same output on this computer ends the uploads of a killed run. Uploads of active runs and of
+    other users are only listed. If a run
     was killed while it began an upload, the upload is listed as probably of that run, and only --abort ends it.
 
     \b

@@ -40,7 +40,7 @@ __all__ = ["command"]
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--format", "form", type=click.Choice(["sarif", "junit"]), help="Print the findings for a CI system.")
-@click.option("--report", metavar="HTML", type=click.Path(), help="Write a page with counts, rules and pictures, too.")
+@click.option("--report", metavar="HTML", type=click.Path(), help="Also write a page with counts, rules and pictures.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only files that are not valid, without notes.")
 @click.option("--strict", is_flag=True, help="Exit with code 3 if there are warnings.")
 @click.option(
@@ -55,7 +55,7 @@ __all__ = ["command"]
     type=click.Choice(REVISIONS),
     default=REVISIONS[0],
     show_default=True,
-    help="Revision of RFC-9 to apply: r2 (2026-04-20), draft (the authors' revision), all: r2, with warnings by draft.",
+    help="Revision of RFC-9: r2 (2026-04-20), draft (the authors' revision), or all (r2, and warnings from draft).",
 )
 @click.option(
     "--no-second-opinion",
@@ -76,7 +76,7 @@ __all__ = ["command"]
     "--conformance",
     "as_verdict",
     is_flag=True,
-    help='Print {"valid", "message"} for one PATH, also a JSON file of attributes, for the runner of ngff-spec.',
+    help='Print {"valid", "message"} for one PATH or JSON file of attributes, as the test runner of ngff-spec expects.',
 )
 @access_options
 def command(
@@ -101,11 +101,12 @@ def command(
     """Check .ozx files and OME-Zarr directories, from the ZIP file to OME-Zarr.
 
     A file without errors is valid; ozx rules ID explains a finding. For a directory, the rules about the ZIP file do
-    not apply. For a node (ozx:///data/cells.ozx/labels/nuclei), the whole file is checked, but findings beside the node
-    are left out. Chunks are read and decoded only with --level data. Metadata that only ome-zarr-models refuses is a
-    finding, too.
+    not apply. For a node (ozx:///data/cells.ozx/labels/nuclei), the whole file is checked, but only findings at
+    the node and below it are shown. Chunks are read and decoded only with --level data. Metadata that only
+    ome-zarr-models refuses is a finding, too.
 
-    The exit code is 0 if all are valid, 1 if one is not, 3 for warnings with --strict, 4 if one cannot be read.
+    The exit code is 0 if all files are valid, 1 if a file is not valid, 3 for warnings with --strict, 4 if a file
+    cannot be read.
 
     \b
     Examples:

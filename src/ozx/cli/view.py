@@ -75,7 +75,7 @@ def command(*, path: str, port: int, no_browser: bool, viewer: str, live: bool) 
 
 def _announce(url: str) -> None:
     click.echo(url)  # click flushes it for waiting programs
-    say("Open this address in a browser on this computer; Ctrl-C ends.")
+    say("Open this address in a browser on this computer; Ctrl-C ends the command.")
 
 
 def _announce_unopened(url: str) -> None:

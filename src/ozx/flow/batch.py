@@ -180,7 +180,7 @@ class FileResult:
 
     @property
     def bytes(self) -> int | None:
-        """Length of the written file in bytes, if the result has it."""
+        """Length of the written file in bytes; None if the result has no length."""
         return getattr(self.result, "bytes", None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def _failed(source: str, target: str, error: OzxError) -> FileResult:
 
 
 def describe_failure_of(source: str, error: OzxError) -> dict[str, str | None]:
-    """Return an error for ``--json``, with the name of its source: one of many is found by its name.
+    """Return the ``--json`` description of an error, together with the name of its source.
 
     Examples
     --------

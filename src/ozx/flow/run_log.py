@@ -131,7 +131,7 @@ class RunLog:
 
 
 def read_log(path: str) -> Iterator[LogLine | None]:
-    """Yield the lines of a log; None for each line that cannot be parsed, such as one that a power cut left incomplete.
+    """Yield the lines of a log, and None for each line that cannot be parsed, such as an incomplete line.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def read_log(path: str) -> Iterator[LogLine | None]:
 
 @dataclass(slots=True)
 class _Account:
-    """The account of one source over all runs, by its lines in the order of their times."""
+    """The history of one source: a summary of its log lines in the order of their times."""
 
     last: LogLine
     made: LogLine | None = None  # the last that wrote the output
@@ -170,7 +170,7 @@ class _Account:
     removed: bool = False
 
     def add(self, line: LogLine) -> None:
-        """Take the next line."""
+        """Add the next log line of the source."""
         if self.removed and (line.error or {}).get("code") == "missing":
             return  # a second run came too late
         self.last = line
@@ -182,12 +182,12 @@ class _Account:
 
     @property
     def status(self) -> str:
-        """The word for the source: a later run that skipped it changes nothing."""
+        """The status of the source; later runs that skip the source do not change it."""
         return self.last.status if self.made is None or self.last.status != "skipped" else self.made.status
 
 
 def _accounts(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], _Account]:
-    """Return the account of each command and source, in the order of their last lines."""
+    """Return the history of each source for each command, in the order of their last lines."""
     accounts: dict[tuple[str, str], _Account] = {}
     # By time: logs of several runs may be joined in any order. Lines of one time stay in their order.
     for line in sorted((line for line in lines if line is not None), key=lambda line: line.time):
@@ -198,7 +198,7 @@ def _accounts(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], _Account
 
 
 def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
-    """Return the last line of each source whose last run of `verb` ended with an exit code other than 0.
+    """Return the last log line of each source for which the last run of `verb` failed.
 
     Last is the latest by its time. A source that one run removed is not one that another did not find.
 
@@ -213,7 +213,7 @@ def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
 
 @dataclass(frozen=True, slots=True)
 class LogSummary:
-    """Counts of a log; each source counts once for each command, by all of its lines.
+    """A summary of a log, in which each source counts once for each command.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ class LogSummary:
 
 
 def summarise(lines: Iterable[LogLine | None]) -> LogSummary:
-    """Count the lines of a log.
+    """Return a summary of the lines of a log.
 
     Examples
     --------

@@ -26,7 +26,9 @@ _PAUSE = 0.05  # seconds between two attempts to take a lock
 
 @contextmanager
 def removal_turn(root: str, progress: Progress) -> Iterator[bool]:
-    """Let one run at a time pack and remove a directory; yield whether another run removed it before this one's turn.
+    """Allow only one run at a time to pack and remove a directory.
+
+    Yield whether another run has already removed the directory.
 
     Runs on other computers, and on systems without locks of folders, do not wait: they find a changed source.
     """
@@ -46,7 +48,7 @@ def removal_turn(root: str, progress: Progress) -> Iterator[bool]:
 
 
 class SourceRemoval:
-    """The removal of one directory, whose files are recorded before they are listed.
+    """The removal of a directory; its state is recorded before its files are listed.
 
     Parameters
     ----------
@@ -126,7 +128,7 @@ def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
     lost = [name for name in left_out if not name.endswith("/") or _has_files(os.path.join(root, name))]
     if lost:
         raise UsageError(
-            f"{name_some(lost)} would be lost: not part of the hierarchy, so not in the copy",
+            f"{name_some(lost)} would be lost: they are not part of the hierarchy, so they are not in the copy",
             path=root,
             hint="Move or delete them first, or keep the source.",
         )
@@ -187,7 +189,7 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
         raise UsageError(
             "expected a hierarchy; this directory was packed and partly removed: the removal was interrupted",
             path=root,
-            hint=f"{archive} is not the file that it was packed into, or it changed. Name that file, or validate it."
+            hint=f"It was not packed into {archive}, or this file changed. Name the right file, or validate it."
             if remove
             else "Its archive is complete. Pack to that file again with --remove-source to remove the rest.",
         )

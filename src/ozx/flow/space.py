@@ -1,4 +1,4 @@
-"""Check the free disk space for a batch of files before the first is written."""
+"""Check the free disk space for a batch of files before the first output is written."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _room(folder: str) -> tuple[int, int] | None:
 
 
 def _used_where(sources: Iterable[str]) -> int:
-    """Return the total number of bytes in use on the file systems of the sources."""
+    """Return the total number of used bytes on the file systems that contain the sources."""
     used: dict[int, int] = {}
     for source in sources:
         try:

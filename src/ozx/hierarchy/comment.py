@@ -35,7 +35,9 @@ class Comment:
 
 
 def make_comment(version: str, *, json_first: bool, old: bytes = b"") -> bytes:
-    """Return a new archive comment; keys that other programs wrote beside ``ome`` are copied from the `old` comment.
+    """Return a new archive comment.
+
+    Keys of other programs, except ``ome``, are copied from the `old` comment.
 
     RFC-9, the authors' revision: other keys at the top are allowed. Keys that a comment has no room for are left out.
 
@@ -77,9 +79,9 @@ def parse_comment(data: bytes) -> Comment:
     if not isinstance(ome, dict):
         problem = problem or "it has no ome object"
     elif not isinstance(version, str):
-        problem = "ome.version is missing or no string"
+        problem = "ome.version is missing or not a string"
     elif flag is not None and not isinstance(flag, bool):
-        problem = "ome.zipFile.centralDirectory.jsonFirst is no boolean"
+        problem = "ome.zipFile.centralDirectory.jsonFirst is not a boolean"
     return Comment(
         version if isinstance(version, str) else None,
         json_first=flag is True,

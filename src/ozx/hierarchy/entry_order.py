@@ -66,7 +66,7 @@ def order_fault(keys: Sequence[str], positions: NDArray[np.int64]) -> tuple[str,
     ordered = positions[order]
     for rank, position in enumerate(ordered.tolist()):
         if rank != position:
-            return keys[int(order[rank])], f"comes after an entry that is no {METADATA}"
+            return keys[int(order[rank])], f"comes after an entry that is not a {METADATA}"
     seen: dict[str, int] = {"": -1}
     previous, previous_key = (0, -1), ""
     for rank, index in enumerate(order.tolist()):

@@ -221,7 +221,7 @@ def _describe(
     levels = []
     if len(multiscale.datasets) > _MOST_LEVELS:
         notes.append(
-            f"{path or 'the root'}: of {len(multiscale.datasets):,} levels the first {_MOST_LEVELS:,} are shown"
+            f"{path or 'the root'}: only the first {_MOST_LEVELS:,} of {len(multiscale.datasets):,} levels are shown"
         )
     for dataset in multiscale.datasets[:_MOST_LEVELS]:
         if dataset.path is None:
@@ -262,7 +262,7 @@ def _fields(nodes: Mapping[str, Node], well: str) -> Iterator[str]:
 
 
 def _series(nodes: Mapping[str, Node]) -> Iterator[str]:
-    """Yield the images of a series: those listed in the group ``OME``, or else the groups ``0``, ``1``, ….
+    """Yield the images of a series: the images listed in the group ``OME``, or else the groups ``0``, ``1``, ….
 
     OME-Zarr 0.5, "bioformats2raw.layout": without the ``series`` attribute, images are at consecutively numbered
     groups starting with 0.

@@ -46,7 +46,7 @@ def node_of(key: str) -> str:
 
 
 def top_nodes(paths: Iterable[str]) -> list[str]:
-    """Return the nodes that have no other node above them, breadth-first; only the root if it exists."""
+    """Return the nodes without any node above them, breadth-first; if the root is a node, only the root."""
     nodes = set(paths)
     return sorted((path for path in nodes if nodes.isdisjoint(paths_above(path))), key=path_order)
 

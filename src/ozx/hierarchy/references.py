@@ -38,7 +38,7 @@ class Surroundings:
 
 
 def resolve_reference(node: str, reference: str) -> str | None:
-    """Return the path to which `reference`, in the metadata of the node at `node`, refers; None if outside the root.
+    """Return the path of the node to which `reference` in the node at `node` refers; None if outside the root.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = 
 
 
 def check_root(documents: Mapping[str, bytes]) -> None:
-    """Raise the error for a Zarr v2 hierarchy that is not upgraded because of its root; all other nodes are ignored.
+    """Raise an error if the root prevents the upgrade of a Zarr v2 hierarchy; all other nodes are ignored.
 
     Parameters
     ----------

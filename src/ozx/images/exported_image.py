@@ -188,7 +188,10 @@ def take_image(
 
 
 def _find_axes(view: ImageView, where: str) -> tuple[int | None, ...]:
-    """Return the dimensions of the axes t, c, z, y, x: found by name, else by type; the last space axis is x."""
+    """Return the dimensions of the axes t, c, z, y, x.
+
+    Axes are found by name, else by type; the last space axis is x.
+    """
     found: dict[str, int] = {}
     names = [(axis.name or "").lower() for axis in view.axes]
     free = ["x", "y", "z"]
@@ -230,7 +233,10 @@ def _written_type(dtype: np.dtype[Any], where: str, notes: list[str]) -> np.dtyp
 def _levels(
     chosen: Sequence[ImageLevel], dimensions: tuple[int | None, ...], dtype: np.dtype[Any], notes: list[str]
 ) -> list[ExportedLevel]:
-    """Return the levels that OME-TIFF can store: each smaller in y and x than the level before, with equal t and c."""
+    """Return the levels that OME-TIFF can store.
+
+    Each level must be smaller in y and x than the level before, with equal t and c.
+    """
     levels: list[ExportedLevel] = []
     repeated = []
     for level in chosen:
@@ -243,13 +249,13 @@ def _levels(
         if np.dtype(level.array.dtype).name != chosen[0].array.dtype.name or shape[:2] != first[:2] or 0 in shape:
             notes.append(f"{level.path}: this level is left out: it has another type, or other lengths of t and c")
         elif not is_smaller or shape[2] > first[2]:
-            notes.append(f"{level.path}: this level is left out: it is not smaller in y and x than the one before")
+            notes.append(f"{level.path}: this level is left out: it is not smaller in y and x than the level before")
         else:
             levels.append(new)
             repeated += [level.path] if shape[2] < first[2] else []
     if repeated:
         notes.append(
-            f"{', '.join(repeated)}: levels of OME-TIFF have all planes, so that those of these count for several each"
+            f"{', '.join(repeated)}: each plane is used several times, because all levels of OME-TIFF have all planes"
         )
     return levels
 
@@ -266,7 +272,7 @@ def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: Imag
 
 
 def _channels(view: ImageView, count: int, emissions: Mapping[int, float]) -> tuple[ChannelDescription, ...]:
-    """Return the metadata of all channels, or an empty tuple if there is none."""
+    """Return the metadata of all channels, or an empty tuple if the image has no such metadata."""
     if not view.channels and not emissions:
         return ()
     known = [

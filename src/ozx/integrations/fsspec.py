@@ -137,7 +137,9 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return self._describe(session, key, path)
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:  # noqa: FBT001, FBT002 (fsspec's)
-        """Return the items in a folder, or one entry: names, or with `detail` dictionaries as from `info`.
+        """Return the items in a folder, or one entry.
+
+        Items are names, or with `detail` dictionaries such as `info` returns.
 
         Raises
         ------

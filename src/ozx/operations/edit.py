@@ -31,7 +31,7 @@ _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The cost of an edit by URL.
+    """The cost of an edit of a remote file.
 
     Attributes
     ----------

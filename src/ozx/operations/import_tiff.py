@@ -240,7 +240,7 @@ def _failure(path: str, target: str, error: OzxError) -> ImportResult:
 
 
 def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str]:
-    """Return a mapping from each source that is part of a multi-file image to the source that contains the image."""
+    """Return a mapping from each source that belongs to a multi-file image to the source with this image."""
     parts = {}
     for path in paths:
         # Only OME-TIFF has images of several files. What cannot be read is reported by its task.
@@ -253,7 +253,7 @@ def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str
 def _import_again(
     order: _Order, parts: Mapping[str, str], present: frozenset[str], path: str, target: str, progress: Progress
 ) -> ImportResult:
-    """Import a file in a cluster task that may run a second time, after the first run completed the output.
+    """Import a file in a cluster task, which the cluster may repeat after the output is already complete.
 
     `present` has the outputs that were there before any task.
     """
@@ -297,7 +297,7 @@ def _parse(asked: dict[str, Any]) -> _Order:
 
 @contextmanager
 def _sharing(options: _Order) -> Iterator[_Order]:
-    """Yield the options with an executor: the given one, or a thread pool that all images share."""
+    """Yield the options with an executor: the given executor, or a thread pool that all images share."""
     if options.executor is not None:
         yield options
         return

@@ -307,7 +307,10 @@ def _name(path: str, images: list[Image], plate: PlateSummary | None) -> str:
 
 
 def _version(nodes: Mapping[str, Node]) -> str | None:
-    """Return the OME-Zarr version of the root; for a Zarr v2 series without one, the first version found below."""
+    """Return the OME-Zarr version of the root.
+
+    For a Zarr v2 series whose root has no version, return the first version of a lower node.
+    """
     root = nodes.get("")
     if root is None or root.ome is None:
         return None
@@ -322,7 +325,7 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
     root, notes = nodes.get(""), list(view.notes) if isinstance(view, DirectoryView) else []
     if root is None:
         where = next((path for path, node in nodes.items() if node.node_type is not None), None)
-        found = "no Zarr metadata at all" if where is None else f"the first is {where}/, a level too deep"
+        found = "no Zarr metadata at all" if where is None else f"the first is in {where}/, one folder too deep"
         if where is None and isinstance(view, ArchiveView):
             names = (item.key for item in view.iter_items())
             found = ". ".join(describe_names(names, view.name, is_folder=False) or (found,))
@@ -338,13 +341,11 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
     elif root.ome.version is not None and (draft := describe_draft(root.ome.version)) is not None:
         notes.append(f"OME-Zarr {root.ome.version} is {draft}")
     elif root.ome.version is None and root.zarr_format == 3:
-        notes.append("the root does not say which OME-Zarr version it is (ome.version)")
+        notes.append("the root does not state its OME-Zarr version (ome.version)")
     if isinstance(view, ArchiveView) and root is not None and root.zarr_format == 2:
         # RFC-9 (R2, 2026-04-20) builds on Zarr v3: the root zarr.json is a MUST.
         notes.append("Zarr v2 (OME-Zarr 0.4) in a ZIP file is not RFC-9: ozx repack makes it OME-Zarr 0.5")
     is_v3 = root is not None and root.zarr_format == 3
     if isinstance(view, ArchiveView) and is_v3 and view.comment.json_first and not view.is_metadata_first:
-        notes.append(
-            "the comment declares that zarr.json come first (jsonFirst), but the first entry is not the root's"
-        )
+        notes.append("the comment declares that zarr.json come first (jsonFirst), but the first entry is another file")
     return notes

@@ -250,7 +250,7 @@ def _pack_with(options: PackOptions, root: str, target: str, progress: Progress)
 def _pack_again(
     options: PackOptions, present: frozenset[str], root: str, target: str, progress: Progress
 ) -> PackResult:
-    """Pack a source in a cluster task that may run a second time, after the first run completed the output.
+    """Pack a source in a cluster task, which the cluster may repeat after the output is already complete.
 
     `present` has the files that were there before any task.
     """

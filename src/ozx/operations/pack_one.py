@@ -128,9 +128,9 @@ class PackOptions:
             raise UsageError("a source is removed only when its copy is on the disk: leave out --no-sync (sync=False)")
 
 
-_OTHER = "It is of another source, or the source changed since it was packed. Give --force (force=True) to replace it."
+_OTHER = "It has another source, or the source changed since it was packed. Give --force (force=True) to replace it."
 _DIFFERS = (
-    "The source changed since it was packed, or one of them is damaged (`ozx verify` tells whether the file is). "
+    "The source changed since it was packed, or source or file is damaged (`ozx verify` checks the file). "
     "Give --resume --force (force=True) to pack it again."
 )
 
@@ -144,11 +144,14 @@ class _Run:
 
     @property
     def place(self) -> str:
-        """Path or URL of the source, to be opened."""
+        """Path or URL from which the source is opened."""
         return self.source.name if isinstance(self.source, DirectorySource) else self.source.url
 
     def is_compared(self, archive: str) -> bool:
-        """Tell whether the values of an existing archive are compared: as requested, or since the source is newer."""
+        """Return whether the values of an existing archive must be compared with the source.
+
+        They are compared if this is requested, or if the source is newer than the archive.
+        """
         if self.options.verify or Location(archive).is_remote or not isinstance(self.source, DirectorySource):
             return self.options.verify
         listing, written = self.source.listing, os.stat(archive).st_mtime_ns
@@ -234,7 +237,7 @@ def _pack_remote(url: str, target: str, options: PackOptions, progress: Progress
 def _pack_beside_others(
     result: PackResult, source: _DirectorySource, options: PackOptions, progress: Progress
 ) -> PackResult:
-    """Pack a source; with `resume`, take the file that another run made of it meanwhile."""
+    """Pack a source; with `resume`, accept a file that another run has made from the source meanwhile."""
     was_there = options.resume and output_exists(result.path)
     try:
         return _pack_listed(result, source, options, progress)
@@ -305,7 +308,10 @@ def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
 
 
 def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) -> str | None:
-    """Return how an existing file with the keys and sizes of a plan differs from it, or None; the file is synced."""
+    """Return the difference between an existing file and a plan with equal keys and sizes, or None.
+
+    The file is synced first.
+    """
     options = run.options
     if options.sync and not Location(target).is_remote:
         sync_file(target)  # it may come from a run with --no-sync; only synced pages can be read from the disk
@@ -323,7 +329,7 @@ def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) 
 
 
 def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
-    """Write what an interrupted run may have left out: the checksum and the manifest of the existing file."""
+    """Write the checksum and the manifest of the existing file, which an interrupted run may have omitted."""
     options, digest = run.options, None
     if options.checksum and output_exists(result.path + CHECKSUM_ENDING):
         digest = check_checksum_file(result.path)

@@ -55,7 +55,7 @@ def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
     view = open_view(path)
     fault = name_fault(key) if isinstance(view, DirectoryView) else None
     if fault is not None:
-        raise UsageError(f"{key!r} is no key: {fault}", path=name)
+        raise UsageError(f"{key!r} is not a key: {fault}", path=name)
     item = view.find(key)
     if item is None:
         raise UsageError(f"it has no key {key!r}", path=name, hint=_hint(view, key))

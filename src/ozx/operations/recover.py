@@ -213,12 +213,12 @@ def _check_places(file: str, target: str, *, force: bool) -> None:
 
 
 def _is_partial(file: str) -> bool:
-    """Tell whether a file was never finished by its writer, by its name."""
+    """Return whether the name of a file shows that its writer never finished it."""
     return ".partial" in os.path.basename(file)
 
 
 def _check_not_written(source: FileSource) -> None:
-    """Refuse a file whose lock shows that an `OzxStore` is still writing it."""
+    """Raise an error if an `OzxStore` is still writing the file, as the lock of the file shows."""
     if _is_partial(source.name):
         if not lock_file(source.descriptor()):
             raise ResourceError(
@@ -229,7 +229,7 @@ def _check_not_written(source: FileSource) -> None:
 
 @contextmanager
 def _waiting(source: FileSource, found: Salvage) -> Iterator[tuple[list[Entry], int]]:
-    """Yield the values of unfinished shards of a stream, if there are any, and the number of their chunks."""
+    """Yield the values of a stream's unfinished shards, and the number of their chunks."""
     path = chunks_of(source.name)
     if not _is_partial(source.name) or not os.path.isfile(path):
         yield [], 0
@@ -284,7 +284,7 @@ def _check_usable(found: Salvage, file: str) -> None:
         return
     nodes = [path for path in found.hierarchy.nodes if path]
     what = f"{len(found.indices):,} values of {len(nodes):,} nodes can be read"
-    hint = "To get the other values, repair the ZIP file with zip -FF; without the root they are no image."
+    hint = "To get these values, repair the ZIP file with zip -FF. Without the root, they are not an image."
     whole = file.partition(".partial")[0]
     if whole != file and os.path.exists(whole):
         hint = f"{whole} is the original file, which an interrupted writer does not change."
@@ -326,33 +326,33 @@ def _result(file: str, target: str, found: Salvage, written: tuple[int, int], sw
 def _notes(found: Salvage) -> Iterator[str]:
     evidence = found.evidence
     if _is_legacy(found):
-        yield "this is Zarr v2, so OME-Zarr 0.4 in a ZIP file and no .ozx file; it is written as it was"
+        yield "this is OME-Zarr 0.4 (Zarr v2) in a ZIP file, not an .ozx file; it stays Zarr v2"
     elif found.hierarchy.version is None:
-        yield "this is zipped Zarr, but no OME-Zarr: its root zarr.json has no attributes.ome.version"
+        yield "this is zipped Zarr, but not OME-Zarr: its root zarr.json has no attributes.ome.version"
     if evidence.replaced and not evidence.is_accounted:
-        yield "keys are listed with several values, as by two archives in one file; which of them count cannot be known"
+        yield "some keys have several listed values, as in two joined archives; it is unknown which values are valid"
     elif not evidence.is_accounted:
         yield "the central directory is damaged or missing; the file may have had more entries"
     yield from _chunk_notes(found)
     if found.unconfirmed:
         yield (
-            f"{found.unconfirmed:,} keys stand in one header only, which no checksum covers; each fits the hierarchy"
+            f"{found.unconfirmed:,} keys are in only one header, and no checksum covers them; each fits the hierarchy"
         )
     if repeated := found.repeated + len(evidence.replaced):
-        yield f"{repeated:,} keys had several values; the last of each was taken"
+        yield f"{repeated:,} keys had several values; the last value of each key was taken"
     if evidence.left_out:
         yield f"{evidence.left_out:,} values were left out: they were deleted, or are parts of other values"
     if found.copied:
-        yield f"taken from consolidated metadata, as their own is lost: {', '.join(found.copied[:10])}"
+        yield f"taken from consolidated metadata, because the documents are lost: {', '.join(found.copied[:10])}"
     groups = [key for key in found.made if key not in found.copied]
     if groups:
-        yield f"written as empty groups, as their own metadata is lost: {', '.join(sorted(groups)[:10])}"
+        yield f"written as empty groups, because their metadata is lost: {', '.join(sorted(groups)[:10])}"
 
 
 def _chunk_notes(found: Salvage) -> Iterator[str]:
     if found.rebuilt:
-        yield f"damaged values rebuilt from the chunks that a checksum proves: {len(found.rebuilt):,}"
+        yield f"damaged values rebuilt from chunks with a correct checksum: {len(found.rebuilt):,}"
     if found.unproven:
         yield f"lost values whose chunks have no checksum: {found.unproven:,}; --keep-unproven keeps them"
     if kept := sum(chunk.is_kept for chunk in found.lost_chunks):
-        yield f"chunks kept that no checksum proves: {kept:,}; their pixels may be wrong"
+        yield f"chunks kept without a correct checksum: {kept:,}; their pixels may be wrong"

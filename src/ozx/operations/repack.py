@@ -256,7 +256,10 @@ def repack(
 
 
 def _check_in_place(source: str, target: str) -> Callable[[str], None] | None:
-    """Return a function that checks that the source is unchanged, if the target replaces it; else None."""
+    """Return a function that checks that the source is unchanged.
+
+    If the target does not replace the source, return None.
+    """
     if not (os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target)):
         return None
     old = FileSource(target)

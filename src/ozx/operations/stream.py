@@ -1,4 +1,4 @@
-"""stream: the frames of a camera become an .ozx file while they are taken."""
+"""stream: write the frames of a camera to an .ozx file while they are recorded."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     force: bool = False,
     sync: bool = True,
 ) -> FrameStream:
-    """Open a new .ozx file for the frames of a camera: an OME-Zarr image with all of its levels, made as they come.
+    """Open a new .ozx file for the frames of a camera.
+
+    The frames become an OME-Zarr image, whose levels are computed while the frames arrive.
 
     Frames are planes y, x. They are copied into a bounded memory, and threads make levels, chunks and shards of them.
     Values are written once, in their final places. If fewer frames come than declared, the image ends with the last.

@@ -53,7 +53,7 @@ class ThumbnailResult:
 def thumbnail(
     path: StrPath, out: StrPath | None = None, *, size: int = 256, cache: bool = False, force: bool = False
 ) -> ThumbnailResult:
-    """Write a thumbnail of an image, a plate with its wells in place, the first image of a series, or labels.
+    """Write a thumbnail of an image, of all wells of a plate, of the first image of a series, or of labels.
 
     Channels have the colours and the contrast of the metadata, or default ones. Only the smallest level with enough
     pixels is read. A small image makes a small picture: it is never enlarged.

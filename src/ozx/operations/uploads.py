@@ -1,4 +1,4 @@
-"""uploads: unfinished uploads in a bucket are listed, and those that killed runs of this user left are ended.
+"""uploads: list unfinished uploads in a bucket, and abort uploads that killed runs of this user left.
 
 S3 lists and ends them. Azure lists them, and both Azure and Google Cloud Storage discard them after a week.
 """
@@ -83,7 +83,7 @@ class UploadsResult:
 
 @resource_errors()
 def uploads(url: str, *, abort: str | None = None, older_than: float | None = None) -> UploadsResult:
-    """List the unfinished uploads in a bucket or below a prefix; abort those of this user's killed runs.
+    """List the unfinished uploads in a bucket or below a prefix; abort uploads of this user's killed runs.
 
     Uploads of others, and live ones, are only listed: a bucket's owner ends those by a lifecycle rule. Azure and Google
     Cloud Storage discard unfinished uploads after a week, and end none before; the latter lists none.
@@ -112,7 +112,7 @@ def uploads(url: str, *, abort: str | None = None, older_than: float | None = No
     kind = KINDS.get(split_url(url).scheme, "s3")
     if abort is not None and kind != "s3":
         raise UsageError(
-            "expected an upload to s3://; others cannot be ended",
+            "expected an upload to s3://; ozx cannot end other uploads",
             path=printable_url(url),
             hint=f"{_OF_GCS if kind == 'gcs' else _OF_AZURE}.",
         )

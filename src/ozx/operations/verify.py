@@ -27,7 +27,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """The result of verifying a file that equals the packed one.
+    """The result of a successful verification: the file equals the packed file.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class VerifyResult:
 
 @resource_errors()
 def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress = NO_PROGRESS) -> VerifyResult:
-    """Compare a file with its manifest, and with its checksum file if there is one.
+    """Compare a file with its manifest, and with its checksum file if it exists.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
 
 
 def _checked(path: StrPath) -> str:
-    """Return a path or URL, but refuse a node in a file."""
+    """Return a path or URL; raise an error if it names a node inside a file."""
     location = parse_location(path)
     if location.node:
         raise UsageError("expected a file; found the URI of a node in a file", path=printable_location(location.path))
@@ -122,7 +122,7 @@ def _checked(path: StrPath) -> str:
 
 
 def _beside(path: str, ending: str) -> str:
-    """Return the path or URL of a file beside another; a query, such as a signature of a container, stays."""
+    """Return `path` with `ending` appended; the query of a URL, such as a signature, stays at the end."""
     if not Location(path).is_remote:
         return path + ending
     parts = split_url(path)
@@ -153,7 +153,7 @@ def _read(path: str) -> bytes:
 
 
 def _manifest_inside(path: str) -> bytes | None:
-    """Return the manifest in an archive, or None."""
+    """Return the manifest that an archive contains, or None."""
     source = open_output(path)
     try:
         reader = ArchiveReader(source)
@@ -173,7 +173,7 @@ def _compare(path: str, expected: dict[str, ManifestValue], manifest: str, progr
         if value is None and key == MANIFEST_KEY:
             continue  # it describes the others
         if value is None:
-            wrong.append(f"{key!r} is superfluous")
+            wrong.append(f"{key!r} is not in it")
         elif (value.bytes, value.sha256) != (size, digest):
             wrong.append(f"the value of {key!r} differs")
         total += size

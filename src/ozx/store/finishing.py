@@ -148,7 +148,7 @@ def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
 
 
 def _divide(documents: list[_Document], room: int) -> tuple[list[_Document], list[_Document]]:
-    """Split the documents, in order, into those that fit into the space at the start of the file, and the rest."""
+    """Divide the documents, in order: documents that fit into the space at the start of the file, and the rest."""
     early: list[_Document] = []
     late: list[_Document] = []
     for key, document in documents:
@@ -166,7 +166,7 @@ def _complete(
     comment: bytes,
     late: list[_Document],
 ) -> int:
-    """Write the metadata, clear gaps, add the entries kept from the old archive, and the directory.
+    """Write the metadata, clear gaps, and add the entries kept from the old archive and the directory.
 
     The documents in `late` stand behind the data; in the directory all metadata is in order.
     """

@@ -102,7 +102,7 @@ class GrowingFile:
 
     @property
     def has_room(self) -> bool:
-        """Whether the metadata area at the start is reserved, which happens before the first write."""
+        """Whether the metadata area at the start is reserved; it is reserved before the first write."""
         return self._body is not None
 
     def make_room(self, documents: Mapping[str, bytes]) -> None:
@@ -113,12 +113,12 @@ class GrowingFile:
                 self.draft(key, document)
 
     def reserve(self, room: int) -> None:
-        """Reserve `room` bytes at the head, for drafts or for `put`."""
+        """Reserve `room` bytes at the start of the file, for drafts or for `put`."""
         with self.lock:
             self._head, self._body = Space(0, room), Space(room)
 
     def put(self, offset: int, pieces: Sequence[bytes | memoryview]) -> None:
-        """Write pieces into the reserved room; the caller keeps account of what is where."""
+        """Write pieces into the reserved space; the caller must know which parts of the space are used."""
         self._write_pieces(pieces, offset)
 
     def draft(self, key: str, document: bytes) -> None:
@@ -159,7 +159,7 @@ class GrowingFile:
         return AppendedValue(key, self._body, self._write_pieces)
 
     def free(self, slot: Slot) -> None:
-        """Free the space of a value once no thread reads it any more."""
+        """Free the space of a value as soon as no thread reads the value."""
         with self.lock:
             if self._readers:
                 self._waiting.append(slot)
@@ -183,11 +183,14 @@ class GrowingFile:
                     self._nobody_reads.notify_all()
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return bytes that were written."""
+        """Read bytes that were already written to the file."""
         return self._file.read_at(offset, length)
 
     def holds(self, slot: Slot) -> bool:
-        """Return whether a value is still in its place; its header is erased before the space is reused."""
+        """Return whether a value is still in its place.
+
+        The header of a value is erased before its space is reused.
+        """
         header = local_header(slot.raw_name, slot.flags, slot.crc32, slot.size)
         return self.read_at(slot.offset, len(header)) == header
 

@@ -159,7 +159,7 @@ class GroupNodes(Mapping[str, Node]):
 
 
 def _check_chunks(array: zarr.Array[Any], path: str) -> None:
-    """Raise `FormatError` for a chunk shape with a length of 0, by which zarr-python would divide."""
+    """Raise `FormatError` for a chunk shape with a length of 0, because zarr-python would divide by this length."""
     # Core 3.1, "Regular grids": "elements of `chunk_shape` … MUST be … non-zero"; an empty array has no chunks.
     if any(length and not chunk for length, chunk in zip(array.shape, array.chunks, strict=True)):
         raise FormatError(

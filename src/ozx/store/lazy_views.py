@@ -177,7 +177,9 @@ class PlateFields:
 
 @dataclass(frozen=True)
 class PlatePicture:
-    """A lazy array of all wells of a plate side by side, showing field n of each well, for one level and channel.
+    """A lazy array of all wells of a plate side by side, for one level and channel.
+
+    It shows one field of each well.
 
     The dimensions are the field, if a well has more than one, those of the fields, and y and x across the plate. A
     missing well or field is zero; fields of another size than the first are cropped or padded with zeros.

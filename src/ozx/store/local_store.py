@@ -21,12 +21,15 @@ class DirectoryStore(LocalStore):
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return a value or the requested bytes of it, or None; raise `FormatError` for metadata that is too long."""
+        """Return the value of a key, or the requested bytes of the value; None for a missing key.
+
+        Raise `FormatError` for metadata that is too long.
+        """
         self._check_length(key)
         return await super().get(key, prototype, byte_range)
 
     def get_sync(self, key: str, **options: Any) -> Buffer | None:
-        """Return the same as `get`, without an event loop."""
+        """Return the same result as `get`, without an event loop."""
         self._check_length(key)
         found: Buffer | None = super().get_sync(key, **options)
         return found

@@ -60,7 +60,7 @@ class NormalisedStore(WrapperStore[Store]):
         return getattr(self._store, "archive_session", None)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
-        """Return a value or the requested bytes of it; None if there is no such key."""
+        """Return the value of a key, or the requested bytes of the value; None for a missing key."""
         if not is_metadata_key(key):
             return await self._store.get(key, prototype, byte_range)
         return self._shown(key, await self._store.get(key, prototype), prototype, byte_range)
@@ -68,7 +68,7 @@ class NormalisedStore(WrapperStore[Store]):
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return the same as `get`, without an event loop.
+        """Return the same result as `get`, without an event loop.
 
         Raises
         ------
@@ -163,7 +163,7 @@ class NormalisedStore(WrapperStore[Store]):
         return False
 
     def with_read_only(self, read_only: bool = False) -> Self:  # noqa: FBT001, FBT002 (zarr's signature)
-        """Return a store like this one; raise `UsageError` unless `read_only` is true."""
+        """Return a copy of this read-only store; raise `UsageError` unless `read_only` is true."""
         if not read_only:
             self._check_writable()
         return self._with_store(self._store)

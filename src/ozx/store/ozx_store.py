@@ -154,7 +154,7 @@ class OzxStore(SessionStore):
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return the same as `get`, without an event loop.
+        """Return the same result as `get`, without an event loop.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class OzxStore(SessionStore):
         return None if data is None else (prototype or default_buffer_prototype()).buffer.from_bytes(data)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
-        """Return a value or the requested bytes of it; None if there is no such key.
+        """Return the value of a key, or the requested bytes of the value; None for a missing key.
 
         Raises
         ------

@@ -67,7 +67,7 @@ class ArchiveSession:
 
     @property
     def reader(self) -> ArchiveReader:
-        """The reader of the archive after `ArchiveReader.check`; of entries with the same name, the last one counts."""
+        """The reader of the archive, after `ArchiveReader.check`; for a repeated name, the last entry counts."""
         if self._reader is None:
             with self._lock:
                 if self._reader is None:
@@ -154,7 +154,7 @@ class ArchiveSession:
         return data
 
     async def read_async(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
-        """Return the same as `read`; requests and long reads run in a thread.
+        """Return the same result as `read`; make requests and long reads in a thread.
 
         For short local reads, the hand-over to a thread takes longer than the read.
         """

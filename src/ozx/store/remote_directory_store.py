@@ -56,7 +56,7 @@ class RemoteDirectoryStore(Store):
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return the same as `get`, without an event loop."""
+        """Return the same result as `get`, without an event loop."""
         try:
             data = self._read(key, byte_range)
         except KeyError:
@@ -64,7 +64,7 @@ class RemoteDirectoryStore(Store):
         return (prototype or default_buffer_prototype()).buffer.from_bytes(data)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
-        """Return a value or the requested bytes of it; None if there is no such key."""
+        """Return the value of a key, or the requested bytes of the value; None for a missing key."""
         return await asyncio.to_thread(self.get_sync, key, prototype=prototype, byte_range=byte_range)
 
     async def get_partial_values(
@@ -101,7 +101,7 @@ class RemoteDirectoryStore(Store):
             yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the names directly below a node."""
+        """Yield the names of keys and folders directly below a node."""
         for name in await asyncio.to_thread(lambda: self._keys.children(prefix)):
             yield name
 

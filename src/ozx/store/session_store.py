@@ -46,7 +46,10 @@ class SessionStore(Store):
 
     @property
     def write_session(self) -> WriteSession | None:
-        """The session that writes values; None for a read-only store, and in a process other than the writer's."""
+        """The session that writes values.
+
+        None for a read-only store, and in any process except the writer's process.
+        """
         return None if self.read_only else self._write
 
     @property

@@ -55,7 +55,10 @@ class SortedKeys:
         return keys[first:last]
 
     def children(self, folder: str) -> Iterator[str]:
-        """Yield the names directly below `folder`, each once; an empty `folder` means the root."""
+        """Yield the names of keys and folders directly below `folder`, each once.
+
+        If `folder` is empty, it is the root.
+        """
         prefix = folder.rstrip("/") + "/" if folder.rstrip("/") else ""
         keys = self._keys
         position = bisect_left(keys, prefix)

@@ -57,7 +57,7 @@ class SourceStore(Store):
         return key in self._source
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
-        """Return a value or the requested bytes of it; None if there is no such key."""
+        """Return the value of a key, or the requested bytes of the value; None for a missing key."""
         if key not in self._source:
             return None
         if byte_range is None:
@@ -98,7 +98,7 @@ class SourceStore(Store):
             yield key
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the names directly below a node."""
+        """Yield the names of keys and folders directly below a node."""
         for name in self._keys.children(prefix):
             yield name
 

@@ -68,7 +68,7 @@ class WriteSession:
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Create new locks after a fork, and discard writes in progress, whose threads the child process lacks."""
+        """Create new locks after a fork, and discard unfinished writes, whose threads the child process lacks."""
         self._lock = threading.RLock()
         self._no_writes = threading.Condition(self._lock)
         self._writes = 0
@@ -123,7 +123,10 @@ class WriteSession:
             guard.__exit__(None, None, None)
 
     def _read_in_child(self, growing: GrowingFile, slot: Slot, offset: int, length: int) -> bytes:
-        """Read a value that was written before a fork in the child process; the parent process may have replaced it."""
+        """Read a value in a forked child process; the value was written before the fork.
+
+        The parent process may have replaced the value in the meantime.
+        """
         try:
             data = growing.read_at(slot.data_offset + offset, length)
             if growing.holds(slot):  # checked after reading: the value was intact until now
@@ -384,7 +387,7 @@ class WriteSession:
             self._remember(key)
 
     def _forget(self, key: str) -> bool:
-        """Drop the slot of the value of `key`; return whether there was one."""
+        """Drop the slot of the value of `key`; return whether the slot existed."""
         slot = self._slots.pop(key, None)
         if slot is not None and self._growing is not None:
             self._growing.free(slot)

@@ -81,7 +81,7 @@ def check_remote_directory(
 
 def _report_archives(keys: Sequence[str]) -> Iterator[Finding]:
     rule = "rfc9/not-embedded"
-    yield from each(rule, keys, lambda key: make_finding(rule, f"{key} is an archive by its name", entry=key))
+    yield from each(rule, keys, lambda key: make_finding(rule, f"{key} is an archive according to its name", entry=key))
 
 
 def _check_nodes(

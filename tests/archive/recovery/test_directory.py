@@ -89,7 +89,7 @@ def test_a_value_that_is_damaged_is_lost_by_name():
     evidence = hear(DATA.replace(b"second", b"sECond"))
     assert names(evidence) == NAMES[:2]
     assert [(entry.name, entry.reason) for entry in evidence.lost] == [
-        ("0/c/1", "its CRC-32 does not fit: its bytes, or its header, are damaged")
+        ("0/c/1", "its CRC-32 does not match: its bytes, or its header, are damaged")
     ]
     assert evidence.lost or not evidence.is_accounted
 

@@ -90,13 +90,13 @@ def test_a_wrong_method_or_flag_of_a_stored_value_is_seen_through():
 @pytest.mark.parametrize(
     ("member", "reason"),
     [
-        (Member(b"a", PIXELS, local={"crc": 1}), "its CRC-32 does not fit: its bytes, or its header, are damaged"),
+        (Member(b"a", PIXELS, local={"crc": 1}), "its CRC-32 does not match: its bytes, or its header, are damaged"),
         (Member(b"a", PIXELS, flags=ENCRYPTED, local={"crc": 1}), "it is encrypted"),
-        (Member(b"a", PIXELS, method=93, local={"crc": 1}), "its method, zstd, is not read here"),
-        (Member(b"a", PIXELS, flags=DESCRIPTOR, local=UNKNOWN), "its end is not found"),
+        (Member(b"a", PIXELS, method=93, local={"crc": 1}), "ozx does not support its method, zstd"),
+        (Member(b"a", PIXELS, flags=DESCRIPTOR, local=UNKNOWN), "its end was not found"),
         (
             Member(b"a", b"\xff" * 40, PIXELS, method=8),
-            "its CRC-32 does not fit: its bytes, or its header, are damaged",
+            "its CRC-32 does not match: its bytes, or its header, are damaged",
         ),
     ],
 )

@@ -201,7 +201,7 @@ class TestRefusals:
 
     def test_a_wrong_key(self, container, monkeypatch):  # noqa: F811
         monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "SECRETSECRET")
-        with pytest.raises(ResourceError, match="does not allow to write") as caught:
+        with pytest.raises(ResourceError, match="does not allow ozx to write") as caught:
             Upload(f"{container.url}/a.ozx")
         assert "SECRET" not in f"{caught.value!r} {caught.value.__context__!r}"
 

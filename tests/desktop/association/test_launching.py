@@ -45,8 +45,8 @@ def test_a_viewer_is_split_as_a_shell_does(tmp_path, monkeypatch, program):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("", "got an empty one"),
-        ("  ", "got an empty one"),
+        ("", "got none"),
+        ("  ", "got none"),
         ("napari 'open", "No closing quotation"),
         ("no-such-program-anywhere %f", "no program 'no-such-program-anywhere'"),
         ("/etc", "no program '/etc'"),

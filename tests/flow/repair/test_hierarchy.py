@@ -421,7 +421,7 @@ def test_a_node_that_there_is_not(tmp_path):
         (b"II*\0" + bytes(600), "it is a TIFF image"),
         (b"\x89HDF\r\n\x1a\n" + bytes(600), "it is an HDF5 file"),
         (b"x" * 257 + b"ustar" + bytes(600), "it is a tar archive"),
-        (b'{"zarr_format": 3}', "it is what looks like JSON"),
+        (b'{"zarr_format": 3}', "it is a file that looks like JSON"),
         (b"nothing that is known", "found no end of central directory record"),
         (b"", "it is empty"),
     ],

@@ -101,7 +101,7 @@ def test_of_two_names_that_fit_the_one_in_order_counts(tmp_path):
     values, data = sparse(tmp_path, "0/c/2/2")
     found, saved = save(rename(data, "0/c/2/1", "0/c/2/2"))
     assert saved == {key: value for key, value in values.items() if key != "0/c/2/1"}
-    assert found.lost[0].reason == "its name is damaged: its two headers name it '0/c/2/2' and '0/c/2/1'"
+    assert found.lost[0].reason == "its name is damaged: its two headers give it the names '0/c/2/2' and '0/c/2/1'"
     assert not found.is_complete
 
 

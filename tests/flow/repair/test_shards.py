@@ -108,7 +108,7 @@ def test_shards_in_shards(tmp_path):
     np.testing.assert_array_equal(found[~gone], PIXELS[~gone])
     assert not found[gone].any()
     assert sorted(chunk.reason for chunk in result.lost_chunks) == [
-        "its checksum does not fit",
+        "its checksum does not match",
         "the index of its shard is damaged",
     ]
 

@@ -119,14 +119,14 @@ def test_attributes_without_ome_are_no_metadata():
     [
         ({"multiscales": {}}, "multiscales is empty"),
         ({"multiscales": []}, "multiscales is empty"),
-        ({"multiscales": [{}, 3]}, "no list of objects"),
+        ({"multiscales": [{}, 3]}, "not a list of objects"),
         ({"multiscales": [{"axes": [{"name": "x"}]}]}, "no datasets"),
         ({"multiscales": [{"datasets": [{"path": "0"}]}]}, "no axes"),
         ({"multiscales": [{"axes": [{"name": "x"}], "datasets": [{}]}]}, "no path"),
         ({"plate": 1}, "lists no wells"),
         ({"well": {"images": [{}]}}, "lists no images"),
-        ({"labels": "cells"}, "labels is no list"),
-        ({"series": [0]}, "series is no list"),
+        ({"labels": "cells"}, "labels is not a list"),
+        ({"series": [0]}, "series is not a list"),
     ],
 )
 def test_what_is_wrong_is_named(ome, problem):
@@ -135,4 +135,4 @@ def test_what_is_wrong_is_named(ome, problem):
 
 def test_ome_that_is_no_object():
     ome = parse_ome({"ome": 5}, 3)
-    assert (ome.version, ome.kind, ome.problems) == (None, "other", ("ome is no object",))
+    assert (ome.version, ome.kind, ome.problems) == (None, "other", ("ome is not an object",))

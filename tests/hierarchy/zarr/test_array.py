@@ -102,7 +102,7 @@ def test_item_sizes(data_type, size):
         ({"chunk_grid": []}, "chunk_grid is missing"),
         ({"chunk_grid": {"name": "rectilinear"}}, "chunk grid 'rectilinear' is not known"),
         ({"chunk_grid": "regular"}, "chunk_shape is missing"),
-        ({"dimension_names": ["y", 3, "x"]}, "dimension_names is no list"),
+        ({"dimension_names": ["y", 3, "x"]}, "dimension_names is not a list"),
         ({"dimension_names": ["y"]}, "it has 3 dimensions, but 1 dimension names"),
         ({"codecs": ["sharding_indexed"]}, "the sharding codec has no chunk_shape"),
     ],

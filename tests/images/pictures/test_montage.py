@@ -101,7 +101,7 @@ def test_a_plate_with_more_wells_than_fit_shows_some(monkeypatch):
     }
     group, store = counted(new_plate(wells, rows, columns))
     thumbnail = draw_thumbnail(group, 64)
-    assert thumbnail.notes == ("of 2 × 2 wells one is shown",)
+    assert thumbnail.notes == ("one well is shown for each 2 × 2 wells",)
     assert [color_at(thumbnail.pixels, 0, column, 2, 2) for column in range(2)] == [(0, 0, 0)] * 2
     assert {key[:3] for key in store.chunks} <= {"A/2", "A/3", "C/1", "C/3"}
 

@@ -65,7 +65,7 @@ def test_a_plate_and_its_images(tmp_path):
     xml = ome_xml(images, f'<Plate ID="P">{wells}</Plate><Plate ID="Q"/>')
     found = opened(write_ome(tmp_path / "a.ome.tif", xml, pixels((2, 30, 40))))
     assert [(well.row, well.fields) for well in found.plate.wells] == [(0, (0,)), (1, (1,))]
-    assert found.notes == ("the OME-XML describes 2 plates: the first is taken",)
+    assert found.notes == ("the OME-XML describes 2 plates: the first plate is used",)
 
 
 def test_levels_are_given_out(tmp_path):
@@ -182,7 +182,7 @@ def test_planes_that_the_metadata_promise_but_nobody_wrote(tmp_path):
     found = source.read((slice(0, 4), slice(0, 30), slice(0, 40)))
     np.testing.assert_array_equal(found[:3], pixels((3, 30, 40)))
     assert not found[3].any()
-    assert source.damage == ["1 of the 4 planes in the metadata are missing; zeros stand in its place"]
+    assert source.damage == ["1 of the 4 planes in the metadata are missing; zeros replace it"]
 
 
 def imagej(path, shape, axes, resolution=None, **metadata):

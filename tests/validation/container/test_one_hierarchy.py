@@ -103,10 +103,10 @@ def test_missing_groups_are_named_each_once():
     assert messages(metadata) == [
         (
             "rfc9/one-hierarchy",
-            "A/zarr.json is missing, so that the root does not reach 'A/1/0' and 1 more below it",
+            "A/zarr.json is missing, so readers cannot find 'A/1/0' and 1 more below it",
         ),
-        ("rfc9/one-hierarchy", "A/1/zarr.json is missing, so that the root does not reach 'A/1/0'"),
-        ("rfc9/one-hierarchy", "A/2/zarr.json is missing, so that the root does not reach 'A/2/0'"),
+        ("rfc9/one-hierarchy", "A/1/zarr.json is missing, so readers cannot find 'A/1/0'"),
+        ("rfc9/one-hierarchy", "A/2/zarr.json is missing, so readers cannot find 'A/2/0'"),
     ]
     assert all("ozx repack" in finding.hint for finding in check_metadata(metadata))
 
@@ -114,7 +114,7 @@ def test_missing_groups_are_named_each_once():
 def test_nodes_below_an_array():
     metadata = {"zarr.json": group(), "0/zarr.json": array([4], [4]), "0/labels/zarr.json": group()}
     assert messages(metadata) == [
-        ("rfc9/one-hierarchy", "0/labels/zarr.json lies below the array '0', which has chunks, but no nodes, below it")
+        ("rfc9/one-hierarchy", "0/labels/zarr.json lies below the array '0'; only chunks may be below an array")
     ]
 
 
@@ -127,7 +127,7 @@ def test_old_metadata_beside_new():
 def test_versions_below_the_root():
     metadata = {"zarr.json": group("0.5"), "a/zarr.json": group("0.6"), "b/zarr.json": group("0.5")}
     (finding,) = check_metadata(metadata)
-    assert finding.message == "a/zarr.json: ome.version is '0.6', but that of the root is '0.5'"
+    assert finding.message == "a/zarr.json: ome.version is '0.6', but the root has '0.5'"
     assert finding.where == Where("a/zarr.json", pointer="/attributes/ome/version")
 
 

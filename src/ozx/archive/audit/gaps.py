@@ -80,7 +80,10 @@ def _skip_descriptors(
     begins: _Indices,
     rooms: _Indices,
 ) -> _Indices:
-    """Subtract the data descriptors (4.3.9) from the gaps after values; return entries with an invalid descriptor."""
+    """Subtract the data descriptors (4.3.9) from the gaps after values.
+
+    Return the entries that have an invalid data descriptor.
+    """
     is_announced = local.has_descriptor[inside] | ((columns.flags[inside] & FLAG_DATA_DESCRIPTOR) != 0)
     # Bytes behind an entry that overlaps another are not its descriptor.
     is_plain = (local.lengths[inside] >= 0) & (ends == begins[1:-1]) & (rooms[1:-1] >= 0)

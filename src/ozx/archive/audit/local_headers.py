@@ -64,7 +64,7 @@ class LocalHeaders:
 
 
 def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np.int64]) -> LocalHeaders:
-    """Read the local headers of `entries`, sorted by header offset; all lie inside the file."""
+    """Read the local headers of `entries`, which must be sorted by header offset and lie inside the file."""
     count = len(columns)
     headers = LocalHeaders(
         lengths=np.full(count, -1, np.int32),
@@ -113,7 +113,10 @@ def _sizes(columns: Columns, entries: NDArray[np.int64]) -> NDArray[np.uint64]:
 def _agrees(
     data: bytes, positions: NDArray[np.int64], local: NDArray[Any], columns: Columns, entries: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return a mask of headers that certainly agree with the central directory; others need a full comparison."""
+    """Return a mask of the headers that certainly agree with the central directory.
+
+    All other headers need a full comparison.
+    """
     flags = columns.flags[entries]
     agrees: NDArray[np.bool_] = local["name_length"] == columns.name_lengths[entries]
     agrees &= local["method"] == columns.methods[entries]

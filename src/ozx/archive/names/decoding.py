@@ -73,7 +73,7 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
 
 
 def _is_path_of(path: bytes, raw: bytes) -> bool:
-    """Return whether a Unicode path may replace a non-ASCII name; an ASCII path may not."""
+    """Return whether a Unicode path may replace a non-ASCII name; only a non-ASCII path may replace it."""
     # Entries with ASCII names are found by their bytes, and folders by the last byte.
     return not path.isascii() and path.endswith(b"/") == raw.endswith(b"/")
 
@@ -101,7 +101,9 @@ def encode_name(name: str) -> tuple[bytes, int]:
 
 
 def are_plain_names(framed: bytes, count: int) -> bool:
-    r"""Return whether `count` names are ASCII and certainly valid; if not, check each name with `name_fault`.
+    r"""Return whether `count` names are ASCII and certainly valid.
+
+    If this returns False, check each name with `name_fault`.
 
     `framed` has a NUL before each of the names, none of which is empty.
 

@@ -30,7 +30,7 @@ class NameIndex:
         self._sorted = hashes[self._order]
 
     def find(self, name: bytes) -> int | None:
-        """Return the index of the entry with this name, or None; the last entry if the name is repeated."""
+        """Return the index of the last entry with this name, or None if there is no such entry."""
         hashed = np.uint64(_hash_name(name))
         first, last = np.searchsorted(self._sorted, hashed, "left"), np.searchsorted(self._sorted, hashed, "right")
         for index in self._order[first:last][::-1].tolist():
@@ -69,7 +69,7 @@ class NameIndex:
         return [(name, indices) for name, indices in groups.items() if len(indices) > 1]
 
     def values_and_folders(self) -> list[tuple[int, int]]:
-        """Return pairs of an entry and an entry below it in a folder of the same name: ``a`` and ``a/b``."""
+        """Return pairs of entries such as ``a`` and ``a/b``: the first name is also a folder in the second name."""
         below = np.full(len(self._names), -1, np.int64)
         for rows, lengths, hashes in _iter_folders(self._names):
             positions = np.searchsorted(self._sorted, hashes, "right") - 1

@@ -8,7 +8,7 @@ __all__ = ["check_order"]
 
 
 def check_order(name: str, header_offsets: list[int], path: str) -> None:
-    """Raise an error if, of entries with the same name, the last in the directory is not the last in the file.
+    """Raise an error if a repeated name has different last entries in the central directory and in the file.
 
     Writers append both the entry and its header in the directory: if the orders differ, one of them is damaged.
     `header_offsets` are in the order of the directory.
@@ -29,7 +29,7 @@ def check_order(name: str, header_offsets: list[int], path: str) -> None:
     if header_offsets[-1] < max(header_offsets):
         raise FormatError(
             f"several entries are called {name!r}, and the last entry in the directory is not the last entry in the "
-            f"file; the valid entry is unknown",
+            f"file, so it is unknown which entry is valid",
             path=path,
             rule="zip/duplicate-name",
             hint="Copy or download the file again; `ozx recover` saves the undamaged entries.",

@@ -23,7 +23,7 @@ from ozx.archive.recovery.values import ValueFinder, VerifiedValue, header_lengt
 __all__ = ["merge_directory"]
 
 _OWN_EXTRA = 20  # the ZIP64 field of `ozx.archive.writer`
-_FOLDER_WITH_BYTES = "its name is that of a folder, but it has bytes"
+_FOLDER_WITH_BYTES = "its name is the name of a folder, but it has bytes"
 _NO_HEADER = "its local header is damaged or missing"
 
 
@@ -84,7 +84,7 @@ class _DirectoryMerge:
         return result
 
     def _shift(self, prepended: int) -> int:
-        """Return the shift of the directory's offsets for which most offsets match a scanned entry."""
+        """Return the shift that makes most offsets in the directory match a scanned entry."""
         found = self._found_starts
         if not len(found) or not len(self._starts):
             return 0
@@ -95,7 +95,7 @@ class _DirectoryMerge:
     # --- headers and entries that fit each other ----------------------------------------------------------------------
 
     def _match_exactly(self) -> list[tuple[int, int]]:
-        """Match entries with directory rows of the same offset, value and name; return all pairs of the same offset."""
+        """Match entries with directory rows of equal offset, value and name; return all pairs of equal offset."""
         found, listed = self._scan.found, self._listed
         if not len(listed) or not len(found):
             return []
@@ -109,13 +109,13 @@ class _DirectoryMerge:
         return pairs
 
     def _is_second_archive(self) -> bool:
-        """Return whether there are unlisted entries before the archive that the central directory describes."""
+        """Return whether unlisted entries lie before the archive that the central directory describes."""
         prepended = self._scan.end.prepended if self._scan.end is not None else 0
         before = int(np.searchsorted(self._found_starts, np.uint64(prepended)))
         return any(self._row_of[index] < 0 and index not in self._dropped for index in range(before))
 
     def _match_by_name(self) -> None:
-        """Match entries with directory rows of the same name and value but another offset."""
+        """Match entries with directory rows that have the same name and value, but another offset."""
         found, listed = self._scan.found, self._listed
         rows = {
             (listed.names[row], listed.checksums[row], listed.sizes[row]): row
@@ -127,7 +127,7 @@ class _DirectoryMerge:
                 self._join(index, row, Witnesses.TWO)
 
     def _dispute(self, pairs: list[tuple[int, int]]) -> None:
-        """Match entries with directory rows of the same offset and value but another name."""
+        """Match entries with directory rows that have the same offset and value, but another name."""
         for row, index in pairs:
             if not self._is_matched[row] and self._row_of[index] < 0 and self._has_same_value(index, row):
                 self._result.disputed[index] = self._listed.names[row]
@@ -171,7 +171,7 @@ class _DirectoryMerge:
                     self._drop_inside(other.start + 1, other.data_offset + entry.stored_size)
 
     def _prove(self, row: int, entry: FoundEntry, start: int) -> bool:
-        """Keep a value if it is stored at the offset in the central directory; return whether it is."""
+        """Keep a value if it lies at the offset that the central directory states; return whether it was kept."""
         local = local_header_at(self._source, start)
         name = None if local is None else decode_name(local.name, local.flags, local.extra)
         if not entry.stored_size:
@@ -189,7 +189,7 @@ class _DirectoryMerge:
     def _keep(
         self, row: int, entry: FoundEntry, start: int, value: VerifiedValue, local: LocalHeader | None, name: str | None
     ) -> None:
-        """Add a value that was found from its row in the central directory; drop false entries inside the value."""
+        """Add a value that was found from its row in the directory; drop false entries inside the value."""
         result, index = self._result, len(self._result.entries)
         stop = max(value.end, self._finder.stop_of(value))
         self._drop_inside(start, stop)
@@ -214,7 +214,10 @@ class _DirectoryMerge:
     def _prove_empty(
         self, row: int, entry: FoundEntry, start: int, local: LocalHeader | None, name: str | None
     ) -> bool:
-        """Keep an entry that the directory declares empty if no other bytes follow it; return whether it is kept."""
+        """Keep an entry that the directory declares empty, if no other bytes follow the entry.
+
+        Return whether the entry was kept.
+        """
         fixed = self._source.read_at(start, LOCAL_HEADER.size)
         if entry.size or entry.crc32 or len(fixed) < LOCAL_HEADER.size:
             return False
@@ -232,7 +235,9 @@ class _DirectoryMerge:
         return True
 
     def _believe_local(self, row: int, index: int | None) -> bool:
-        """Keep a value that agrees with its local header but not with the directory; return whether it is kept.
+        """Keep a value that agrees with its local header but not with the directory.
+
+        Return whether the value was kept.
 
         A searched length may be that of a part of the value, unless another entry begins at its end.
         """
@@ -316,7 +321,10 @@ class _DirectoryMerge:
                 result.cut_off.add(entry.name)
 
     def _drop_unlisted(self) -> None:
-        """Drop entries that the directory does not list; if it is incomplete, only those inside a damaged value."""
+        """Drop entries that the directory does not list.
+
+        If the directory is incomplete, drop only entries inside a damaged value.
+        """
         result, unlisted = self._result, np.flatnonzero(self._row_of < 0).tolist()
         if result.lost and result.is_whole:
             latest = {result.entries.names[index]: result.entries.starts[index] for index in unlisted}
@@ -356,7 +364,7 @@ class _DirectoryMerge:
             self._dropped.add(index)
 
     def _drop_replaced(self) -> None:
-        """Drop all but the last value of each name that the directory repeats, as readers do."""
+        """Drop all values except the last for each name that the directory repeats, as readers do."""
         disputed = {int(self._row_of[index]) for index in self._result.disputed}
         replaced = {
             row
@@ -381,7 +389,7 @@ class _DirectoryMerge:
         self._result.replaced = {name for name in still if len(values[name]) > 1}
 
     def _doubt_order(self) -> None:
-        """Mark the order as uncertain if the last entry of a name in the directory is not the last in the file."""
+        """Mark the order of entries as uncertain if a repeated name's last entry differs in directory and file."""
         for places in repeated_names(self._listed.names).values():
             starts = [int(self._starts[row]) for row in places]
             if starts[-1] < max(starts):

@@ -91,7 +91,9 @@ class Evidence:
     is_accounted: bool = False
 
     def choose(self, indices: Sequence[int]) -> int:
-        """Return the valid entry of a repeated name: the last one with two agreeing headers, else the last one.
+        """Return the valid entry of a repeated name.
+
+        This is the last entry with two agreeing headers, else the last entry.
 
         A later one that is not listed may be part of a lost value, or a replacement: the chosen one's name is doubtful.
         """

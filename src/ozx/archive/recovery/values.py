@@ -82,7 +82,7 @@ class _Descriptor(NamedTuple):
 
 
 def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
-    """Return the possible descriptions of a value by a local header with one damaged field, the most likely first.
+    """Return possible descriptions of a value by a local header with one damaged field, the most likely first.
 
     The two sizes of a stored value are one number written twice, so that one of them may be wrong.
     """
@@ -107,7 +107,7 @@ def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
 
 
 def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Pattern[bytes] = SIGNATURE) -> int | None:
-    """Return the offset of the first record signature between `start` and `stop`; None if there is none."""
+    """Return the offset of the first record signature between `start` and `stop`; None if it is missing."""
     length = len(LOCAL_SIGNATURE)  # it is mostly right at `start`
     while start < stop:
         data = source.read_at(start, min(length, stop - start))
@@ -142,7 +142,7 @@ class ValueFinder:
         return found
 
     def stop_of(self, value: VerifiedValue) -> int:
-        """Return the end of a value, including its data descriptor if it has one."""
+        """Return the end of a value, including its data descriptor if present."""
         tail = self.source.read_at(value.end, _LONGEST_DESCRIPTOR + len(LOCAL_SIGNATURE))
         return value.end + _descriptor_length(tail, (value.crc32, value.stored_size, value.size))
 
@@ -153,13 +153,13 @@ class ValueFinder:
         if header.flags & FLAG_ENCRYPTED:
             return "it is encrypted"
         if claim.method not in (STORED, DEFLATED, DEFLATE64):
-            return f"its method, {method_name(claim.method)}, is not read here"
+            return f"ozx does not support its method, {method_name(claim.method)}"
         if not (claim.size or claim.stored_size or claim.crc32):
             is_unknown = claim.stored_size is None
-            return "its end is not found" if is_unknown else "its header says that it is empty, but bytes follow"
+            return "its end was not found" if is_unknown else "its header says that it is empty, but bytes follow"
         if claim.data_offset + (claim.stored_size or 0) > self.source.size():
             return "it is cut off by the end of the file"
-        return "its CRC-32 does not fit: its bytes, or its header, are damaged"
+        return "its CRC-32 does not match: its bytes, or its header, are damaged"
 
     def _verify(self, claim: Claim) -> VerifiedValue | None:
         if claim.data_offset + (claim.stored_size or 0) > self.source.size():
@@ -255,7 +255,7 @@ class ValueFinder:
 
 
 def _descriptor_length(data: bytes, numbers: tuple[int, int, int]) -> int:
-    """Return the length of the data descriptor with `numbers` at the start of `data`; 0 if there is none."""
+    """Return the length of the data descriptor with `numbers` at the start of `data`, or 0 if it is missing."""
     fitting = [found.length for found in _descriptors_at(data) if found[:3] == numbers]
     # The descriptor of an empty value is all zeros in both widths: the following bytes decide.
     return next((length for length in fitting if SIGNATURE.match(data, length)), fitting[0] if fitting else 0)

@@ -50,7 +50,9 @@ _YES = ("1", "true", "yes", "on")
 def storage_options(
     *, anonymous: bool = False, timeout: float | None = None, cache: bool = True, **options: Any
 ) -> Iterator[None]:
-    """Open URLs with these options as long as the block lasts, in this thread and in the threads that ozx starts.
+    """Set options for opening URLs in the ``with`` block.
+
+    The options hold in this thread and in the threads that ozx starts.
 
     They are added to those of an outer block.
 
@@ -103,7 +105,7 @@ def current_options() -> dict[str, Any]:
 
 
 def current_deadline() -> Deadline | None:
-    """Return the end of the time for requests; see `storage_options`."""
+    """Return the deadline for requests that the `storage_options` blocks set; None without a deadline."""
     return _CURRENT.get().get(DEADLINE)
 
 

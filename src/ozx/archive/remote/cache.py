@@ -1,4 +1,4 @@
-"""Directories of remote archives that were opened before, kept in the user's cache folder.
+"""Cache of the central directories of remote archives, in the user's cache folder.
 
 A record belongs to one URL, and to one strong ETag of its file: the server's answer to the next first request decides
 whether it is used. Names of records are hashes, and no record holds a URL.
@@ -41,26 +41,26 @@ _VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_
 
 
 class Span(NamedTuple):
-    """Bytes of a file from an offset on."""
+    """A range of bytes in a file."""
 
     offset: int
     data: bytes
 
     @property
     def stop(self) -> int:
-        """The offset behind the last byte."""
+        """The offset after the last byte."""
         return self.offset + len(self.data)
 
 
 class Record(NamedTuple):
-    """Spans of a file with this length and ETag."""
+    """The cached spans of a remote file, with the length and the ETag of the file."""
 
     size: int
     tag: str
     spans: tuple[Span, ...]
 
     def is_of(self, mark: tuple[int, str]) -> bool:
-        """Tell whether the record has the end of the file with this length and identity."""
+        """Return whether the record belongs to the file with this length and ETag, and contains the file's end."""
         return (
             mark == (self.size, self.tag)
             and has_strong_tag(self.tag)
@@ -70,7 +70,7 @@ class Record(NamedTuple):
 
 
 def has_strong_tag(identity: str) -> bool:
-    """Tell whether the identity of a file is a strong ETag (RFC 9110, 8.8.3).
+    """Return whether the identity of a file is a strong ETag (RFC 9110, 8.8.3).
 
     Examples
     --------
@@ -81,7 +81,7 @@ def has_strong_tag(identity: str) -> bool:
 
 
 def cache_folder() -> str:
-    """Return the folder of the records: ``$OZX_CACHE``, or in the system's place for caches; empty if there is none."""
+    """Return the cache folder: ``$OZX_CACHE``, else the system's usual folder; empty if the system has none."""
     given = os.environ.get("OZX_CACHE")
     if given is not None:
         return given
@@ -90,7 +90,7 @@ def cache_folder() -> str:
 
 
 def find_record(url: str, options: Mapping[str, Any]) -> Record | None:
-    """Return the record of a URL, or None if there is none, or it is damaged."""
+    """Return the cached record of a URL, or None if the record is missing or damaged."""
     path = _path_of(url, options)
     if not path:
         return None
@@ -104,7 +104,10 @@ def find_record(url: str, options: Mapping[str, Any]) -> Record | None:
 
 
 def store_record(url: str, options: Mapping[str, Any], record: Record) -> None:
-    """Replace the record of a URL, and remove the oldest ones beyond 256 MiB; does nothing if that is impossible."""
+    """Store the record of a URL, if possible.
+
+    If the cache then exceeds 256 MiB, remove its oldest records.
+    """
     path = _path_of(url, options)
     spans = _joined(record.spans)
     if not path or not has_strong_tag(record.tag) or sum(len(span.data) for span in spans) > LONGEST_RECORD:
@@ -144,7 +147,7 @@ def _encode(record: Record) -> list[bytes]:
 
 
 def _read(data: bytes) -> Record:
-    """Return the record in `data`.
+    """Parse the bytes of a record.
 
     Raises
     ------
@@ -170,7 +173,7 @@ def _read(data: bytes) -> Record:
 
 
 def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return the spans without those that lie in others, and with neighbours joined."""
+    """Return the spans in order, with overlapping and adjacent spans joined."""
     joined: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.offset, -len(span.data))):
         last = joined[-1] if joined else None
@@ -182,7 +185,7 @@ def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _is_private(folder: str) -> bool:
-    """Tell whether only this user can reach the folder; others' permissions are taken away if possible."""
+    """Return whether only this user can access the folder; remove the access of other users if possible."""
     if os.name == "nt":
         return True
     status = os.stat(folder)

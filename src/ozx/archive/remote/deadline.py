@@ -1,4 +1,4 @@
-"""The time that a caller gives to all requests, and the count of requests and bytes so far."""
+"""The time limit for all requests of a caller, and counts of requests and received bytes."""
 
 from __future__ import annotations
 
@@ -29,33 +29,36 @@ DEADLINE = "ozx_deadline"
 
 
 class Traffic(NamedTuple):
-    """The requests of this process, and the bytes that they brought; repetitions after failures are left out."""
+    """The numbers of requests and received bytes of this process; retries after failures are not counted."""
 
     requests: int
     bytes: int
 
 
 class Deadline(NamedTuple):
-    """The end of the time for requests, in seconds since 1970; worker processes get a copy."""
+    """The time at which all requests must be complete.
+
+    Times are seconds since 1970. Worker processes receive a copy.
+    """
 
     end: float
     seconds: float
     before: Traffic
 
     def left(self) -> float:
-        """Return the remaining seconds, not less than 0."""
+        """Return the number of seconds until the deadline, at least 0."""
         return max(0.0, self.end - time.time())
 
     def error(self, name: str | None) -> ResourceError:
-        """Return the error for time that is over; it says how much was read until now."""
+        """Return the error for a missed deadline; its message contains the number of bytes read so far."""
         now = traffic()
         # A worker process began to count later.
         requests, size = (max(0, new - old) for new, old in zip(now, self.before, strict=True))
         return ResourceError(
-            f"the time is over: {self.seconds:g} s were given (--timeout, ozx.storage_options(timeout=…)); "
-            f"{requests:,} requests had brought {size:,} bytes by then",
+            f"the time limit of {self.seconds:g} s has passed (--timeout, ozx.storage_options(timeout=…)); "
+            f"{requests:,} requests received {size:,} bytes",
             path=name,
-            hint="Give more time, or request less (ozx extract --dry-run tells how much). No half file was left.",
+            hint="Set a longer limit, or read less (ozx extract --dry-run shows how much). No incomplete file is left.",
         )
 
 
@@ -64,14 +67,14 @@ _COUNTS = [0, 0]
 
 
 def count_traffic(requests: int, size: int) -> None:
-    """Count requests, and bytes that they brought."""
+    """Add to the counts of requests and received bytes."""
     with _LOCK:
         _COUNTS[0] += requests
         _COUNTS[1] += size
 
 
 def traffic() -> Traffic:
-    """Return the requests and bytes of this process.
+    """Return the numbers of requests and received bytes of this process.
 
     Examples
     --------
@@ -82,7 +85,7 @@ def traffic() -> Traffic:
 
 
 def new_deadline(timeout: Any, present: Deadline | None = None) -> Deadline:
-    """Return the deadline in `timeout` seconds, or the present one if that is earlier.
+    """Return the deadline in `timeout` seconds, or the `present` deadline if it is earlier.
 
     Raises
     ------
@@ -100,7 +103,7 @@ def new_deadline(timeout: Any, present: Deadline | None = None) -> Deadline:
 
 
 def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str) -> _T:
-    """Return the result of `call`, but do not wait for it beyond the deadline.
+    """Return the result of `call`; stop waiting for the result at the deadline.
 
     Raises
     ------
@@ -126,7 +129,10 @@ def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str) -
 
 
 def limited_in_time(client: Any, deadline: Deadline | None) -> Any:
-    """Return boto3's client; its requests fail beyond the deadline, but for those that end uploads."""
+    """Make boto3's client refuse requests after the deadline, and return the client.
+
+    Requests that abort uploads are still sent.
+    """
     if deadline is not None:
 
         def check(event_name: str, **_: Any) -> None:

@@ -32,7 +32,7 @@ _ACCESS = (
     "Check the credentials, or whether a signed URL has expired; "
     "for a public bucket give --anonymous (ozx.storage_options(anonymous=True))."
 )
-_REGION = "Give it as --storage-option region=NAME, or set AWS_REGION."
+_REGION = "Give the region as --storage-option region=NAME, or set AWS_REGION."
 _CODES = {
     "NoSuchBucket": ("the bucket does not exist", "Check the name, and the endpoint (--storage-option endpoint=URL)."),
     "PermanentRedirect": ("the bucket is in another region", _REGION),
@@ -41,13 +41,13 @@ _CODES = {
     "RequestTimeTooSkewed": ("the clock of this computer is wrong: the server refuses its time", "Set the clock."),
     "InvalidAccessKeyId": ("the server does not know the access key", _CHECK),
     "SignatureDoesNotMatch": ("the secret access key is wrong", _CHECK),
-    "ExpiredToken": ("the session token has expired", "Get a new one."),
+    "ExpiredToken": ("the session token has expired", "Get a new token."),
     "ContainerNotFound": (
         "the container does not exist",
         "Check the name, and the account (AZURE_STORAGE_ACCOUNT_NAME).",
     ),
     "AuthenticationFailed": ("the server does not accept the key or signature, or it has expired", _CHECK),
-    "PublicAccessNotPermitted": ("the account allows nothing without credentials", _CHECK),
+    "PublicAccessNotPermitted": ("the account allows no access without credentials", _CHECK),
     "SlowDown": ("the server asks for fewer requests", "Try again later."),
 }
 # Words in obstore's errors about connections, and what they mean.
@@ -56,7 +56,7 @@ _CAUSES = (
     (("TimedOut", "kind: Timeout"), "no answer in time"),
     (("kind: Interrupted",), "the connection ended before the answer was complete"),
     (("certificate", "Certificate"), "its certificate is not accepted"),
-    (("ParseContentRange", "NoContentRange"), "its answer does not say which part of the file it is"),
+    (("ParseContentRange", "NoContentRange"), "its answer does not say which part of the file it contains"),
 )
 _USER = re.compile(r"://[^/]*@")
 _CERTIFICATE = re.compile(r"InvalidCertificate\(\s*(?:Other\(\s*OtherError\(\s*)?([A-Za-z]+)")
@@ -151,14 +151,14 @@ def explain(error: Exception, name: str) -> ResourceError:
 
 
 def explain_code(text: str, name: str) -> ResourceError | None:
-    """Explain the error code in an answer, or None if it has none that says more than the status."""
+    """Return an error that explains the error code in a server's response, or None for an unknown code."""
     if "redirect without LOCATION" in text:  # what S3 answers to a request for a part
         return ResourceError("the bucket is in another region", path=name, hint=_REGION)
     if "Request has expired" in text:
-        return ResourceError("the signed URL has expired", path=name, hint="Get a new one.")
+        return ResourceError("the signed URL has expired", path=name, hint="Get a new URL.")
     if "169.254.169.254" in text or "TokenRequest" in text:  # where a computer in a cloud asks for its role
         return ResourceError(
-            "no credentials were found, in options, environment, profile or role of the computer",
+            "found no credentials in the options, environment variables, profile or role of the computer",
             path=name,
             hint="For a public bucket give --anonymous (ozx.storage_options(anonymous=True)).",
         )
@@ -179,14 +179,14 @@ def explain_options(error: Exception, name: str) -> UsageError:
     elif "must be specified" in str(error):
         message = str(error).splitlines()[0].rpartition(": ")[2]
     else:
-        message = "the URL and its options do not fit together"
+        message = "the options do not match the URL"
     return UsageError(
         message, path=name, hint="The options are those of obstore's store for this kind of URL: see its documentation."
     )
 
 
 def _cause(text: str, kind: str) -> str:
-    """Return the cause in words that are known to hold no secrets."""
+    """Return the cause of a failed connection, in words that cannot contain secrets."""
     said, certificate = _SYSTEM.search(text), _CERTIFICATE.search(text)
     if certificate:
         return f"its certificate is not accepted ({certificate[1]})"

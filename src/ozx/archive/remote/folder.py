@@ -114,7 +114,7 @@ class RemoteFolder:
                 yield from filter(None, threads.map(self.find, batch))
 
     def read(self, key: str, offset: int = 0, length: int | None = None, expected: Mark | None = None) -> bytes:
-        """Return the bytes of an object, or a part of them; `length` None means up to the end.
+        """Return the bytes of an object, or a part of them; if `length` is None, read to the end.
 
         Raises
         ------
@@ -201,7 +201,7 @@ class RemoteFolder:
         return found
 
     def _list_level(self, prefix: str) -> tuple[list[RemoteObject], list[str]]:
-        """Return the objects of a folder, and its sub-folders, which remain to be listed."""
+        """Return the objects directly in a folder, and the sub-folders that must still be listed."""
         store = self._store()
         self._count()
         try:

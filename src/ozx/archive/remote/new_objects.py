@@ -1,4 +1,4 @@
-"""Many objects below one URL, written side by side: small ones by one request each, larger ones in parts."""
+"""Concurrent writing of many objects below a URL: small objects by one request, larger objects in parts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROOM = 128 << 20
 
 
 class NewObjects:
-    """Objects below a URL under construction.
+    """Objects that are being written below a URL.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class NewObjects:
         return [found.key for found in self._folder.list_objects()]
 
     def add(self, key: str, size: int, blocks: Iterable[bytes]) -> None:
-        """Write a value of `size` bytes; small ones are on their way until `wait`.
+        """Write a value of `size` bytes as an object; small values may be complete only after `wait`.
 
         Raises
         ------
@@ -82,11 +82,11 @@ class NewObjects:
         self._sending[self._threads.submit(self._put, key, data)] = len(data)
 
     def wait(self) -> None:
-        """Wait until all values are written; raises as `add`."""
+        """Wait until all values are written; raise the same errors as `add`."""
         self._wait(0, 0)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove objects, those that do not exist aside.
+        """Remove objects; ignore missing objects.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class NewObjects:
         list(self._threads.map(self._remove, keys))
 
     def abort(self) -> int:
-        """Remove what was written; return how many objects may be left."""
+        """Remove the written objects; return the number of objects that may remain."""
         for future in self._sending:
             future.cancel()
         wait(self._sending)

@@ -159,7 +159,7 @@ def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: in
 
 
 def follow(source: ByteSource, steps: Steps) -> Part:
-    """Read the spans that `steps` yields, and return its result."""
+    """Read the spans that `steps` yields, and return the part that `steps` returns."""
     try:
         span = next(steps)
         while True:
@@ -170,7 +170,7 @@ def follow(source: ByteSource, steps: Steps) -> Part:
 
 
 async def follow_async(source: SlowSource, steps: Steps) -> Part:
-    """Read the spans that `steps` yields without blocking the event loop, and return its result."""
+    """Return the same part as `follow`, without blocking the event loop."""
     try:
         span = next(steps)
         while True:

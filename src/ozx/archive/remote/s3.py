@@ -102,7 +102,7 @@ def open_client(options: Mapping[str, Any] | None = None) -> Any:
 
 
 def _pause_when_throttled(response: tuple[Any, Any] | None, attempts: int, **_: Any) -> float | None:
-    """Return the seconds until a request is repeated that was answered by the status 429, or None for other answers.
+    """Return the pause in seconds before a request with the response 429 is repeated; None for other responses.
 
     botocore before 1.44 repeats them only if the answer also has a code that it knows.
     """
@@ -134,11 +134,13 @@ def explain_client_error(error: BaseException, url: str, *, doing: str) -> OzxEr
         return known
     if code in ("AccessDenied", "403", "AllAccessDisabled"):
         return ResourceError(
-            f"the server does not allow to {doing}", path=name, hint="Check the credentials and the bucket's policy."
+            f"the server does not allow ozx to {doing}",
+            path=name,
+            hint="Check the credentials and the bucket's policy.",
         )
     if kind in ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"):
         return ResourceError(
-            "no credentials were found, in options, environment, profile or role of the computer",
+            "found no credentials in the options, environment variables, profile or role of the computer",
             path=name,
             hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
         )

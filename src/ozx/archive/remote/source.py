@@ -39,7 +39,10 @@ class _OfProcess:
 
 
 class _Known(NamedTuple):
-    """Facts from the first answer; the tail goes to the end of the file, and an earlier run read `cached`."""
+    """Facts from the first response.
+
+    `tail` contains the last bytes of the file, and `cached` contains bytes that an earlier run read.
+    """
 
     mark: Mark
     tail: Span
@@ -47,7 +50,7 @@ class _Known(NamedTuple):
 
 
 class _Kept:
-    """Spans of metadata, to be put into the cache when the source is closed or forgotten."""
+    """Spans of metadata that are written to the cache when the source is closed or deleted."""
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
         self.url, self.options = url, options
@@ -115,11 +118,11 @@ class RemoteSource:
 
     @property
     def identity(self) -> str:
-        """The file's ETag at the time of the first use, else the time of its last modification, else nothing."""
+        """The file's ETag at first use, else its modification time, else an empty string."""
         return self._first().mark.identity
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`, with at most one request; fewer only at the end of the file.
+        """Return `length` bytes from `offset`, or fewer bytes at the end of the file; make at most one request.
 
         Raises
         ------
@@ -154,7 +157,7 @@ class RemoteSource:
         return b"".join((data, remembered)) if remembered else data
 
     def missing(self, offset: int, length: int) -> int:
-        """Return the number of bytes that `read_at` would request, without those already in memory."""
+        """Return the number of bytes that `read_at` would request; bytes in memory are not requested."""
         return self._look(self._first(), offset, length)[1]
 
     def remember(self, offset: int, length: int) -> None:
@@ -193,7 +196,7 @@ class RemoteSource:
         return self._expected if self._known is None else self._known.mark
 
     def _first(self) -> _Known:
-        """Return the facts from the first response; make the request if there was none."""
+        """Return the facts from the first response; make the first request if necessary."""
         known = self._known
         if known is not None:
             return known
@@ -208,7 +211,7 @@ class RemoteSource:
             return self._known
 
     def _ask(self, transport: Transport, length: int) -> _Known:
-        """Request the last bytes."""
+        """Request the last bytes of the file."""
         self.requests += 1
         offset, data, mark = transport.fetch(None, length, self._expected)
         self.bytes_read += len(data)
@@ -216,7 +219,7 @@ class RemoteSource:
         return _Known(mark, Span(offset, bytes(data)))
 
     def _look(self, known: _Known, offset: int, length: int) -> tuple[bytes, int]:
-        """Return the cached bytes of a read, and the number of bytes before them that must be requested."""
+        """Return the cached bytes of a read, and the number of uncached bytes before them."""
         stop = min(offset + length, known.mark.size)
         if stop <= offset:
             return b"", 0

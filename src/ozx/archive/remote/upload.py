@@ -1,4 +1,4 @@
-"""One object of a store, written in parts; it appears whole, or not at all.
+"""Upload of one object in parts; the object appears complete or not at all.
 
 Bytes arrive in order, but for local headers, which are written again once the CRC-32 of their value is known. A part
 that holds such a header waits for it; the others are sent meanwhile, unless the store wants its parts in order.
@@ -118,7 +118,7 @@ class Upload:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Finish the upload; after an exception, or if that fails, abort it."""
+        """Finish the upload; abort it if finishing fails, or after an exception in the ``with`` block."""
         try:
             if kind is None:
                 self.finish()
@@ -130,7 +130,10 @@ class Upload:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether the store wants its parts in order, so that none can be sent while one before it is held."""
+        """Whether the store requires parts in order.
+
+        In this case, a part that `hold` keeps back also delays all later parts.
+        """
         return self._client.is_in_order
 
     def write_at(self, offset: int, data: bytes | bytearray | memoryview) -> None:
@@ -207,7 +210,7 @@ class Upload:
         return found.size
 
     def abort(self) -> None:
-        """End the upload; nothing of it stays on the server, except what the server discards itself."""
+        """Abort the upload; no data stays on the server, except data that the server itself discards later."""
         self._threads.shutdown(cancel_futures=True)
         for buffer in (*self._buffers.values(), *self._sending.values()):
             buffer.close()
@@ -342,7 +345,7 @@ def _sha256_of(buffer: IO[bytes]) -> str:
 
 
 def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
-    """Refuse an object that exists; see `Upload` for `options`.
+    """Raise an error if the object at a URL already exists; `options` are the options of `Upload`.
 
     Raises
     ------

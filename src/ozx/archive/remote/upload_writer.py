@@ -32,7 +32,7 @@ class UploadWriter(ArchiveWriter):
         self._upload = upload
 
     def add_blocks(self, name: str, size: int, blocks: Iterable[bytes | memoryview]) -> None:
-        """Write one entry from blocks; the part with its header is sent when the CRC-32 is known.
+        """Write one entry from blocks; send the part with its local header as soon as the CRC-32 is known.
 
         Where parts have to be sent in order, a value of more than 64 MiB goes through a temporary file.
 
@@ -49,7 +49,7 @@ class UploadWriter(ArchiveWriter):
         self._upload.release()
 
     def copy(self, source: int, source_offset: int, length: int) -> None:
-        """Append bytes of another file; the caller adds their entries to `directory`.
+        """Append bytes of another file; the caller must add the headers of the copied entries to `directory`.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Folders of ozx among those of the user: for records that stay, and for caches."""
+"""Folders in which ozx stores permanent records and caches of a user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["user_folder"]
 
 
 def user_folder(variable: str, unix: str, macos: str) -> str:
-    """Return the folder of ozx in one of the user's folders.
+    """Return the folder of ozx inside a standard folder of the user.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ def parse_viewer(command: str) -> tuple[str, ...]:
         raise UsageError(f"expected a command line; got {command!r}: {error}", hint="Close the quotes.") from None
     words = [word.strip('"') for word in words] if os.name == "nt" else words
     if not words:
-        raise UsageError("expected a command to open .ozx files with; got an empty one", hint="As in --viewer napari.")
+        raise UsageError("expected a command to open .ozx files with; got none", hint="For example: --viewer napari.")
     if any(character in word for word in words for character in "\n\r\0"):
         raise UsageError(f"expected a command on one line; got {command!r}")
     program = shutil.which(os.path.expanduser(words[0]))

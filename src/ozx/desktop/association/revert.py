@@ -34,7 +34,7 @@ def revert(record: Record, path: str, transaction: Transaction) -> None:
 
 
 def revert_files(files: Sequence[ChangedFile], transaction: Transaction) -> None:
-    """Undo the changes of files, last first; keep and list files that other programs have changed since."""
+    """Undo the changes of files in reverse order; keep and list files that other programs have changed since."""
     for file in reversed(files):
         now = read_or_none(file.path)
         if now is None:
@@ -63,7 +63,10 @@ def restored(file: ChangedFile, now: bytes) -> bytes | None:
 
 
 def revert_values(values: Sequence[ChangedValue], transaction: Transaction) -> None:
-    """Undo the changes of registry values, last first; keep and list values that other programs have changed since."""
+    """Undo the changes of registry values in reverse order.
+
+    Keep and list values that other programs have changed since.
+    """
     for value in reversed(values):
         now = transaction.registry.get(value.key, value.name) if transaction.registry else None
         if now is None:

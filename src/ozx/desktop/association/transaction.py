@@ -1,4 +1,4 @@
-"""Change desktop settings one by one: list each change, make it unless in a dry run, roll back after an error."""
+"""Change desktop settings one by one: list and (except in a dry run) make each change; roll back after an error."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class ChunkCache:
         """Return the part of `source` at `index`, which has one ascending range per dimension."""
         wanted = tuple(slice(part.start, part.stop, part.step) for part in index)
         price = price_of(source.array, wanted)
-        check_price(price, _MOST, f"{source.path}: this part", "Use a lower resolution, if there is one.")
+        check_price(price, _MOST, f"{source.path}: this part", "Use a lower resolution, if the image has one.")
         if price.chunk > self._capacity:
             return source[wanted]
         out = np.empty([len(part) for part in index], source.dtype)

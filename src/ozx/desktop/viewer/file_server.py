@@ -1,4 +1,4 @@
-"""Serve files to programs that read URLs: each as a whole, in ranges, and as the directory packed in it."""
+"""Serve files to programs that read URLs: whole files, ranges of files, and the values packed in a file."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
         raise UsageError(
             "napari needs a local file; got a URL or a node in a file",
             path=printable_location(path),
-            hint="See docs/napari.md for nodes; ozx view without --with shows both.",
+            hint="See docs/napari.md for nodes; ozx view without --with shows URLs and nodes.",
         )
     if os.path.isdir(location.path):
         raise UsageError(

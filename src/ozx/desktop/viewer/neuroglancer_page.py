@@ -65,7 +65,10 @@ def find_client() -> str:
 
 
 class NeuroglancerServer:
-    """A server of neuroglancer's page (in `client`) and data at a secret path; `identity` changes with the file."""
+    """A server of neuroglancer's page (in the folder `client`) and of a file's data, at a secret path.
+
+    The text `identity` changes with the file.
+    """
 
     def __init__(self, group: zarr.Group, client: str, identity: str) -> None:
         self._pictures = Pictures(group)

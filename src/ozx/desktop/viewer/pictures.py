@@ -273,7 +273,9 @@ def _span(number: int, length: int, step: int) -> range:
 
 
 def _share(first: int, stop: int, factor: float, length: int) -> range:
-    """Return the range of pixels of a level (`length` long) that covers the full-resolution pixels `first` to `stop`.
+    """Return the range of a level's pixels that covers the full-resolution pixels `first` to `stop`.
+
+    The level has `length` pixels along this axis.
 
     Examples
     --------
@@ -285,7 +287,10 @@ def _share(first: int, stop: int, factor: float, length: int) -> range:
 
 
 def _stretch(pixels: range, step: int) -> range:
-    """Return the range of source pixels of the range `pixels`, which contains every `step`-th source pixel."""
+    """Return the range of source pixels for a range of picture pixels.
+
+    The picture contains every `step`-th source pixel.
+    """
     return range(pixels.start * step, pixels.stop * step, step)
 
 

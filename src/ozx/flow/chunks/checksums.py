@@ -68,7 +68,7 @@ class ChecksummedChunks(InnerChunks):
         return FormatError(
             f"{self._path or 'the root'}: expected chunk {place} to end in its CRC-32C; {found}",
             rule="zarr/chunk-data",
-            hint="Copy or download the file again. To copy the chunk unchecked, keep the checksums.",
+            hint="Copy or download the file again. --chunk-checksums keep copies the chunk without a check.",
         )
 
 

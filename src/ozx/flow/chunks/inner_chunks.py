@@ -168,7 +168,7 @@ class InnerChunks:
 
 
 def _read_index(shard: Span, levels: tuple[ShardLevel, ...], where: str) -> ShardIndex:
-    """Read the index of the innermost chunks of a shard; return it in the shape of their grid."""
+    """Read the index of the innermost chunks of a shard; the index has the shape of these chunks' grid."""
     level, *deeper = levels
     chunks = math.prod(level.chunks_per_shard)
     size, offset = level.index.size(chunks), level.index.offset(chunks, shard.length)

@@ -87,7 +87,7 @@ def _check_shards(layout: ArrayLayout, path: str) -> None:
     if math.prod(layout.chunks_per_stored) > MOST_INNER_CHUNKS:
         raise UnsupportedError(
             f"{path or 'the root'}: expected shards of at most {MOST_INNER_CHUNKS:,} inner chunks; "
-            f"{'×'.join(map(str, layout.stored_shape))} pixels are {math.prod(layout.chunks_per_stored):,}",
+            f"shards of {'×'.join(map(str, layout.stored_shape))} pixels have {math.prod(layout.chunks_per_stored):,}",
             hint="Use smaller shards.",
         )
 

@@ -22,7 +22,9 @@ _NONE: NDArray[np.int64] = np.empty(0, np.int64)
 
 
 class StoredChunks(Protocol):
-    """The stored values (shards or chunks) of one array by number, the position in their grid in C order.
+    """The stored values (shards or chunks) of one array by number.
+
+    The number is the position in the grid of the values in C order.
 
     Values may be made on request if each part knows its length; those of one shard are requested together. The values
     of a sharded array are divisible: their parts are `ozx.flow.entry.Span`.

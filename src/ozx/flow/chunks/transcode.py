@@ -162,7 +162,10 @@ class _Transcoder:
             yield from iter_resharded(_EncodedChunks(found, self._path), plain, self._layouts.new, self._path)
 
     def _iter_results(self, executor: Executor, most: int) -> Generator[tuple[int, _Chunks]]:
-        """Yield the chunks of each block in order, with the number of its group; run at most `most` tasks at once."""
+        """Yield the chunks of each block in order, with the number of the block's group.
+
+        At most `most` tasks run at the same time.
+        """
         pending: deque[tuple[int, Future[_Chunks]]] = deque()
         try:
             for number, block in self._iter_blocks():

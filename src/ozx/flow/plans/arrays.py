@@ -123,7 +123,7 @@ class ArrayPlans:
         self._is_upgrade = is_upgrade
 
     def iter_entries(self, keys: Iterable[str], workers: Workers) -> Iterator[Entry]:
-        """Yield the new entries that `keys` of the source become."""
+        """Yield the new entries that replace the entries of `keys` in the source."""
 
         def entries(path: str, group: KeyGroup) -> Iterator[Entry]:
             return self._iter_array(self._arrays[path], group, workers)
@@ -143,7 +143,10 @@ class ArrayPlans:
         return iter_resharded(chunks, array.old, array.new, array.path)
 
     def _take_slashes(self, array: ArrayPlan, group: KeyGroup) -> None:
-        """Read keys such as ``0/0`` as chunks if no key is like ``0.0``, since early writers declared no separator."""
+        """Read keys such as ``0/0`` as chunks, unless keys such as ``0.0`` exist.
+
+        Early writers did not declare the separator.
+        """
         nested = replace(array.old, keys=ChunkKeys("v2", "/"))
         for found in iter_key_groups(group.others, {array.path: nested}):
             if len(found.numbers):
@@ -160,7 +163,7 @@ class ArrayPlans:
         if array.null_fill and missing:
             self._notes.append(
                 f"{array.path or 'the root'}: it has no fill value, and {missing:,} of its chunks are missing; "
-                "they read as 0 from now on"
+                "from now on, they are read as 0"
             )
         if array.new.keys != array.old.keys:
             start = len(array.path) + 1 if array.path else 0

@@ -75,7 +75,7 @@ def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
 
 
 def iter_checksum_variants(source: Source, layout: LayoutChoice) -> Iterator[RelayoutPlan]:
-    """Yield the plan for `layout` with each other possible checksum option."""
+    """Yield one plan for `layout` with each checksum option that is not requested but possible."""
     options: list[ChecksumOption | None] = [None, *get_args(ChecksumOption)]
     for option in options:
         if option != layout.checksums:

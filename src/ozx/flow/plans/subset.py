@@ -134,7 +134,7 @@ class Extractor:
             if skipped >= plan.most_levels:
                 what = "with the coarsest level alone" if skipped > 1 else "and there are no levels to leave out"
                 raise UsageError(
-                    f"expected a file of at most {limit:,} bytes; it would have {plan.count_bytes():,}, {what}",
+                    f"expected a file of at most {limit:,} bytes; it would have {plan.count_bytes():,} bytes, {what}",
                     hint="Choose a smaller --region, a single --path, or a larger --max-size.",
                 )
             plan = self.take(replace(selection, skipped=skipped))

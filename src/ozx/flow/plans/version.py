@@ -101,8 +101,8 @@ class _Conversion:
         key = join_path(path, METADATA)
         if key in self._changed:
             raise UnsupportedError(
-                f"{path}: expected one name for each dimension; one image names them {names!r}, another differently",
-                hint="OME-Zarr 0.5 stores the names in the array: give each image an array of its own.",
+                f"{path}: expected one name for each dimension; one image calls them {names!r}, another does not",
+                hint="OME-Zarr 0.5 stores the names in the array: give each image its own array.",
             )
         self._changed[key] = {**array, "dimension_names": list(names)}
         self.notes.add(path, "added the names of the axes as dimension_names, which OME-Zarr 0.5 requires")

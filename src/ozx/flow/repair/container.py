@@ -101,7 +101,7 @@ def _entry_forms(columns: Columns) -> Iterator[Repair]:
     streamed = int(((columns.flags & FLAG_DATA_DESCRIPTOR) != 0).sum())
     if streamed:
         what = "entries with their sizes after the value (data descriptors)"
-        yield Repair.of_many("repair/data-descriptor", what, streamed, "sizes now before it")
+        yield Repair.of_many("repair/data-descriptor", what, streamed, "the sizes now come before the value")
 
 
 def _order(keys: ArchiveKeys, columns: Columns, comment: Comment) -> Iterator[Repair]:

@@ -187,7 +187,7 @@ class _NameRepairer:
                 f"{name} is an archive inside the archive, which RFC-9 forbids",
                 path=self._path,
                 rule="rfc9/not-embedded",
-                hint="Unpack the outer archive, and use the inner one if there is nothing else in it.",
+                hint="Unpack the outer archive, and use the inner archive if there is nothing else.",
             )
         raw = columns.raw_name(row)
         if not raw.isascii() and not columns.flags[row] & FLAG_UTF8:

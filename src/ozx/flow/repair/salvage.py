@@ -142,7 +142,7 @@ class _KeyResolver:
             if weights[0] == weights[1]:
                 both = " and ".join(map(repr, names))
                 lost = names[0] if names[1] in self._taken else names[1]
-                self._reject(index, f"its name is damaged: its two headers name it {both}", lost)
+                self._reject(index, f"its name is damaged: its two headers give it the names {both}", lost)
                 continue
             name = names[weights.index(max(weights))]
             self._unsettled.discard(index)
@@ -183,7 +183,9 @@ class _KeyResolver:
             if role.kind == "metadata":
                 continue
             if role.kind == "misfit":
-                self._reject(index, f"its name is damaged: it is no chunk of the array {role.array or 'at the root'}")
+                self._reject(
+                    index, f"its name is damaged: it is not a chunk of the array {role.array or 'at the root'}"
+                )
             elif role.kind == "file" and self._is_document(index):
                 self._reject(index, "its name is damaged: the value is metadata")
             elif role.kind == "file" and self._is_unlikely_file(name):
@@ -260,7 +262,7 @@ class _KeyResolver:
     # --- results ------------------------------------------------------------------------------------------------------
 
     def take_last_values(self) -> None:
-        """Keep the last of several values of one key; if the last value is damaged, keep none of them.
+        """Keep only the last value of each repeated key; if the last value is damaged, keep no value.
 
         If the file ends inside the last value, that was still being written: the value before it counts. So it is with
         metadata of a file that was never finished, whose writer writes a new draft before it erases the old one.
@@ -380,7 +382,7 @@ class _KeyResolver:
         self._result.lost.append(LostEntry(name or self._name(index), reason, start))
 
     def _is_document(self, index: int) -> bool:
-        """Tell whether the value is a ``zarr.json`` document."""
+        """Return whether the value is a ``zarr.json`` document."""
         first = next(iter_found_value(self._source, self._evidence.entries[index]), b"")
         return first.lstrip().startswith(b"{") and parse_metadata(METADATA, self._read(index)) is not None
 

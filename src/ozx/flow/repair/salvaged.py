@@ -13,7 +13,7 @@ __all__ = ["LostChunk", "RebuiltValue", "Salvage"]
 
 @dataclass(frozen=True, slots=True)
 class LostChunk:
-    """A chunk of a damaged value whose bytes no checksum confirms.
+    """A chunk of a damaged value; no checksum confirms the bytes of the chunk.
 
     Attributes
     ----------

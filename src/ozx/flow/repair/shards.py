@@ -40,7 +40,7 @@ _MARGIN = 1 << 16
 
 _EMPTY = (1 << 64) - 1
 _NOT_PROVEN = "no checksum proves it"
-_WRONG = "its checksum does not fit"
+_WRONG = "its checksum does not match"
 
 
 def salvage_chunks(source: ByteSource, found: Salvage, *, keep_unproven: bool = False) -> None:

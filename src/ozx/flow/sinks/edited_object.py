@@ -1,4 +1,4 @@
-"""Replace documents of an archive behind a URL: the server copies its data, which are never transferred."""
+"""Replace documents of an archive at a URL; the server copies the remaining data, without any transfer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["PlannedReplacement", "check_can_copy", "plan_replacement"]
 
 @dataclass(frozen=True, slots=True)
 class PlannedReplacement:
-    """The plan to replace documents in an object."""
+    """A plan for replacing documents in a remote archive."""
 
     source: RemoteSource
     old: OldObject
@@ -36,13 +36,13 @@ class PlannedReplacement:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on versions that the bucket keeps."""
+        """Notes about old versions of the object that the bucket keeps."""
         if not self.old.is_versioned:
             return ()
         return ("the bucket keeps versions: the old file stays, and takes room, until its version is removed",)
 
     def apply(self) -> None:
-        """Replace the object.
+        """Replace the object on the server.
 
         Raises
         ------
@@ -56,7 +56,7 @@ class PlannedReplacement:
 
 
 def check_can_copy(url: str) -> None:
-    """Refuse a URL whose server cannot copy parts of objects, and say what an edit would cost.
+    """Raise an error if the server of a URL cannot copy parts of objects; state the cost of an edit.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def check_can_copy(url: str) -> None:
 def plan_replacement(
     source: RemoteSource, old: Mapping[str, bytes], new: Mapping[str, bytes], *, drop_attributes: bool
 ) -> PlannedReplacement:
-    """Return the plan to give some documents of an archive, by key, other values.
+    """Return a plan for replacing some documents of an archive; `old` and `new` map keys to values.
 
     Raises
     ------

@@ -165,7 +165,10 @@ class _Assembly:
         self._writer.directory.add(placed.raw_name, placed.flags, checksum, placed.size, placed.offset)
 
     def _work(self, piece: _Piece) -> list[int]:
-        """Run a task in a thread; return the CRC-32 of each of its entries, or of the parts of a large entry."""
+        """Run a task in a thread.
+
+        Return the CRC-32 of each entry of the task, or of the parts of one large entry.
+        """
         buffer = getattr(self._buffers, "buffer", None)
         if buffer is None:  # one per thread: fresh memory would cost a page fault for every 4 KiB
             buffer = self._buffers.buffer = memoryview(bytearray(_CAPACITY))
@@ -211,7 +214,7 @@ class _Filler:
         return checksum
 
     def stream(self, parts: Iterable[Part]) -> int:
-        """Write consecutive parts; return the CRC-32 of all of them together."""
+        """Write consecutive parts; return one CRC-32 of all their bytes."""
         checksum = 0
         for part in _iter_divided(parts, _CAPACITY):
             length = part.length

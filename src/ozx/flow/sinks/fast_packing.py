@@ -184,7 +184,10 @@ class _Packer:
         self._background.stop()
 
     def _stream(self, descriptor: int, raw_name: bytes, flags: int, size: int) -> tuple[int, int, bool]:
-        """Write a file larger than a buffer; return its length, its CRC-32, and whether it begins like an archive."""
+        """Write a file larger than a buffer.
+
+        Return its length, its CRC-32, and whether it begins like an archive.
+        """
         header_offset, count, checksum, is_suspect = self._offset, 0, 0, False
         header = local_header(raw_name, flags, 0, size)
         self._background.put(header, len(header), header_offset)

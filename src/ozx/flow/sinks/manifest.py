@@ -114,7 +114,7 @@ def write_manifest(path: str, manifest: Manifest, *, sync: bool) -> None:
 
 
 def is_manifest_of(path: str, source: str) -> bool:
-    """Tell whether there is a manifest at `path` that names `source` as the directory that was packed."""
+    """Return whether the manifest at `path` exists and names `source` as the packed directory."""
     try:
         with open(path, "rb") as file:
             return bool(json.load(file)["source"] == os.path.abspath(source))

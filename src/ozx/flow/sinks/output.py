@@ -236,7 +236,9 @@ def present_outputs(targets: Iterable[str]) -> frozenset[str]:
 
 
 def check_output(target: str, *, force: bool) -> None:
-    """Check that a file may be written at `target`; for an object this is checked when its upload begins.
+    """Check that a file may be written at `target`.
+
+    For an object, this is only checked when its upload begins.
 
     Raises
     ------
@@ -264,7 +266,7 @@ def check_output_place(source: str, target: str) -> None:
 def write_small(
     target: str, data: bytes, *, sync: bool, sync_name: bool = True, force: bool = True, mode: int | None = None
 ) -> None:
-    """Write a small file or object, if `force` is given in place of another.
+    """Write a small file or object; replace an existing file or object only if `force` is true.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Write entries as objects below a URL, the metadata of the root last: the hierarchy appears when it is complete.
+"""Write entries as objects below a URL; write the root's metadata last, when all other objects are complete.
 
 A store renames nothing, so that this is not one step: after an error what was written is removed; after a kill it
 stays, without root metadata.

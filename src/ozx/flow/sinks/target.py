@@ -44,7 +44,7 @@ def default_output(source: str, out_dir: str | None = None) -> str:
 
 
 def stem_of_archive(path: str) -> str:
-    """Return the name of a file, directory or URL without folder and ending, for the names of outputs.
+    """Return the base name of a file, directory or URL without its ending, for the names of outputs.
 
     Examples
     --------
@@ -140,14 +140,14 @@ def entry_notes(entries: int) -> tuple[str, ...]:
     if entries <= _MANY_ENTRIES:
         return ()
     advice = (
-        "every reader first loads the list of all of them. Sharding puts many chunks into one entry and keeps opening "
+        "every reader first loads the list of all entries. Sharding puts many chunks into one entry and keeps opening "
         "fast (--shards auto does it; nothing is recompressed)"
     )
     return (f"{entries:,} entries: {advice}",)
 
 
 def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:
-    """Return a note for each temporary file beside the target that was removed, or is now visible.
+    """Return notes on temporary files beside the target that were removed or made visible.
 
     Examples
     --------
@@ -163,5 +163,5 @@ def _swept_note(path: str) -> str:
     if not os.path.lexists(path):
         return f"removed {path}, left by a run that was killed"
     if path.endswith(".ozx-tmp"):
-        return f"{path} is a day old, and of another computer: if no run over there is alive, ozx clean removes it"
+        return f"{path} is a day old, from another computer; if no run there uses it, remove it with ozx clean"
     return f"warning: {path} was replaced by a run that was killed; check its latest changes, then remove it"

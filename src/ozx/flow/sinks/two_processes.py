@@ -1,4 +1,4 @@
-"""Share work with a forked process, for loops of system calls that run in only one Python thread at a time.
+"""Share work with a forked process, for loops of system calls that Python threads cannot run concurrently.
 
 This works only on Linux, and only while the program has one thread: a fork would copy locks that other threads hold.
 docs/decisions/0006-unpacking-by-two-processes.md gives the reasons.
@@ -82,7 +82,7 @@ def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
     if failure:
         raise pickle.loads(failure)  # noqa: S301 (written by our own child)
     if status:
-        raise ResourceError(f"the second process ended with status {status}", hint="Try again; was it out of memory?")
+        raise ResourceError(f"the second process ended with status {status}", hint="Try again with more free memory.")
 
 
 def _take(queue: int) -> Iterator[int]:

@@ -31,7 +31,7 @@ __all__ = [
 
 
 class CopyDiffersError(ResourceError):
-    """An archive, read back, that is not what its plan says; `found` names the difference.
+    """Error for a written archive that differs from its plan; `found` describes the difference.
 
     The hint is that for an archive that was just written.
     """
@@ -52,7 +52,10 @@ def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
 
 
 def find_same_entries(archive: str, plan: Plan, variants: Iterable[Plan], workers: Workers) -> Plan | None:
-    """Return the first plan that has the keys and sizes of an archive, or None; add the given entries to every plan."""
+    """Return the first of several plans whose keys and sizes match an archive, or None.
+
+    The entries that were added to `plan` are first added to each variant.
+    """
     for each in chain([plan], variants):
         if each is not plan:
             for entry in plan.added:
@@ -63,7 +66,9 @@ def find_same_entries(archive: str, plan: Plan, variants: Iterable[Plan], worker
 
 
 def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress) -> None:
-    """Read the file at `archive` back, if possible from disk instead of the cache, and compare it with `plan`.
+    """Read the file at `archive` again, and compare it with `plan`.
+
+    If possible, the bytes are read from disk instead of the cache.
 
     The plan is executed a second time, so that every value is compared with its source.
 
@@ -122,7 +127,7 @@ def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
 
 
 def manifest_of_archive(archive: str, source: str) -> Manifest:
-    """Return the manifest of an existing complete archive, with the current times of the files in `source`.
+    """Return the manifest of a complete archive, with the current times of the files in `source`.
 
     Raises
     ------
@@ -138,7 +143,7 @@ def manifest_of_archive(archive: str, source: str) -> Manifest:
 
 
 def measure_archive(path: str) -> tuple[int, int]:
-    """Return the number of entries and of bytes of an archive.
+    """Return the number of entries and the length in bytes of an archive.
 
     Raises
     ------
@@ -153,7 +158,7 @@ def measure_archive(path: str) -> tuple[int, int]:
 
 
 def _stored_blocks(reader: ArchiveReader, index: int, archive: str) -> Iterator[bytes]:
-    """Yield a value of an archive; a damaged one differs."""
+    """Yield the value of an entry in blocks; raise `CopyDiffersError` if the value is damaged."""
     try:
         yield from reader.iter_blocks(index)
     except FormatError as error:
@@ -164,7 +169,7 @@ def _differs(archive: str, found: str) -> CopyDiffersError:
     error = CopyDiffersError(
         f"read back, the archive differs from its source: {found}",
         path=archive,
-        hint="Disk, memory or network damaged it; the source is unchanged. Try again, on another disk if it recurs.",
+        hint="Disk, memory or network damaged it; the source is unchanged. Try again, then try another disk.",
     )
     error.found = found
     return error

@@ -217,7 +217,10 @@ class _SourcePart(ArchivedPart):
 
 @dataclass(frozen=True, slots=True)
 class _UnprovenPart(_SourcePart):
-    """A whole value of a remote archive; reading checks that it is no archive itself (``rfc9/not-embedded``)."""
+    """A whole value of a remote archive; reading checks that the value is not an archive.
+
+    See the rule ``rfc9/not-embedded``.
+    """
 
     key: str
 
@@ -283,7 +286,7 @@ class _ArchivedSpan:
 
 
 class _InflatedValue:
-    """A deflated value, decompressed once into a temporary file that serves all of its spans."""
+    """A deflated value, decompressed once into a temporary file from which all spans are read."""
 
     def __init__(self, reader: ArchiveReader, index: int) -> None:
         self._lock = threading.Lock()
@@ -301,7 +304,10 @@ class _InflatedValue:
 
 
 def _data_offset(reader: ArchiveReader, index: int) -> int:
-    """Return the offset of a stored value; avoid the request for a local header if the central directory suffices."""
+    """Return the offset of a stored value.
+
+    The local header is read only if the central directory does not suffice.
+    """
     if not isinstance(reader.source, FileSource):
         predicted = predicted_data_offset(reader.columns, index, reader.end_of_room(index))
         if predicted >= 0:

@@ -107,7 +107,9 @@ class ArchiveView:
 
     @property
     def is_metadata_first(self) -> bool:
-        """Whether `leading` contains all metadata: the comment declares it, and the root's document is the first entry.
+        """Whether `leading` contains all metadata.
+
+        This is true if the comment declares it and the root's document is the first entry.
 
         RFC-9 (R2, 2026-04-20), ``jsonFirst``: a reader may stop at the first entry that is no ``zarr.json``.
         """
@@ -132,7 +134,10 @@ class ArchiveView:
         self._starts, self._is_sorted = starts, False
 
     def _end_of_room(self, header: CentralHeader) -> int:
-        """Return the largest possible end offset of an entry: the next entry if known, else the central directory."""
+        """Return the largest possible end of an entry.
+
+        This is the start of the next entry if it is known, else of the central directory.
+        """
         if len(self._starts) > 1 and not self._is_sorted:
             self._starts, self._is_sorted = sorted(self._starts), True
         following = bisect_right(self._starts, header.header_offset)

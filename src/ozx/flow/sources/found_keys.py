@@ -81,7 +81,7 @@ class _Search:
         self.found = FoundKeys()
 
     def visit_nodes(self) -> None:
-        """Read the metadata of all nodes, one depth of references after the other."""
+        """Read the metadata of all nodes: first the root, then all nodes to which it refers, and so on."""
         with ThreadPoolExecutor(REQUESTS, "ozx-find") as threads:
             is_v2 = False
             pending = [""]

@@ -30,7 +30,9 @@ class HierarchyVersion:
 
 
 def has_version(source: Source) -> HierarchyVersion:
-    """Return the versions of the root: Zarr (v3 for OME-Zarr 0.5 and 0.6, v2 for 0.4) and OME-Zarr.
+    """Return the Zarr and OME-Zarr versions of the root.
+
+    OME-Zarr 0.5 and 0.6 use Zarr v3; OME-Zarr 0.4 uses Zarr v2.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""List the keys of a remote directory, whose keys are not files."""
+"""List the keys of a remote directory, in which keys are not file names."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def list_directory(root: str) -> Listing:
 
 
 def _visit(listing: Listing, prefix: str, real_root: str, links: tuple[str, ...]) -> bool:
-    """Add the files in the folder `prefix` and below; return whether there are any."""
+    """Add the files in the folder `prefix` and its sub-folders; return whether any file was added."""
     if prefix.count("/") > DEEPEST:
         raise FormatError(
             f"expected at most {DEEPEST} nested folders; found more, in {prefix[:80]}…",

@@ -1,4 +1,4 @@
-"""A temporary copy of a remote file, for work that reads all of it, in any order."""
+"""Temporary local copies of remote files, for operations that read a whole file in any order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REQUESTS = 8
 
 
 class _Copy(FileSource):
-    """The copy of a file, under the name of the original."""
+    """A local copy of a file, with the name of the original in messages."""
 
     def __init__(self, path: str, name: str) -> None:
         super().__init__(path)
@@ -34,7 +34,9 @@ class _Copy(FileSource):
 
 @contextmanager
 def copied(url: str, progress: Progress) -> Iterator[FileSource]:
-    """Yield a copy of the file at a URL in the folder for temporary files (``TMPDIR``), which is removed at the end.
+    """Yield a temporary copy of the file at a URL, and remove the copy after the ``with`` block.
+
+    The copy lies in the folder for temporary files (``TMPDIR``).
 
     Raises
     ------

@@ -62,7 +62,10 @@ class Location:
         return _URL.match(self.path) is not None
 
     def is_directory_url(self) -> bool:
-        """Return whether `path` is the URL of a directory, by its name or else by requesting its metadata."""
+        """Return whether `path` is the URL of a directory.
+
+        If the name does not show this, request the metadata of the directory.
+        """
         if not self.is_remote or self.node:
             return False
         path = printable_url(self.path).lower()
@@ -149,7 +152,7 @@ def given_path(path: StrPath) -> str:
 
 
 def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool = False) -> str:
-    """Return the path of an output; refuse URLs, but those of object stores if `remote` allows them.
+    """Return the path of an output; reject URLs, except URLs of object stores if `remote` is true.
 
     ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects drop one of two slashes:
     ``s3:/bucket/cells.ozx`` counts as a URL unless the folder ``s3:`` exists.
@@ -192,7 +195,7 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool
 
 
 def _local_hint(url: str, *, windows: bool) -> str:
-    """Return the hint for an output that is a URL: the local path it stands for, or to write a local file first."""
+    """Return a hint for an output that is a URL: the local path to give instead, or other advice."""
     if url.lower().startswith(("file://", _SCHEME)):
         path = _without_drive_slash(unquote(url.partition("://")[2], errors="surrogateescape"), windows=windows)
         if path.startswith("/") or windows:

@@ -117,7 +117,7 @@ class RemoteDirectorySource:
 
 @dataclass(frozen=True, slots=True)
 class ObjectPart:
-    """A span of an object; reading checks that the object is the one in the listing."""
+    """A span of an object; reading checks that the object has not changed since the listing."""
 
     folder: RemoteFolder
     key: str

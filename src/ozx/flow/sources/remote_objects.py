@@ -106,7 +106,10 @@ def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
 
 
 def _without_folders(objects: Iterable[RemoteObject]) -> list[RemoteObject]:
-    """Leave out the empty objects by which some programs mark folders; obstore drops the slash at their end."""
+    """Remove the empty objects with which some programs mark folders.
+
+    obstore omits the slash at the end of their names.
+    """
     found = list(objects)
     empty = {each.key for each in found if each.size == 0}
     if not empty:

@@ -1,4 +1,4 @@
-"""Refuse sources that are something else than a verb needs, and tell the command for them."""
+"""Reject sources that a command cannot read, with a hint that names the right command."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def not_a_tiff_file(path: str, reason: str) -> FormatError:
 
 
 def folder_error(path: str, verb: str, hint: str) -> UsageError:
-    """Return the error for a folder in the place of an .ozx file; `hint` is for a folder of OME-Zarr."""
+    """Return the error for a folder that is given instead of an .ozx file; `hint` is for an OME-Zarr folder."""
     found, other = describe_folder(path) or ("a directory", hint)
     if found == "an OME-Zarr directory":
         found, other = "a directory", hint
@@ -91,7 +91,7 @@ def folder_error(path: str, verb: str, hint: str) -> UsageError:
 
 
 def describe_folder(path: str) -> tuple[str, str] | None:
-    """Return what a folder holds instead of what a verb needs, and a hint; None if that is not known."""
+    """Return a description of a folder's contents, and a hint; None if the contents are unknown."""
     if not os.path.isdir(path):  # a URL
         return None
     quoted = shlex.quote(path)
@@ -107,7 +107,7 @@ def describe_folder(path: str) -> tuple[str, str] | None:
 
 
 def refuse_folder_of_images(listing: Listing) -> None:
-    """Refuse a folder of several images, with the command that makes a file of each.
+    """Raise an error for a folder of several images, with a hint on how to pack each image separately.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def refuse_folder_of_images(listing: Listing) -> None:
 
 
 def refuse_images(names: Iterable[str], path: str, *, is_folder: bool) -> None:
-    """Refuse a ZIP file or folder without a hierarchy if most of its files are images.
+    """Raise an error for a ZIP file or folder without a hierarchy if most of its files are images.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def _read_format(path: str) -> OtherFormat | None:
 
 
 def _describe_zip(path: str) -> tuple[str, str] | None:
-    """Return what a ZIP file of images of other formats is, and a hint."""
+    """Return a description of the images in a ZIP file, and a hint; None if most files are not images."""
     from ozx.archive.reader import ArchiveReader  # noqa: PLC0415 (numpy; only this error needs it)
 
     try:

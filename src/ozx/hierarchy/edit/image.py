@@ -164,7 +164,7 @@ def _with_axes(item: _Document, node: str) -> _Document:
 
 
 def _with_systems(items: list[_Document], originals: list[_Document]) -> list[_Document]:
-    """Return images' metadata in the form of the originals: with axes (0.5) or with coordinate systems (0.6)."""
+    """Return images' metadata in the same form as the originals: with axes (0.5) or coordinate systems (0.6)."""
     return [
         with_systems(item, original) if "coordinateSystems" in original else item
         for item, original in zip(items, originals, strict=True)

@@ -169,7 +169,7 @@ def parse_edits(
 
 
 def unit_note(axes: Sequence[str], path: str) -> str:
-    """Return the note for a pixel size without a unit, with the command that sets one in the file at `path`.
+    """Return a note on a missing unit of pixel sizes, with the command that sets a unit in the file at `path`.
 
     Examples
     --------

@@ -78,7 +78,10 @@ class LongDocuments:
             )
 
     def takes(self, length: int, key: str) -> bool:
-        """Return whether a value may be read as metadata; add its length to the total if `key` is a metadata key."""
+        """Return whether a value may be read as metadata.
+
+        If `key` is a metadata key, add the length of the value to the total.
+        """
         try:
             check_document_length(length, key)
             self.check(length, key)

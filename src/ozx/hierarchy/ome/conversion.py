@@ -175,7 +175,7 @@ def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: s
 
 
 def _exact_product(own: Placement, after: Placement) -> tuple[list[float], list[float]]:
-    """Return two successive placements as one scale and translation, exact in decimal digits: 3 * 0.1 is 0.3."""
+    """Return the combination of two placements, computed exactly in decimal digits: 3 * 0.1 is 0.3."""
     scales = [_exact(a) * _exact(b) for a, b in zip(own.scale, after.scale, strict=True)]
     starts = zip(own.translation, after.scale, after.translation, strict=True)
     return list(map(float, scales)), [float(_exact(at) * _exact(by) + _exact(to)) for at, by, to in starts]
@@ -236,7 +236,7 @@ def _common(item: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _apart(image: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
-    """Return a 0.5 image with the whole image's transformations separated from those of its levels."""
+    """Return a 0.5 image in which the image's transformations are separate from its levels' transformations."""
     common = _common(item)
     after = parse_transformations(common, len(image.get("axes", ()))) if common else None
     if after is None or not all(after.scale):

@@ -211,7 +211,9 @@ class OmeMetadata:
 
 
 def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | None:
-    """Parse the OME-Zarr attributes of a group; None if the group has none. Never raises an error.
+    """Parse the OME-Zarr attributes of a group; return None if there are no OME-Zarr attributes.
+
+    This never raises an error.
 
     `attributes` are those of a ``zarr.json`` (`zarr_format` 3), with the metadata under ``ome`` (0.5, "OME-Zarr
     Metadata"), or a whole ``.zattrs`` (2), with the metadata at the top and a version in each object (0.4).
@@ -221,7 +223,7 @@ def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | Non
             return None
         ome, problems = as_object(attributes["ome"]), []
         if not isinstance(attributes["ome"], dict):
-            problems.append("ome is no object")
+            problems.append("ome is not an object")
         version = as_text(ome.get("version"))
     else:
         if not any(key in attributes for key in OME_KEYS):
@@ -255,7 +257,7 @@ def _parse_names(ome: dict[str, Any], key: str, problems: list[str]) -> tuple[st
         return None
     names = as_texts(ome[key])
     if names is None:
-        problems.append(f"{key} is no list of names")
+        problems.append(f"{key} is not a list of names")
     return names or ()
 
 
@@ -264,7 +266,7 @@ def _parse_multiscales(value: Any, problems: list[str]) -> tuple[Multiscale, ...
         return ()
     items = [item for item in as_list(value) if isinstance(item, dict)]
     if not items or len(items) != len(value):
-        problems.append("multiscales is empty, or no list of objects")
+        problems.append("multiscales is empty, or not a list of objects")
     return tuple(_parse_multiscale(item, problems) for item in items)
 
 

@@ -38,7 +38,7 @@ class Place:
 
 
 def place_image(multiscale: Multiscale) -> Place:
-    """Return the position of an image in its first other coordinate system that an affine matrix can reach.
+    """Return an image's position in the first other coordinate system that is reachable by an affine matrix.
 
     Examples
     --------
@@ -59,7 +59,10 @@ def place_image(multiscale: Multiscale) -> Place:
 
 
 def place_scene(scene: Scene, images: Mapping[str, Multiscale]) -> dict[str, Place]:
-    """Return the position of each image of a scene, by path, in the scene's first system, or else the first image's."""
+    """Return the position of each image of a scene, by path.
+
+    All positions are in the scene's first coordinate system, or else in the system of the first image.
+    """
     graph = _Graph()
     graph.add_systems("", scene.systems)
     for path, multiscale in images.items():

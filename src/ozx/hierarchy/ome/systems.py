@@ -18,7 +18,7 @@ _KINDS = (["scale"], ["scale", "translation"])
 
 
 def intrinsic_system(item: dict[str, Any]) -> dict[str, Any]:
-    """Return the coordinate system of an image's levels, or else its first system; an empty object if there is none.
+    """Return the coordinate system of an image's levels, else the first system, else an empty object.
 
     Examples
     --------

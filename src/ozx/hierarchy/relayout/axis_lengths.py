@@ -25,7 +25,10 @@ def parse_axis_lengths(value: str | Mapping[str, int]) -> dict[str, int] | None:
 
 
 def requested_axes(lengths: Mapping[str, int], names: Sequence[str | None]) -> list[str | None]:
-    """Return the key in `lengths` of each dimension (its name, or its number if it has no name), or None."""
+    """Return for each dimension its key in `lengths`, or None.
+
+    The key is the name of the dimension, or its number if it has no name.
+    """
     keys = (str(number) if name is None else name for number, name in enumerate(names))
     return [key if key in lengths else None for key in keys]
 

@@ -69,7 +69,7 @@ class LayoutChoice:
         return is_same_layout and self.checksums in (None, "keep")
 
     def checksum_option(self, *, come_into_shards: bool) -> ChecksumOption:
-        """Return whether chunk checksums are added to an array, kept or dropped.
+        """Return whether chunk checksums are added to an array, kept unchanged, or removed.
 
         A chunk that is an entry of an archive has that entry's CRC-32. In a shard it has none, so that damage to one
         chunk can pass for pixels: chunks that move into shards, or are encoded again for shards, get a checksum.

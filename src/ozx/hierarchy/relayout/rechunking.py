@@ -110,7 +110,9 @@ def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
 
 
 def _waiting_chunks(common: Lengths, new: ArrayLayout, room: int) -> Lengths:
-    """Return the lengths of a group of chunks with consecutive keys; it contains a box `common` if possible.
+    """Return the lengths of a group of chunks with consecutive keys.
+
+    If possible, the group contains a box with the lengths `common`.
 
     The group is a slab: one chunk along the first dimensions, everything along the last ones.
     """

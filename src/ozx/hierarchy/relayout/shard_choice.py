@@ -64,7 +64,7 @@ class ShardArray:
 
     @property
     def is_apart(self) -> tuple[bool, ...]:
-        """For each dimension, whether viewers show its positions one at a time (as for times and channels)."""
+        """Whether viewers show the positions along a dimension one at a time (as for times), by dimension."""
         types = [kind for _, kind in self.axes] if len(self.axes) == len(self.layout.shape) else []
         types = types or [None] * len(self.layout.shape)
         return tuple(
@@ -152,7 +152,7 @@ def _choose_requested(arrays: Mapping[str, ShardArray], lengths: Mapping[str, in
         if size > LARGEST_SHARD and shards != array.layout.chunks:
             raise UsageError(
                 f"{path or 'the root'}: expected shards of at most {LARGEST_SHARD:,} bytes; "
-                f"{'×'.join(map(str, shards))} pixels can require {size:,}",
+                f"shards of {'×'.join(map(str, shards))} pixels can have {size:,}",
                 hint="Some readers do not read larger entries: choose smaller shards.",
             )
         chosen[path] = shards

@@ -147,7 +147,7 @@ def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) 
             raise UsageError(
                 f"{path or 'the root'}: expected chunks of less than 2 GiB; {'×'.join(map(str, chunks))} pixels "
                 f"are {size:,} bytes",
-                hint="Choose shorter ones.",
+                hint="Choose smaller chunks.",
             )
         chosen[path] = chunks
     return chosen

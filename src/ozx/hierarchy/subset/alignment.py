@@ -115,7 +115,9 @@ def align(
     levels: Sequence[Mapping[str, AxisGrid]],
     is_small: Callable[[int, Mapping[str, Interval]], bool] = lambda _number, _region: False,
 ) -> tuple[dict[str, Interval], list[bool]]:
-    """Return the region extended to chunk borders, and for each level whether it can show exactly that region.
+    """Return the region, extended to chunk borders.
+
+    Also return for each level whether the level can show exactly this region.
 
     The region is the smallest one around `requested` whose ends are chunk borders of the first level and of as many
     further levels as share it. A level shares it unless the region would grow by more than half along an axis: the

@@ -121,7 +121,7 @@ def crop_levels(
 
 
 def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> str:
-    """Return the note for a region that takes everything: why, and what would be smaller.
+    """Return a note that explains why a region includes the whole image, and which region would be smaller.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> st
     --------
     >>> from fractions import Fraction
     >>> explain_whole({"y": (512, Interval(Fraction(0), Fraction(300)))}, 2).partition("; ")[0]
-    'everything is kept, as its chunks (y=512) all reach into the region'
+    'everything is kept, because all chunks (y=512) overlap the region'
     """
     found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
     smaller = ",".join(
@@ -142,7 +142,7 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> st
     )
     without = "--levels 1: leaves out the largest level, and " if levels > 1 else ""
     return (
-        f"everything is kept, as its chunks ({found}) all reach into the region; {without}"
+        f"everything is kept, because all chunks ({found}) overlap the region; {without}"
         f"ozx repack --chunks {smaller} makes smaller chunks first"
     )
 

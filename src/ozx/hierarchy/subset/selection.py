@@ -13,7 +13,7 @@ from ozx.hierarchy.subset.region import Region
 __all__ = ["LevelChoice", "Selection", "parse_levels"]
 
 _SLICE = re.compile(r"\s*(-?[0-9]{1,9})?\s*(:)?\s*(-?[0-9]{1,9})?\s*")
-_HINT = "Write 2: for all but the two finest, :3 for the three finest, 1:3, -1 for the coarsest; 0 is the finest."
+_HINT = "Write 2: for all levels but the two finest, :3 for the three finest, -1 for the coarsest; 0 is the finest."
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def parse_array(document: dict[str, Any]) -> ArrayMetadata:
     problems = []
     shape = as_lengths(document.get("shape"))
     if shape is None:
-        problems.append("shape is missing or no list of lengths")
+        problems.append("shape is missing or not a list of lengths")
     data_type = parse_named(document.get("data_type"))
     if data_type is None:
         problems.append("data_type is missing or has no name")
@@ -109,7 +109,7 @@ def _chunk_shape(value: Any, problems: list[str]) -> tuple[int, ...] | None:
         return None
     shape = as_lengths(grid.configuration.get("chunk_shape"))
     if shape is None:
-        problems.append("chunk_shape is missing or no list of lengths")
+        problems.append("chunk_shape is missing or not a list of lengths")
     return shape
 
 
@@ -117,7 +117,7 @@ def _dimension_names(value: Any, shape: tuple[int, ...] | None, problems: list[s
     if value is None:
         return None
     if not isinstance(value, list) or not all(name is None or isinstance(name, str) for name in value):
-        problems.append("dimension_names is no list of names")
+        problems.append("dimension_names is not a list of names")
         return None
     if shape is not None and len(value) != len(shape):
         problems.append(f"it has {len(shape)} dimensions, but {len(value)} dimension names")

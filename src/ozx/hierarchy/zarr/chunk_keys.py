@@ -37,7 +37,7 @@ class ChunkKeys:
         return self.separator.join(parts) or "0"
 
     def decode(self, key: str, ndim: int) -> tuple[int, ...] | None:
-        """Return the chunk coordinates of `key` in a grid of `ndim` dimensions, or None if it is not a chunk key.
+        """Return the chunk coordinates of `key` in a grid of `ndim` dimensions; None for any other key.
 
         Only results of `encode` are chunk keys: no leading zeros, no signs, no digits other than those of ASCII.
         """

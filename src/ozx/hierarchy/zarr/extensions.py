@@ -1,4 +1,4 @@
-"""Extensions in a Zarr v3 document: codecs, data types, fields and others that are not part of the core."""
+"""Extensions in a Zarr v3 document: codecs, data types, fields and other items outside of the Zarr core."""
 
 from __future__ import annotations
 

@@ -24,5 +24,6 @@ def parse_group(document: dict[str, Any]) -> GroupMetadata:
     """Parse a group's ``zarr.json``; never raises an error: `problems` describes faults."""
     attributes = document.get("attributes", {})
     return GroupMetadata(
-        attributes=as_object(attributes), problems=() if isinstance(attributes, dict) else ("attributes is no object",)
+        attributes=as_object(attributes),
+        problems=() if isinstance(attributes, dict) else ("attributes is not an object",),
     )

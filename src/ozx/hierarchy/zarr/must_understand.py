@@ -34,7 +34,7 @@ _REGISTERED = {
 }
 _RAW_BITS = re.compile(r"r[1-9][0-9]*")
 
-_HINT = "Keep the present chunks: ozx pack and ozx unpack carry them unchanged."
+_HINT = "Keep the present chunks: ozx pack and ozx unpack copy them unchanged."
 
 
 def is_registered(point: str, value: Any) -> bool:

@@ -32,8 +32,8 @@ _BARE = frozenset(("bytes", "crc32c", "vlen-bytes", "vlen-utf8", "default", "v2"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ROOT = "the root"
 _HINT = (
-    "Open it with a program that knows this extension; ozx cat and ozx.OzxStore give the stored bytes, and pack and "
-    "unpack carry them unchanged."
+    "Open it with a program that knows this extension; ozx cat and ozx.OzxStore read the stored bytes, and ozx pack "
+    "and ozx unpack copy them unchanged."
 )
 
 

@@ -103,7 +103,7 @@ def _check_fields(zarray: dict[str, Any]) -> list[str]:
                 f"another way",
                 hint="Open it with the program that wrote it, and save it in another format.",
             )
-    return [f"{field}: dropped, no field of Zarr v2" for field in unknown]
+    return [f"{field}: dropped, because Zarr v2 has no such field" for field in unknown]
 
 
 def _geometry(zarray: dict[str, Any]) -> tuple[tuple[int, ...], list[int]]:
@@ -130,7 +130,7 @@ def _layout_codecs(order: str, dtype: UpgradedDataType, dimensions: int) -> list
 def _portable(attributes: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     portable: dict[str, Any] = without_special_numbers(attributes)
     if portable is not attributes:
-        notes.append("NaN and infinities among the attributes become text: they are no JSON")
+        notes.append("NaN and infinities among the attributes become text, because JSON has no such numbers")
     return dict(portable)
 
 

@@ -51,9 +51,9 @@ def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None =
     problems = []
     shape, chunks = as_lengths(document.get("shape")), as_lengths(document.get("chunks"))
     if shape is None:
-        problems.append("shape is missing or no list of lengths")
+        problems.append("shape is missing or not a list of lengths")
     if chunks is None:
-        problems.append("chunks is missing or no list of lengths")
+        problems.append("chunks is missing or not a list of lengths")
     if shape is not None and chunks is not None and len(shape) != len(chunks):
         problems.append(f"it has {len(shape)} dimensions, its chunks {len(chunks)}")
     dtype = parse_v2_dtype(document.get("dtype"))

@@ -57,7 +57,8 @@ def upgrade_group(attributes: dict[str, Any] | None = None) -> UpgradedGroup:
             hint=_HINT,
         )
     portable = without_special_numbers(found)
-    notes = () if portable is found else ("NaN and infinities among the attributes become text: they are no JSON",)
+    note = "NaN and infinities among the attributes become text, because JSON has no such numbers"
+    notes = () if portable is found else (note,)
     ours = {key: value for key, value in portable.items() if key in OME_KEYS}
     others = {key: value for key, value in portable.items() if key not in OME_KEYS}
     if not ours:

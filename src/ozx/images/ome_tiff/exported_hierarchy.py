@@ -84,7 +84,7 @@ def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> Exporte
         root, more = kept.update(images, sorted(numbers), plate)
         return ExportedHierarchy(tuple(images), render_xml(root), True, (*notes, *more))
     if kept is not None:
-        notes.append(f"{METADATA_KEY} is left out: it does not tell which of its images these are")
+        notes.append(f"{METADATA_KEY} is left out: it does not say which of its images are exported here")
     root = make_ome(images, plate)
     return ExportedHierarchy(tuple(images), render_xml(root), False, tuple(notes))
 
@@ -129,7 +129,7 @@ def _take_images(
         yield image
     if labels:
         more = f" and {len(labels) - 1:,} more" if len(labels) > 1 else ""
-        notes.append(f"labels are left out, {labels[0]}{more}: --path {labels[0][given:]} writes one by itself")
+        notes.append(f"labels are left out: {labels[0]}{more}; --path {labels[0][given:]} exports a label image")
 
 
 def _emissions(group: zarr.Group) -> dict[int, float]:

@@ -164,7 +164,7 @@ class OmeTiff:
 
 
 def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding], beside: int) -> bool:
-    """Return whether images and `beside` further bytes may need BigTIFF, because they exceed 4 GiB."""
+    """Return whether images and `beside` further bytes may exceed 4 GiB, so that BigTIFF is needed."""
     size = beside
     for image, encoding in zip(images, encodings, strict=True):
         for level in image.levels:

@@ -73,7 +73,7 @@ def draw_plate(group: zarr.Group, plate: Plate, size: int) -> Montage:
     if fields.notes:
         notes.append(f"{len(fields.notes):,} wells are listed, but have no images")
     if len(tiles) < len(fields.paths) and step > 1:
-        notes.append(f"of {step} × {step} wells one is shown")
+        notes.append(f"one well is shown for each {step} × {step} wells")
     windows = _common_windows(tiles, list(shown.values()))
     pictures = {
         place: render_channels(planes, list(shown.values()), windows=windows) for place, planes in tiles.items()
@@ -115,7 +115,10 @@ def _read_tiles(
 
 
 def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: Plane, channels: list[int]) -> Planes:
-    """Return the planes of a well's first existing field; raise `FormatError` if they are unlike the first well's."""
+    """Return the planes of a well's first existing field.
+
+    Raise `FormatError` if these planes have another form than the planes of the first well.
+    """
     # Opened without the metadata of the field and its other levels: one document instead of many.
     where = next((path for path in (join_path(path, inside) for path in paths) if nodes.find(path) is not None), None)
     array = None if where is None else nodes.find(where)
@@ -132,7 +135,10 @@ def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: P
 
 
 def _is_alike(shape: tuple[int, ...], plane: Plane) -> bool:
-    """Return whether an array has the same form as the first well's; height and width may differ a little."""
+    """Return whether an array has nearly the same shape as the first well's array.
+
+    Only height and width may differ a little.
+    """
     first = plane.level.array.shape
     return len(shape) == len(first) and all(
         0 < length <= _MOST_TIMES * expected if axis in (plane.y, plane.x) else length == expected

@@ -194,7 +194,9 @@ def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None 
 
 
 def plane_axes(view: ImageView) -> tuple[int, int]:
-    """Return the dimensions of y and x: found by name, else the last two that are not channels.
+    """Return the dimensions of y and x.
+
+    They are found by name, else they are the last two dimensions except the channel dimension.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Streams of frames: planes of a camera become an image with its pyramid while they are taken.
+"""Streams of frames: the planes of a camera are written as an image with its pyramid while they are recorded.
 
 ::
 

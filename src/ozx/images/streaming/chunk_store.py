@@ -1,4 +1,4 @@
-"""Chunks of unfinished shards: in memory, and in ``NAME.partial.chunks`` if memory is full or they must survive a kill.
+"""Store for the chunks of unfinished shards: in memory, or in the file ``NAME.partial.chunks``.
 
 The file has one entry of an archive for each chunk, without a directory: ``ARRAY/PLACE``, such as ``0/31.0.2.2``. The
 last entry of a name counts. It exists only while chunks in it are needed.
@@ -32,7 +32,7 @@ Lengths = tuple[int, ...]
 
 
 def chunks_path(target: str) -> str:
-    """Return the path of the file of waiting chunks, beside the partial file of `target`.
+    """Return the path of the file for the waiting chunks of `target`.
 
     Examples
     --------
@@ -43,12 +43,15 @@ def chunks_path(target: str) -> str:
 
 
 def chunks_of(partial: str) -> str:
-    """Return the path of the file of waiting chunks by that of the partial file."""
+    """Return the path of the file for waiting chunks, from the path of the partial file."""
     return f"{partial}.chunks"
 
 
 def put_aside(target: str, left_behind: str | None) -> None:
-    """Let the chunks of an earlier writer go with its partial file, or remove them if there is none."""
+    """Rename the chunks file of an earlier writer, so that it belongs to `left_behind`.
+
+    `left_behind` is the new path of that writer's partial file. If it is None, remove the chunks file.
+    """
     with contextlib.suppress(FileNotFoundError):
         if left_behind is None:
             os.unlink(chunks_path(target))
@@ -57,7 +60,7 @@ def put_aside(target: str, left_behind: str | None) -> None:
 
 
 def chunk_name(array: str, place: Lengths) -> str:
-    """Return the name of a chunk's entry.
+    """Return the entry name of a chunk in the chunks file.
 
     Examples
     --------
@@ -68,7 +71,7 @@ def chunk_name(array: str, place: Lengths) -> str:
 
 
 def parse_chunk_name(name: str) -> tuple[str, Lengths] | None:
-    """Return array and place of a chunk by the name of its entry; None for another name.
+    """Return the array and the grid position of a chunk, parsed from its entry name; None for other names.
 
     Examples
     --------
@@ -84,7 +87,7 @@ def parse_chunk_name(name: str) -> tuple[str, Lengths] | None:
 
 @dataclass(slots=True, eq=False)
 class KeptChunk:
-    """A chunk that waits: its bytes in memory, the offset of its bytes in the file, or both."""
+    """A chunk that waits for its shard: its bytes in memory, the offset of its bytes in the file, or both."""
 
     name: str
     length: int
@@ -94,7 +97,7 @@ class KeptChunk:
 
 
 class ChunkStore:
-    """The waiting chunks of a stream; any number of threads may use it.
+    """The chunks of a stream that wait for their shards; thread-safe.
 
     Parameters
     ----------
@@ -116,7 +119,7 @@ class ChunkStore:
         self._lock = threading.RLock()
 
     def keep(self, name: str, data: bytes) -> KeptChunk:
-        """Keep a chunk, in the file if the memory is full."""
+        """Keep a chunk in memory, or in the file if the memory is full."""
         with self._lock:
             chunk = KeptChunk(name, len(data), None)
             if self.in_memory + len(data) <= self._most:
@@ -127,7 +130,10 @@ class ChunkStore:
             return chunk
 
     def _copied(self, data: bytes) -> bytearray:
-        """Return a copy in memory of an earlier chunk: what one thread frees is not always there for another one."""
+        """Copy a chunk into a buffer that an earlier chunk has freed, if possible.
+
+        Memory that one thread frees is not always available to another thread.
+        """
         if not self._free or len(self._free[-1]) != len(data):
             return bytearray(data)
         buffer = self._free.pop()
@@ -140,7 +146,7 @@ class ChunkStore:
             return self._read(chunk) if chunk.data is None else chunk.data
 
     def release(self, chunks: Iterable[KeptChunk]) -> None:
-        """Forget chunks whose shard is written."""
+        """Release chunks whose shard has been written."""
         with self._lock:
             for chunk in chunks:
                 chunk.is_needed = False
@@ -151,7 +157,7 @@ class ChunkStore:
                     chunk.data = None
 
     def save(self, chunks: Sequence[KeptChunk], drafts: Iterable[tuple[str, bytes]]) -> None:
-        """Write chunks to the file that are in memory only, also if they were released meanwhile.
+        """Write chunks that are only in memory to the file, even if they were released in the meantime.
 
         `drafts` are chunks that lack frames, by name; they are not kept.
         """
@@ -165,13 +171,13 @@ class ChunkStore:
                 self._append(KeptChunk(name, len(data), None, is_needed=False), data)
 
     def sync(self) -> None:
-        """Wait until the file is on the disk."""
+        """Wait until the chunks in the file are on disk."""
         with self._lock:
             if self._file is not None:
                 os.fsync(self._file)
 
     def close(self, *, keep: bool) -> None:
-        """Close the file, and remove it unless it is to be kept; what cannot be removed is of no use to anyone."""
+        """Close the file, and remove it unless `keep` is true; ignore errors of the removal."""
         with self._lock:
             self._is_closed = True
             if keep:
@@ -202,7 +208,10 @@ class ChunkStore:
         return bytes(data)
 
     def _shrink(self, waiting: Sequence[KeptChunk]) -> None:
-        """Write the file again if most of it is no longer needed; it stays until the new one is whole."""
+        """Rewrite the file if most of its chunks are no longer needed.
+
+        The old file stays until the new file is complete.
+        """
         with self._lock:
             if self._end - self._needed <= max(_MOST_UNUSED, self._needed):
                 return

@@ -1,4 +1,4 @@
-"""The threads of a stream: frames become values of the file, and are brought to the disk."""
+"""Threads of a stream: they encode frames, write the encoded values to the file, and sync the file to disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["EncodingThreads"]
 
 
 class EncodingThreads:
-    """Threads that encode frames and write what they complete, and one that brings it to the disk.
+    """Threads that encode frames and write the completed values, and one thread that syncs the file to disk.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class EncodingThreads:
         frame: NDArray[Any],
         record: Record | None = None,
     ) -> None:
-        """Give a frame of the ring to the threads; `index` is that of `FrameOrder.take`, whose errors are raised."""
+        """Queue a frame of the ring for encoding; `index` and the errors are the same as for `FrameOrder.take`."""
         with self._lock:
             place = image.order.take(index)
             try:
@@ -84,7 +84,7 @@ class EncodingThreads:
                 raise
 
     def raise_error(self) -> None:
-        """Raise the first error of a thread, if there was one.
+        """Raise the first error of any thread; do nothing if no thread has failed.
 
         Raises
         ------
@@ -95,7 +95,10 @@ class EncodingThreads:
             raise self._error
 
     def flush(self) -> int:
-        """Bring all frames that came to the disk; return their number. More may come meanwhile."""
+        """Write all received frames to the disk, and return their number.
+
+        Further frames may be submitted in the meantime.
+        """
         try:
             with self._flushing, self._file.errors():
                 return self._flush()
@@ -104,23 +107,23 @@ class EncodingThreads:
             raise
 
     def flush_behind(self) -> None:
-        """Flush in a thread."""
+        """Call `flush` in a separate thread."""
         self._syncing.submit(self._flush_unless_stopped)
 
     def wait(self) -> None:
-        """Wait until all frames that came are encoded, and raise an error of a thread."""
+        """Wait until all received frames are encoded; raise the error of a failed thread."""
         self._syncing.shutdown(wait=True)
         self._ring.wait_until_empty()
         self.raise_error()
 
     def finish_values(self) -> None:
-        """Write the values that lack frames, after `wait`."""
+        """Write the incomplete values, whose missing frames become zero; call this after `wait`."""
         for image in self._images:
             for entry in image.finish():
                 self._write(entry)
 
     def keep(self) -> None:
-        """Write all that came into the partial file for a later recovery, if that is possible."""
+        """Write all received frames to the partial file, if possible, so that they can be recovered later."""
         with suppress(OzxError, OSError):
             self.wait()
             if self.encoded:
@@ -205,7 +208,7 @@ class EncodingThreads:
             self._file.begin({image.path: image.draft(1) for image in self._images})
 
     def _draft(self, image: StreamedImage) -> None:
-        """Let the metadata in the file say how many frames are stored, when these are more."""
+        """Update the metadata in the file if the number of stored frames has grown."""
         if image.stored_length <= self._drafted[image.path]:
             return
         with self._drafting:

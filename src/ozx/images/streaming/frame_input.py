@@ -1,4 +1,4 @@
-"""Frames of a pipe or file: raw pixels one after the other, each perhaps behind a line of JSON with its place."""
+"""Frames from a pipe or file: raw pixels, optionally with a line of JSON before each frame."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class InputFrame(NamedTuple):
 
 
 class FrameInput:
-    r"""The frames that a program writes into a pipe.
+    r"""The frames that another program writes into a pipe.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class FrameInput:
             number += 1
 
     def _fill(self, view: memoryview) -> int:
-        """Fill a buffer and return the number of bytes; fewer only at the end."""
+        """Fill a buffer, and return the number of bytes; the number is smaller only at the end of the input."""
         filled = 0
         while filled < len(view) and (count := self._file.readinto(view[filled:])):  # type: ignore[attr-defined]
             filled += count

@@ -1,4 +1,4 @@
-"""The order of frames: the place of each in the image, those that came, and those that are missing."""
+"""The order of frames: the place of each frame in the image, the received frames, and the missing frames."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Index = tuple[int, ...]
 
 
 class FrameOrder:
-    """The frames of one image.
+    """The places of an image's frames, and a record of the received frames.
 
     Parameters
     ----------
@@ -54,16 +54,16 @@ class FrameOrder:
 
     @property
     def length(self) -> int:
-        """The length of the first axis that holds all frames that came."""
+        """The length along the first axis that includes all received frames."""
         return -(-len(self._came) // self._per_first)
 
     @property
     def is_whole(self) -> bool:
-        """Whether all frames of the declared lengths came."""
+        """Whether all expected frames were received; False if the number of frames is unknown."""
         return self.count == self._total
 
     def take(self, index: Sequence[int] | int | None = None) -> Index:
-        """Return the place of a frame, by default the one after the last, and count it as there.
+        """Record a frame as received, and return its place; the default is the place after the last frame.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class FrameOrder:
         return self._index(number)
 
     def give_back(self, index: Index) -> None:
-        """Forget a frame that `take` counted last."""
+        """Undo the last call of `take`, which recorded the frame with this place."""
         number = self._number(index)
         self._came[number] = 0
         while self._came and not self._came[-1]:
@@ -95,7 +95,7 @@ class FrameOrder:
         self.count -= 1
 
     def iter_missing(self) -> Iterator[Index]:
-        """Yield the places without a frame, before `length`."""
+        """Yield the places of missing frames before `length`."""
         number, end = -1, self.length * self._per_first
         while (number := self._came.find(0, number + 1)) >= 0:
             yield self._index(number)

@@ -1,4 +1,4 @@
-"""The pyramid of an image whose frames come one by one, in any order, to any thread."""
+"""The pyramid of an image whose frames arrive one by one, in any order and from any thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Lengths = tuple[int, ...]
 
 
 class FramePyramid:
-    """The levels of an image: chunks are encoded as soon as all of their frames are there.
+    """The levels of an image; a chunk is encoded as soon as all its frames are present.
 
     A block of the first stage is a frame, or as many as chunks and halving need. Blocks without all of their frames are
     kept decoded.
@@ -58,12 +58,12 @@ class FramePyramid:
 
     @property
     def waiting(self) -> int:
-        """Bytes of blocks without all of their frames."""
+        """Size of all incomplete blocks in bytes."""
         with self._lock:
             return sum(block.pixels.nbytes for blocks in self._gathered for block in blocks.values())
 
     def add(self, corner: Lengths, pixels: NDArray[Any], number: int = 0) -> Iterator[EncodedChunk]:
-        """Yield the chunks that pixels at `corner` of the first level of a stage complete.
+        """Add pixels that start at `corner`, and yield the chunks that are now complete.
 
         Parameters
         ----------
@@ -87,7 +87,9 @@ class FramePyramid:
                 yield from self._run(number, start, whole)
 
     def finish(self, axis: int, length: int) -> Iterator[EncodedChunk]:
-        """Yield the chunks of incomplete blocks: missing frames are zero, and the image ends at `length` along `axis`.
+        """Yield the chunks of the incomplete blocks.
+
+        Missing frames are zero, and the image has the length `length` along `axis`.
 
         Parameters
         ----------
@@ -107,7 +109,7 @@ class FramePyramid:
                     yield from self._run(number, start, pixels)
 
     def copy(self) -> FramePyramid:
-        """Return a copy with copies of the incomplete blocks, which `finish` may use up."""
+        """Return a copy that has its own incomplete blocks, so that its `finish` does not affect the original."""
         other = object.__new__(FramePyramid)
         other.__dict__.update(self.__dict__)
         other._levels = list(self._levels)
@@ -135,7 +137,10 @@ class FramePyramid:
     def _put(
         self, number: int, start: Lengths, lengths: Lengths, corner: Lengths, pixels: NDArray[Any]
     ) -> NDArray[Any] | None:
-        """Copy pixels into a block; return the block to the one thread that completes it."""
+        """Copy pixels into a block.
+
+        Return the block to the thread that completes it, and None to other threads.
+        """
         with self._lock:
             block = self._gathered[number].get(start)
             if block is None:
@@ -150,7 +155,7 @@ class FramePyramid:
 
 
 class _Block:
-    """A block that is being filled; threads fill parts that do not overlap."""
+    """An incomplete block of pixels; threads fill separate parts of it."""
 
     def __init__(self, pixels: NDArray[Any]) -> None:
         self.pixels = pixels
@@ -162,7 +167,7 @@ class _Block:
         return other
 
     def put(self, start: Lengths, corner: Lengths, pixels: NDArray[Any]) -> int:
-        """Copy the part of `pixels`, which begin at `corner`, inside the block; return its number of pixels."""
+        """Copy the pixels that lie inside the block, and return their number; `pixels` start at `corner`."""
         into, out_of = [], []
         for at, whole, first, length in zip(start, self.pixels.shape, corner, pixels.shape, strict=True):
             begin, end = max(at, first), min(at + whole, first + length)

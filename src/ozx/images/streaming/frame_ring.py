@@ -86,7 +86,7 @@ class FrameRing:
         return np.empty(shape, dtype)
 
     def release(self, frame: NDArray[Any]) -> None:
-        """Give a frame back."""
+        """Return a buffer to the ring, so that it can be used again."""
         with self._changed:
             self.used -= 1
             self._used_bytes -= frame.nbytes
@@ -95,12 +95,12 @@ class FrameRing:
             self._changed.notify_all()
 
     def wait_until_empty(self) -> None:
-        """Wait until no frame is in use."""
+        """Wait until no buffer is in use."""
         with self._changed:
             self._changed.wait_for(lambda: self.used == 0)
 
     def stop(self) -> None:
-        """Let waiting threads continue, after an error."""
+        """Wake all waiting threads after an error; from now on, `acquire` does not wait."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()

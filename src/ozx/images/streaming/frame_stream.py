@@ -1,4 +1,4 @@
-"""`FrameStream`: a file that grows with every frame of a camera."""
+"""`FrameStream`: an .ozx file that grows with every frame of a camera."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["FrameStream"]
 
 
 class FrameStream:
-    """A new .ozx file that takes frames while they are recorded; `ozx.stream` makes one.
+    """A new .ozx file to which frames are added while they are recorded; `ozx.stream` creates it.
 
     Frames are copied into a bounded memory, and threads do the rest. Until `close` the file is ``NAME.partial``. The
     end of the ``with`` block closes it; after an exception the frames that came stay in ``NAME.partial``, for
@@ -110,7 +110,7 @@ class FrameStream:
     def __del__(self) -> None:
         if getattr(self, "_is_open", False):
             message = (
-                f"{self.path}: the stream was never closed, so the file is not finished; what was written stays in "
+                f"{self.path}: the stream was never closed, so the file is not finished; the written data stays in "
             )
             warnings.warn(f"{message}{self._file.partial_path}", PartialFileWarning, stacklevel=1)
 
@@ -120,17 +120,20 @@ class FrameStream:
 
     @property
     def frames(self) -> int:
-        """Number of frames that came."""
+        """Number of received frames."""
         return sum(image.order.count for image in self._images.values())
 
     @property
     def durable(self) -> int:
-        """Number of frames that came before the last `flush`: `ozx recover` finds them after a kill or a power cut."""
+        """Number of frames that the last `flush` made safe.
+
+        `ozx recover` can recover these frames after a kill or a power cut.
+        """
         return self._threads.durable
 
     @property
     def buffered(self) -> int:
-        """Number of frames in memory that are not encoded yet."""
+        """Number of frames in memory that are not yet encoded."""
         return self._ring.used
 
     @property
@@ -141,7 +144,7 @@ class FrameStream:
     def append(
         self, frame: ArrayLike, *, position: int | str = 0, record: Mapping[str, float | str | None] | None = None
     ) -> int:
-        """Take the next frame in the order of acquisition.
+        """Add the next frame in the order of acquisition.
 
         Parameters
         ----------
@@ -179,7 +182,7 @@ class FrameStream:
         position: int | str = 0,
         record: Mapping[str, float | str | None] | None = None,
     ) -> int:
-        """Take the frame of a given place, in any order.
+        """Add a frame at the given place; frames may be added in any order.
 
         Parameters
         ----------
@@ -237,7 +240,9 @@ class FrameStream:
 
     @resource_errors()
     def flush(self) -> int:
-        """Wait until all frames that came are on the disk, those of unfinished shards in ``NAME.partial.chunks``.
+        """Wait until all received frames are on disk.
+
+        Frames of unfinished shards are stored in ``NAME.partial.chunks``.
 
         Frames may come meanwhile.
 
@@ -258,7 +263,9 @@ class FrameStream:
 
     @resource_errors()
     def close(self) -> StreamResult:
-        """Encode what waits, complete the file and give it its name; do nothing when called again.
+        """Encode the remaining frames, complete the file, and rename it to its final name.
+
+        A second call does nothing.
 
         Returns
         -------
@@ -288,7 +295,7 @@ class FrameStream:
         return self.result
 
     def abort(self) -> None:
-        """Stop, and remove what was written; do nothing if the stream is closed.
+        """Stop the stream, and remove the written file; do nothing if the stream is closed.
 
         Raises
         ------
@@ -347,7 +354,7 @@ class FrameStream:
             known = ", ".join(map(repr, self._positions[:10]))
             raise UsageError(
                 f"expected one of the {len(self._positions):,} positions; got {position!r}",
-                hint="There is one, number 0." if self._positions == [""] else f"They are {known}.",
+                hint="The only position is 0." if self._positions == [""] else f"They are {known}.",
             ) from None
 
     def _finish(self) -> StreamResult:
@@ -367,12 +374,12 @@ class FrameStream:
 
     def _check_open(self) -> None:
         if not self._is_open:
-            raise UsageError(f"{self.path}: the stream is closed", hint="Open another one, to another file.")
+            raise UsageError(f"{self.path}: the stream is closed", hint="Open another stream, to another file.")
 
     def _leave(self, error: BaseException) -> None:
-        """Keep what came as NAME.partial, after an error."""
+        """Keep the received frames as ``NAME.partial`` after an error."""
         self._threads.stop()
         self._store.close(keep=True)
         self._file.leave()
         if os.path.exists(self._file.partial_path):
-            error.add_note(f"What was written is kept: ozx recover {self._file.partial_path} OUT.ozx")
+            error.add_note(f"The written data is kept: ozx recover {self._file.partial_path} OUT.ozx")

@@ -19,7 +19,9 @@ Lengths = tuple[int, ...]
 
 
 class FinishedValue(NamedTuple):
-    """A shard, or a chunk without shards, by its place in the grid; `entry` is None if it is not stored.
+    """A complete shard (or a chunk without shards) with its position in the grid.
+
+    `entry` is None if the value is not stored.
 
     `chunks` are kept until the entry is written.
     """
@@ -36,7 +38,7 @@ class _Shard:
 
 
 class OpenShards:
-    """The shards of one array that lack chunks.
+    """The incomplete shards of one array.
 
     Parameters
     ----------
@@ -56,7 +58,10 @@ class OpenShards:
         self._lock = threading.Lock()
 
     def add(self, place: Lengths, data: bytes | None) -> FinishedValue | None:
-        """Add a chunk, or None for a chunk that is not stored; return the value that it completes, if any."""
+        """Add a chunk; return the shard (or unsharded chunk) that is now complete, or None.
+
+        `data` is None for a chunk that is not stored.
+        """
         if not self._layout.levels:
             return FinishedValue(place, None if data is None else Entry(self._key(place), (BytesPart(data),)))
         home = tuple(at // count for at, count in zip(place, self._per_shard, strict=True))
@@ -75,13 +80,13 @@ class OpenShards:
         return self._finished(home, shard)
 
     def finish(self) -> Iterator[FinishedValue]:
-        """Yield the incomplete shards; their missing chunks belong to missing frames."""
+        """Yield the incomplete shards; frames are missing for each of their missing chunks."""
         while self._open:
             home, shard = self._open.popitem()
             yield self._finished(home, shard)
 
     def kept(self) -> list[KeptChunk]:
-        """Return the chunks that wait."""
+        """Return the chunks that wait for their shards."""
         with self._lock:
             return [chunk for shard in self._open.values() for chunk in shard.chunks.values()]
 
@@ -96,6 +101,6 @@ class OpenShards:
         return self._prefix + self._layout.keys.encode(place)
 
     def _count(self, home: Lengths) -> int:
-        """Return the number of a shard's chunks that lie inside the array."""
+        """Return the number of chunks in a shard that lie inside the array."""
         sizes = zip(home, self._per_shard, self._layout.grid, strict=True)
         return math.prod(min(count, length - at * count) for at, count, length in sizes)

@@ -1,4 +1,4 @@
-"""The unfinished shards of a stream that was killed, out of ``NAME.partial.chunks``."""
+"""Recovery of unfinished shards from ``NAME.partial.chunks`` after a stream was killed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Lengths = tuple[int, ...]
 def waiting_values(
     source: FileSource, document: Callable[[str], Document | None], taken: Container[str]
 ) -> tuple[list[Entry], int]:
-    """Return the values that chunks of unfinished shards make, in archive order, and the number of these chunks.
+    """Return the values assembled from chunks of unfinished shards, in archive order, and the number of chunks.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def _layout(document: Document, array: str) -> ArrayLayout | None:
 def _by_value(
     layout: ArrayLayout, array: str, found: dict[Lengths, FoundEntry]
 ) -> dict[str, dict[Lengths, FoundEntry]]:
-    """Return the chunks inside the array by the key of their value and their place in it."""
+    """Return the chunks inside the array, grouped by the key of their shard, with their place in the shard."""
     values: dict[str, dict[Lengths, FoundEntry]] = {}
     counts = layout.chunks_per_stored
     for place, entry in found.items():

@@ -1,4 +1,4 @@
-"""Pixels of frames that determine the contrast of channels."""
+"""Samples of pixels from frames, from which the contrast of channels is computed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Lengths = tuple[int, ...]
 
 
 class Samples:
-    """Sampled pixels of each channel of one image; any number of threads may add frames.
+    """Sampled pixels of each channel of one image; thread-safe.
 
     If all lengths are known, they are the pixels that `ozx.write_image` samples. Else every frame is sampled at first,
     then every second, every fourth …
@@ -71,7 +71,7 @@ class Samples:
             self._kept[number] = {corner: kept[corner] for corner in kept if corner[growing] % self._step == 0}
 
     def windows(self, missing: int = 0) -> dict[int, Window]:
-        """Return the contrast of each channel; `missing` frames, which are zero, count for every channel."""
+        """Return the contrast of each channel; each channel counts `missing` frames whose pixels are zero."""
         zeros = [np.zeros(1 if missing == 0 else missing * self._size, self._dtype)]
         with self._lock:
             return {

@@ -1,4 +1,4 @@
-"""The result of a stream: what came, how fast, and how long the camera's program had to wait."""
+"""The result of a stream: received frames, data rate, and waiting times of the camera's program."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHORTEST = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class StreamResult:
-    """The written file, and numbers on the way to it.
+    """The written file, and statistics of the stream.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def summarise(
 
 
 class Durations:
-    """Durations in seconds, counted by class: little memory, however many there are.
+    """A histogram of durations in seconds, which needs little memory for any number of durations.
 
     Attributes
     ----------
@@ -157,13 +157,13 @@ class Durations:
         self.started: float | None = None
 
     def add(self, seconds: float) -> None:
-        """Count a duration."""
+        """Add a duration to the histogram."""
         number = math.ceil(math.log(max(seconds, _SHORTEST) / _SHORTEST, _FACTOR))
         self._counts[number] = self._counts.get(number, 0) + 1
         self.longest = max(self.longest, seconds)
 
     def percentile(self, share: float) -> float:
-        """Return a duration that this share of all does not exceed, up to 5 % too long."""
+        """Return a duration that the given share of all durations does not exceed; it is at most 5 % too long."""
         rest = sum(self._counts.values()) * (1 - share)
         for number in sorted(self._counts, reverse=True):
             rest -= self._counts[number]

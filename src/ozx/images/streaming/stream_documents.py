@@ -1,4 +1,4 @@
-"""The metadata of images that grow: documents at the lengths of the moment."""
+"""The ``zarr.json`` documents of images that grow, for any current length."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class GivenMetadata:
 
 
 class StreamDocuments:
-    """The ``zarr.json`` of all groups and arrays, with one axis of each image at any length.
+    """The ``zarr.json`` of all groups and arrays, for any length of each image along its growing axis.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class StreamDocuments:
                 self._align_shards(path)
 
     def image(self, path: str, length: int | None = None) -> PlannedImage:
-        """Return an image with its levels; with `length` along the growing axis."""
+        """Return an image with its levels; `length` is the length along the growing axis."""
         planned, growing = self._planned.images[path], self._growing[path]
         if length is None or growing is None:
             return planned
@@ -125,7 +125,7 @@ class StreamDocuments:
         self._planned.images[path] = image
 
     def arrays(self, path: str, length: int | None = None) -> list[tuple[str, Document]]:
-        """Return path and document of the arrays of an image, full resolution first."""
+        """Return the path and the ``zarr.json`` of each array of an image, full resolution first."""
         levels = self.image(path, length).levels
         return [
             (array, {**self._planned.arrays[array], "shape": list(level.shape)})
@@ -134,7 +134,7 @@ class StreamDocuments:
         ]
 
     def of_image(self, path: str, length: int | None, windows: Mapping[int, Window] | None) -> dict[str, bytes]:
-        """Return the documents of an image and its arrays by key.
+        """Return the ``zarr.json`` documents of an image and its arrays, by key.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class StreamDocuments:
         return {document_key(node): dump_document(document) for node, document in documents.items()}
 
     def of_groups(self) -> dict[str, bytes]:
-        """Return the documents of all groups that are no images, by key."""
+        """Return the ``zarr.json`` documents of all groups except images, by key."""
         documents = self._planned.drafts()
         images = self._planned.images
         arrays = self._planned.arrays
@@ -163,7 +163,9 @@ class StreamDocuments:
         }
 
     def _align_shards(self, path: str) -> None:
-        """Let shards of lower levels hold the same frames as those of the full resolution, so that they end together.
+        """Reduce the shards of lower levels to the frames of a full-resolution shard.
+
+        Shards of all levels are then complete at the same time.
 
         The chosen shards of a lower level hold more frames: they would wait in memory, and their frames be lost with a
         killed program, long after those of the full resolution are written.
@@ -220,13 +222,13 @@ class _Blank:
 
 
 class _Resized:
-    """A source of pixels at another length, of which only the description is used."""
+    """A description of a pixel source with another length; its pixels cannot be read."""
 
     def __init__(self, source: PixelSource, shape: tuple[int, ...]) -> None:
         self.axes, self.dtype, self.read_alignment = source.axes, source.dtype, source.read_alignment
         self.shape = shape
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Refuse: frames are not kept."""
+        """Raise an error, because the pixels of frames are not kept."""
         del region, out
         raise RuntimeError("the pixels of a stream are encoded when they come")

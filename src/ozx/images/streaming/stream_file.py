@@ -1,4 +1,4 @@
-"""The file of a stream: values and metadata in their final places, readable for ``ozx recover`` at any moment.
+"""The file of a stream: all values and metadata are in their final places, and can be recovered at any time.
 
 ::
 
@@ -39,7 +39,7 @@ _ROOM_FOR_LATE = 16 << 10
 
 
 class StreamFile:
-    """``NAME.partial``, created and locked, that becomes NAME; any number of threads may write values.
+    """The locked file ``NAME.partial``, which is renamed to NAME when complete; threads may write concurrently.
 
     Parameters
     ----------
@@ -95,11 +95,14 @@ class StreamFile:
 
     @property
     def partial_path(self) -> str:
-        """The name until the end."""
+        """The path of the file until it is complete."""
         return self._growing.partial.path
 
     def begin(self, images: Mapping[str, Documents]) -> None:
-        """Write first drafts of all metadata, once: before the first value."""
+        """Write the first drafts of all metadata; later calls do nothing.
+
+        Call this before the first value is written.
+        """
         with self._late(images) as fitting, self._lock:
             if not self.is_begun:
                 self._growing.put(0, [_entries(self._groups)])
@@ -109,7 +112,7 @@ class StreamFile:
                 self.is_begun = True
 
     def update(self, path: str, documents: Documents) -> None:
-        """Write a new draft of an image's metadata, and erase the old one."""
+        """Write a new draft of an image's metadata, and erase the old draft."""
         with self._late({path: documents}) as fitting, self._lock:
             self._put(path, fitting[path])
 
@@ -164,12 +167,12 @@ class StreamFile:
                     self._late_room.give_back(slot.offset, slot.length)
 
     def sync(self) -> None:
-        """Wait until all that was written is on the disk."""
+        """Wait until all written bytes are on disk."""
         with self.errors():
             os.fsync(self._growing.partial.descriptor)
 
     def finish(self, documents: Documents) -> tuple[int, int]:
-        """Complete the file with its metadata, and rename it; return the number of entries and of bytes.
+        """Complete the file with its metadata, and rename it; return the number of entries and its length in bytes.
 
         After an error all that was written stays in `partial_path`.
         """
@@ -182,7 +185,7 @@ class StreamFile:
             return len(documents) + len(self._slots), size
 
     def leave(self) -> None:
-        """Close the file, which keeps its partial name; remove it if nothing was written."""
+        """Close the file under its partial name; remove the file if nothing was written."""
         self._growing.stop_reading()
         if self.is_begun:
             self.index.close("unfinished")
@@ -232,7 +235,10 @@ class StreamFile:
 
     @contextmanager
     def errors(self, more: int = 0) -> Iterator[None]:
-        """Turn system errors into a `ResourceError` that names the final file; `more` bytes are being written."""
+        """Convert system errors to a `ResourceError` that names the final file.
+
+        `more` is the number of bytes that are being written.
+        """
 
         def needed() -> int:
             with self._lock:
@@ -243,7 +249,7 @@ class StreamFile:
 
 
 class _Place:
-    """Two places at the head of the file for the documents of one image."""
+    """The two areas at the start of the file in which the drafts of one image's documents are written."""
 
     def __init__(self, offset: int, rooms: dict[str, int]) -> None:
         self.rooms = rooms
@@ -253,7 +259,7 @@ class _Place:
         self._current = 1
 
     def swap(self) -> tuple[int, int]:
-        """Return the offsets of the old and of the new documents."""
+        """Exchange the two areas; return the offset of the old draft, then of the new draft."""
         self._current = 1 - self._current
         return self._offsets[1 - self._current], self._offsets[self._current]
 
@@ -263,7 +269,7 @@ def _length(documents: Documents) -> int:
 
 
 def _entries(documents: Documents) -> bytes:
-    """Return documents as entries of an archive, one behind the other."""
+    """Return documents as consecutive archive entries in bytes."""
     pieces = []
     for key, document in documents.items():
         raw_name, flags = encode_name(key)

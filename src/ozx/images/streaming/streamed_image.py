@@ -1,4 +1,4 @@
-"""One image of a stream: frames in, finished values out."""
+"""One image of a stream: converts frames to finished values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Lengths = tuple[int, ...]
 
 
 class StreamedImage:
-    """The levels of one image, made of frames in any order by any number of threads.
+    """The levels of one image, computed from frames in any order; thread-safe.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class StreamedImage:
 
     @property
     def stored_length(self) -> int:
-        """The length along the growing axis that holds all stored values."""
+        """The length along the growing axis that includes all stored values."""
         return min(self._stored, max(1, self.order.length))
 
     @property
@@ -114,7 +114,7 @@ class StreamedImage:
         return min(self._complete.length, max(1, self.order.length))
 
     def encode(self, index: Sequence[int], frame: NDArray[Any], record: Record | None = None) -> Iterator[Entry]:
-        """Yield the values that a frame completes, each to be written before the next; the frame is not kept."""
+        """Yield the values that a frame completes; write each value before the next value is requested."""
         for value in self.records.add(index, record):
             yield from self._give(None, value)
         corner = tuple(0 if at is None else index[at] for at in self._from_order)
@@ -125,7 +125,7 @@ class StreamedImage:
             yield from self._add(chunk)
 
     def finish(self) -> Iterator[Entry]:
-        """Yield all values that lack frames; no more frames come."""
+        """Yield all incomplete values; call this after the last frame."""
         for chunk in self._pyramid.finish(self._growing or 0, max(1, self.order.length)):
             yield from self._add(chunk)
         for level, shards in enumerate(self._shards):
@@ -135,11 +135,11 @@ class StreamedImage:
             yield from self._give(None, value)
 
     def kept(self) -> list[KeptChunk]:
-        """Return the chunks of unfinished shards."""
+        """Return the chunks that wait for unfinished shards."""
         return [chunk for shards in self._shards for chunk in shards.kept()] + self.records.kept()
 
     def drafts(self, length: int) -> Iterator[tuple[str, bytes]]:
-        """Return an iterator of the chunks that lack frames now, by name, with those frames zero.
+        """Return an iterator of all incomplete chunks with their names; missing frames are zero.
 
         The image has `length` along the growing axis.
         """
@@ -155,13 +155,13 @@ class StreamedImage:
         self._documents.replace(self.path, image)
 
     def describe(self) -> dict[str, bytes]:
-        """Return the documents of the image with the frames that came, by key."""
+        """Return the image's ``zarr.json`` documents for the received frames, by key."""
         missing = sum(1 for _ in self.order.iter_missing()) // self._image.channel_count
         windows = self._samples.windows(missing) if self._is_sampled else {}
         return self._documents.of_image(self.path, max(1, self.order.length), windows)
 
     def draft(self, length: int) -> dict[str, bytes]:
-        """Return the documents of the image with `length` along the growing axis, by key.
+        """Return the image's ``zarr.json`` documents for `length` along the growing axis, by key.
 
         The contrast is that of earlier frames: it is computed when their number has doubled.
         """

@@ -1,4 +1,4 @@
-"""The turns of frames: a pause between the work on earlier and on later ones."""
+"""Numbers (turns) of frames, with which work on later frames can be paused until earlier frames are done."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Turns"]
 
 
 class Turns:
-    """Numbers of frames whose work has begun and not ended; any number of threads may use it.
+    """The turns of all frames that are being processed; thread-safe.
 
     Examples
     --------
@@ -29,41 +29,41 @@ class Turns:
         self._last: int | None = None
 
     def begin(self) -> int:
-        """Return the turn of a frame that came."""
+        """Return the turn of a new frame."""
         with self._changed:
             turn, self._next = self._next, self._next + 1
             self._pending.add(turn)
             return turn
 
     def wait_for(self, turn: int) -> None:
-        """Wait before the work of a turn while a pause holds it back."""
+        """Wait until the work on the frame with this turn may begin; return at once unless it is paused."""
         with self._changed:
             self._changed.wait_for(lambda: self._last is None or turn < self._last)
 
     def end(self, turn: int) -> None:
-        """Count the work of a turn as done."""
+        """Mark the work on the frame with this turn as done."""
         with self._changed:
             self._pending.discard(turn)
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Count all work as done: no thread does it any more."""
+        """Mark all work as done, because no thread works on frames any longer."""
         with self._changed:
             self._pending.clear()
             self._changed.notify_all()
 
     def hold(self) -> None:
-        """Let the work of turns that begin from now on wait, until `go_on`."""
+        """Pause the work of all turns that begin after this call, until `go_on`."""
         with self._changed:
             self._last = self._next
 
     def wait_until_done(self) -> None:
-        """Wait until the work of all turns that are not held back is done."""
+        """Wait until the work of all turns before the pause is done."""
         with self._changed:
             self._changed.wait_for(lambda: not any(self._last is None or turn < self._last for turn in self._pending))
 
     def go_on(self) -> None:
-        """Let the work of later turns begin."""
+        """End the pause, so that the work of later turns begins."""
         with self._changed:
             self._last = None
             self._changed.notify_all()

@@ -127,7 +127,7 @@ def _asked(codes: str, shape: Sequence[int], asked: Sequence[str]) -> list[str |
 
 
 def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[Dimension]:
-    """Return the dimensions with the index steps that they have along their axes of the image."""
+    """Return the dimensions with their index steps along the axes of the image."""
     parts = []
     for place, (name, length) in enumerate(zip(names, shape, strict=True)):
         others = [n for n, other in enumerate(names) if other == name and n != place and shape[n] > 1]

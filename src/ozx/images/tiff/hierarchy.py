@@ -169,7 +169,7 @@ def _new_image(
     if options.is_label:
         if new.channel_axis is not None or source.dtype.kind not in _LABEL_KINDS:
             raise UsageError(
-                f"expected labels, integers without channels; found {source.dtype} with the axes "
+                f"expected integer labels without channels; found {source.dtype} with the axes "
                 f"{', '.join(source.axes)}",
                 path=found.path,
             )
@@ -312,7 +312,7 @@ def _acquisitions(plate: PlateDescription) -> Sequence[Mapping[str, Any]]:
 
 
 def unit_notes(hierarchy: NewHierarchy, options: HierarchyOptions, target: str) -> list[str]:
-    """Return a note if the options give a pixel size, but neither they nor the file give a unit."""
+    """Return a note if the options give a pixel size, but no unit is known from the options or the file."""
     edits, axes = options.edits, dict[str, None]()
     for image in hierarchy.images.values() if edits is not None else ():
         sizes = {} if edits is None else edits.limited_to(image.axes).pixel_size

@@ -18,7 +18,7 @@ __all__ = ["Claims", "has_images"]
 
 
 class Claims:
-    """Record of which source opened an image first, for images that consist of several files."""
+    """Record of the source that first opened each image, for images that consist of several files."""
 
     def __init__(self) -> None:
         self._sources: dict[frozenset[str], str] = {}

@@ -262,11 +262,11 @@ def _read_images(
         descriptions = [document.images[number].description for number in numbers]
         plate = None if document.plate is None else document.plate.renumbered({n: k for k, n in enumerate(numbers)})
         if document.plate_count > 1:
-            notes.append(f"the OME-XML describes {document.plate_count} plates: the first is taken")
+            notes.append(f"the OME-XML describes {document.plate_count} plates: the first plate is used")
     else:
         descriptions, plate = [describe_plain(file, one) for one in series], None
         if text is not None:
-            notes.append("the OME-XML cannot be used: the file is read as any other TIFF file")
+            notes.append("the OME-XML cannot be used: the file is read like any other TIFF file")
     wanted = range(len(series)) if options.series is None else [options.series]
     images = {}
     for number in wanted:
@@ -277,7 +277,7 @@ def _read_images(
         except (FormatError, UnsupportedError) as error:
             if len(series) > 1:
                 error.message = f"image {number} of {len(series)}: {error.message}"
-                error.hint = error.hint or "--series N (series=N) takes one of the others."
+                error.hint = error.hint or "--series N (series=N) imports another image."
             raise
     return TiffImages(path, images, len(series), plate, text, files, tuple(notes))
 

@@ -1,4 +1,4 @@
-"""Arrays as the full resolution of an image: the names, distances and units of their axes, and their channels."""
+"""Description of an array as a full-resolution image: names, pixel sizes and units of its axes, and channels."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> A
         wanted = "".join(names[number] for number in order)
         raise UsageError(
             f"expected dimensions in the order {wanted}; got {''.join(names)}, and an array that cannot be transposed",
-            hint="dask.array.from_zarr makes one that can.",
+            hint="dask.array.from_zarr makes an array that can be transposed.",
         )
     turned: ArrayLike = transpose(order)
     return turned
@@ -131,7 +131,7 @@ def _check_names(given: Mapping[str, object], names: tuple[str, ...]) -> None:
 def given_channels(
     channels: Sequence[ChannelLike], described: DescribedArray, axes: str | Sequence[str] | None = None
 ) -> tuple[NewChannel, ...]:
-    """Return the given channels of an array, each of them a name or a mapping.
+    """Parse the channels that are given for an array; each channel is a name or a mapping.
 
     Without any, 8-bit pixels whose last axis is ``c`` with a length of 3 or 4 are red, green, blue and alpha.
 

@@ -109,7 +109,7 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
 
 
 def grown(lengths: Sequence[int], shape: Sequence[int], order: Sequence[Sequence[int]], room: int) -> Lengths:
-    """Return `lengths`, doubled axis by axis up to `shape`, for up to `room` times as many pixels.
+    """Return `lengths`, doubled axis by axis to at most `shape` and at most `room` times as many pixels.
 
     Parameters
     ----------

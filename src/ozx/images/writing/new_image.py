@@ -82,7 +82,7 @@ class NewImage:
 
     @property
     def channel_axis(self) -> int | None:
-        """The index of the channel axis, or None if there is no channel axis."""
+        """The index of the channel axis, or None for an image without a channel axis."""
         return next((number for number, axis in enumerate(self.axes) if axis.type == "channel"), None)
 
     @property

@@ -251,7 +251,7 @@ def stage_work(stage: Stage, levels: Sequence[LevelWork], method: Method) -> Sta
 
 
 def run_stage(pixels: NDArray[Any], corner: Lengths, work: StageWork) -> tuple[list[EncodedChunk], NDArray[Any] | None]:
-    """Return the chunks of a block that starts at `corner`, and its pixels for the next stage, if there is one."""
+    """Return the chunks of a block that starts at `corner`, and the pixels for the next stage or None."""
     chunks: list[EncodedChunk] = []
     for number, level in enumerate(work.levels):
         if number:

@@ -24,7 +24,7 @@ class _Shard:
 
 
 class ShardAssembler:
-    """Assembler of one array's shards; it returns a shard when its last chunk is added.
+    """Assembler of one array's shards; `add` returns a shard when the last chunk of the shard is added.
 
     The same chunks give the same bytes in any order: a shard has them in C order, without gaps, before the index. A
     shard without chunks is not stored.
@@ -83,14 +83,20 @@ class ShardAssembler:
 
 
 def join_chunks(chunks: Mapping[Lengths, bytes | bytearray], per_shard: Lengths) -> tuple[BytesPart, ...]:
-    """Return a shard in parts: its chunks, by place in the shard, in C order and the index."""
+    """Return the parts of a shard: its chunks in C order, then its index.
+
+    `chunks` has the bytes of each chunk by its place in the shard.
+    """
     order = sorted(chunks)
     index = shard_index({place: len(chunks[place]) for place in order}, per_shard)
     return (*(BytesPart(chunks[place]) for place in order), BytesPart(index))
 
 
 def shard_index(sizes: Mapping[Lengths, int], per_shard: Lengths) -> bytes:
-    """Return the index of a shard that has chunks of these sizes, by place in the shard, in C order without gaps."""
+    """Return the index of a shard whose chunks lie in C order without gaps.
+
+    `sizes` has the size of each chunk by its place in the shard.
+    """
     lengths = np.zeros(per_shard, np.int64)
     for place, size in sizes.items():
         lengths[place] = size

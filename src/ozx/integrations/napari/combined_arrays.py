@@ -41,7 +41,7 @@ class Stacked:
 
 
 class Strided:
-    """A lazy array of every n-th pixel, as a lower level of labels: a pixel next to the centre of each block.
+    """A lazy array of every n-th pixel: from each block, a pixel next to its centre; for lower levels of labels.
 
     Examples
     --------

@@ -115,7 +115,7 @@ def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
 def place_levels(
     scale: tuple[float, ...], translation: tuple[float, ...], shapes: Sequence[tuple[int, ...]]
 ) -> tuple[Place, ...]:
-    """Return the scale and translation of each level, computed from those of the first level.
+    """Return the scale and translation of each level, computed from the first level.
 
     A pixel of a lower level covers whole pixels of the first one, and their centres coincide.
 
@@ -144,7 +144,7 @@ def _check_upright(name: str, meta: Mapping[str, Any]) -> None:
     if not is_upright or np.any(np.asarray(meta.get("shear", 0.0) or 0.0)):
         raise UnsupportedError(
             f"the layer {name!r}: expected scale and translation only, found rotation, shear or an affine transform",
-            hint="Reset it (layer.affine, layer.rotate, layer.shear); OME-Zarr 0.5 cannot store it.",
+            hint="Reset layer.affine, layer.rotate and layer.shear: OME-Zarr 0.5 cannot store them.",
         )
 
 
@@ -164,7 +164,7 @@ def _parse_axes(name: str, meta: Mapping[str, Any], count: int) -> tuple[Axis, .
     if ranks != sorted(ranks) or ranks.count(0) > 1 or ranks.count(1) > 1 or not 2 <= ranks.count(2) <= 3:
         raise UnsupportedError(
             f"the layer {name!r}: expected the dimensions t, c, z, y, x or some of them, found {', '.join(names)}",
-            hint="Reorder them; of a dimension that OME-Zarr lacks, save a single index.",
+            hint="Reorder the dimensions. If OME-Zarr lacks a dimension, save a single index of it.",
         )
     known = [unit if unit in _UNITS.get(kind or "", ()) else None for unit, kind in zip(units, types, strict=True)]
     return tuple(Axis(*item) for item in zip(names, types, known, strict=True))

@@ -20,7 +20,10 @@ _SETTING = "codec_pipeline.path"
 
 
 class StorePipeline(CodecPipeline):
-    """A factory of codec pipelines: of ozx for arrays in archives, of the previously configured class for others."""
+    """A factory of codec pipelines.
+
+    Arrays in archives get the pipeline of ozx; other arrays get a pipeline of the previously configured class.
+    """
 
     others: type[CodecPipeline] = BatchedCodecPipeline
 

@@ -31,7 +31,10 @@ class Background:
     is_stored: bool
 
     def is_all_of(self, pixels: NDArray[Any]) -> bool:
-        """Return whether all pixels of a chunk have this value, compared by bits: minus zero differs from zero."""
+        """Return whether all pixels of a chunk have this value.
+
+        Values are compared by their bits, so that minus zero differs from zero.
+        """
         fill = np.asarray(self.fill_value, pixels.dtype).tobytes()
         if pixels[(slice(0, 1),) * pixels.ndim].tobytes() != fill:
             return False
@@ -214,7 +217,10 @@ class ShardEdit:
         return build_index(self._offsets, self._lengths, self._codec.index)
 
     def parts(self, encoded: Iterable[tuple[Lengths, memoryview | None]]) -> list[bytes | memoryview]:
-        """Return the parts of the new shard: its chunks as from `iter_chunks`, then its index; empty if it has none."""
+        """Return the parts of the new shard: its chunks, then its index.
+
+        Return an empty result if the shard has no chunks.
+        """
         chunks: list[bytes | memoryview] = [*self.iter_chunks(encoded)]
         if chunks:
             chunks.insert(0 if self._codec.index.location == "start" else len(chunks), self.index())

@@ -131,7 +131,9 @@ def _results(missing: list[bool]) -> tuple[dict[str, str], ...]:
 
 
 def with_archive_pipeline(array: Any) -> Any:
-    """Replace the codec pipeline of a zarr array by this one, in place; return the array or any other object.
+    """Give a zarr array the codec pipeline of ozx, in place; return the array.
+
+    Any other object is returned unchanged.
 
     Examples
     --------

@@ -162,7 +162,10 @@ def _value_offset(reader: ArchiveReader, place: EntrySpan) -> int:
 
 
 def _is_requested_whole(codec: ShardCodec, selection: Any, size: int) -> bool:
-    """Return whether to request a whole shard: most of it is needed, or it is too small for an index request."""
+    """Return whether a whole shard must be requested.
+
+    This is the case if most of the shard is needed, or if it is too small for a request of its index.
+    """
     if size <= _SMALL_SHARD or size > _LARGE_SHARD or not isinstance(selection, tuple):
         return size <= _SMALL_SHARD
     return 2 * count_touched(selection, codec.shape, codec.inner.shape) >= prod(codec.grid)

@@ -1,4 +1,4 @@
-"""The values of an archive that is written to a URL: into a local file first, which `close` uploads."""
+"""Write the values of an archive for a URL into a local file, which `close` uploads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["RemoteWriteSession"]
 
 
 class RemoteWriteSession(WriteSession):
-    """The values of an archive that becomes an object at a URL when the session is closed.
+    """A session that writes an archive into a local file, and uploads the file when the session is closed.
 
     The file is in a folder of its own below the folder for temporary files (``TMPDIR``). After an error it stays there,
     and a warning or the error names it.
@@ -67,7 +67,7 @@ class RemoteWriteSession(WriteSession):
         self._remove_folder()
 
     def abort(self) -> None:
-        """Stop writing, and upload nothing."""
+        """Stop writing, without an upload."""
         super().abort()
         self._remove_folder()
         partial = f"{self.path}.partial"

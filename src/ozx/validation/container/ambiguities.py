@@ -49,14 +49,14 @@ def _check_ends(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.3.16: the end record is found by its signature, from the file's end on.
     if found.end_in_comment is not None:
         message = (
-            "the archive comment holds the signature of an end record; zipfile, unzip and bsdtar take that one for "
-            "the archive's"
+            "the archive comment holds the signature of an end record; zipfile, unzip and bsdtar read it "
+            "instead of the archive's end record"
         )
         yield make_finding("zip/end-record", message, offset=found.end_in_comment)
     # 4.3.6 and 4.3.13
     if found.bytes_after_directory:
         what = "a digital signature of " if found.is_signed else ""
-        message = f"{what}{found.bytes_after_directory:,} bytes stand between the central directory and the end record"
+        message = f"{what}{found.bytes_after_directory:,} bytes are between the central directory and the end record"
         offset = end.directory_offset + end.directory_size
         yield make_finding("zip/bytes-after-directory", message, offset=offset)
 
@@ -69,7 +69,7 @@ def _check_beginning(facts: ArchiveFacts) -> Iterator[Finding]:
         yield make_finding("zip/leading-entries", message, offset=0)
     # 4.3.6: an archive without entries has nothing but the end record.
     if not len(facts.columns) and end.end_offset:
-        message = f"{end.end_offset:,} bytes stand before the end record of an archive without entries"
+        message = f"{end.end_offset:,} bytes are before the end record of an archive without entries"
         yield make_finding("zip/prepended-bytes", message, offset=0, severity="warning")
 
 
@@ -94,14 +94,14 @@ def _check_extra_blocks(facts: ArchiveFacts) -> Iterator[Finding]:
             facts,
             "zip/extra-block",
             entries,
-            f"entry {{name!r}}: the extra fields of its {place} do not fit their length",
+            f"entry {{name!r}}: the extra fields of its {place} do not have their declared length",
         )
 
 
 def _check_attributes(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.4.15
     for entries, what in ((facts.kinds.folder_values, "a folder"), (facts.kinds.volume_labels, "a volume label")):
-        message = f"entry {{name!r}} is {what} by its attributes, and a value by its name"
+        message = f"entry {{name!r}} is {what} according to its attributes, but a value according to its name"
         yield from each_entry(facts, "zip/attributes", entries, message)
 
 
@@ -111,7 +111,7 @@ def _check_flags(facts: ArchiveFacts) -> Iterator[Finding]:
     message = "entry {name!r}: its two headers have different flags; 7-Zip refuses it"
     yield from each_entry(facts, "zip/local-header", found.differing_flags, message)
     # 4.4.4, bit 3: readers take the right bytes, by the directory.
-    message = "entry {name!r}: one of its two headers alone announces a data descriptor"
+    message = "entry {name!r}: only one of its two headers announces a data descriptor"
     yield from each_entry(facts, "zip/local-header", found.differing_descriptors, message, "warning")
     # 4.4.4, bit 5
     yield from each_entry(facts, "zip/flags", found.patched, "entry {name!r} claims to be patch data", "error")
@@ -131,7 +131,7 @@ def _check_versions(facts: ArchiveFacts) -> Iterator[Finding]:
         most = int(versions.max())
         message = f"{len(new):,} entries need readers of a version beyond 4.6, up to {most // 10}.{most % 10}"
         yield make_finding("zip/version-needed", message, entry=facts.columns.name(int(new[0])))
-    message = "entry {name!r} needs a reader on VMS; unzip leaves it out"
+    message = "entry {name!r} needs a reader on VMS; unzip skips it"
     yield from each_entry(facts, "zip/version-needed", facts.ambiguities.needs_vms, message)
 
 

@@ -27,7 +27,7 @@ _CONVERT = "`ozx repack` and `ozx pack` convert it to OME-Zarr 0.5."
 
 _OF_THE_ROOT = ("rfc9/root", "rfc9/one-hierarchy")
 _JOIN = (
-    "Each chunk is all of a time or channel, and automatic shards keep these apart; "
+    "Each chunk is a whole time or channel, and automatic shards do not join times or channels. "
     "`ozx repack --shards c=2,y=4096,x=4096`, for example, joins channels."
 )
 _EXPECTED = "expected a zarr.json at the root; found"
@@ -94,7 +94,7 @@ def check_nodes(
             yield refused
             return
         is_old = folder is not None and any(name in legacy_keys for name in LEGACY_METADATA)
-        yield replace(missing, severity="note", hint=f"Nothing has to be done. {_CONVERT}") if is_old else missing
+        yield replace(missing, severity="note", hint=f"No action is needed. {_CONVERT}") if is_old else missing
         return
     # RFC-9: "The ZIP file MUST contain exactly one OME-Zarr hierarchy."
     yield from _check_root(root)
@@ -106,7 +106,7 @@ def check_nodes(
             "rfc9/one-hierarchy",
             f"{key} is Zarr v2 metadata in a Zarr v3 hierarchy",
             entry=key,
-            hint="Remove it if the zarr.json of the same node says the same; otherwise convert the node to Zarr v3.",
+            hint="Remove it if the zarr.json of the node has the same metadata; otherwise convert the node to Zarr v3.",
         ),
     )
     yield from _check_versions(root, nodes)
@@ -222,7 +222,7 @@ def _check_reached(nodes: _Nodes) -> Iterator[Finding]:
     def missing(item: tuple[str, tuple[str, int]]) -> Finding:
         above, (first, count) = item
         more = f" and {count - 1:,} more below it" if count > 1 else ""
-        message = f"{above}/{METADATA} is missing, so that the root does not reach {first!r}{more}"
+        message = f"{above}/{METADATA} is missing, so readers cannot find {first!r}{more}"
         hint = f"Write the group's {METADATA}; `ozx repack` writes missing groups."
         return make_finding("rfc9/one-hierarchy", message, entry=f"{first}/{METADATA}", hint=hint)
 
@@ -230,7 +230,7 @@ def _check_reached(nodes: _Nodes) -> Iterator[Finding]:
 
     def misplaced(item: tuple[str, str]) -> Finding:
         key, above = item
-        message = f"{key} lies below the array {above!r}, which has chunks, but no nodes, below it"
+        message = f"{key} lies below the array {above!r}; only chunks may be below an array"
         hint = "Move the node out of the array's folder."
         return make_finding("rfc9/one-hierarchy", message, entry=key, hint=hint)
 
@@ -247,7 +247,7 @@ def _check_versions(root: NodeFacts, nodes: _Nodes) -> Iterator[Finding]:
         others,
         lambda node: make_finding(
             "rfc9/one-hierarchy",
-            f"{node.key}: ome.version is {brief(node.version)}, but that of the root is {brief(root.version)}",
+            f"{node.key}: ome.version is {brief(node.version)}, but the root has {brief(root.version)}",
             entry=node.key,
             pointer="/attributes/ome/version",
             hint="Write all metadata in one version.",

@@ -60,13 +60,13 @@ def check_container(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Fi
     """Yield findings about an archive as a container: split archives, nested archives, ZIP64, compression."""
     columns, name = facts.columns, facts.columns.name
     # RFC-9: "OME-Zarr zip files SHALL NOT be split into multiple parts." APPNOTE 4.4.11.
-    message = "entry {name!r} stands in another part of a split archive"
+    message = "entry {name!r} is in another part of a split archive"
     yield from each_entry(facts, "rfc9/not-split", facts.on_other_disk, message)
     # RFC-9: "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
     by_content = set(facts.embedded.tolist())
 
     def embedded(entry: int, name: str) -> str:
-        return f"entry {name!r} is an archive by its {'content' if entry in by_content else 'name'}"
+        return f"entry {name!r} is an archive according to its {'content' if entry in by_content else 'name'}"
 
     archives = sorted(by_content | set(facts.names.archives.tolist()))
     yield from each_entry(facts, "rfc9/not-embedded", archives, embedded)
@@ -129,7 +129,7 @@ def check_order(facts: ArchiveFacts, roles: EntryRoles, comment: Comment) -> Ite
 def check_comment(
     data: bytes, comment: Comment, root_version: str | None, *, strict: bool = False
 ) -> Iterator[Finding]:
-    """Yield findings about the archive comment; with `strict`, keys other than those of RFC-9 are errors."""
+    """Yield findings about the archive comment; with `strict`, keys that RFC-9 does not define are errors."""
     # RFC-9: "The ZIP archive comment SHOULD contain a UTF-8-encoded JSON string with an ome attribute that holds a
     # version key".
     if not data:
@@ -146,12 +146,12 @@ def check_comment(
     ome = as_object(document.get("ome"))
     for place, found in (("", document), ("ome.", ome), ("ome.zipFile.", as_object(ome.get("zipFile")))):
         if "jsonFirst" in found:
-            message = f"{place}jsonFirst stands where no reader looks; expected ome.zipFile.centralDirectory.jsonFirst"
+            message = f"{place}jsonFirst is where no reader looks; expected ome.zipFile.centralDirectory.jsonFirst"
             yield make_finding("rfc9/comment", message, severity="note")
     yield from _check_keys(ome)
     others = sorted(document.keys() - {"ome"}) + sorted(f"ome.{key}" for key in ome.keys() - {"version", "zipFile"})
     if strict and others:
-        message = f"the archive comment holds more than RFC-9 specifies: {', '.join(others[:5])}"
+        message = f"the archive comment contains more than RFC-9 specifies: {', '.join(others[:5])}"
         yield make_finding("rfc9/comment", message, severity="error")
 
 
@@ -186,7 +186,10 @@ def check_file_name(path: str) -> Iterator[Finding]:
 
 
 def check_surroundings(path: str, *, is_directory: bool = False) -> Iterator[Finding]:
-    """Yield a finding if the file at `path` lies inside an OME-Zarr directory; only a note if it is a directory."""
+    """Yield a finding if the file or directory at `path` lies inside an OME-Zarr directory.
+
+    For a directory, the finding is only a note.
+    """
     # RFC-9: "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy (as a sub-hierarchy or
     # otherwise)."
     folder = os.path.dirname(os.path.abspath(path))
@@ -200,7 +203,7 @@ def check_surroundings(path: str, *, is_directory: bool = False) -> Iterator[Fin
         folder = parent
     if is_directory:
         message = f"this directory is part of a larger hierarchy: {folder} has a {name}"
-        hint = "Nothing has to be done; packed on its own it is a hierarchy without what stands above it."
+        hint = "No action is needed. A packed file has only this directory, without the larger hierarchy."
         yield make_finding("rfc9/not-embedded", message, severity="note", hint=hint)
     else:
         message = f"the file lies inside a hierarchy: {folder} has a {name}"

@@ -43,7 +43,7 @@ def _check_end_records(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.3.15: the "relative offset of the zip64 end of central directory record". Like all
     # offsets it may not count the bytes before the archive.
     if locator is not None and locator not in (end.end_offset, end.end_offset - end.prepended):
-        message = f"the ZIP64 locator names an end record at {locator:,}; it stands at {end.end_offset:,}"
+        message = f"the ZIP64 locator points to {locator:,}, but the end record is at {end.end_offset:,}"
         yield make_finding("zip/end-record", message, offset=end.end_offset)
 
 
@@ -83,7 +83,7 @@ def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.3.16: the archive comment ends the file.
     if end.trailing:
         offset = facts.file_size - end.trailing
-        message = f"{end.trailing:,} bytes stand after the end record and its comment"
+        message = f"{end.trailing:,} bytes are after the end record and its comment"
         yield make_finding("zip/trailing-bytes", message, offset=offset)
     if len(facts.out_of_bounds) or (facts.local.lengths < 0).any():
         return  # a gap may belong to an entry whose header cannot be read
@@ -115,7 +115,7 @@ def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
     message = "entry {name!r}: its data descriptor is missing, or contradicts the central directory"
     yield from each_entry(facts, "zip/local-header", facts.layout.bad_descriptors, message)
     # 4.4.4: an entry that lost its sizes looks empty.
-    message = "entry {name!r} is empty by its headers, but other bytes follow"
+    message = "entry {name!r} is empty according to its headers, but unused bytes follow"
     yield from each_entry(facts, "zip/local-header", facts.layout.hidden_values, message)
     # 4.4.4, bits 0 and 6.
     yield from each_entry(facts, "zip/encrypted", facts.encrypted, "entry {name!r} is encrypted")
@@ -137,8 +137,8 @@ def _check_zip64_fields(facts: ArchiveFacts) -> Iterator[Finding]:
         def contradiction(entry: int, name: str, place: str = place) -> str:
             stored, original = _sizes(facts, entry)
             return (
-                f"entry {name!r}: a ZIP64 field of its {place} contradicts the values there, "
-                f"{stored:,} bytes stored and {original:,} original, or holds another offset"
+                f"entry {name!r}: a ZIP64 field of its {place} contradicts the sizes in this header, "
+                f"{stored:,} compressed and {original:,} uncompressed bytes, or its offset"
             )
 
         # 4.5.3
@@ -155,7 +155,7 @@ def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.3.8: an entry for a folder has no bytes.
     full = [entry for entry in names.directories.tolist() if columns.uncompressed_sizes[entry]]
     yield from each_entry(
-        facts, "zip/name", full, "entry name {name!r} ends in a slash as a folder's, but it has bytes"
+        facts, "zip/name", full, "entry name {name!r} ends in a slash like a folder name, but it has bytes"
     )
 
     def duplicate(entries: list[int]) -> Finding:
@@ -167,7 +167,7 @@ def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
 
     def folder(pair: tuple[int, int]) -> Finding:
         name, below = map(columns.name, pair)
-        message = f"entry {name!r} has a value, and is the folder that {below!r} is in"
+        message = f"entry {name!r} has a value, but is also the folder of {below!r}"
         return make_finding("zip/value-and-folder", message, entry=name)
 
     yield from each("zip/value-and-folder", names.also_folders, folder)
@@ -175,7 +175,7 @@ def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
     if len(names.unmarked):
         name = columns.name(int(names.unmarked[0]))
         message = (
-            f"{len(names.unmarked):,} names are not ASCII and not declared to be UTF-8; the first reads {name!r} here"
+            f"{len(names.unmarked):,} names are not ASCII and not declared as UTF-8; ozx reads the first as {name!r}"
         )
         yield make_finding("zip/name-encoding", message, entry=name)
 
@@ -183,7 +183,9 @@ def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
 def _check_sizes(facts: ArchiveFacts) -> Iterator[Finding]:
     def uneven(entry: int, name: str) -> str:
         stored, original = _sizes(facts, entry)
-        return f"entry {name!r} is stored, but declares {stored:,} bytes stored and {original:,} original"
+        return (
+            f"entry {name!r} is not compressed, but declares {stored:,} compressed and {original:,} uncompressed bytes"
+        )
 
     # 4.4.8 and 4.4.9
     yield from each_entry(facts, "zip/stored-size", facts.uneven, uneven)
@@ -204,7 +206,7 @@ def _sizes(facts: ArchiveFacts, entry: int) -> tuple[int, int]:
 def _check_kinds(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.4.15
     yield from each_entry(facts, "zip/symlink", facts.kinds.symlinks, "entry {name!r} is a symbolic link")
-    message = "entry {name!r} is a device, pipe or socket by its attributes"
+    message = "entry {name!r} is a device, pipe or socket according to its attributes"
     yield from each_entry(facts, "zip/special-file", facts.kinds.special, message)
     directories = facts.kinds.directories
     # 4.3.8

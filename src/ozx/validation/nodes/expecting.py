@@ -62,7 +62,7 @@ def expect_objects(
 
 
 def as_integer(value: Any) -> int | None:
-    """Return an integer, also one that is written as 1.0 (JSON Schema, "integer"); None for any other value.
+    """Return an integer, even if it is written as 1.0 (JSON Schema, "integer"); None for any other value.
 
     Examples
     --------

@@ -89,7 +89,7 @@ def check_axis_order(axes: Sequence[Axis], place: Place) -> Iterator[Finding]:
     # "and MAY contain one additional entry of "type:channel" or a null / custom type."
     others = counts["channel"] + counts["custom"]
     if others > 1:
-        message = f"axes: expected at most one of type channel or of another type; found {others:,}"
+        message = f"axes: expected at most one axis that is not of type space or time; found {others:,}"
         yield place.finding("ome/axes-count", message)
     # "the entries MUST be ordered by "type" where the "time" axis must come first (if present), followed by the
     # "channel" or custom axis (if present) and the axes of type "space"."

@@ -77,7 +77,7 @@ def check_ome(node: NodeDocument) -> Iterator[Finding]:
     elif version is not None:
         if draft is None:
             known = "0.5 and 0.6" if node.is_v3 else "0.4"
-            message = f"expected a version whose rules are known, {known} in this Zarr version; found {shown(version)}"
+            message = f"expected a version that ozx knows for this Zarr version, {known}; found {shown(version)}"
             yield place.finding("ome/unknown-version", message)
         if node.is_v3:  # versions before 0.4 had other forms
             yield from (
@@ -132,12 +132,12 @@ def _check_namespace(node: NodeDocument, attributes: dict[str, Any]) -> Iterator
             if key in attributes and isinstance(attributes[key], list if key == "multiscales" else dict)
         ]
         if found:
-            message = f"{listed(found)} stand in attributes, where OME-Zarr in Zarr v3 has them in attributes.ome"
+            message = f"{listed(found)} are in attributes; OME-Zarr in Zarr v3 has them in attributes.ome"
             yield where.finding("ome/namespace", message)
     # OME-Zarr 0.4.2, "Metadata": "The various `.zattrs` files throughout the above array hierarchy may contain metadata
     # keys as specified below".
     elif isinstance(attributes.get("ome"), dict):
-        message = "ome is the place of OME-Zarr metadata in Zarr v3; this is Zarr v2, whose readers look beside it"
+        message = "readers of Zarr v2 do not look for OME-Zarr metadata in ome, but directly in the attributes"
         yield (where / "ome").finding("ome/namespace", message)
 
 

@@ -73,7 +73,7 @@ def check_label_image(label: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     if isinstance(source, str) and "://" not in source:
         path = resolve_reference(label.path, source)
         if path is None or not nodes.is_image(path):
-            message = f"expected the path of an image from here; at {shown(source)} there is none"
+            message = f"expected the relative path of an image; there is none at {shown(source)}"
             where = label.place / "image-label" / "source" / "image"
             yield where.finding("ome/image-label-source", message, severity="warning")
 

@@ -101,7 +101,7 @@ def _check_wells(
         elif row is not None and column is not None:
             expected = f"{_name_at(rows, row)}/{_name_at(columns, column)}"
             if path != expected:
-                message = f"{shown(path)}: rowIndex {row} and columnIndex {column} are those of {shown(expected)}"
+                message = f"{shown(path)}: rowIndex {row} and columnIndex {column} belong to {shown(expected)}"
                 yield where.finding("ome/well-path", message)
     # plate.schema of 0.5.2: the wells are "uniqueItems".
     repeated = [path for path, count in Counter(paths).items() if count > 1]

@@ -114,14 +114,17 @@ class LimitedFindings:
         return self._counts.copy()
 
     def count_again(self, kinds: Counter[Kind]) -> bool:
-        """Return False if a finding would be kept; otherwise count all of them, and return True."""
+        """Count further findings of the given kinds, and return True.
+
+        Return False if one of the findings would still be kept; nothing is counted then.
+        """
         if any(self._counts[kind] < MOST_OF_A_KIND for kind in kinds):
             return False
         self._counts.update(kinds)
         return True
 
     def add(self, findings: Iterable[Finding]) -> None:
-        """Add findings; beyond the limit they are only counted."""
+        """Add findings; findings beyond the limit are only counted."""
         for finding in findings:
             kind = finding.id, finding.severity
             self._counts[kind] += 1

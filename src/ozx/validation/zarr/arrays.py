@@ -94,7 +94,7 @@ def _check_chunk_grid(node: NodeDocument, value: Any) -> Iterator[Finding]:
         # Core 3.1, "Chunk": "The chunk shape elements are non-zero when the corresponding dimensions of the arrays
         # have non-zero length." Since 2026-07-23: chunk lengths "must be greater than zero".
         is_empty = shape is not None and all(chunk or not length for chunk, length in zip(lengths, shape, strict=True))
-        message = f"expected chunk lengths greater than zero, as {TENSORSTORE} does; found {shown(list(lengths))}"
+        message = f"expected chunk lengths greater than zero, which {TENSORSTORE} demands; found {shown(list(lengths))}"
         yield node.finding("zarr/chunk-grid", message, where, severity="warning" if is_empty else None)
 
 

@@ -86,8 +86,8 @@ def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
             arrays[path] = _Array(path, key, layout, ChunkDecoder(document, layout, path))
         except FormatError as error:
             # Checks of documents report faults of a document.
-            message = f"its chunks were not looked at: {error.message}"
-            hint = error.hint or "Repair what other findings say of it, and validate again."
+            message = f"its chunks were not checked: {error.message}"
+            hint = error.hint or "Repair the faults in its other findings, then validate again."
             findings.append(make_finding("zarr/not-decoded", message, entry=key, hint=hint))
         except UnsupportedError as error:
             message = f"its chunks were not decoded: {error.message}"

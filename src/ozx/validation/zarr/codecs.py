@@ -97,9 +97,7 @@ def _check_order(chain: _Chain, codecs: Sequence[NamedConfiguration]) -> Iterato
     for index, kind in enumerate(kinds):
         if (kind == "array" and index > middle) or (kind == "bytes" and index < middle):
             side, what = ("after", "array -> array") if kind == "array" else ("before", "bytes -> bytes")
-            message = (
-                f"the {what} codec {codecs[index].name} stands {side} {codecs[middle].name}, the array -> bytes codec"
-            )
+            message = f"the {what} codec {codecs[index].name} is {side} {codecs[middle].name}, the array -> bytes codec"
             yield chain.finding("zarr/codec-order", message, index)
 
 

@@ -30,7 +30,7 @@ def check_json(node: NodeDocument) -> Iterator[Finding]:
     for key, faults in node.faults.items():
         # RFC 8259, 4: "The names within an object SHOULD be unique." The reader decides which value counts.
         if faults.duplicates:
-            message = f"names stand twice in one object: {listed(faults.duplicates)}"
+            message = f"an object repeats names: {listed(faults.duplicates)}"
             yield make_finding("zarr/json-names", message, entry=key)
         # RFC 8259, 6: "Numeric values that cannot be represented in the grammar below (such as Infinity and NaN) are
         # not permitted."

@@ -72,7 +72,7 @@ def _definition_fault(value: Any) -> str | None:
     if isinstance(value, str):
         return None if value else "expected a name; found an empty string"
     if not isinstance(value, dict):
-        return f"expected a name, or an object with one; found {shown(value)}"
+        return f"expected a name, or an object with a name; found {shown(value)}"
     if not isinstance(value.get("name"), str) or not value["name"]:
         return f"expected an object with a name; found {shown(value)}"
     if not isinstance(value.get("configuration", {}), dict):
@@ -86,18 +86,14 @@ def _check_name(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
     # Core 3.1, "Extension naming": "Accepted regex: ^[a-z][a-z0-9-_.]+$".
     kind = name_kind(extension.name)
     if kind == "none":
-        message = (
-            f"{_called(extension)} has no name that an extension may have: lower-case letters, digits, '-', '_' and '.'"
-        )
+        message = f"the name of {_called(extension)} is not allowed: use lower-case letters, digits, '-', '_' and '.'"
         yield node.finding("zarr/extension-name", message, extension.pointer)
     elif kind == "uri":
-        message = (
-            f"{_called(extension)} is named by a URI, as ZEP 9 and older texts have it; no reader here looks it up"
-        )
+        message = f"the name of {_called(extension)} is a URI, as in ZEP 9 and older texts; ozx does not look it up"
         yield node.finding("zarr/extension-name", message, extension.pointer, severity="note")
     elif kind == "loose":
         message = (
-            f"{_called(extension)} has a name of ZEP 9's looser form; core 3.1 wants two characters, the first a letter"
+            f"only ZEP 9 allows the name of {_called(extension)}; core 3.1 demands two characters, the first a letter"
         )
         yield node.finding("zarr/extension-name", message, extension.pointer, severity="note")
     # "an identifier that has been registered prior to release in any implementation".
@@ -120,7 +116,7 @@ def _check_form(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
         yield node.finding("zarr/reader-refuses", message, extension.pointer)
     if isinstance(value, dict) and point != "storage_transformers":
         if "must_understand" in value and extension.must_understand:
-            message = f"{TENSORSTORE} refuses must_understand; it is true where it is left out of {_called(extension)}"
+            message = f"{TENSORSTORE} refuses must_understand in {_called(extension)}; omit it: its default is true"
             yield node.finding("zarr/reader-refuses", message, extension.pointer)
         others = sorted(value.keys() - _MEMBERS)
         if others:
@@ -136,14 +132,14 @@ def _check_understood(node: NodeDocument, extension: Extension) -> Iterator[Find
         # ZEP 10, "Processing": "If an extension includes "must_understand": true (the default) and the implementation
         # does not support it, the node must not be loaded".
         if extension.must_understand:
-            message = f"{_called(extension)} must be understood, and is not"
+            message = f"{_called(extension)} must be understood, but ozx has no handler for it"
             yield node.finding("zarr/extension-not-understood", message, extension.pointer)
         else:
             message = f"{_BOTH} refuse such nodes, though {_called(extension)} may be ignored"
             yield node.finding("zarr/reader-refuses", message, extension.pointer)
     elif extension.point == "codecs" and not extension.must_understand:
         who = f"{TENSORSTORE} refuses" if extension.name in CODECS else f"{_BOTH} refuse"
-        message = f'{who} {_called(extension)}, as it says "must_understand": false'
+        message = f'{who} {_called(extension)}, because it says "must_understand": false'
         yield node.finding("zarr/reader-refuses", message, extension.pointer)
 
 

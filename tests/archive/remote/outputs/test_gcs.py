@@ -86,7 +86,7 @@ def test_the_condition_holds_for_the_whole_upload(server):
 def test_a_replacement_has_no_condition(server):
     server.status = 403
     new = upload(force=True)
-    with pytest.raises(ResourceError, match="does not allow to write") as caught:
+    with pytest.raises(ResourceError, match="does not allow ozx to write") as caught:
         new.finish()
     assert "SECRET" not in f"{caught.value!r} {caught.value.__context__!r}"
     new.abort()

@@ -1,4 +1,4 @@
-"""Objects at URLs as outputs: one client for each kind of store.
+"""Output to objects at URLs, with one client for each kind of object store.
 
 ``client``
     `ObjectClient`: the requests that an upload needs.

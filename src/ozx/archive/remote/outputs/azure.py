@@ -1,4 +1,4 @@
-"""One blob of Azure, by azure-storage-blob.
+"""Client for one blob in Azure, based on the package azure-storage-blob.
 
 Azure discards blocks that were sent but not committed a week after the last one; nothing ends them earlier.
 """
@@ -33,7 +33,7 @@ _FORBIDDEN = (401, 403)
 
 
 def _open_container(url: str, options: Mapping[str, Any] | None = None) -> Any:
-    """Return the client of the container of a URL, with the settings that reading uses.
+    """Return a client for the container of a URL, with the same settings as for reading.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def _open_container(url: str, options: Mapping[str, Any] | None = None) -> Any:
 
 
 def _credential(settings: Mapping[str, str], account: str | None) -> Any:
-    """Return the first credential that the settings have, in obstore's order; None for anonymous requests."""
+    """Return the first credential in the settings, in obstore's order; None for anonymous requests."""
     from azure.core.credentials import AccessToken, AzureNamedKeyCredential, AzureSasCredential  # noqa: PLC0415
 
     if is_yes(settings.get("skip_signature")):
@@ -95,7 +95,9 @@ def _credential(settings: Mapping[str, str], account: str | None) -> Any:
 
 
 def iter_unfinished(url: str) -> Iterator[tuple[str, float | None]]:
-    """Yield the URLs of blobs whose blocks were sent and not committed, and their age in seconds, if it is known.
+    """Yield the URL and the age of each blob whose blocks were sent but not committed.
+
+    The age is in seconds, or None if it is unknown.
 
     Raises
     ------
@@ -121,7 +123,7 @@ def iter_unfinished(url: str) -> Iterator[tuple[str, float | None]]:
 
 
 class AzureObject:
-    """The client of one blob; see `ozx.archive.remote.outputs.client.ObjectClient`.
+    """A client for one blob; see `ozx.archive.remote.outputs.client.ObjectClient`.
 
     Parameters
     ----------
@@ -207,11 +209,11 @@ class AzureObject:
         self._call(self._blob.commit_block_list, blocks, metadata={MARK: self._mark}, **condition)
 
     def abort(self) -> bool:
-        """Do nothing: Azure discards the blocks."""
+        """Do nothing, because Azure discards uncommitted blocks itself."""
         return True
 
     def end(self, upload_id: str) -> None:
-        """Do nothing: uploads have no names.
+        """Do nothing, because uploads to Azure have no names.
 
         Parameters
         ----------
@@ -224,7 +226,7 @@ class AzureObject:
         self._call(self._blob.delete_blob, none_if="missing")
 
     def _block(self, number: int) -> str:
-        """Return the name of a block; the names of all blocks of a blob have one length."""
+        """Return the name of a block; the names of all blocks of a blob have the same length."""
         return f"{self._mark}{number:06}"
 
     def _call(self, function: Callable[..., Any], *arguments: Any, none_if: str = "", **options: Any) -> Any:
@@ -241,7 +243,7 @@ def _call_azure(
     can_exist: bool = False,
     **options: Any,
 ) -> Any:
-    """Return a function's result, or raise its error in plain words and without secrets.
+    """Call a function and return its result; convert its errors to plain words without secrets.
 
     Parameters
     ----------
@@ -280,7 +282,7 @@ def _call_azure(
 
 
 def _code(error: Exception) -> str:
-    """Return Azure's code of an error, also one that the client's list of codes lacks."""
+    """Return Azure's code for an error, even if azure-storage-blob does not know the code."""
     code = getattr(error, "error_code", None)
     header = getattr(getattr(error, "response", None), "headers", None) or {}
     return str(header.get("x-ms-error-code") or getattr(code, "value", code) or "")
@@ -297,7 +299,7 @@ def _failure(url: str, status: int | None, code: str, kind: str, doing: str) -> 
         )
     if kind in ("ClientAuthenticationError", "CredentialUnavailableError"):
         return ResourceError(
-            "no credentials were found, in options, environment or role of the computer",
+            "found no credentials in the options, environment variables or role of the computer",
             path=printable_url(url),
             hint="Set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, or run az login.",
         )

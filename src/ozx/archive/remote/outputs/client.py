@@ -1,4 +1,4 @@
-"""The requests that create one object in a store."""
+"""Interface of the clients that create an object in a store, and the errors of these clients."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MARK = "ozxupload"
 
 
 class FoundObject(NamedTuple):
-    """The length of an object in bytes, and the mark of the upload that made it."""
+    """An existing object: its length in bytes, and the mark of the upload that created it."""
 
     size: int
     mark: str
 
 
 class ObjectClient(Protocol):
-    """The client of one object; methods raise errors in plain words and without secrets.
+    """Interface of a client for one object; its methods raise errors in plain words and without secrets.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class ObjectClient(Protocol):
     names_uploads: bool
 
     def at(self, url: str) -> Self:
-        """Return a client of another object in the same bucket or container, with the same connections."""
+        """Return a client for another object in the same bucket or container, with the same connections."""
 
     def find(self) -> FoundObject | None:
         """Return the object, or None if it does not exist.
@@ -52,7 +52,7 @@ class ObjectClient(Protocol):
         """
 
     def put(self, body: IO[bytes], size: int, mark: str, *, replace: bool) -> None:
-        """Make the object of `size` bytes by one request.
+        """Create the object from `size` bytes by one request.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class ObjectClient(Protocol):
         """
 
     def complete(self, parts: int) -> None:
-        """Make the object of all parts.
+        """Complete the upload: create the object from all parts.
 
         Raises
         ------
@@ -104,10 +104,10 @@ class ObjectClient(Protocol):
         """
 
     def abort(self) -> bool:
-        """End the upload that was begun; return False if it could not be ended and another run has to."""
+        """Abort the upload; return False if this failed, so that another run must end the upload."""
 
     def end(self, upload_id: str) -> None:
-        """End an upload by its name from `begin`, if there is one.
+        """Abort an unfinished upload, given the name that `begin` returned; do nothing if it no longer exists.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class ObjectClient(Protocol):
 
 
 def exists(url: str) -> UsageError:
-    """Return the error for an object that is there already."""
+    """Return the error for an object that already exists."""
     return UsageError(
         "the object exists already", path=printable_url(url), hint="Give --force (force=True) to replace it."
     )
@@ -142,16 +142,16 @@ def no_container(url: str, kind: str = "bucket") -> ResourceError:
 
 
 def refused(url: str, doing: str) -> ResourceError:
-    """Return the error for credentials that are not enough."""
+    """Return the error for credentials without the necessary permission."""
     return ResourceError(
-        f"the server does not allow to {doing}",
+        f"the server does not allow ozx to {doing}",
         path=printable_url(url),
         hint="Check the credentials and their permissions.",
     )
 
 
 def missing_package(scheme: str, package: str, extra: str, error: ImportError) -> ResourceError:
-    """Return the error for an installation without the extra of a store."""
+    """Return the error for a missing optional package that a store requires."""
     return ResourceError(
         f"writing to {scheme}:// needs the package {package}: {error}", hint=f'pip install "ozx-toolkit[{extra}]"'
     )

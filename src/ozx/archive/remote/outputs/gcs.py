@@ -1,4 +1,4 @@
-"""One object of Google Cloud Storage, by google-cloud-storage: a resumable upload, its parts in order.
+"""Client for one object in Google Cloud Storage: a resumable upload whose parts are sent in order.
 
 Sessions of uploads cannot be listed; the server discards unfinished ones after a week.
 """
@@ -51,7 +51,10 @@ def _open_bucket(url: str, options: Mapping[str, Any] | None) -> Any:
 
 
 def _credentials(settings: Mapping[str, str]) -> tuple[Any, str | None]:
-    """Return credentials, None for those of the computer, and the endpoint in the file of a service account."""
+    """Return the credentials, and the endpoint from a service account file, if any.
+
+    If the credentials are None, the client uses the default credentials of the computer.
+    """
     from google.auth import credentials as kinds  # noqa: PLC0415 (an extra)
     from google.auth import load_credentials_from_file  # noqa: PLC0415
     from google.oauth2 import credentials as user  # noqa: PLC0415
@@ -77,7 +80,9 @@ def _credentials(settings: Mapping[str, str]) -> tuple[Any, str | None]:
 
 
 class GcsObject:
-    """The client of one object of Google Cloud Storage; see `ozx.archive.remote.outputs.client.ObjectClient`.
+    """A client for one object in Google Cloud Storage.
+
+    See `ozx.archive.remote.outputs.client.ObjectClient`.
 
     Parameters
     ----------
@@ -160,13 +165,13 @@ class GcsObject:
         self._call(self._writer.close)
 
     def abort(self) -> bool:
-        """Cancel the session; if that fails, the server does it after a week."""
+        """Cancel the upload session; if this fails, the server cancels the session after a week."""
         if self._writer is not None:
             self._call(self._writer.terminate, default=None)
         return True
 
     def end(self, upload_id: str) -> None:
-        """Do nothing: uploads have no names.
+        """Do nothing, because uploads to Google Cloud Storage have no names.
 
         Parameters
         ----------
@@ -185,7 +190,10 @@ class GcsObject:
         return blob
 
     def _call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Return a function's result, or raise its error in plain words; with `default`, return that instead."""
+        """Call a function and return its result; raise its errors in plain words.
+
+        If `default` is given, return it instead of raising an error.
+        """
         has_default, default = "default" in options, options.pop("default", None)
         from google.api_core.exceptions import GoogleAPIError  # noqa: PLC0415 (an extra)
         from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
@@ -212,7 +220,7 @@ class GcsObject:
             return refused(self._url, "write")
         if is_login:
             return ResourceError(
-                "no credentials were found, in options, environment or role of the computer",
+                "found no credentials in the options, environment variables or role of the computer",
                 path=name,
                 hint="Set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login.",
             )
@@ -226,14 +234,17 @@ class GcsObject:
 
 
 def _retry() -> Any:
-    """Return google-cloud-storage's way to repeat requests, for a minute instead of two."""
+    """Return google-cloud-storage's policy for retries, limited to one minute instead of two."""
     from google.cloud.storage.retry import DEFAULT_RETRY  # noqa: PLC0415 (an extra)
 
     return DEFAULT_RETRY.with_timeout(_RETRY_SECONDS)
 
 
 def _writer_class() -> Any:
-    """Return google-cloud-storage's writer without its finaliser, which would complete an upload after an error."""
+    """Return google-cloud-storage's writer class without its finaliser.
+
+    After an error, the finaliser would complete the upload.
+    """
     from google.cloud.storage.fileio import BlobWriter  # noqa: PLC0415 (an extra)
 
     class Writer(BlobWriter):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Open the client of an object by its URL."""
+"""Open a client for the object at a URL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = {
 
 
 def check_object_url(url: str) -> str:
-    """Return the kind of store of an object's URL.
+    """Return the kind of object store in which the object at a URL lies.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def check_object_url(url: str) -> str:
 
 
 def open_object(url: str, options: Mapping[str, Any] | None = None) -> ObjectClient:
-    """Return the client of the object at a URL, with `options` over those of `ozx.storage_options`.
+    """Return a client for the object at a URL; `options` take precedence over `ozx.storage_options`.
 
     Raises
     ------

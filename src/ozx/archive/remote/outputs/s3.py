@@ -1,4 +1,4 @@
-"""One object of S3, by boto3."""
+"""Client for one object in S3, based on the package boto3."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNLISTED = ("AccessDenied", "403", "NotImplemented", "501", "MethodNotAllowed",
 
 
 class S3Object:
-    """The client of one object of S3; see `ozx.archive.remote.outputs.client.ObjectClient`.
+    """A client for one object in S3; see `ozx.archive.remote.outputs.client.ObjectClient`.
 
     Parameters
     ----------

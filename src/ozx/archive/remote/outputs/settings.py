@@ -1,4 +1,4 @@
-"""Options and environment of a store, in obstore's words: uploads use the same endpoint and credentials as reading."""
+"""Settings of a store from options and environment, so that uploads use the same access as reading."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES_OF_PLACES = ("bucket", "container_name")
 
 
 def store_settings(url: str, options: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Return the settings for a URL: those of the URL and the options, over those of the environment.
+    """Return the settings for a URL; the URL and the options take precedence over the environment.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _config(store: Any) -> dict[str, str]:
 
 
 def is_yes(text: str | None) -> bool:
-    """Tell whether a setting is switched on.
+    """Return whether a setting is switched on.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""An object of S3 replaced by one that has most of its bytes: the server copies them, so that they are not transferred.
+"""Replacement of an S3 object by a similar object: the server copies the unchanged bytes, without any transfer.
 
 ``parts``
     The parts of the new object: bytes to send, and ranges that the server copies.

@@ -1,4 +1,4 @@
-"""The parts of an object that reuses bytes of another: to be sent, or copied by the server."""
+"""Parts of a new object: parts that ozx sends, and parts that the server copies from an old object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _SENT = 16 * _MIB
 
 
 class Part(NamedTuple):
-    """One part: the runs of bytes to send or, without any, `length` bytes of the old object from `offset`."""
+    """One part of a new object: runs of bytes to send, or a range of the old object to copy.
+
+    If `runs` is empty, the server copies `length` bytes of the old object from `offset`.
+    """
 
     runs: tuple[Run, ...]
     offset: int
@@ -29,13 +32,13 @@ class Part(NamedTuple):
 
     @property
     def old_span(self) -> tuple[int, int]:
-        """The offsets between which the old bytes of a sent part lie; equal if there are none."""
+        """The start and the end offset of the old bytes in a sent part; both are 0 if all bytes are new."""
         old = [run for run in self.runs if run.data is None]
         return (old[0].offset, old[-1].offset + old[-1].length) if old else (0, 0)
 
 
 def plan_parts(runs: Sequence[Run]) -> list[Part]:
-    """Return the parts of the object that consists of these runs, of which the last is new bytes.
+    """Return the parts of the object that consists of the given runs; the last run must be new bytes.
 
     Short ranges of old bytes, and what a sent part lacks to the least length of a part, are sent as well.
 
@@ -71,7 +74,7 @@ def _iter_parts(runs: Sequence[Run], least_copied: int, longest: int) -> Iterato
 
 
 def _iter_sent(runs: list[Run]) -> Iterator[Part]:
-    """Yield parts of equal length with these runs; none without runs."""
+    """Yield parts of equal length that contain the given runs; yield nothing if there are no runs."""
     left = sum(run.length for run in runs)
     count = max(1, left // _SENT) if runs else 0
     pending = runs[::-1]

@@ -1,4 +1,4 @@
-"""The properties of an object that a new one in its place keeps: headers, tags, rights, encryption, storage class.
+"""Properties that an object keeps when it is replaced: headers, tags, access rights, encryption, storage class.
 
 An upload makes an object with default properties, unless it gives others; what cannot be kept, or not be seen, is a
 reason to refuse.
@@ -40,13 +40,13 @@ _GRANTS = {
     "READ_ACP": "GrantReadACP",
     "WRITE_ACP": "GrantWriteACP",
 }
-_DROP_HINT = "--drop-attributes (drop_attributes=True) edits it without them."
+_DROP_HINT = "--drop-attributes (drop_attributes=True) edits the object without these properties."
 
 
 def kept_properties(
     client: Any, target: Mapping[str, str], head: Mapping[str, Any], url: str, *, drop: bool
 ) -> dict[str, Any]:
-    """Return the arguments for boto3 that give a new object the properties of this one.
+    """Return boto3 arguments that give a new object the properties of the existing object.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _tags(client: Any, target: Mapping[str, str], url: str, *, drop: bool) -> di
 
 
 def _grants(client: Any, target: Mapping[str, str], url: str, *, drop: bool) -> dict[str, str]:
-    """Return the rights of others than the owner."""
+    """Return the access rights of all users except the owner."""
     answer = _ask(client.get_object_acl, target, "access rights", url, drop=drop)
     owner = answer.get("Owner", {}).get("ID")
     by_right: dict[str, list[str]] = {}
@@ -102,7 +102,7 @@ def _grants(client: Any, target: Mapping[str, str], url: str, *, drop: bool) -> 
             if drop:
                 continue
             raise UnsupportedError(
-                f"the object has the right {right}, which an upload cannot give",
+                f"the object has the access right {right}, which an upload cannot give",
                 path=printable_url(url),
                 hint=_DROP_HINT,
             )
@@ -123,7 +123,7 @@ def _ask(method: Any, target: Mapping[str, str], what: str, url: str, *, drop: b
             return {}
         if code in ("AccessDenied", "403"):
             raise UnsupportedError(
-                f"the {what} of the object cannot be read, so that the new one would not have them",
+                f"the {what} of the object cannot be read, so the new object would not have them",
                 path=printable_url(url),
                 hint=_DROP_HINT,
             ) from None

@@ -1,4 +1,4 @@
-"""The requests that replace an object of S3 by one with mostly the same bytes.
+"""Requests that replace an S3 object by a new object with mostly the same bytes.
 
 docs/decisions/0024-edit-by-url.md
 """
@@ -31,7 +31,7 @@ ReadAt = Callable[[int, int], bytes]
 
 
 class Cost(NamedTuple):
-    """The numbers of bytes that ozx reads, ozx sends and the server copies, and the number of requests."""
+    """The cost of a replacement: bytes read and sent by ozx, bytes copied by the server, and requests."""
 
     bytes_read: int
     bytes_sent: int
@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 
 
 class OldObject(NamedTuple):
-    """The object to replace."""
+    """An object that will be replaced."""
 
     url: str
     object: S3Object
@@ -55,7 +55,7 @@ LOOKS = 3
 
 
 def look_at(url: str, *, drop_attributes: bool) -> OldObject:
-    """Return what has to be known of an object before it is replaced, by three requests.
+    """Return the facts about an object that its replacement requires; make three requests.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def look_at(url: str, *, drop_attributes: bool) -> OldObject:
     tag = str(head.get("ETag", ""))
     if not tag or tag.startswith("W/"):
         raise UnsupportedError(
-            "the server gives the object no ETag, by which a change of it is noticed", path=printable_url(url)
+            "the server sends no ETag, so ozx could not notice a change of the object", path=printable_url(url)
         )
     properties = kept_properties(present.client, present.target, head, url, drop=drop_attributes)
     is_versioned = head.get("VersionId", "null") != "null"
@@ -80,7 +80,7 @@ def look_at(url: str, *, drop_attributes: bool) -> OldObject:
 
 
 def predict_cost(parts: Sequence[Part], missing: Callable[[int, int], int], *, bytes_read: int, requests: int) -> Cost:
-    """Return the cost of `replace_object`, added to what was read before.
+    """Return the total cost of the given earlier reads and of `replace_object`.
 
     `missing` returns how many bytes of a span (offset, length) have to be requested.
     """
@@ -97,7 +97,9 @@ def predict_cost(parts: Sequence[Part], missing: Callable[[int, int], int], *, b
 
 
 def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
-    """Replace an object by one of these parts, with the same properties, if it is still the same.
+    """Replace an object by a new object with the given parts and the same properties.
+
+    If the object has changed meanwhile, raise an error instead.
 
     After an error or an interrupt the old object is there, and nothing is left of the upload; what a kill leaves is
     on record, as for any upload.
@@ -126,7 +128,7 @@ def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
 
 
 def _is_whole(parts: Sequence[Part]) -> bool:
-    """Tell whether a single part has all bytes, so that one request makes the object."""
+    """Return whether the new object has a single part, so that one request can create it."""
     return len(parts) == 1
 
 
@@ -165,7 +167,7 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
 
 
 def _make_part(old: OldObject, upload: str, number: int, part: Part, read: ReadAt) -> str:
-    """Send or copy one part; return its ETag."""
+    """Send a part, or let the server copy it; return the ETag of the part."""
     arguments = {**old.object.target, "UploadId": upload, "PartNumber": number}
     try:
         if part.runs:
@@ -180,7 +182,7 @@ def _make_part(old: OldObject, upload: str, number: int, part: Part, read: ReadA
 
 
 def _bytes_of(part: Part, read: ReadAt) -> bytes:
-    """Return the bytes of a part; those of the old object by one request."""
+    """Return the bytes of a part; read the bytes of the old object with one request."""
     start, stop = part.old_span
     old = memoryview(read(start, stop - start) if stop > start else b"")
     return b"".join(
@@ -202,7 +204,10 @@ def _explain(old: OldObject, error: BaseException, *, is_copy: bool) -> Exceptio
 
 
 def _check_unchanged(old: OldObject) -> None:
-    """Raise if the object has another ETag: some servers ignore the condition of a completion."""
+    """Raise an error if the object's ETag has changed.
+
+    Some servers do not check the ETag when they complete an upload.
+    """
     try:
         head = old.object.client.head_object(**old.object.target)
     except client_errors() as error:
@@ -212,7 +217,7 @@ def _check_unchanged(old: OldObject) -> None:
 
 
 def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
-    """Raise the error of a completion, unless only its reply was lost: then the new object is there."""
+    """Raise the error of a completed upload, unless the new object exists and only the reply was lost."""
     with contextlib.suppress(ResourceError):
         found = old.object.find()
         if found is not None and found.mark == mark:
@@ -228,7 +233,7 @@ def _check_size(old: OldObject, expected: int) -> None:
 
 
 def _abort(old: OldObject, upload: str, record: UploadRecord) -> None:
-    """End the upload; if that fails, its record stays, so that a later run finds it."""
+    """Abort the upload; if this fails, keep its record, so that a later run can abort the upload."""
     try:
         old.object.end(upload)
     except ResourceError:  # the first error is the one to report

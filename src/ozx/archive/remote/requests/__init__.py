@@ -1,4 +1,4 @@
-"""obstore's requests: repeated after failures, when a busy server says, and within the time of the caller.
+"""Requests by obstore: repeated after failures, with the pause that a busy server asks for, within a time limit.
 
 ``object_store``
     `ObjectStore`: the store of one URL.

@@ -1,4 +1,4 @@
-"""obstore's store of one URL, and its requests: repeated after failures, and within the time of the caller."""
+"""An obstore store for one URL, whose requests are repeated after failures, within the caller's time limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SIGNED_FOR = timedelta(seconds=60)
 
 
 class ObjectStore:
-    """The store whose root is the object or folder at a URL; safe with threads.
+    """A store whose root is the object or folder at a URL; thread-safe.
 
     Parameters
     ----------
@@ -72,7 +72,9 @@ class ObjectStore:
         self._retries = Retries(self.name, _retry_config(options), self._deadline, self._ask, self.failures)
 
     def run(self, request: Callable[[Any], _T], length: int | None = 0) -> _T:
-        """Return the result of `request`, which gets obstore's store and asks for so many bytes; None if all.
+        """Call `request` with obstore's store and return the result; repeat the request after failures.
+
+        `length` is the number of requested bytes, or None for a whole object.
 
         Raises
         ------
@@ -83,7 +85,7 @@ class ObjectStore:
         return self._retries.run(lambda: request(store))
 
     async def run_async(self, request: Callable[[Any], Awaitable[_T]], length: int = 0) -> _T:
-        """Return what `run` returns, without blocking the event loop.
+        """Return the same result as `run`, without blocking the event loop.
 
         Raises
         ------
@@ -94,7 +96,7 @@ class ObjectStore:
         return await self._retries.run_async(lambda: request(store))
 
     def iter_pages(self, listing: Callable[[Any], Iterator[_T]]) -> Iterator[_T]:
-        """Yield the pages of a listing, whose requests obstore repeats.
+        """Yield the pages of a listing; obstore repeats failed requests itself.
 
         Raises
         ------
@@ -110,7 +112,7 @@ class ObjectStore:
             yield page
 
     def has_children(self) -> bool:
-        """Tell whether there are objects below the URL, as far as the server can list them."""
+        """Return whether objects exist below the URL; False if the server cannot list them."""
         if self._url.lower().startswith(("http://", "https://")):
             return False
         try:
@@ -127,7 +129,7 @@ class ObjectStore:
             return self._patient
 
     def _ask(self) -> float | None:
-        """Return the seconds that the server asks to wait, or None."""
+        """Return the number of seconds that the server asks clients to wait, or None."""
         url = self._url.partition("#")[0]
         if not url.lower().startswith(("http://", "https://")):
             if str(self._options.get("skip_signature", "")).lower() in ("true", "1"):
@@ -140,7 +142,9 @@ class ObjectStore:
 
 
 def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = True) -> Any:
-    """Return obstore's store whose root is the object or folder itself, so that its URL is requested unchanged.
+    """Return obstore's store whose root is the object or folder itself.
+
+    The object's URL is then requested unchanged.
 
     With `repeats`, obstore repeats requests that fail.
 

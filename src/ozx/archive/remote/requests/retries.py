@@ -1,4 +1,4 @@
-"""Repetition of requests that failed: after growing, random pauses, or when the server says (``Retry-After``).
+"""Repetition of failed requests, after random, growing pauses or at the server's request (``Retry-After``).
 
 obstore repeats requests, too, but does not pass on what the server says (docs/decisions/0009-remote-by-obstore.md).
 """
@@ -40,7 +40,7 @@ _MOST_SOON = 2
 
 
 class Retries:
-    """The repetition of requests to one server; safe with threads.
+    """Repetition of failed requests to one server; thread-safe.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class Retries:
         self._not_before = self._not_asked_before = 0.0
 
     def run(self, request: Callable[[], _T]) -> _T:
-        """Return the result of a request, which is repeated after failures that may pass.
+        """Return the result of a request; repeat the request after temporary failures.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class Retries:
         raise error  # outside of the except block: errors made of it carry no context
 
     async def run_async(self, request: Callable[[], Awaitable[_T]]) -> _T:
-        """Return what `run` returns, without blocking the event loop.
+        """Return the same result as `run`, without blocking the event loop.
 
         Raises
         ------
@@ -140,7 +140,10 @@ class Retries:
         return self._not_before - time.monotonic()
 
     def _sleep(self, seconds: float) -> float:
-        """Wait, but not beyond the time of the caller; return the seconds."""
+        """Wait for the given number of seconds, and return it.
+
+        If the caller's deadline comes earlier, raise its error at the deadline.
+        """
         if seconds <= 0:
             return 0.0
         if self._deadline is not None and seconds >= self._deadline.left():
@@ -150,7 +153,7 @@ class Retries:
         return seconds
 
     def _pause(self, error: Exception, count: int, spent: float) -> float | None:
-        """Return the seconds until the next attempt, or None if there is none."""
+        """Return the number of seconds until the next attempt, or None if the request is not repeated."""
         text = str(error)
         found = _STATUS.search(text)
         status = int(found[1]) if found else 0
@@ -165,7 +168,7 @@ class Retries:
         return _RANDOM.uniform(first, max(first, min(longest, first * base**count * base)))
 
     def _wait_as_told(self) -> bool:
-        """Ask the server how long to wait, unless another request did; return whether it said so."""
+        """Ask the server how long to wait, unless another request has asked; return whether a time is known."""
         with self._lock:
             if self._rest() > 0:
                 return True

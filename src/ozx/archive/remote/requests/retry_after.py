@@ -1,4 +1,4 @@
-"""The header ``Retry-After``, by which a busy server says when to request again."""
+"""The HTTP header ``Retry-After``, in which a busy server states when a client may send the next request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMEOUT = 10
 
 
 def parse_retry_after(text: str | None, now: dt.datetime | None = None) -> float | None:
-    """Return the seconds that a value of the header asks to wait, or None if it has another form.
+    """Return the number of seconds that a ``Retry-After`` header asks to wait; None if the header is invalid.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def parse_retry_after(text: str | None, now: dt.datetime | None = None) -> float
 
 
 def ask_retry_after(url: str) -> float | None:
-    """Request one byte, and return the number of seconds that the server asks to wait; None without an answer.
+    """Request one byte, and return the number of seconds that the server asks to wait, or None.
 
     obstore shows no headers of failures, so this asks a second time. A server that is ready again gives None.
     """
@@ -55,7 +55,10 @@ def ask_retry_after(url: str) -> float | None:
 
 
 def _request(url: str) -> urllib.request.Request:
-    """Return the request for the first byte; user and password of the URL become a header, as obstore sends them."""
+    """Return a request for the first byte of a URL.
+
+    The user and the password in the URL are sent as a header, as obstore sends them.
+    """
     parts = urlsplit(url)
     headers = {"Range": "bytes=0-0"}
     if "@" in parts.netloc:
@@ -66,7 +69,7 @@ def _request(url: str) -> urllib.request.Request:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Ends at a redirect: the server that it leads to is not the one that is busy, and gets no password."""
+    """Handler that does not follow redirects, so that no other server receives the password."""
 
     def redirect_request(self, *arguments: Any, **keywords: Any) -> None:
         del arguments, keywords

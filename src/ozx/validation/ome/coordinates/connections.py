@@ -18,7 +18,7 @@ _System = tuple[str, str]
 
 
 def check_connections(nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about coordinate systems that no transformation connects to the others of an image or scene."""
+    """Yield findings about coordinate systems of an image or scene that are not connected to the others."""
     groups = [group for group in nodes.groups() if (not group.is_v2 and system_lengths(group)) or _is_scene(group)]
     clusters = _Clusters()
     for group in groups:

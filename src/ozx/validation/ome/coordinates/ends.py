@@ -22,7 +22,7 @@ class End(NamedTuple):
     place: Place
 
     def dimensions(self, systems: Systems) -> int | None:
-        """Return the number of axes if the system is in `systems`, which belong to this group; None if it is not."""
+        """Return the number of axes if `systems`, the systems of this group, contain the end; else None."""
         axes = systems.get(self.name) if self.path is None else None
         return None if axes is None else len(axes)
 

@@ -93,7 +93,7 @@ def _check_further(item: dict[str, Any], place: Place, systems: Systems, outputs
         # "One of `input` or `output` MUST reference the "intrinsic" coordinate system by `name` (`path` MAY be omitted
         # or null)."
         if outputs and len(known) == 2 and not any(end.path is None and end.name in outputs for end in known):
-            message = f"expected one end at {shown(outputs[0])}, the system of the levels; found "
+            message = f"expected {shown(outputs[0])}, the system of the levels, as input or output; found "
             yield where.finding("ome/transformation-ends", message + " and ".join(shown(end.name) for end in known))
         for end in known:
             yield from _check_label_end(end, step, where)

@@ -19,7 +19,10 @@ _LARGEST = 16
 
 
 def check_matrix(value: Any, place: Place, rows: int | None, columns: int | None) -> Check[list[list[float]] | None]:
-    """Check that a value is a matrix of numbers of this shape (None: any), else yield a finding; return the matrix."""
+    """Return a matrix after checking its numbers and its shape (None: any shape).
+
+    If the matrix is invalid, yield a finding.
+    """
     # "When stored as a 2D json array, the inner array contains rows".
     found = [as_numbers(row) for row in value] if isinstance(value, list) else []
     matrix = [list(row) for row in found if row is not None]

@@ -59,7 +59,10 @@ def system_lengths(group: OmeGroup) -> dict[str, int]:
 
 
 def _end(step: dict[str, Any], key: str, own: dict[str, int]) -> int | None:
-    """Return the number of axes of an input or output in this group; None if it is in another group or malformed."""
+    """Return the number of axes of an input or output in this group.
+
+    None means that it is in another group or malformed.
+    """
     end = as_object(step.get(key))
     name = as_text(end.get("name"))
     return None if name is None or end.get("path") is not None else own.get(name)
@@ -68,7 +71,10 @@ def _end(step: dict[str, Any], key: str, own: dict[str, int]) -> int | None:
 def _find_end(
     step: dict[str, Any], key: str, place: Place, group: OmeGroup, nodes: OmeNodes
 ) -> tuple[int | None, list[Finding]]:
-    """Return the number of axes of an input or output, and findings if the group that it names does not contain it."""
+    """Return the number of axes of an input or output.
+
+    Also return findings if the group that it names does not contain it.
+    """
     end = as_object(step.get(key))
     name, path = as_text(end.get("name")), as_text(end.get("path"))
     if name is None or path is None:

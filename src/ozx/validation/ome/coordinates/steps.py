@@ -171,7 +171,10 @@ def _check_rotation(step: Step) -> Check[int | None]:
 
 
 def _is_in_document(step: dict[str, Any], key: str, place: Place) -> Check[bool]:
-    """Return whether parameters are numbers in the document, not an array at a path; yield a finding if neither."""
+    """Return whether parameters are numbers in the document; False if they are an array at a path.
+
+    If they are neither, yield a finding.
+    """
     # "one of: `"affine":List[List[number]]`, `"path":str`".
     if key in step and "path" in step:
         yield place.finding(_RULE, f"expected {key} or path; found both")
