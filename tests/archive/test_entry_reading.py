@@ -67,7 +67,7 @@ def test_offsets_are_where_the_bytes_are(tmp_path):
     ("offset", "value", "rule", "word"),
     [
         (0, b"XX", "zip/local-header", "signature"),
-        (6, b"\x01", "zip/local-header", "encryption"),
+        (6, b"\x01", "zip/local-header", "encrypted"),
         (8, b"\x08", "zip/local-header", "deflated"),
         (14, b"\1\2\3\4", "zip/local-header", "CRC-32"),
         (18, b"\1\0\0\0", "zip/local-header", "stored size"),

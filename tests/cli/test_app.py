@@ -28,7 +28,7 @@ from ozx.validation.rules.table import RULES
         ),
         (["nonsense"], "There is no command 'nonsense'.", "ozx [OPTIONS] COMMAND [ARGS]..."),
         (["cat", "x.ozx"], "Missing argument 'KEY'.", "ozx cat [OPTIONS] FILE|DIR KEY"),
-        (["info"], "Missing argument 'FILE|DIR'.", "ozx info [OPTIONS] FILE|DIR"),
+        (["info"], "Missing argument 'FILE|DIR...'.", "ozx info [OPTIONS] FILE|DIR..."),
     ],
 )
 def test_a_wrong_command_line_is_told_as_every_error(capsys, arguments, message, hint):

@@ -689,7 +689,7 @@ def test_the_finest_levels_go_until_it_fits(take, tmp_path):
         if skipped < 2:
             assert take(IMAGE, max_size=size - 1)[0].bytes == sizes[skipped + 1]
     with pytest.raises(
-        UsageError, match=f"at most 100 bytes; it would have {sizes[2]:,}, with the coarsest level alone"
+        UsageError, match=f"at most 100 bytes; it would have {sizes[2]:,} bytes, with the coarsest level alone"
     ):
         take(IMAGE, max_size=100)
 

@@ -225,7 +225,7 @@ def test_an_archive_behind_the_comment_of_a_header_is_another_one(attempt):
     struct.pack_into("<H", data, last + 32, len(second) - 22 - 75)
     result, found = attempt(bytes(data))
     assert not result.complete
-    assert "several values" in result.notes[0]
+    assert "several listed values" in result.notes[0]
     assert found["0/c/0/0"] == b"EVIL", "what the end records lead to"
 
 

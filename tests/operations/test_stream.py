@@ -422,8 +422,8 @@ def test_two_streams_to_one_file(out):
     [
         ({"axes": "tyxc"}, "expected axes that end in y, x"),
         ({"axes": "tyx"}, "a length for each of the axes t, y, x; got 4"),
-        ({"shape": (5, None, 300, 400)}, "an unknown length only for the first axis"),
-        ({"axes": "ctyx", "shape": (None, 2, 300, 400)}, "not for channels"),
+        ({"shape": (5, None, 300, 400)}, "at most one unknown length, the first"),
+        ({"axes": "ctyx", "shape": (None, 2, 300, 400)}, "not that of channels"),
         ({"shape": (0, 2, 300, 400)}, "lengths above 0"),
         ({"axes": "qcyx"}, "a name of t, c, z, y, x"),
         ({"when_full": "drop"}, "when_full wait or raise; got 'drop'"),

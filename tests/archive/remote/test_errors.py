@@ -25,7 +25,7 @@ CASES = [
     (
         "status code: 403 Forbidden: <Code>AccessDenied</Code><Message>Request has expired</Message>",
         "expired",
-        "new one",
+        "new URL",
     ),
     ("status code: 403 Forbidden: <Code>AccessDenied</Code>", "not allowed: the server answered 403", "--anonymous"),
     ("status code: 404 Not Found: <Code>NoSuchBucket</Code>", "the bucket does not exist", "endpoint"),

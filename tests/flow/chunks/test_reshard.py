@@ -364,7 +364,7 @@ def test_shards_whose_index_no_memory_should_hold_are_refused(tmp_path):
     document = relayout_document(json.loads(path.read_text()), (1 << 13, 1 << 16))
     path.write_text(json.dumps(document))
     with pytest.raises(
-        UnsupportedError, match="0: expected shards of at most 4,194,304 inner chunks; 8192×65536 pixels"
+        UnsupportedError, match="0: expected shards of at most 4,194,304 inner chunks; shards of 8192×65536 pixels"
     ):
         resharded(directory_source(tmp_path / "a"), None)
 

@@ -92,7 +92,7 @@ def parse_colors(body: bytes) -> tuple[str, Edits]:
     ...     b'{"path": "A/1/0", "channels": [{"color": "FF0000", "start": 1, "end": 9, "active": true}, {}]}'
     ... )
     >>> path, edits.colors, edits.windows, edits.active
-    ('A/1/0', ('FF0000', None), ((1, 9), None), (True, None))
+    ('A/1/0', ('FF0000', None), ((1.0, 9.0), None), (True, None))
     """
     try:
         document = json.loads(body)
