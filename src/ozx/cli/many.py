@@ -200,8 +200,8 @@ def _present(verb: Verb, targets: list[str]) -> frozenset[str]:
     """Return the outputs that already exist before the tasks of a cluster begin."""
     if verb.done == "unpacked" and any(Location(target).is_remote for target in targets):
         raise UsageError(
-            "--dask: expected a folder on this computer as --out-dir; found a URL. A cluster may run a task twice at a "
-            "time, and the objects of a directory appear one by one: a run that fails would remove those of the other",
+            "--dask: expected a folder on this computer as --out-dir; found a URL. A cluster may run the same "
+            "task twice at once; a run that fails would then remove objects that the other run has written",
             hint="Leave out --dask; --jobs N unpacks several files at a time.",
         )
     return present_outputs(targets)

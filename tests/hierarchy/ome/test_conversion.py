@@ -209,5 +209,5 @@ def test_fields_that_05_cannot_name():
 
 def test_axes_of_type_array():
     axes = [{"name": "i", "type": "array"}, {"name": "j", "type": "array"}]
-    with pytest.raises(UnsupportedError, match=r"0\.5 has no axis type array"):
+    with pytest.raises(UnsupportedError, match=r"axes of the type 'array', which OME-Zarr 0\.5 does not have"):
         convert_group(newer_with(coordinateSystems=[{"name": "physical", "axes": axes}]), "0.5", "here")

@@ -260,7 +260,7 @@ class Pictures:
         plane_axes(picture.view)
         for level, source in zip(picture.view.levels, picture.sources, strict=True):
             if 0 in source.shape:
-                raise FormatError(f"{level.path}: expected pixels, found the shape {source.shape}")
+                raise FormatError(f"{level.path}: expected pixels; found none in an array of the shape {source.shape}")
         return picture
 
 

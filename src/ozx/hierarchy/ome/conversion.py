@@ -195,7 +195,7 @@ def _to_05(ome: dict[str, Any], where: str, *, drop: bool) -> list[str]:
     for item in map(as_object, as_list(ome.get("multiscales"))):
         dropped += _further(item)
         if any(as_object(axis).get("type") == "array" for axis in as_list(intrinsic_system(item).get("axes"))):
-            raise UnsupportedError(f"{where}: expected axes of type space; OME-Zarr 0.5 has no axis type array")
+            raise UnsupportedError(f"{where}: found axes of the type 'array', which OME-Zarr 0.5 does not have")
         images.append(_apart(with_axes(item, where), item))
     if "multiscales" in ome:
         ome["multiscales"] = images

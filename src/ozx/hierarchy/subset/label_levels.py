@@ -53,7 +53,7 @@ def matching_levels(label: Multiscale, image: Multiscale, kept: Collection[int])
 
 
 def _fineness(multiscale: Multiscale, dataset: Dataset, other: Multiscale) -> float | None:
-    """Return the logarithm of a level's pixel size over the space and time axes that both images have."""
+    """Return the sum of the logarithms of a level's scales, for the axes except channels that `other` also has."""
     if dataset.scale is None or min(dataset.scale, default=1.0) <= 0:
         return None
     names = {axis.name for axis in other.axes}

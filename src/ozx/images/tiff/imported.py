@@ -18,7 +18,7 @@ __all__ = ["Claims", "has_images"]
 
 
 class Claims:
-    """Record of the source that first opened each image, for images that consist of several files."""
+    """For each image of several files, the argument by which it was opened first."""
 
     def __init__(self) -> None:
         self._sources: dict[frozenset[str], str] = {}
