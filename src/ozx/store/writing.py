@@ -293,7 +293,7 @@ class WriteSession:
 
     @contextmanager
     def _writing_errors(self, more: int = 0) -> Iterator[None]:
-        """Convert system errors to a `ResourceError` that names the final file; the needed space includes `more` bytes."""
+        """Convert system errors to a `ResourceError` with the final name; the needed space includes `more` bytes."""
 
         def needed() -> int:
             with self._lock:
