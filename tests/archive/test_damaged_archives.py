@@ -1,6 +1,7 @@
 """Archives cut off, flipped and forged: right bytes or a refusal, in bounded memory, and no other exception."""
 
 import itertools
+import os
 import random
 import tracemalloc
 import zlib
@@ -116,7 +117,9 @@ SOME_VALUES = [
     lambda _: 0,
     lambda _: 0xFF,
 ]
-ALL_VALUES = [lambda _, value=value: value for value in range(256)]
+# Every value by hand; fewer where fewer damages are asked for.
+STEP = max(1, 1000 // int(os.environ.get("OZX_DAMAGES", "1000")))
+ALL_VALUES = [lambda _, value=value: value for value in range(0, 256, STEP)]
 
 
 def check_flips(name, values):

@@ -32,7 +32,7 @@ from ozx.operations.recover import recover
 from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 TRIES = 60
-MANY = 1000
+MANY = int(os.environ.get("OZX_DAMAGES", "1000"))
 
 
 def values_of(path):

@@ -53,8 +53,8 @@ export async function askPicture(source) {
 }
 
 /** How often a file that is being written has grown, and its state. */
-export async function askGrowth() {
-  return (await ask("growth", {})).json();
+export function askGrowth() {
+  return ask("growth", {});
 }
 
 /** The samples of one tile, as an array of type `samples`. The server is little-endian, as is every browser's machine. */
