@@ -9,7 +9,6 @@ from ozx.cli.app import DONE, batch_code
 from ozx.cli.info_text import describe
 from ozx.cli.output import print_json, report_error
 from ozx.errors import OzxError
-from ozx.flow.batch import describe_failure
 from ozx.operations.info import inspect
 
 __all__ = ["command"]
@@ -38,6 +37,8 @@ def command(*, paths: tuple[str, ...], as_json: bool) -> int:
     if len(paths) == 1:
         _print(paths[0], as_json=as_json)
         return DONE
+    from ozx.flow.batch import describe_failure  # noqa: PLC0415 (one file needs no threads)
+
     failures = []
     for number, path in enumerate(paths):
         try:

@@ -13,7 +13,6 @@ from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
 from ozx.errors import UsageError
 from ozx.flow.sources.location import Location, given_output, given_path, parse_location, printable_location
-from ozx.store.live.session import LiveSession
 from ozx.store.partial_values import grouped_writes, overwritten
 from ozx.store.reading import ArchiveSession, open_source
 from ozx.store.remote.writing import RemoteWriteSession
@@ -109,11 +108,7 @@ class OzxStore(SessionStore):
             place,
             mode,
             read_only=mode == "r" if read_only is None else read_only,
-            session=_writer(place, option, options)
-            if mode != "r"
-            else LiveSession(place)
-            if live
-            else ArchiveSession(open_source(place, options)),
+            session=_reader(place, options, live=live) if mode == "r" else _writer(place, option, options),
         )
 
     def close(self) -> None:
@@ -343,6 +338,14 @@ class OzxStore(SessionStore):
     def supports_partial_writes(self) -> Literal[False]:
         """Always False, as for every zarr-python store, although `set_partial_values` exists."""
         return False
+
+
+def _reader(place: str, options: Mapping[str, Any] | None, *, live: bool) -> ArchiveSession:
+    if not live:
+        return ArchiveSession(open_source(place, options))
+    from ozx.store.live.session import LiveSession  # noqa: PLC0415 (few files grow)
+
+    return LiveSession(place)
 
 
 def _writer(place: str, option: WriteOptions, options: Mapping[str, Any] | None) -> WriteSession:

@@ -61,6 +61,15 @@ class ArchiveSession:
         return True
 
     @property
+    def state(self) -> str:
+        """The state of the archive, which only a session of a growing file changes."""
+        return "finished"
+
+    def refresh(self) -> bool:
+        """Take what was added to a growing file; return whether anything is new."""
+        return False
+
+    @property
     def is_remote(self) -> bool:
         """Whether the archive is on a server."""
         return hasattr(self.source, "read_at_async")

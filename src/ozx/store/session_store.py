@@ -13,7 +13,6 @@ from zarr.abc.store import Store
 
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sources.location import Location, format_location, printable_location
-from ozx.store.live.session import LiveSession
 from ozx.store.reading import ArchiveSession
 from ozx.store.sorted_keys import SortedKeys
 from ozx.store.writing import WriteSession
@@ -55,11 +54,11 @@ class SessionStore(Store):
     @property
     def state(self) -> str:
         """The state of the file of a store with ``live=True`` (see `ozx.open`); ``finished`` for other stores."""
-        return self._read.state if isinstance(self._read, LiveSession) else "finished"
+        return "finished" if self._read is None else self._read.state
 
     def refresh(self) -> bool:
         """Bring what the writer has finished since, for a store with ``live=True``; return whether anything is new."""
-        return isinstance(self._read, LiveSession) and self._read.refresh()
+        return self._read is not None and self._read.refresh()
 
     def __str__(self) -> str:
         return self._printable if "://" in self.path else format_location(Location(self.path))
