@@ -12,6 +12,8 @@
     Transformations as matrices; the places of images in other coordinate systems.
 ``transformation_words``
     Transformations in messages.
+``plate_names``
+    Usual names of the rows of a plate.
 ``versions``
     Versions of OME-Zarr, and its drafts.
 ``rendering``, ``dyes``

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from ozx.hierarchy.ome.dyes import dye_color
+from ozx.hierarchy.ome.plate_names import row_name
 from ozx.images.description import (
     ChannelDescription,
     ImageDescription,
@@ -202,14 +203,7 @@ def _names(count: int, convention: str) -> tuple[str, ...]:
     """Return names of rows or columns: A, B, …, Z, AA, … or 1, 2, …."""
     if convention != "letter":
         return tuple(str(number + 1) for number in range(count))
-    names = []
-    for number in range(count):
-        name, rest = "", number + 1
-        while rest:
-            rest, place = divmod(rest - 1, 26)
-            name = chr(ord("A") + place) + name
-        names.append(name)
-    return tuple(names)
+    return tuple(map(row_name, range(count)))
 
 
 def _milliseconds(text: str | None) -> int | None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ozx.errors import UsageError
+from ozx.hierarchy.ome.plate_names import row_name
 from ozx.images.writing.array_image import describe_array, given_channels
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewHierarchy, NewImage, NewPlate, NewWell, plate_of, series_of
@@ -243,7 +244,7 @@ def plate_fields(image: NewImage, plate: Mapping[str, int], plate_shape: tuple[i
 def _all_rows(used: Sequence[str], count: int | None) -> tuple[str, ...]:
     if not all(map(_LETTERS.fullmatch, used)):
         return _named(used, count, "rows of one or two capital letters")
-    return _filled(used, [_row_name(number) for number in range(26 * 27)], count, "rows")
+    return _filled(used, [row_name(number) for number in range(26 * 27)], count, "rows")
 
 
 def _all_columns(used: Sequence[str], count: int | None) -> tuple[str, ...]:
@@ -271,15 +272,3 @@ def _named(used: Sequence[str], count: int | None, expected: str) -> tuple[str, 
     if count is not None:
         raise UsageError(f"expected {expected} for a plate of a given shape; got {', '.join(names)}")
     return names
-
-
-def _row_name(number: int) -> str:
-    """Return the name of a row: A to Z, then AA.
-
-    Examples
-    --------
-    >>> _row_name(0), _row_name(25), _row_name(31)
-    ('A', 'Z', 'AF')
-    """
-    first, second = divmod(number, 26)
-    return ("" if first == 0 else chr(ord("A") + first - 1)) + chr(ord("A") + second)
