@@ -145,11 +145,6 @@ def uploads(url: str, *, abort: str | None = None, older_than: float | None = No
     return UploadsResult(printable_url(url), tuple(result))
 
 
-def _is_of(intent: RecordedUpload, url: str) -> bool:
-    """Tell whether an upload to a URL of the server's list may be an intended one."""
-    return _plain(intent.url) == url
-
-
 def _check_can_end(url: str, upload_id: str, found: Iterable[FoundUpload]) -> None:
     state = next((upload.state for upload in found if upload.upload_id == upload_id), None)
     if state not in ("dead", "unsure"):
@@ -202,7 +197,7 @@ def _describe(
         begun = upload["Initiated"].timestamp()
         named = str(upload["UploadId"]), max(0.0, time.time() - begun)
         for intent in intents:
-            if abs(intent.begun - begun) <= _CLOCKS and _is_of(intent, url):
+            if abs(intent.begun - begun) <= _CLOCKS and _plain(intent.url) == url:
                 return FoundUpload(url, *named, "live" if intent.is_live else "unsure", intent.host, intent.command)
         return FoundUpload(url, *named, "other")
     state = "live" if record.is_live else "dead"

@@ -263,11 +263,12 @@ class Upload:
 
     def _send_part(self, number: int, buffer: IO[bytes], size: int) -> None:
         present = self._present.get(number)
+        taken = 0
         with closing(buffer):
             digest = _sha256_of(buffer) if self._is_resumable else ""
-            is_taken = present is not None and (present.size, present.digest) == (size, digest)
-            if is_taken and present is not None:
+            if present is not None and (present.size, present.digest) == (size, digest):
                 self._client.take(number, present.tag)
+                taken = 1
             else:
                 self._has_replaced_part |= present is not None
                 buffer.seek(0)
@@ -276,8 +277,8 @@ class Upload:
                     self._record.add_part(number, SentPart(size, digest, tag))
         with self._lock:
             self._sent += 1
-            self._taken += is_taken
-            self._taken_bytes += size if is_taken else 0
+            self._taken += taken
+            self._taken_bytes += taken * size
 
     def _wait(self, most: int) -> None:
         """Wait until at most `most` parts are being sent; raise the error of a failed part."""
@@ -306,8 +307,11 @@ class Upload:
 
         A part counts if the server has it with the length and the tag of the record.
         """
-        mine = [found for found in recorded_uploads() if found.url == self.name and not found.is_live and found.mark]
-        mine = [found for found in mine if found.upload_id]
+        mine = [
+            found
+            for found in recorded_uploads()
+            if found.url == self.name and not found.is_live and found.mark and found.upload_id
+        ]
         for found in sorted(mine, key=lambda found: found.begun, reverse=True):
             record = UploadRecord.claim(found) if found.part_size == self._part_size else None
             if record is None:
@@ -320,9 +324,10 @@ class Upload:
             if listed is None:
                 record.keep()
                 continue
-            sent = found.read_parts()
             self._present = {
-                number: sent[number] for number, part in listed.items() if number in sent and part == sent[number][::2]
+                number: part
+                for number, part in found.read_parts().items()
+                if listed.get(number) == (part.size, part.tag)
             }
             self._mark, self._record, self._has_begun = found.mark, record, True
             return

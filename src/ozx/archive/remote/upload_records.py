@@ -1,8 +1,8 @@
 """Local records of started uploads, by which a later run finds unfinished uploads on a server.
 
 A record is a file in the user's state folder, locked as long as its process lives. It is written before the upload is
-begun, and again with the server's name of the upload. Beside it may be a file with a line
-for each part that the server has: number, length, SHA-256, and the server's tag.
+begun, and again with the server's name of the upload. Beside it may be a file with a line for each part that the server
+has: number, length, SHA-256, and the server's tag.
 """
 
 from __future__ import annotations

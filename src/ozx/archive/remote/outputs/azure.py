@@ -14,7 +14,15 @@ from typing import IO, Any, Self
 from urllib.parse import unquote
 
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.outputs.client import MARK, FoundObject, exists, missing_package, no_container, refused
+from ozx.archive.remote.outputs.client import (
+    MARK,
+    FoundObject,
+    UnnamedUploads,
+    exists,
+    missing_package,
+    no_container,
+    refused,
+)
 from ozx.archive.remote.outputs.settings import is_yes, store_settings
 from ozx.archive.remote.urls import split_url
 from ozx.errors import ResourceError
@@ -122,7 +130,7 @@ def iter_unfinished(url: str) -> Iterator[tuple[str, float | None]]:
     yield from _call_azure(url, find, doing="list uploads")
 
 
-class AzureObject:
+class AzureObject(UnnamedUploads):
     """A client for one blob; see `ozx.archive.remote.outputs.client.ObjectClient`.
 
     Parameters
@@ -135,7 +143,6 @@ class AzureObject:
 
     most_parts: int | None = 50_000
     is_in_order = False
-    names_uploads = False
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         self._url = url
@@ -177,24 +184,6 @@ class AzureObject:
         self._mark, self._replace = mark, replace
         return ""
 
-    def continue_upload(self, upload_id: str, *, replace: bool) -> None:
-        """Return None: an upload of another process is not continued.
-
-        Parameters
-        ----------
-        upload_id, replace
-            Not used.
-        """
-
-    def take(self, number: int, tag: str) -> None:
-        """Do nothing: there are no parts of another process.
-
-        Parameters
-        ----------
-        number, tag
-            Not used.
-        """
-
     def send(self, number: int, body: IO[bytes], size: int) -> str:
         """Implement `ObjectClient.send`."""
         self._call(self._blob.stage_block, self._block(number), body, length=size)
@@ -211,15 +200,6 @@ class AzureObject:
     def abort(self) -> bool:
         """Do nothing, because Azure discards uncommitted blocks itself."""
         return True
-
-    def end(self, upload_id: str) -> None:
-        """Do nothing, because uploads to Azure have no names.
-
-        Parameters
-        ----------
-        upload_id
-            Not used.
-        """
 
     def remove(self) -> None:
         """Implement `ObjectClient.remove`."""

@@ -8,7 +8,16 @@ from typing import IO, NamedTuple, Protocol, Self
 from ozx.archive.remote.errors import printable_url
 from ozx.errors import ResourceError, UsageError
 
-__all__ = ["MARK", "FoundObject", "ObjectClient", "exists", "missing_package", "no_container", "refused"]
+__all__ = [
+    "MARK",
+    "FoundObject",
+    "ObjectClient",
+    "UnnamedUploads",
+    "exists",
+    "missing_package",
+    "no_container",
+    "refused",
+]
 
 #: The metadata of an object that says which upload made it, to recognise it after a lost reply.
 #: All stores allow this name, and no server before them drops it.
@@ -122,6 +131,39 @@ class ObjectClient(Protocol):
         ------
         ResourceError
             The server cannot be reached, or refuses.
+        """
+
+
+class UnnamedUploads:
+    """The part of an `ObjectClient` about names, for stores whose uploads have none: another run continues none."""
+
+    names_uploads = False
+
+    def continue_upload(self, upload_id: str, *, replace: bool) -> None:
+        """Return None: an upload of another process is not continued.
+
+        Parameters
+        ----------
+        upload_id, replace
+            Not used.
+        """
+
+    def take(self, number: int, tag: str) -> None:
+        """Do nothing: there are no parts of another process.
+
+        Parameters
+        ----------
+        number, tag
+            Not used.
+        """
+
+    def end(self, upload_id: str) -> None:
+        """Do nothing: the store discards unfinished uploads itself.
+
+        Parameters
+        ----------
+        upload_id
+            Not used.
         """
 
 

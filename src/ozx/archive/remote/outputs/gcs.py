@@ -12,7 +12,15 @@ from typing import IO, Any, Self
 from urllib.parse import unquote
 
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.outputs.client import MARK, FoundObject, exists, missing_package, no_container, refused
+from ozx.archive.remote.outputs.client import (
+    MARK,
+    FoundObject,
+    UnnamedUploads,
+    exists,
+    missing_package,
+    no_container,
+    refused,
+)
 from ozx.archive.remote.outputs.settings import is_yes, store_settings
 from ozx.archive.remote.urls import split_url
 from ozx.errors import ResourceError
@@ -79,7 +87,7 @@ def _credentials(settings: Mapping[str, str]) -> tuple[Any, str | None]:
     return None, None
 
 
-class GcsObject:
+class GcsObject(UnnamedUploads):
     """A client for one object in Google Cloud Storage.
 
     See `ozx.archive.remote.outputs.client.ObjectClient`.
@@ -94,7 +102,6 @@ class GcsObject:
 
     most_parts: int | None = None
     is_in_order = True
-    names_uploads = False
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         self._url = url
@@ -135,24 +142,6 @@ class GcsObject:
         self._writer = _writer_class()(blob, chunk_size=part_size, timeout=_TIMEOUT, retry=_retry(), **self._condition)
         return ""
 
-    def continue_upload(self, upload_id: str, *, replace: bool) -> None:
-        """Return None: an upload of another process is not continued.
-
-        Parameters
-        ----------
-        upload_id, replace
-            Not used.
-        """
-
-    def take(self, number: int, tag: str) -> None:
-        """Do nothing: there are no parts of another process.
-
-        Parameters
-        ----------
-        number, tag
-            Not used.
-        """
-
     def send(self, number: int, body: IO[bytes], size: int) -> str:
         """Implement `ObjectClient.send`."""
         del number, size
@@ -169,15 +158,6 @@ class GcsObject:
         if self._writer is not None:
             self._call(self._writer.terminate, default=None)
         return True
-
-    def end(self, upload_id: str) -> None:
-        """Do nothing, because uploads to Google Cloud Storage have no names.
-
-        Parameters
-        ----------
-        upload_id
-            Not used.
-        """
 
     def remove(self) -> None:
         """Implement `ObjectClient.remove`."""
