@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from ozx.hierarchy.ome.plate_names import row_name
+from ozx.images.streaming.frame_records import LONGEST_TEXT, MOST_FIELDS
 from ozx.operations.stream import FrameStream, StreamResult, stream
 
 if TYPE_CHECKING:
@@ -23,10 +25,7 @@ __all__ = ["OzxBackend", "create_stream"]
 
 _AXES = frozenset("tczyx")
 _CODECS = {None: None, "blosc-zstd": "blosc-zstd:1", "blosc-lz4": "blosc-lz4:1", "zstd": "zstd:1", "none": "none"}
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _WRONG = re.compile("[^A-Za-z0-9_-]+")
-_LONGEST_TEXT = 1000
-_MOST_FIELDS = 256
 
 
 def create_stream(settings: Any, path: str | os.PathLike[str], **options: Any) -> Any:
@@ -202,7 +201,7 @@ class OzxBackend:
         for key, value in metadata.items():
             name = _WRONG.sub("_", str(key)).lstrip("_-0123456789")[:64]
             known = _known(value)
-            if name and known is not None and (name.lower() in self._fields or len(self._fields) < _MOST_FIELDS):
+            if name and known is not None and (name.lower() in self._fields or len(self._fields) < MOST_FIELDS):
                 # Names that differ by case only are one field, of one kind.
                 name, kind = self._fields.setdefault(name.lower(), (name, type(known)))
                 known = str(known) if kind is str else known
@@ -224,7 +223,7 @@ def _known(value: Any) -> float | str | None:
             return None
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     text = text.encode(errors="replace").decode()
-    return text if len(text.encode()) <= _LONGEST_TEXT else None
+    return text if len(text.encode()) <= LONGEST_TEXT else None
 
 
 def _channel(channel: Any) -> str | dict[str, Any]:
@@ -252,7 +251,7 @@ def _places(settings: Any) -> tuple[dict[str, Any], list[str | int]]:
         wells[well] += 1
     plate = settings.plate
     rows, columns = len(plate.row_names), len(plate.column_names)
-    is_usual = list(plate.row_names) == list(_LETTERS[:rows]) and list(plate.column_names) == [
+    is_usual = list(plate.row_names) == [row_name(number) for number in range(rows)] and list(plate.column_names) == [
         str(number) for number in range(1, columns + 1)
     ]
     words: dict[str, Any] = {"plate": dict(wells), "plate_shape": (rows, columns) if is_usual else None}

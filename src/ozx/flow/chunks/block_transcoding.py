@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,6 +26,7 @@ from ozx.hierarchy.zarr.chunk_keys import ChunkKeys, parse_chunk_keys
 from ozx.hierarchy.zarr.chunk_layout import relayout_document
 from ozx.hierarchy.zarr.codecs import parse_codecs
 from ozx.hierarchy.zarr.normalisation import DECODING_POINTS, normalise_document
+from ozx.hierarchy.zarr.shards import with_checksum
 from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
 
 if TYPE_CHECKING:
@@ -350,8 +350,7 @@ def _without_time(data: bytes, codecs: tuple[str, ...]) -> bytes:
     if codecs[-1] in _GZIP:
         return data[:4] + bytes(4) + data[8:]
     if len(codecs) > 1 and codecs[-2] in _GZIP:  # a crc32c follows
-        body = data[:4] + bytes(4) + data[8:-4]
-        return body + int(google_crc32c.value(body)).to_bytes(4, "little")
+        return with_checksum(data[:4] + bytes(4) + data[8:-4])
     return data
 
 

@@ -24,7 +24,7 @@ from ozx.flow.repair.salvaged import LostChunk, RebuiltValue, Salvage
 from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr.codecs import parse_named
-from ozx.hierarchy.zarr.shards import IndexFormat, ShardIndex, parse_index
+from ozx.hierarchy.zarr.shards import IndexFormat, ShardIndex, parse_index, with_checksum
 
 __all__ = ["Proof", "iter_rebuilt", "prove_chunk", "salvage_chunks"]
 
@@ -197,7 +197,7 @@ class _Shard:
 
 def _encode(pairs: list[tuple[int, int]], form: IndexFormat) -> bytes:
     data = np.array(pairs, np.uint64).astype("<u8" if form.endian == "little" else ">u8").tobytes()
-    return data + int(google_crc32c.value(data)).to_bytes(4, "little") if form.has_checksum else data
+    return with_checksum(data) if form.has_checksum else data
 
 
 def iter_rebuilt(source: ByteSource, value: RebuiltValue) -> Iterator[bytes]:

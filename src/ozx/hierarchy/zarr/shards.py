@@ -22,6 +22,7 @@ __all__ = [
     "index_size",
     "parse_index",
     "parse_index_format",
+    "with_checksum",
 ]
 
 #: The ``index_codecs`` of every shard that ozx writes.
@@ -154,7 +155,18 @@ def build_index(offsets: Any, lengths: Any, form: IndexFormat | None = None) -> 
     pairs[:, 1] = sizes
     pairs[sizes == 0] = _EMPTY
     data = pairs.tobytes()
-    return data + int(google_crc32c.value(data)).to_bytes(_CHECKSUM, "little") if form.has_checksum else data
+    return with_checksum(data) if form.has_checksum else data
+
+
+def with_checksum(data: bytes) -> bytes:
+    """Return bytes with their CRC-32C at the end, as the codec ``crc32c`` stores it.
+
+    Examples
+    --------
+    >>> with_checksum(b"123456789")[-4:].hex()
+    '839206e3'
+    """
+    return data + int(google_crc32c.value(data)).to_bytes(_CHECKSUM, "little")
 
 
 def index_size(chunks: int) -> int:

@@ -20,23 +20,23 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
-import google_crc32c
 import imagecodecs
 import numpy as np
+from numcodecs import VLenUTF8
 
 from ozx.errors import UsageError
 from ozx.hierarchy.json.documents import Document, dump_document
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.transcoding import CodecChoice
-from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
+from ozx.hierarchy.zarr.shards import with_checksum
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
 from ozx.images.streaming.open_shards import FinishedValue, OpenShards
 from ozx.images.streaming.stream_documents import ENDLESS
 from ozx.images.writing.image_documents import group_document
 
-__all__ = ["GROUP", "FrameRecords", "Record"]
+__all__ = ["GROUP", "LONGEST_TEXT", "MOST_FIELDS", "FrameRecords", "Record"]
 
 #: The name of the group beside the levels of an image.
 GROUP = "frames"
@@ -44,8 +44,9 @@ GROUP = "frames"
 Record = Mapping[str, float | str]
 
 _FIELD = re.compile("[A-Za-z][A-Za-z0-9_-]{0,63}")
-_MOST_FIELDS = 256
-_LONGEST_TEXT = 1000
+#: The largest number of fields, and of bytes in a text.
+MOST_FIELDS = 256
+LONGEST_TEXT = 1000
 # Frames in a chunk, and chunks in a shard.
 _MOST_TOGETHER = 1024
 _BLOCKS_PER_SHARD = 64
@@ -187,8 +188,8 @@ class FrameRecords:
             other = known.setdefault(name.lower(), name)
             if other != name:
                 raise UsageError(f"expected field names that differ by more than case; got {other} and {name}")
-            if len(known) > _MOST_FIELDS:
-                raise UsageError(f"expected at most {_MOST_FIELDS} fields; {name} is one more")
+            if len(known) > MOST_FIELDS:
+                raise UsageError(f"expected at most {MOST_FIELDS} fields; {name} is one more")
 
     def _begin(self, name: str) -> list[FinishedValue | None]:
         """Begin the array of a field, which had no value in the blocks that are done."""
@@ -245,9 +246,7 @@ class FrameRecords:
         chunks = {}
         for name in found.fields:
             encoded = bytes(imagecodecs.zstd_encode(found.plain(name, count, turn), level=_CODEC.level))
-            if self._per_shard > 1:
-                encoded += int(google_crc32c.value(encoded)).to_bytes(CHECKSUM_BYTES, "little")
-            chunks[name] = encoded
+            chunks[name] = with_checksum(encoded) if self._per_shard > 1 else encoded
         return chunks
 
 
@@ -277,13 +276,9 @@ class _Block:
             chunk = np.full(count, math.nan, "<f8")
             chunk[numbers] = np.frombuffer(values, np.float64)
             return (chunk if turn is None else chunk[turn]).tobytes()
-        # The codec vlen-utf8: the number of texts, then the length and the bytes of each.
-        texts = [b""] * count
-        for number, text in zip(self.numbers, values, strict=True):
-            texts[number] = text.encode()
-        ordered = texts if turn is None else [texts[number] for number in turn]
-        pieces = [piece for text in ordered for piece in (len(text).to_bytes(4, "little"), text)]
-        return b"".join([count.to_bytes(4, "little"), *pieces])
+        texts = np.full(count, "", object)
+        texts[numbers] = values
+        return bytes(VLenUTF8().encode(texts if turn is None else texts[turn]))
 
 
 def _checked(name: object, value: object) -> float | str:
@@ -291,12 +286,12 @@ def _checked(name: object, value: object) -> float | str:
         raise UsageError(f"expected a field name of letters and digits; got {name!r}", hint=_FIELD_HINT)
     if isinstance(value, str):
         try:
-            is_long = len(value.encode()) > _LONGEST_TEXT
+            is_long = len(value.encode()) > LONGEST_TEXT
         except UnicodeEncodeError:
             raise UsageError(f"expected characters in the field {name}; got half of one: {value!r}") from None
         if is_long:
             raise UsageError(
-                f"expected at most {_LONGEST_TEXT:,} bytes of text in the field {name}; got {value[:50]!r}…"
+                f"expected at most {LONGEST_TEXT:,} bytes of text in the field {name}; got {value[:50]!r}…"
             )
         return value
     if isinstance(value, (Real, np.bool_)):
