@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+import numpy as np
+from chromium import colors, near
+from written import omero, quarters, write_image, writing
+
 from ozx.desktop.viewer.viewing import page_serving
+from ozx.hierarchy.ome.rendering import LabelDisplay
+from ozx.images.pictures.render import render_labels
 
 BLACK, RED, GREEN, BLUE, YELLOW, WHITE = (0, 0, 0), (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (255,) * 3
 GRAY = (128, 128, 128)
@@ -23,6 +29,34 @@ def shown(browser, path, fragment="", draw="webgl"):
         yield url
         assert [line for line in browser.log() if "favicon" not in line] == []
         browser.open("about:blank")
+
+
+@contextmanager
+def shown_planes(browser, path):
+    """Write and show planes in z and t, each of its own gray, and step to z 3 and t 2; give what looks up the gray."""
+    data = np.zeros((2, 1, 4, 128, 128), "uint8")
+    for t, z in np.ndindex(2, 4):
+        data[t, 0, z] = 60 * z + 20 * t
+    with writing(path) as root:
+        write_image(root, data, "tczyx", levels=2, omero=omero(("A", "FFFFFF", 0, 255), defaultZ=1, defaultT=0))
+    with shown(browser, path):
+        gray = lambda: colors(browser, (0.5, 0.5))[0][0]
+        assert gray() == 60
+        browser.press("ArrowUp")
+        assert gray() == 120
+        browser.press("ArrowRight")
+        assert gray() == 140
+        yield gray
+
+
+def check_labels(browser, path):
+    """Write and show labels without colours: they have those of the thumbnail."""
+    values = quarters(1, 2, 77, 123456, "uint32")
+    with writing(path) as root:
+        write_image(root, values, "yx", label={})
+    expected = render_labels(values[::128, ::128], LabelDisplay({}, {}))[..., :3].reshape(-1, 3)
+    with shown(browser, path):
+        assert near(colors(browser, *QUARTERS), expected)
 
 
 def text_of(browser, selector):

@@ -17,15 +17,28 @@ import zarr
 from chromium import colors, near
 from hierarchies import FIXTURES
 from packed import pack_tree
-from shown_pages import BLACK, BLUE, GRAY, GREEN, QUARTERS, RED, WHITE, YELLOW, enter, shown, text_of, wait
+from shown_pages import (
+    BLACK,
+    BLUE,
+    GRAY,
+    GREEN,
+    QUARTERS,
+    RED,
+    WHITE,
+    YELLOW,
+    check_labels,
+    enter,
+    shown,
+    shown_planes,
+    text_of,
+    wait,
+)
 from written import omero, quarters, write_image, writing
 
 import ozx
 from ozx.desktop.viewer.browser import Window
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, serving
 from ozx.desktop.viewer.viewing import page_serving, show_page
-from ozx.hierarchy.ome.rendering import LabelDisplay
-from ozx.images.pictures.render import render_labels
 from ozx.images.pictures.thumbnail import draw_thumbnail
 
 pytestmark = pytest.mark.browser
@@ -113,12 +126,7 @@ def test_page_and_thumbnail_show_the_same(browser, name):
 
 
 def test_labels_without_colours_have_those_of_the_thumbnail(browser, tmp_path):
-    values = quarters(1, 2, 77, 123456, "uint32")
-    with writing(tmp_path / "a.ozx") as root:
-        write_image(root, values, "yx", label={})
-    expected = render_labels(values[::128, ::128], LabelDisplay({}, {}))[..., :3].reshape(-1, 3)
-    with shown(browser, tmp_path / "a.ozx"):
-        assert near(colors(browser, *QUARTERS), expected)
+    check_labels(browser, tmp_path / "a.ozx")
 
 
 def test_directories_of_either_version(browser):
@@ -128,18 +136,7 @@ def test_directories_of_either_version(browser):
 
 
 def test_planes_in_z_and_t(browser, tmp_path):
-    data = np.zeros((2, 1, 4, 128, 128), "uint8")
-    for t, z in np.ndindex(2, 4):
-        data[t, 0, z] = 60 * z + 20 * t
-    with writing(tmp_path / "a.ozx") as root:
-        write_image(root, data, "tczyx", levels=2, omero=omero(("A", "FFFFFF", 0, 255), defaultZ=1, defaultT=0))
-    with shown(browser, tmp_path / "a.ozx"):
-        gray = lambda: colors(browser, (0.5, 0.5))[0][0]
-        assert gray() == 60
-        browser.press("ArrowUp")
-        assert gray() == 120
-        browser.press("ArrowRight")
-        assert gray() == 140
+    with shown_planes(browser, tmp_path / "a.ozx") as gray:
         for _ in range(5):
             browser.press("ArrowDown")
         assert gray() == 20

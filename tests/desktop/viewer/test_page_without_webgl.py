@@ -5,11 +5,8 @@ import pytest
 import zarr
 from chromium import Browser, colors, near
 from hierarchies import FIXTURES
-from shown_pages import BLACK, GREEN, QUARTERS, RED, YELLOW, enter, shown
+from shown_pages import BLACK, GREEN, QUARTERS, RED, YELLOW, check_labels, enter, shown, shown_planes
 from written import omero, quarters, write_image, writing
-
-from ozx.hierarchy.ome.rendering import LabelDisplay
-from ozx.images.pictures.render import render_labels
 
 pytestmark = pytest.mark.browser
 
@@ -62,27 +59,12 @@ def test_types_of_numbers(browser, tmp_path, values, dtype):
 
 
 def test_planes_in_z_and_t(browser, tmp_path):
-    data = np.zeros((2, 1, 4, 128, 128), "uint8")
-    for t, z in np.ndindex(2, 4):
-        data[t, 0, z] = 60 * z + 20 * t
-    with writing(tmp_path / "a.ozx") as root:
-        write_image(root, data, "tczyx", levels=2, omero=omero(("A", "FFFFFF", 0, 255), defaultZ=1, defaultT=0))
-    with shown(browser, tmp_path / "a.ozx"):
-        gray = lambda: colors(browser, (0.5, 0.5))[0][0]
-        assert gray() == 60
-        browser.press("ArrowUp")
-        assert gray() == 120
-        browser.press("ArrowRight")
-        assert gray() == 140
+    with shown_planes(browser, tmp_path / "a.ozx"):
+        pass
 
 
 def test_labels(browser, tmp_path):
-    values = quarters(1, 2, 77, 123456, "uint32")
-    with writing(tmp_path / "a.ozx") as root:
-        write_image(root, values, "yx", label={})
-    expected = render_labels(values[::128, ::128], LabelDisplay({}, {}))[..., :3].reshape(-1, 3)
-    with shown(browser, tmp_path / "a.ozx"):
-        assert near(colors(browser, *QUARTERS), expected)
+    check_labels(browser, tmp_path / "a.ozx")
 
 
 def test_labels_with_colours_lie_over_the_image(browser, tmp_path):

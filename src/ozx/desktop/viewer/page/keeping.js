@@ -17,7 +17,7 @@ export async function keepAfterAsking(viewer, name, messages) {
   }
 }
 
-/** What is kept of a channel. A window that nobody has looked at is left out. */
+/** What is kept of a channel; a window that is not yet computed is left out. */
 function settings({ color, active, window }) {
   return { color, active, ...(window ? { start: window.start, end: window.end } : {}) };
 }
