@@ -357,7 +357,8 @@ def _write(
 ) -> ImportResult:
     said: list[str] = []
     sources = (source for image in found.images.values() for source in (image.source, *image.levels))
-    damage = dict.fromkeys(sentence for source in sources for sentence in source.damage)  # known before any pixel
+    # Known before any pixel.
+    damage = dict.fromkeys((*found.damage, *(sentence for source in sources for sentence in source.damage)))
     progress.start(os.path.basename(result.path), count_bytes(hierarchy))
     with spooled_output(result.path, force=order.force, sync=order.sync) as new:
 

@@ -182,7 +182,7 @@ def test_planes_that_the_metadata_promise_but_nobody_wrote(tmp_path):
     found = source.read((slice(0, 4), slice(0, 30), slice(0, 40)))
     np.testing.assert_array_equal(found[:3], pixels((3, 30, 40)))
     assert not found[3].any()
-    assert source.damage == ["1 of the 4 planes in the metadata are missing; zeros replace it"]
+    assert source.damage == ["1 of the 4 planes in the metadata are missing; filled with zeros"]
 
 
 def imagej(path, shape, axes, resolution=None, **metadata):
@@ -360,6 +360,49 @@ def test_an_imagej_stack_that_is_cut_off(tmp_path):
     path.write_bytes(path.read_bytes()[:6000])
     with pytest.raises(FormatError, match="cut off or damaged"):
         opened(path)
+
+
+@pytest.mark.parametrize("compression", [None, "zlib"])
+@pytest.mark.parametrize(
+    ("metadata", "shape"),
+    [({"imagej": True, "metadata": {"axes": "TCYX"}}, (5, 2, 30, 40)), ({}, (5, 2, 30, 40)), ({}, (9, 30, 40))],
+)
+def test_a_stack_that_is_cut_off_keeps_its_shape(tmp_path, metadata, shape, compression):
+    path, array = tmp_path / "a.tif", pixels(shape)
+    tifffile.imwrite(path, array, compression=compression, **metadata)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 6 // 10])
+    found = opened(path, on_error="fill")
+    source = found.images[0].source
+    assert source.shape == shape
+    assert not found.damage  # the planes are counted
+    read = source.read(tuple(slice(0, length) for length in shape)).reshape(-1, 30, 40)
+    planes = array.reshape(-1, 30, 40)
+    whole = [number for number, plane in enumerate(planes) if (read[number] == plane).all()]
+    assert whole == list(range(len(whole)))
+    assert 3 <= len(whole) < len(planes)
+    assert not read[len(whole) + 1 :].any()
+    assert source.damage
+
+
+def test_an_rgb_stack_of_imagej_that_is_cut_off(tmp_path):
+    path, array = tmp_path / "a.tif", pixels((6, 30, 40, 3), "u1")
+    tifffile.imwrite(path, array, imagej=True, metadata={"axes": "ZYXS"})
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    found = opened(path, on_error="fill")
+    source = found.images[0].source
+    assert (source.axes, source.shape) == (("c", "z", "y", "x"), (3, 6, 30, 40))
+    read = source.read((slice(0, 3), slice(0, 2), slice(0, 30), slice(0, 40)))
+    np.testing.assert_array_equal(read, array[:2].transpose(3, 0, 1, 2))
+
+
+@pytest.mark.parametrize("compression", [None, "zlib"])
+def test_planes_that_nothing_counts_are_told(tmp_path, compression):
+    # tifffile writes the OME-XML at the end: it is lost with it.
+    path = tmp_path / "a.ome.tif"
+    tifffile.imwrite(path, pixels((9, 30, 40)), compression=compression, metadata={"axes": "ZYX"})
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 6 // 10])
+    (told,) = opened(path, on_error="fill").damage
+    assert "the list of pages ends after page" in told
 
 
 def test_compressions_that_nobody_knows(tmp_path):

@@ -21,6 +21,7 @@ from ozx.flow.sources.wrong_sources import check_is_tiff_file, not_a_tiff_file
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.claims import check_claims
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
+from ozx.images.tiff.cut_off import describe_lost_pages, restore_stack
 from ozx.images.tiff.description import describe_plain
 from ozx.images.tiff.pages import list_series
 from ozx.images.tiff.segments import FileSet, check_decodable
@@ -30,6 +31,7 @@ __all__ = ["TiffImage", "TiffImages", "TiffOptions", "open_tiff"]
 
 # tifffile's messages about truncated files and bad offsets, after which it continues without the rest.
 _BROKEN = re.compile(r"corrupted tag list|invalid offset to page|invalid page offset|circular reference|corrupted file")
+_BROKEN_STACK = re.compile(r"ImageJ series metadata invalid or corrupted file|shaped series failed to reshape")
 # Messages that ozx replaces by better ones.
 _TOLD = re.compile(r"Missing data are zeroed|failed to read \d+ files|OME series raised")
 
@@ -86,6 +88,8 @@ class TiffImages:
         The OME-XML of the file, or of its companion.
     notes
         Remarks, one sentence each.
+    damage
+        Losses that are known before any pixels are read, one sentence each, if `on_error` is ``fill``.
     """
 
     path: str
@@ -95,6 +99,7 @@ class TiffImages:
     ome_xml: str | None
     files: FileSet
     notes: tuple[str, ...] = field(default=())
+    damage: tuple[str, ...] = field(default=())
 
     def __enter__(self) -> Self:
         return self
@@ -255,7 +260,7 @@ def _read_companion(path: str) -> str | None:
 def _read_images(
     path: str, file: TiffFile, document: OmeXml | None, text: str | None, options: TiffOptions, said: list[str]
 ) -> TiffImages:
-    series = _list_series(file, options, said)
+    series, damage = _list_series(file, options, said)
     files, notes = FileSet(), [f"tifffile: {message}" for message in said if not _TOLD.search(message)]
     if document is not None and series[0].kind == "ome":
         numbers = _match(document, series)
@@ -279,10 +284,13 @@ def _read_images(
                 error.message = f"image {number} of {len(series)}: {error.message}"
                 error.hint = error.hint or "--series N (series=N) imports another image."
             raise
-    return TiffImages(path, images, len(series), plate, text, files, tuple(notes))
+    return TiffImages(path, images, len(series), plate, text, files, tuple(notes), damage)
 
 
-def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> list[TiffPageSeries]:
+def _list_series(
+    file: TiffFile, options: TiffOptions, said: list[str]
+) -> tuple[list[TiffPageSeries], tuple[str, ...]]:
+    """Return the series of the file, and descriptions of the pages lost with its end."""
     try:
         series = list_series(file)
     except (OSError, FormatError):
@@ -297,13 +305,18 @@ def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> list[
             f"the file is cut off or damaged: {broken[0]}",
             hint="Copy or download the file again; --on-error fill (on_error='fill') reads the undamaged parts.",
         )
+    lost = None
+    if broken:
+        stack = restore_stack(file) if any(_BROKEN_STACK.search(message) for message in said) else None
+        series = series if stack is None else [stack]
+        lost = describe_lost_pages(file, series)
     if not series:
         raise FormatError("expected images; the TIFF file has no page with pixels")
     if options.series is not None and not 0 <= options.series < len(series):
         raise UsageError(
             f"--series: expected the number of an image, from 0 to {len(series) - 1}; got {options.series}"
         )
-    return series
+    return series, () if lost is None else (lost,)
 
 
 def _read_image(

@@ -266,7 +266,7 @@ class TiffSource:
     def _damaged(self, what: Hashable, error: FormatError) -> None:
         if not self._fills:
             raise error
-        self._damage.setdefault(what, f"{error}; zeros replace it")
+        self._damage.setdefault(what, f"{error}; filled with zeros")
 
 
 def _extent(wanted: Ranges) -> tuple[list[int], list[int]]:
