@@ -140,7 +140,7 @@ def test_zarrs_stateful_test(tmp_path, mode, machine):
     def make():
         return machine(OzxStore(tmp_path / f"{next(number)}.ozx", mode=mode, sync=False))
 
-    run_state_machine_as_test(make, settings=settings(max_examples=20, stateful_step_count=20, deadline=None))
+    run_state_machine_as_test(make, settings=settings(max_examples=10, stateful_step_count=20, deadline=None))
 
 
 def test_the_suite_reads_what_it_set(tmp_path):

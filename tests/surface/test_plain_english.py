@@ -110,8 +110,8 @@ _HEADLESS = re.compile(r"(What|Which|Who|Whose|How|Where|When|Why)\b")
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
-def modules():
-    return sorted(SOURCE.rglob("*.py"))
+def files(pattern):
+    return sorted(SOURCE.rglob(pattern))
 
 
 def heads(tree):
@@ -127,19 +127,20 @@ def found(text):
     return [f"line {text.count(chr(10), 0, match.start()) + 1}: {match.group()}" for match in _BANNED.finditer(text)]
 
 
-def texts():
-    return sorted(SOURCE.rglob("*.toml"))
+def test_the_words_of_modules():
+    texts = {path: path.read_text("utf-8") for path in files("*.py") + files("*.toml")}
+    assert {path: words for path, text in texts.items() if (words := found(text))} == {}
 
 
-@pytest.mark.parametrize("path", modules() + texts(), ids=lambda path: path.relative_to(SOURCE).as_posix())
-def test_the_words_of_a_module(path):
-    assert found(path.read_text("utf-8")) == []
-
-
-@pytest.mark.parametrize("path", modules(), ids=lambda path: path.relative_to(SOURCE).as_posix())
-def test_a_docstring_begins_with_an_imperative_or_a_noun(path):
-    tree = ast.parse(path.read_text("utf-8"))
-    assert [f"line {line}: {head}" for line, head in heads(tree) if _HEADLESS.match(head)] == []
+def test_a_docstring_begins_with_an_imperative_or_a_noun():
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in files("*.py")}
+    headless = [
+        f"{path}, line {line}: {head}"
+        for path, tree in trees.items()
+        for line, head in heads(tree)
+        if _HEADLESS.match(head)
+    ]
+    assert headless == []
 
 
 @pytest.mark.parametrize("name", PAGES)

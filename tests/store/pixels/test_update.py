@@ -82,6 +82,10 @@ def new_shards(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(update, "LARGE_SHARD", 0 if request.param else update.LARGE_SHARD)
 
 
+def is_sharded(layout: str) -> bool:
+    return "shards" in LAYOUTS[layout] or isinstance(LAYOUTS[layout].get("serializer"), ShardingCodec)
+
+
 def values(store: MemoryStore) -> dict[str, bytes]:
     return {key: value.to_bytes() for key, value in store._store_dict.items() if "/c" in key}
 
@@ -98,7 +102,11 @@ def _one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("alone", "new_shards", "_one_moment")
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("layout", "new_shards"),
+    [(layout, way) for layout in LAYOUTS for way in ("", "appended") if not way or is_sharded(layout)],
+    indirect=["new_shards"],
+)
 def test_every_selection_is_written_as_zarr_does(tmp_path: Path, layout: str) -> None:
     # zarr-python 3.1 cannot write lists into shards.
     memory, reference = MemoryStore(), dict(LAYOUTS[layout])
