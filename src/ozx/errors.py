@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -253,10 +254,21 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
     kind = next((kind for kind in _KINDS if isinstance(error, kind.__bases__[1])), ResourceError)
     name = error.filename if isinstance(error.filename, str | bytes | os.PathLike) else None
     path = None if name is None else os.fsdecode(name)
+    if hint is None and path is not None and kind is _MissingFileError:
+        hint = _hint_at_partial(path)
     ours = kind(message or error.strerror or str(error) or type(error).__name__, path=path, hint=hint)
     for attribute in _OF_THE_SYSTEM:
         setattr(ours, attribute, getattr(error, attribute, None))
     return ours
+
+
+def _hint_at_partial(path: str) -> str | None:
+    """Return the hint for a missing file whose writer left ``NAME.partial``."""
+    partial = f"{path}.partial"
+    if not os.path.exists(partial):
+        return None
+    quoted = shlex.quote(partial)
+    return f"Its writer has not ended, or was killed and left {quoted}: ozx recover {quoted} OUT saves what it wrote."
 
 
 def name_error(error: OSError, path: str) -> None:

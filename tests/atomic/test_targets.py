@@ -109,9 +109,11 @@ class TestFolders:
     def test_another_folder_is_not(self, tmp_path, name):
         (tmp_path / "d").mkdir()
         (tmp_path / "d" / name).write_bytes(b"years of work")
-        with pytest.raises(UsageError, match=f"found {name}") as caught:
-            fill(tmp_path / "d", force=True)
-        assert "--replace-folder" in caught.value.hint
+        for force, message in ((True, f"found {name}"), (False, "is no Zarr hierarchy")):
+            with pytest.raises(UsageError, match=message) as caught:
+                fill(tmp_path / "d", force=force)
+            assert "--replace-folder" in caught.value.hint
+            assert force or "--force" not in caught.value.hint
         assert names(tmp_path / "d") == [name]
         assert names(tmp_path) == ["d"]
 

@@ -29,7 +29,7 @@ def ome_of(path, node=""):
 def test_all_that_can_be_said(out):
     channels = ["DAPI", {"label": "GFP", "color": "00ff00", "active": False, "window": (3, 99), "emission": 509.0}]
     result = write_image(
-        out, PIXELS, axes="cyx", scale={"y": 0.5, "x": 0.25}, unit="micrometer", channels=channels, name="My cells"
+        out, PIXELS, axes="cyx", scale={"y": 0.5, "x": 0.25}, unit="um", channels=channels, name="My cells"
     )
     assert result.to_dict() == {"schema": 2, "path": str(out), "entries": 7, "bytes": out.stat().st_size}
     image = ozx.inspect(out).images[0]

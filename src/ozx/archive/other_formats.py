@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 __all__ = ["LONGEST_SIGNATURE", "OtherFormat", "describe_names", "find_format"]
@@ -103,6 +103,8 @@ def find_format(head: bytes) -> OtherFormat | None:
     return next((known for at, (mark, known) in _LATER.items() if head.startswith(mark, at)), None)
 
 
+# Patterns in a hint.
+_NAMED = 6
 _KINDS = {
     ".tif": "TIFF images",
     ".tiff": "TIFF images",
@@ -139,33 +141,40 @@ def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple
     ('2 TIFF images', 'Unpack it with another program. Run: ozx import a/*.tif')
     >>> describe_names(["1.tif"], "raw", is_folder=True)
     ('1 TIFF image', 'Run: ozx import raw/*.tif')
+    >>> describe_names(["1.tif", "2.TIF", "3.tif"], "raw", is_folder=True)
+    ('3 TIFF images', 'Run: ozx import raw/*.tif raw/*.TIF')
     >>> describe_names(["notes.txt"], "raw", is_folder=True) is None
     True
     """
     total, kinds = 0, Counter[str]()
-    first: dict[str, str] = {}
+    places: dict[str, dict[tuple[str, str], str]] = {}
     for name in names:
         if not name.endswith("/"):
             total += 1
-            kind = _KINDS.get(os.path.splitext(name.lower())[1])
+            ending = os.path.splitext(name)[1]
+            kind = _KINDS.get(ending.lower())
             if kind is not None:
                 kinds[kind] += 1
-                first.setdefault(kind, name)
+                # One file for each pattern.
+                places.setdefault(kind, {}).setdefault((os.path.dirname(name), ending), name)
     if 2 * kinds.total() < max(total, 1):
         return None
     ((kind, count),) = kinds.most_common(1)
     found = f"{count:,} {kind if count > 1 else kind[:-1]}"
-    place = os.path.join(path, first[kind]) if is_folder else first[kind]
-    return found, ("" if is_folder else "Unpack it with another program. ") + _way(kind, place)
+    firsts = [os.path.join(path, name) if is_folder else name for name in places[kind].values()]
+    return found, ("" if is_folder else "Unpack it with another program. ") + _way(kind, firsts)
 
 
-def _way(kind: str, place: str) -> str:
-    """Return the hint for several files of the same kind; `place` is the path of the first file."""
+def _way(kind: str, firsts: Sequence[str]) -> str:
+    """Return the hint for several files of the same kind, given the first file of each folder and spelled ending."""
     if kind == "TIFF images":
-        folder, ending = os.path.dirname(place), os.path.splitext(place)[1]
-        return f"Run: ozx import {shlex.quote(folder) + '/' if folder else ''}*{ending}"
+        patterns = []
+        for place in firsts[:_NAMED]:
+            folder, ending = os.path.dirname(place), os.path.splitext(place)[1]
+            patterns.append(f"{shlex.quote(folder) + '/' if folder else ''}*{ending}")
+        return f"Run: ozx import {' '.join(patterns)}{' …' if len(firsts) > _NAMED else ''}"
     if kind == ".ozx files":
-        return f"Name the file itself: {shlex.quote(place)}"
+        return f"Name the file itself: {shlex.quote(firsts[0])}"
     if kind.endswith("pictures"):
         return "Save them as TIFF, for example with Fiji; then run ozx import on the TIFF files."
     return "Convert each of them with bioformats2raw; then run ozx pack on the folders that it makes."

@@ -24,6 +24,7 @@ _KINDS = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
 }
+_REPLACES_ANY = "Choose another name. --replace-folder (replace_folder=True) replaces a directory with all it contains."
 # A folder with one of these is a Zarr hierarchy: of version 3, or a group, an array or attributes of version 2.
 _ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 # Number of names in a message about a folder's contents.
@@ -104,13 +105,19 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
     except OSError as error:
         raise _refused_name(path, error) from None
     if not (force or replace_folder):
+        if stat.S_ISDIR(status.st_mode) and not _is_replaceable(path):
+            raise UsageError(f"{path} exists already, and is no Zarr hierarchy", hint=_REPLACES_ANY)
         raise already_there(path)
     if not stat.S_ISDIR(status.st_mode):
         raise UsageError(
             f"expected a directory to replace at {path}; found {_kind(status)}", hint="Choose another name."
         )
-    if not replace_folder:
-        _check_contents(path)
+    if not (replace_folder or _is_replaceable(path)):
+        names = sorted(os.listdir(path))
+        found = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
+        raise UsageError(
+            f"expected an empty directory or a Zarr hierarchy to replace at {path}; found {found}", hint=_REPLACES_ANY
+        )
     check_removable(path)
     return status
 
@@ -131,18 +138,9 @@ def check_removable(*folders: str) -> None:
             )
 
 
-def _check_contents(path: str) -> None:
-    """Raise an error if a folder to be replaced is neither empty nor a Zarr hierarchy."""
-    if any(os.path.isfile(os.path.join(path, name)) for name in _ZARR_METADATA):
-        return
-    names = sorted(os.listdir(path))
-    if not names:
-        return
-    found = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
-    raise UsageError(
-        f"expected an empty directory or a Zarr hierarchy to replace at {path}; found {found}",
-        hint="Choose another name. --replace-folder (replace_folder=True) replaces a directory with all its contents.",
-    )
+def _is_replaceable(path: str) -> bool:
+    """Return whether a folder is empty or a Zarr hierarchy."""
+    return any(os.path.isfile(os.path.join(path, name)) for name in _ZARR_METADATA) or not os.listdir(path)
 
 
 def _kind(status: os.stat_result) -> str:

@@ -95,15 +95,16 @@ def write_prefix(
 def _check_old(old: set[str], names: set[str], url: str, *, force: bool, replace_folder: bool) -> None:
     if not old or replace_folder:
         return
+    if not old.intersection((ROOT_METADATA, *LEGACY_METADATA)) and not old <= names:
+        raise UsageError(
+            f"expected no objects below the URL, or a Zarr hierarchy to replace; found {len(old):,} objects without "
+            "zarr.json at the root",
+            path=url,
+            hint="Choose another name. --replace-folder (replace_folder=True) removes all of them.",
+        )
     if not force:
         raise UsageError(
             f"expected no objects below the URL; found {len(old):,}",
             path=url,
             hint="Choose another name, or give --force (force=True) to replace a Zarr hierarchy.",
-        )
-    if not old.intersection((ROOT_METADATA, *LEGACY_METADATA)) and not old <= names:
-        raise UsageError(
-            "expected a Zarr hierarchy to replace; found objects without zarr.json at the root",
-            path=url,
-            hint="Give --replace-folder (replace_folder=True) to remove all of them.",
         )

@@ -251,8 +251,8 @@ class _SubsetPlanner:
         if crops is not None and crops.alone:
             self._notes.add(
                 path,
-                f"{_names(multiscale, crops.alone)} cannot be cropped to the same region as the other levels and "
-                f"contains more pixels; programs that ignore translations show it in the wrong place",
+                f"{_names(multiscale, crops.alone)} cannot be cropped to the same region as the other levels: "
+                f"more pixels are kept, and programs that ignore translations show them in the wrong place",
             )
         return crops
 

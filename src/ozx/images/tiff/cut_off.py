@@ -1,4 +1,4 @@
-"""What is still known of a TIFF file whose list of pages is cut off."""
+"""The pages that a TIFF file had before its end was lost."""
 
 from __future__ import annotations
 

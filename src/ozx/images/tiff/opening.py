@@ -287,9 +287,7 @@ def _read_images(
     return TiffImages(path, images, len(series), plate, text, files, tuple(notes), damage)
 
 
-def _list_series(
-    file: TiffFile, options: TiffOptions, said: list[str]
-) -> tuple[list[TiffPageSeries], tuple[str, ...]]:
+def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> tuple[list[TiffPageSeries], tuple[str, ...]]:
     """Return the series of the file, and descriptions of the pages lost with its end."""
     try:
         series = list_series(file)

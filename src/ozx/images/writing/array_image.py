@@ -52,7 +52,7 @@ def describe_array(
     Examples
     --------
     >>> import numpy as np
-    >>> axes, (level,) = describe_array(np.zeros((8, 9, 2), "uint8"), "yxc", None, "micrometer")
+    >>> axes, (level,) = describe_array(np.zeros((8, 9, 2), "uint8"), "yxc", None, "um")
     >>> [axis.name for axis in axes], level.source.shape, axes[1].unit
     (['c', 'y', 'x'], (2, 8, 9), 'micrometer')
     """
@@ -114,11 +114,12 @@ def _by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[
 def _units(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict[str, str]:
     if unit is None:
         return {}
-    units = {axis: unit for axis in names if _TYPES[axis] == "space"} if isinstance(unit, str) else dict(unit)
-    _check_names(units, names)
-    for axis, text in units.items():
-        if axis_type_of(check_unit(text)) != _TYPES[axis]:
-            raise UsageError(f"expected a unit of {_TYPES[axis]} for the axis {axis}; got {text!r}")
+    given = {axis: unit for axis in names if _TYPES[axis] == "space"} if isinstance(unit, str) else unit
+    _check_names(given, names)
+    units = {axis: check_unit(text) for axis, text in given.items()}
+    for axis, name in units.items():
+        if axis_type_of(name) != _TYPES[axis]:
+            raise UsageError(f"expected a unit of {_TYPES[axis]} for the axis {axis}; got {given[axis]!r}")
     return units
 
 

@@ -28,7 +28,7 @@ _CONVERT = "`ozx repack` and `ozx pack` convert it to OME-Zarr 0.5."
 _OF_THE_ROOT = ("rfc9/root", "rfc9/one-hierarchy")
 _JOIN = (
     "Each chunk is a whole time or channel, and automatic shards do not join times or channels. "
-    "`ozx repack --shards c=2,y=4096,x=4096`, for example, joins channels."
+    "`ozx repack --shards {}`, for example, joins them."
 )
 _EXPECTED = "expected a zarr.json at the root; found"
 
@@ -125,12 +125,13 @@ def check_sharding(nodes: _Nodes, keys: Iterable[str]) -> Iterator[Finding]:
     what = f"the array {first.removesuffix('/' + METADATA)!r} of several chunks is not sharded; its"
     if len(arrays) > 1:
         what = f"{len(arrays):,} arrays of several chunks are not sharded; their"
+    joined = [nodes[path].joining_shards for path in sorted(arrays, key=breadth_first)]
     yield make_finding(
         "rfc9/sharding",
         f"{what} chunks take {count:,} entries",
         entry=first,
         severity="warning" if count >= MANY_DATA_ENTRIES else "note",
-        hint=_JOIN if all(nodes[path].has_one_chunk_per_plane for path in arrays) else None,
+        hint=_JOIN.format(joined[0]) if all(joined) else None,
     )
 
 

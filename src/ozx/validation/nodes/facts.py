@@ -48,8 +48,8 @@ class NodeFacts:
     version: Any = None
     # Number of chunks in the grid of an array without the sharding codec; None for other nodes, and if unknown.
     unsharded_chunks: int | None = None
-    # Whether these chunks are whole images of one time or channel each, which automatic shards keep apart.
-    has_one_chunk_per_plane: bool = False
+    # If each chunk is the whole image of a time or channel, which automatic shards keep apart: shards that join some.
+    joining_shards: str | None = None
     # The metadata of an array without attributes; kept if checks of the hierarchy follow.
     array: ArrayMetadata | None = None
     # The OME-Zarr metadata of a group: ``attributes.ome``, or in Zarr v2 all attributes; kept likewise.
@@ -190,7 +190,7 @@ def facts_of(node: NodeDocument, *, keep: bool = True) -> NodeFacts:
         has_ome=node.ome is not None,
         version=(node.ome or {}).get("version"),
         unsharded_chunks=None if node.array is None else _count_unsharded_chunks(node.array),
-        has_one_chunk_per_plane=node.array is not None and _has_one_chunk_per_plane(node.array),
+        joining_shards=None if node.array is None else _joining_shards(node.array),
     )
     if not keep:
         return facts
@@ -211,11 +211,14 @@ def _count_unsharded_chunks(array: ArrayMetadata) -> int | None:
     return ChunkGrid(shape, chunks).total
 
 
-def _has_one_chunk_per_plane(array: ArrayMetadata) -> bool:
+def _joining_shards(array: ArrayMetadata) -> str | None:
     shape, chunks, names = array.shape, array.chunks, array.dimension_names
     if shape is None or chunks is None or names is None or not len(shape) == len(chunks) == len(names):
-        return False
-    return all(
-        length <= chunk or (chunk == 1 and (name or "").lower() in _APART)
-        for length, chunk, name in zip(shape, chunks, names, strict=True)
-    )
+        return None
+    shards = []
+    for length, chunk, name in zip(shape, chunks, names, strict=True):
+        is_apart = (name or "").lower() in _APART
+        if not name or (length > chunk and not (chunk == 1 and is_apart)):
+            return None
+        shards.append(f"{name}={min(length, 10) if is_apart and chunk == 1 else chunk}")
+    return ",".join(shards)
