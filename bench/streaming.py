@@ -1,4 +1,4 @@
-"""Streaming: frames of a camera into a file, against acquire-zarr, with equal chunks, shards, codecs and levels."""
+"""Streaming: frames of a camera into a file, against acquire-zarr and ome-writers with equal layouts and codecs."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ def bench_stream(folder: Path, *, quick: bool, rounds: int) -> Iterator[Table]:
             if find_spec("acquire_zarr"):
                 task = "streaming_tasks.acquire_stream"
                 measures["acquire-zarr"] = in_worker(task, out, str(count), codec, levels)
+            if find_spec("ome_writers") and levels == "none":
+                for backend in ("tensorstore", "acquire-zarr"):
+                    task = "streaming_tasks.ome_writers_stream"
+                    measures[f"ome-writers, {backend}"] = in_worker(task, out, str(count), codec, backend)
             rows: list[Row] = take_turns(measures, out, rounds)
             remove(out)
             title = f"stream {count} frames of {SIDE} × {SIDE} (uint16), {said}, {where}"
@@ -41,4 +45,4 @@ def bench_stream(folder: Path, *, quick: bool, rounds: int) -> Iterator[Table]:
             yield Table(title, rows, goal, bytes=size, show_memory=True, wanted_ratios=wanted, note=note)
 
 
-GROUPS = {"stream": Group(bench_stream, ("zarr", "acquire-zarr"))}
+GROUPS = {"stream": Group(bench_stream, ("zarr", "acquire-zarr", "ome-writers", "tensorstore"))}

@@ -1,4 +1,4 @@
-"""Tasks of streaming: frames into a file, by ozx and by acquire-zarr, with equal chunks, codecs and levels."""
+"""Tasks of streaming by ozx, acquire-zarr and ome-writers: equal frames, chunks, shards, codecs and levels."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from worker import Repeated
 SIDE = 1024
 CHUNK = 256
 DEPTH = 32  # frames of a shard
+LEVEL = 5  # of blosc; ome-writers has no other
 _DISTINCT = 8
 
 
@@ -35,7 +36,7 @@ def ozx_stream(out: str, count: str, codec: str, has_levels: str) -> Repeated:
             axes="tyx",
             shape=(None, SIDE, SIDE),
             dtype="uint16",
-            codec="none" if codec == "plain" else "blosc-lz4:1",
+            codec="none" if codec == "plain" else f"blosc-lz4:{LEVEL}",
             chunks={"t": 1, "y": CHUNK, "x": CHUNK},
             shards={"t": DEPTH, "y": SIDE, "x": SIDE},
             downsample="y,x" if has_levels == "levels" else "none",
@@ -68,7 +69,7 @@ def acquire_stream(out: str, count: str, codec: str, has_levels: str) -> Repeate
         array.downsampling_method = acquire.DownsamplingMethod.MEAN
     if codec == "lz4":
         array.compression = acquire.CompressionSettings(
-            compressor=acquire.Compressor.BLOSC1, codec=acquire.CompressionCodec.BLOSC_LZ4, level=1, shuffle=1
+            compressor=acquire.Compressor.BLOSC1, codec=acquire.CompressionCodec.BLOSC_LZ4, level=LEVEL, shuffle=1
         )
 
     def run() -> None:
@@ -87,6 +88,37 @@ def acquire_stream(out: str, count: str, codec: str, has_levels: str) -> Repeate
             assert len(list(found)) == (3 if has_levels == "levels" else 1)
             found = found["0"]
         _compare(found, frames, int(count))
+
+    return Repeated(run, verify)
+
+
+def ome_writers_stream(out: str, count: str, codec: str, backend: str) -> Repeated:
+    """Stream frames by ome-writers, which makes no smaller levels."""
+    import ome_writers
+
+    frames, side = make_frames(), {"count": SIDE, "chunk_size": CHUNK, "shard_size_chunks": SIDE // CHUNK}
+    settings = ome_writers.AcquisitionSettings(
+        root_path=out,
+        dimensions=[
+            ome_writers.Dimension(name="t", count=None, chunk_size=1, shard_size_chunks=DEPTH),
+            ome_writers.Dimension(name="y", **side),
+            ome_writers.Dimension(name="x", **side),
+        ],
+        dtype="uint16",
+        format={"name": "ome-zarr", "backend": backend, "suffix": ""},
+        compression="none" if codec == "plain" else "blosc-lz4",
+        overwrite=True,
+    )
+
+    def run() -> None:
+        with ome_writers.create_stream(settings) as stream:
+            for number in range(int(count)):
+                stream.append(frames[number % _DISTINCT])
+
+    def verify(_: Any) -> None:
+        import zarr
+
+        _compare(zarr.open_group(out, mode="r")["0"], frames, int(count))
 
     return Repeated(run, verify)
 

@@ -23,7 +23,7 @@ SLOW = {
     f"docs/howto/{name}.md"
     for name in (
         *("convert-04", "dask", "double-click", "fiji-and-qupath", "from-tiff", "inodes-on-a-cluster"),
-        *("pack-for-sharing", "recover", "share-by-url", "tensorstore"),
+        *("pack-for-sharing", "recover", "share-by-url", "tensorstore", "ten-thousand-images", "edit"),
     )
 }
 

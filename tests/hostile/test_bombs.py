@@ -41,8 +41,8 @@ def faults(runs: list[bombs.Run]) -> list[str]:
     return found
 
 
-def test_a_sample(tmp_path):
-    # Above two seconds: Python starts, loads all that verbs load, and forks for each of some runs.
+@pytest.mark.ci
+def test_verbs_that_decode_refuse_bombs(tmp_path):
     runs = runs_of(tmp_path, *SAMPLE, verbs=SAMPLE_VERBS)
     assert len(runs) == (len(SAMPLE) - 1) * (len(SAMPLE_VERBS) - 1) + 1
     assert faults(runs) == []

@@ -52,6 +52,7 @@ def test_a_side_of_no_pixels(tmp_path, files, name, tag):
     assert not [word for word in ("modulo", "operand", "NoneType", "fault of ozx") if word in message]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("kind", [2, 5, 6, 8, 9, 10, 11, 12, 13, 16, 17, 99], ids="type {}".format)
 @pytest.mark.parametrize("tag", [273, 324, 279, 325, 256, 257])

@@ -71,6 +71,7 @@ def check_made(path: Path) -> None:
             image.load()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
 def test_commands(hostile, capsys, recipe):
     path = hostile(recipe)

@@ -59,7 +59,7 @@ def test_new_images(tmp_path: Path) -> None:
 LITTLE, MUCH = {"note": "x"}, {"note": "x" * 300_000}
 
 
-@pytest.mark.parametrize("mode", ["w", pytest.param("x", marks=pytest.mark.ci), "a"])
+@pytest.mark.parametrize("mode", ["w", *(pytest.param(mode, marks=pytest.mark.ci) for mode in "xa")])
 @pytest.mark.parametrize("size", [1_000, 9_000_000], ids=["small", "large"])
 @pytest.mark.parametrize("late", [None, LITTLE, MUCH], ids=["known", "little-late", "much-late"])
 @pytest.mark.parametrize("metadata", ["first", "last"])

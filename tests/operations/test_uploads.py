@@ -168,6 +168,7 @@ sys.exit(run(["pack", sys.argv[1], sys.argv[2]]))
 """
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
 class TestKills:
     def start(self, large, url, seconds=60):

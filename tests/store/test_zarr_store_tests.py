@@ -131,6 +131,7 @@ def test_a_reading_store_cannot_become_a_writing_one(tmp_path):
         OzxStore(tmp_path / "a.ozx").with_read_only(read_only=False)
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")  # of types that zarr may draw
 @pytest.mark.parametrize("machine", [ZarrStoreStateMachine, ZarrHierarchyStateMachine])
 @pytest.mark.parametrize("mode", ["w", "a"])
@@ -140,7 +141,7 @@ def test_zarrs_stateful_test(tmp_path, mode, machine):
     def make():
         return machine(OzxStore(tmp_path / f"{next(number)}.ozx", mode=mode, sync=False))
 
-    run_state_machine_as_test(make, settings=settings(max_examples=10, stateful_step_count=20, deadline=None))
+    run_state_machine_as_test(make, settings=settings(max_examples=20, stateful_step_count=20, deadline=None))
 
 
 def test_the_suite_reads_what_it_set(tmp_path):

@@ -63,7 +63,9 @@ def test_help_loads_click_and_little_else():
     assert others <= HELP_MAY_IMPORT, others - HELP_MAY_IMPORT
 
 
-@pytest.mark.parametrize("command", ["info", "ls", "pack", "unpack"])
+@pytest.mark.parametrize(
+    "command", ["info", "pack", *(pytest.param(name, marks=pytest.mark.ci) for name in ("ls", "unpack"))]
+)
 def test_everyday_commands_load_neither_zarr_nor_pydantic_nor_dask(tmp_path, command):
     source, packed = FIXTURES / "image.ome.zarr", tmp_path / "a.ozx"
     modules = loaded_by("pack", source, packed)

@@ -44,6 +44,8 @@ LAYOUTS = {
 
 # zarr-python's chunks have the same bytes, unless they are of another release of zstd.
 SAME_BYTES = ("uncompressed", "gzip", "blosc", "bitshuffled", "checksum", "transposed-uncompressed", "one-chunk")
+# Layouts of the fast tests.
+QUICK = ("uncompressed", "gzip", "big-endian", "shards", "nested-shards", "index-first")
 
 
 def create(store: zarr.abc.store.Store, dtype: str = "u2", fill: object = 7, **layout: object) -> zarr.Array:
@@ -104,7 +106,12 @@ def _one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("alone", "new_shards", "_one_moment")
 @pytest.mark.parametrize(
     ("layout", "new_shards"),
-    [(layout, way) for layout in LAYOUTS for way in ("", "appended") if not way or is_sharded(layout)],
+    [
+        pytest.param(layout, way, marks=[] if layout in QUICK and not way else [pytest.mark.ci])
+        for layout in LAYOUTS
+        for way in ("", "appended")
+        if not way or is_sharded(layout)
+    ],
     indirect=["new_shards"],
 )
 def test_every_selection_is_written_as_zarr_does(tmp_path: Path, layout: str) -> None:
