@@ -99,3 +99,14 @@ def test_no_frames_and_settings_that_do_not_fit(writers, tmp_path):
 def test_it_has_all_methods_of_a_backend(writers):
     protocol = importlib.import_module("ome_writers._backends._backend").ArrayBackend
     assert {name for name in vars(protocol) if not name.startswith("_")} <= set(dir(OzxBackend))
+
+
+def test_chunks_and_shards_are_those_of_the_settings(writers, tmp_path):
+    sides = [writers.Dimension(name=name, count=128, chunk_size=32, shard_size_chunks=2) for name in "yx"]
+    dims = [writers.Dimension(name="t", count=None, chunk_size=1, shard_size_chunks=4), *sides]
+    settings = writers.AcquisitionSettings(root_path="a.zarr", dimensions=dims, dtype="uint16")
+    with create_stream(settings, tmp_path / "a.ozx", sync=False) as stream:
+        for number in range(6):
+            stream.append(np.full((128, 128), number, "uint16"))
+    array = ozx.open(tmp_path / "a.ozx")["0"]
+    assert (array.shape, array.chunks, array.shards) == ((6, 128, 128), (1, 32, 32), (4, 64, 64))

@@ -125,6 +125,8 @@ class OzxBackend:
         chunks = {one.name: one.chunk_size for one in dimensions if one.chunk_size is not None}
         if chunks:
             words["chunks"] = chunks
+        if len(chunks) == len(names) and all(one.shard_size_chunks for one in dimensions):
+            words["shards"] = {one.name: one.chunk_size * one.shard_size_chunks for one in dimensions}
         places, self._positions = _places(settings)
         self._stream = stream(self._path, **{**words, **places, **self._options})
 
