@@ -1,6 +1,7 @@
 """`ozx export` as a user meets it."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -26,6 +27,17 @@ def test_an_image(cells, tmp_path, capsys):
     assert (code, said) == (2, "")
     assert err.startswith(f"error: {out} exists already\nhint: Give --force")
     assert call(capsys, cells, out, "--force", "-q", "--no-sync") == (0, "", "")
+
+
+def test_two_sources_are_no_source_and_output(cells, tmp_path, capsys):
+    paths = [tmp_path / name for name in ("a.ozx", "b.ozx")]
+    for path in paths:
+        shutil.copyfile(cells, path)
+    before = paths[1].read_bytes()
+    for force in ([], ["--force"]):
+        code, _, err = call(capsys, *paths, *force)
+        assert (code, "--out-dir" in err, "--force" in err) == (2, True, False)
+    assert paths[1].read_bytes() == before
 
 
 def test_options(cells, tmp_path, capsys):

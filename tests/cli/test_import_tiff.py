@@ -134,7 +134,7 @@ def test_json(capsys, here):
     [
         (["cells.ome.tif", "a.ozx", "--out-dir", "d"], "both an output"),
         (["cells.ome.tif", "cells.ome.tif", "a.ozx"], "at most one output"),
-        (["a.ozx"], "at most one output"),
+        (["a.ozx"], "It needs no import"),
         (["cells.ome.tif", "--axes", "xyx"], "--axes"),
         (["cells.ome.tif", "--pixel-size", "0.65furlong"], "expected a unit"),
         (["cells.ome.tif", "--unit", "mikrometer"], "Did you mean micrometer"),
@@ -149,6 +149,16 @@ def test_wrong_arguments(capsys, here, arguments, message):
     assert (code, out) == (2, "")
     assert message in err
     assert os.listdir(here) == ["cells.ome.tif"]
+
+
+@pytest.mark.usefixtures("cells")
+def test_a_folder_is_no_output(capsys, here):
+    (here / "out").mkdir()
+    code, _, err = ozx(capsys, "import", "cells.ome.tif", "out")
+    assert (code, "give --out-dir out" in err) == (2, True)
+    assert sorted(os.listdir(here)) == ["cells.ome.tif", "out"]
+    code, _, err = ozx(capsys, "import", ".")
+    assert (code, "Run: ozx import ./*.tif" in err) == (2, True)
 
 
 @pytest.mark.usefixtures("here")

@@ -579,3 +579,16 @@ def test_every_combination_of_segments_and_chunks(tmp_path):
         common = {"tile": tile} if tile else {"rowsperstrip": 33}
         path = write(tmp_path / f"{number}.tif", pixels((333, 555)), compression="zlib", **common)
         check_pixels(imported(path, chunks=f"y={chunk},x={chunk}"), path)
+
+
+def test_damage_that_a_resumed_import_knows(tmp_path):
+    path, out = tmp_path / "a.tif", tmp_path / "a.ozx"
+    tifffile.imwrite(path, np.ones((5, 40, 50), "uint16"))
+    path.write_bytes(path.read_bytes()[:-9000])
+    first = ozx.import_tiff(path, on_error="fill", sync=False)
+    again = ozx.import_tiff(path, on_error="fill", resume=True, sync=False)
+    assert (first.status, again.status) == ("imported", "skipped")
+    assert again.damage == first.damage
+    assert ["page 2" in first.damage[0], "page 4" in first.damage[-1]] == [True, True]
+    assert any("the pixels were not read again" in note for note in again.notes)
+    assert out.exists()

@@ -734,6 +734,15 @@ def test_after_any_error_the_old_file_is_whole(tmp_path, image, monkeypatch, fai
     assert os.listdir(tmp_path) == ["a.ozx"]
 
 
+def test_a_folder_of_archives_and_images_is_no_hierarchy(tmp_path):
+    for name in ("a.ozx", "a.tif", "b.tif"):
+        (tmp_path / name).touch()
+    with pytest.raises(FormatError, match="found 2 TIFF images") as caught:
+        pack(tmp_path, tmp_path.parent / "out.ozx")
+    assert caught.value.rule == "rfc9/root"
+    assert "ozx import" in caught.value.hint
+
+
 def test_a_folder_of_images_gets_the_command_for_each(tmp_path):
     for name in ("b.ome.zarr", "a.ome.zarr"):
         make_image(tmp_path / "my raw" / name)

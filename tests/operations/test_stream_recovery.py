@@ -71,6 +71,7 @@ def test_all_that_was_flushed_survives_a_kill(tmp_path, layout, count, memory):
     whole = tmp_path / "whole.ozx"
     ozx.write_image(whole, expected, axes="tcyx", codec="zstd:1", sync=False)
     np.testing.assert_array_equal(levels[1], ozx.open(whole)["1"][...])
+    assert count % 2 or not [loss for loss in result.arrays if loss.missing]
     taken = [note for note in result.notes if "chunks of unfinished shards were taken from" in note]
     assert len(taken) == (count != 8 or layout is LAYOUTS[1])  # of eight frames these shards are finished
 
@@ -96,8 +97,12 @@ def test_finished_shards_survive_a_kill_without_a_flush(tmp_path):
 def test_nothing_was_finished(tmp_path):
     out = tmp_path / "a.ozx"
     killed(lambda: ozx.stream(out, **WORDS).append(FRAMES[0]))
-    with pytest.raises(FormatError, match="an empty file"):
+    with pytest.raises(FormatError, match="an empty file, because its writer was killed") as caught:
         ozx.recover(f"{out}.partial", out)
+    assert "sync_every" in caught.value.hint
+    with pytest.raises(FormatError) as caught:
+        ozx.inspect(f"{out}.partial")
+    assert "ozx recover" in caught.value.hint
 
 
 def test_only_what_was_synced_survives_a_power_cut(tmp_path):

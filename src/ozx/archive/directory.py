@@ -5,6 +5,8 @@ The central directory is authoritative; it is found from the end of the file (AP
 
 from __future__ import annotations
 
+import os
+import shlex
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -228,7 +230,12 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
     if head.startswith(SPLIT_SIGNATURE):
         raise _split(source, "it begins with the mark of the first part of a split archive")
     if not head:
-        raise FormatError("expected an .ozx file; it is empty", path=source.name, rule="zip/not-a-zip")
+        raise FormatError(
+            "expected an .ozx file; it is empty",
+            path=source.name,
+            rule="zip/not-a-zip",
+            hint=_hint_at_recovery(source.name),
+        )
     known = find_format(head)
     raise FormatError(
         f"expected an .ozx file; it is {known.name}"
@@ -236,8 +243,15 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
         else f"expected a ZIP file; found no end of central directory record, and the first bytes are {head[:4]!r}",
         path=source.name,
         rule="zip/not-a-zip",
-        hint=None if known is None else known.hint(source.name),
+        hint=_hint_at_recovery(source.name) if known is None else known.hint(source.name),
     )
+
+
+def _hint_at_recovery(name: str) -> str | None:
+    """Return the hint for the unfinished file of a writer, which need not begin like a ZIP file."""
+    if ".partial" not in os.path.basename(name):
+        return None
+    return f"A writer has not finished this file: ozx recover {shlex.quote(name)} OUT saves what it wrote."
 
 
 def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 
 from ozx.errors import UsageError
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
-__all__ = ["check_patterns", "names_output", "output_of_one"]
+__all__ = ["check_patterns", "is_zarr", "names_output", "output_of_one", "refuse_folder"]
 
 _PATTERN = re.compile(r"[*?\[]")
 
@@ -42,6 +44,25 @@ def names_output(argument: str, endings: tuple[str, ...]) -> bool:
     (True, False)
     """
     return argument.lower().endswith(endings) and not os.path.isdir(argument)
+
+
+def is_zarr(argument: str) -> bool:
+    """Return whether an argument is a directory with Zarr metadata, or has the name of one."""
+    has_metadata = any(os.path.lexists(os.path.join(argument, name)) for name in (METADATA, *LEGACY_METADATA))
+    return has_metadata or argument.rstrip("/").lower().endswith(".zarr")
+
+
+def refuse_folder(argument: str, out_dir: str | None) -> None:
+    """Raise an error if the last argument is a folder, which no output and no source of this command is.
+
+    Raises
+    ------
+    UsageError
+        It is a folder.
+    """
+    if out_dir is None and os.path.isdir(argument):
+        hint = f"To write into this folder, give --out-dir {shlex.quote(argument)}."
+        raise UsageError(f"expected sources, and perhaps the name of an output; {argument} is a folder", hint=hint)
 
 
 def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[str, ...]) -> str | None:

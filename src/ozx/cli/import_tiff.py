@@ -11,7 +11,7 @@ import click
 
 from ozx.cli.access import access_options
 from ozx.cli.app import DONE, WITH_LOSS, batch_code
-from ozx.cli.arguments import names_output, output_of_one
+from ozx.cli.arguments import names_output, output_of_one, refuse_folder
 from ozx.cli.batch import counted, following
 from ozx.cli.cluster import connected, dask_option
 from ozx.cli.metadata_options import parse_metadata
@@ -148,6 +148,14 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
             f"expected an .ozx file as output; got {last}",
             hint="ozx import writes .ozx files. To get a directory, unpack the file: "
             f"ozx import {image} {file}; ozx unpack {file} {folder}",
+        )
+    if len(arguments) > 1:
+        refuse_folder(arguments[-1], out_dir)
+    if names_output(arguments[-1], _ENDINGS) and (len(arguments) == 1 or out_dir is not None):
+        file = shlex.quote(arguments[-1])
+        raise UsageError(
+            f"expected TIFF files; {arguments[-1]} is an .ozx file",
+            hint=f"It needs no import: ozx info {file} describes it, ozx view {file} shows it.",
         )
     if names_output(arguments[-1], _ENDINGS):
         raise UsageError(

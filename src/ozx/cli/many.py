@@ -170,7 +170,19 @@ def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
             f"expected one source and its output; got {len(given)} arguments",
             hint="Give --out-dir D to get one output for each source.",
         )
+    if len(given) == 2 and verb.name_output is not None:
+        _check_is_no_source(verb.name_output(given[0]), *given)
     return given[:1], given[1] if len(given) == 2 else None
+
+
+def _check_is_no_source(usual: str, source: str, out: str) -> None:
+    """Raise an error if the output is an existing file of the source's kind, and this command writes another kind."""
+    kind, wanted = (os.path.splitext(name.lower())[1] for name in (source, usual))
+    if kind == os.path.splitext(out.lower())[1] != wanted and os.path.isfile(out):
+        raise UsageError(
+            f"expected one source and its output; got two {kind} files, {source} and {out}",
+            hint="Give --out-dir D to get one output for each source.",
+        )
 
 
 def _inside_one_file(verb: Verb, executor: Executor) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import click
 
 from ozx.cli.access import access_options
 from ozx.cli.app import DONE, WITH_LOSS, batch_code
-from ozx.cli.arguments import names_output, output_of_one
+from ozx.cli.arguments import is_zarr, names_output, output_of_one, refuse_folder
 from ozx.cli.batch import Batch, counted, following
 from ozx.cli.cluster import connected, dask_option
 from ozx.cli.output import format_bytes, print_json
@@ -135,6 +135,8 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
             "hierarchy",
             hint="Give --out-dir D to get one file for each source.",
         )
+    if len(arguments) > 1 and not is_zarr(arguments[-1]):
+        refuse_folder(arguments[-1], out_dir)
     return arguments, None
 
 

@@ -18,6 +18,7 @@ from ozx.flow.sinks.output import check_output, check_output_place, output_exist
 from ozx.flow.sinks.target import name_notes, swept_notes
 from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.location import Location, StrPath, given_output, given_source
+from ozx.flow.sources.wrong_sources import check_is_tiff_file
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
@@ -32,6 +33,9 @@ from ozx.operations.import_result import ImportManyResult, ImportResult, first_s
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["import_tiff", "import_tiffs"]
+
+
+_NOT_COMPARED = "the pixels were not read again; the run that wrote the file listed the parts that it filled with zeros"
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +316,7 @@ def _default_output(source: str, out_dir: str | None = None) -> str:
 
 
 def _import_one(source: str, target: str, order: _Order, progress: Progress, claims: Claims) -> ImportResult:
+    check_is_tiff_file(source)
     check_output_place(source, target)
     with open_tiff(source, order.tiff) as found:
         result = ImportResult(source, target, "imported", found.count)
@@ -330,7 +335,7 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
         was_there = order.resume and output_exists(target)
         if was_there:
             if has_images(target, hierarchy):
-                return _skipped(result)
+                return _skipped(result, found, fills=order.tiff.on_error == "fill")
             if not order.force:
                 raise UsageError(
                     f"{target} exists, but does not have the images of {source}",
@@ -343,22 +348,34 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
             is_new = order.resume and not (was_there or order.force) and output_exists(target)
             if not (is_new and has_images(target, hierarchy)):
                 raise
-        return _skipped(result)  # another run made it meanwhile
+        return _skipped(result, found, fills=order.tiff.on_error == "fill")  # another run made it meanwhile
 
 
-def _skipped(result: ImportResult) -> ImportResult:
-    """Return the result for a file that was found complete."""
+def _skipped(result: ImportResult, found: TiffImages, *, fills: bool) -> ImportResult:
+    """Return the result for a file that was found complete; its pixels are not compared."""
     entries, size = measure_archive(result.path)
-    return replace(result, status="skipped", entries=entries, bytes=size)
+    damage = _known_damage(found)
+    return replace(
+        result,
+        status="skipped",
+        entries=entries,
+        bytes=size,
+        notes=(*result.notes, *([_NOT_COMPARED] if fills else [])),
+        damage=first_sentences(list(damage)),
+    )
+
+
+def _known_damage(found: TiffImages) -> dict[str, None]:
+    """Return descriptions of the damage that is known before any pixel is read."""
+    sources = (source for image in found.images.values() for source in (image.source, *image.levels))
+    return dict.fromkeys((*found.damage, *(sentence for source in sources for sentence in source.damage)))
 
 
 def _write(
     result: ImportResult, found: TiffImages, hierarchy: NewHierarchy, order: _Order, progress: Progress
 ) -> ImportResult:
     said: list[str] = []
-    sources = (source for image in found.images.values() for source in (image.source, *image.levels))
-    # Known before any pixel.
-    damage = dict.fromkeys((*found.damage, *(sentence for source in sources for sentence in source.damage)))
+    damage = _known_damage(found)
     progress.start(os.path.basename(result.path), count_bytes(hierarchy))
     with spooled_output(result.path, force=order.force, sync=order.sync) as new:
 

@@ -198,7 +198,8 @@ def _recover(
     finally:
         source.close()
     notes = (*_waiting_notes(count, chunks_of(file)), *swept_notes(new.swept))
-    return _result(file, target, found, (entries, length), notes)
+    restored = [entry.key for entry in waiting]
+    return _result(file, target, found, restored, (entries, length), notes)
 
 
 def _check_places(file: str, target: str, *, force: bool) -> None:
@@ -271,10 +272,12 @@ def _find(source: ByteSource, progress: Progress) -> Evidence:
         raise FormatError(message, rule="zip/crc")
     known = find_format(source.read_at(0, LONGEST_SIGNATURE))
     found = "no local file header of a ZIP file in it" if source.size() else "an empty file"
+    hint = None if known is None else known.hint(source.name)
+    if not source.size() and _is_partial(source.name):
+        found = "an empty file, because its writer was killed before the first shard was complete"
+        hint = "Nothing can be saved. In the next stream, flush() or sync_every keeps the frames of incomplete shards."
     raise FormatError(
-        f"expected a damaged ZIP file; found {found if known is None else known.name}",
-        rule="zip/not-a-zip",
-        hint=None if known is None else known.hint(source.name),
+        f"expected a damaged ZIP file; found {found if known is None else known.name}", rule="zip/not-a-zip", hint=hint
     )
 
 
@@ -302,7 +305,9 @@ def _is_legacy(found: Salvage) -> bool:
     )
 
 
-def _result(file: str, target: str, found: Salvage, written: tuple[int, int], swept: tuple[str, ...]) -> RecoverResult:
+def _result(
+    file: str, target: str, found: Salvage, restored: list[str], written: tuple[int, int], swept: tuple[str, ...]
+) -> RecoverResult:
     evidence = found.evidence
     directory = "whole" if evidence.is_whole else "part" if any(evidence.names_by) else "none"
     return RecoverResult(
@@ -315,7 +320,7 @@ def _result(file: str, target: str, found: Salvage, written: tuple[int, int], sw
         unconfirmed=found.unconfirmed,
         lost_count=len(found.lost),
         lost=tuple(found.lost[:_MOST_LISTED]),
-        arrays=tuple(count_losses(found)),
+        arrays=tuple(count_losses(found, restored)),
         lost_chunks_count=len(found.lost_chunks),
         lost_chunks=tuple(found.lost_chunks[:_MOST_LISTED]),
         made=tuple(sorted(found.made, key=breadth_first)),

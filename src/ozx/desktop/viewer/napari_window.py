@@ -38,10 +38,10 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
         import napari  # noqa: PLC0415 (an extra)
 
         viewer = napari.Viewer()
+        viewer.open(location.path, plugin="ozx-toolkit")
+        napari.run()
     except ImportError as error:
         what = "napari is not installed"
         if getattr(error, "name", None) != "napari":  # a Qt binding is missing: napari says so in several lines
             what = f"napari cannot be loaded: {next(iter(str(error).strip().splitlines()), repr(error))}"
         raise ResourceError(what, hint=install_hint("napari")) from error
-    viewer.open(location.path, plugin="ozx-toolkit")
-    napari.run()

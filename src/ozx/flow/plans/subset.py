@@ -135,7 +135,8 @@ class Extractor:
                 what = "with the coarsest level alone" if skipped > 1 else "and there are no levels to leave out"
                 raise UsageError(
                     f"expected a file of at most {limit:,} bytes; it would have {plan.count_bytes():,} bytes, {what}",
-                    hint="Choose a smaller --region, a single --path, or a larger --max-size.",
+                    hint="Whole chunks are copied: choose fewer --channels, a single --path or a larger --max-size; a "
+                    "smaller --region helps only if the level has several chunks.",
                 )
             plan = self.take(replace(selection, skipped=skipped))
         if skipped:

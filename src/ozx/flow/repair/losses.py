@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ozx.flow.repair.salvaged import Salvage
@@ -57,8 +58,11 @@ class ArrayLoss:
         }
 
 
-def count_losses(salvage: Salvage) -> list[ArrayLoss]:
-    """Return the losses of all arrays that are or may be damaged, sorted by path."""
+def count_losses(salvage: Salvage, restored: Iterable[str] = ()) -> list[ArrayLoss]:
+    """Return the losses of all arrays that are or may be damaged, sorted by path.
+
+    `restored` are keys of values that are not in the archive, but were made of chunks from another file.
+    """
     if salvage.is_complete:
         return []
     hierarchy = salvage.hierarchy
@@ -72,7 +76,7 @@ def count_losses(salvage: Salvage) -> list[ArrayLoss]:
         role = hierarchy.role(key)
         if role.kind == "chunk" and role.array in gone:
             gone[role.array].add(role.place)
-    for key in salvage.rebuilt:
+    for key in (*salvage.rebuilt, *restored):
         role = hierarchy.role(key)
         if role.array in there:
             there[role.array].add(role.place)

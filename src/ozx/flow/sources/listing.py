@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ozx.archive.names.decoding import name_fault
+from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, raise_error
 from ozx.hierarchy.entry_order import breadth_first, component_order
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key
@@ -257,6 +258,8 @@ def add_files(listing: Listing, prefix: str, names: list[str]) -> None:
             if name.startswith(".z") and is_legacy_metadata_key(name):
                 listing.legacy_keys.append(prefix + name)
             elif name.lower().endswith(_ARCHIVE_ENDINGS):
+                if not (prefix or listing.metadata or listing.legacy_keys):
+                    raise _no_hierarchy(listing.root, names)
                 raise FormatError(
                     f"{prefix}{name} is an archive inside the hierarchy, which RFC-9 forbids",
                     path=listing.root,
@@ -264,6 +267,18 @@ def add_files(listing: Listing, prefix: str, names: list[str]) -> None:
                     hint="Move it out of the directory, then pack again.",
                 )
     listing.folders.append(Folder(prefix, names))
+
+
+def _no_hierarchy(root: str, names: list[str]) -> FormatError:
+    """Return the error for a folder of archives and perhaps images, which has no metadata."""
+    archives = [name for name in names if name.lower().endswith(_ARCHIVE_ENDINGS)]
+    images = describe_names([name for name in names if name not in archives], root, is_folder=True)
+    found, hint = images or (
+        f"{len(archives):,} archives, such as {archives[0]}",
+        "Name the OME-Zarr directory itself.",
+    )
+    message = f"expected an OME-Zarr hierarchy, which has a zarr.json; found {found}"
+    return FormatError(message, path=root, rule="rfc9/root", hint=hint)
 
 
 def check_names(listing: Listing, prefix: str, names: list[str]) -> None:

@@ -249,12 +249,13 @@ class TiffSource:
             problem = f"{missing:,} of the {pages.count:,} planes in the metadata are missing"
             hint = "--on-error fill (on_error='fill') puts zeros there."
             self._damaged("planes", FormatError(problem, hint=hint))
-        last = pages.count - 1
-        offset, end = pages.plain_offset(last), pages.inner_size
-        if offset is not None and not self._fills:
-            source = self.files[pages.first(last).parent.filehandle.path]
-            if offset + end > source.size():
-                raise self._cut_off(last, offset, offset + end, source)
+        for number in reversed(range(pages.count)):
+            offset, end = pages.plain_offset(number), pages.inner_size
+            source = self.files[pages.first(number).parent.filehandle.path]
+            if offset is None or offset + end <= source.size():
+                break
+            self._damaged(number, self._cut_off(number, offset, offset + end, source))
+        self._damage = dict(reversed(self._damage.items()))  # in the order of pages
 
     def _cut_off(self, number: int, begin: int, end: int, source: FileSource) -> FormatError:
         return FormatError(

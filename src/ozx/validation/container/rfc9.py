@@ -182,7 +182,9 @@ def check_file_name(path: str) -> Iterator[Finding]:
     # RFC-9: "The name of OME-Zarr zip files SHOULD end with .ozx."
     name = os.path.basename(path)
     if not name.endswith(".ozx"):
-        yield make_finding("rfc9/file-name", f"the name {name!r} does not end in .ozx")
+        # `ozx recover` looks for other files of the writer beside NAME.partial.
+        hint = "Do not rename the file: ozx recover makes a complete file of it." if ".partial" in name else None
+        yield make_finding("rfc9/file-name", f"the name {name!r} does not end in .ozx", hint=hint)
 
 
 def check_surroundings(path: str, *, is_directory: bool = False) -> Iterator[Finding]:
