@@ -9,7 +9,7 @@ __all__ = ["NO_PROGRESS", "Cancelled", "Progress", "StoppableProgress", "needs_t
 
 
 class Cancelled(BaseException):
-    """Cancels an operation: raise it in a method of your `Progress`.
+    """Exception that cancels an operation; raise `Cancelled` in a method of your `Progress`.
 
     It passes through the operation unchanged, like an interrupt; the output is as it was before. It is no `Exception`,
     so that in a batch it ends all files, not only one.

@@ -166,7 +166,7 @@ def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple
 
 
 def _way(kind: str, firsts: Sequence[str]) -> str:
-    """Return the hint for several files of the same kind, given the first file of each folder and spelled ending."""
+    """Return the hint for several files of the same kind, given the first file of each folder and ending."""
     if kind == "TIFF images":
         patterns = []
         for place in firsts[:_NAMED]:

@@ -42,7 +42,7 @@ def log_options(command: _Command, *, resumes: bool = False) -> _Command:
 
 
 class RunLogger:
-    """Appends the lines of one run to a log.
+    """Writer that appends the lines of one run to a log.
 
     Parameters
     ----------

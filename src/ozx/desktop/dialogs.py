@@ -51,7 +51,7 @@ def message_command(text: str) -> list[str]:
 
 
 def window_commands(text: str) -> list[list[str]]:
-    """Return the commands that show a message in a window on Linux; the first that is installed is run.
+    """Return the commands that show a message in a window on Linux; the first installed command is run.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def window_commands(text: str) -> list[list[str]]:
 
 
 def question_commands(question: str, yes: str) -> list[list[str]]:
-    """Return the commands that ask a question on Linux; the first that is installed is run, and ends with 0 for `yes`.
+    """Return the commands that ask a question on Linux; the first installed command is run; exit code 0 means `yes`.
 
     Examples
     --------

@@ -262,7 +262,7 @@ def _fields(nodes: Mapping[str, Node], well: str) -> Iterator[str]:
 
 
 def _series(nodes: Mapping[str, Node]) -> Iterator[str]:
-    """Yield the images of a series: the images listed in the group ``OME``, or else the groups ``0``, ``1``, ….
+    """Yield the images of a series: the images listed in the group ``OME``, or else the groups numbered from 0.
 
     OME-Zarr 0.5, "bioformats2raw.layout": without the ``series`` attribute, images are at consecutively numbered
     groups starting with 0.

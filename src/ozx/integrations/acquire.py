@@ -1,4 +1,4 @@
-"""Write .ozx files with the settings of acquire-zarr: `open_stream` in place of its `ZarrStream`."""
+"""Write .ozx files with the settings of acquire-zarr: `open_stream` replaces `acquire_zarr.ZarrStream`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write .ozx files with ome-writers: `create_stream` instead of its own, with the same settings.
+"""Write .ozx files with the settings of ome-writers: `create_stream` replaces `ome_writers.create_stream`.
 
 The list of backends of ome-writers is closed: `ome_writers.create_stream` makes only those that it names. `OzxBackend`
 has the methods of its backends, and `create_stream` makes an `ome_writers.OMEStream` that writes to it.
@@ -90,7 +90,7 @@ class OzxBackend:
         self._left_out: set[str] = set()
 
     def is_incompatible(self, settings: Any) -> str | Literal[False]:
-        """Return why the settings cannot be written; False if they can."""
+        """Return the reason why ozx cannot write these settings; False if ozx can."""
         names = [dimension.name for dimension in settings.array_storage_dimensions]
         if not set(names) <= _AXES or names[-2:] != ["y", "x"]:
             return f"expected the dimensions t, c, z, and y, x at the end; got {', '.join(names)}"
@@ -150,10 +150,10 @@ class OzxBackend:
         self._opened().write(frame, index, position=position, record=record)
 
     def advance(self, indices: Sequence[tuple[int, tuple[int, ...]]]) -> None:
-        """Do nothing: frames that do not come are zero, and the image ends with the last one that came."""
+        """Do nothing: missing frames become zero, and the image ends with the last received frame."""
 
     def finalize(self) -> None:
-        """Complete the file; remove it if no frame came. Later calls do nothing.
+        """Complete the file, or remove it if no frame was received; later calls do nothing.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class OzxBackend:
                 stream.abort()
 
     def set_global_metadata(self, namespace: str, metadata: Mapping[str, Any]) -> None:
-        """Refuse: an .ozx file has no place for them.
+        """Raise an error, because an .ozx file cannot store global metadata.
 
         Raises
         ------
@@ -181,10 +181,10 @@ class OzxBackend:
         """Return None: `FrameStream.set_metadata` changes metadata."""
 
     def update_metadata(self, metadata: Any) -> None:
-        """Do nothing, as the backends without this function."""
+        """Do nothing, like other backends that do not support updates of metadata."""
 
     def get_arrays(self) -> Sequence[Any]:
-        """Refuse: the file is read once it is complete.
+        """Raise an error, because the file can be read only when it is complete.
 
         Raises
         ------
@@ -217,7 +217,7 @@ class OzxBackend:
 
 
 def _known(value: Any) -> float | str | None:
-    """Return a number or a text; None if the value is no short one."""
+    """Return the value as a number or a short text; None if that is impossible."""
     if isinstance(value, (int, float)):
         try:
             return float(value)

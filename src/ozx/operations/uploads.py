@@ -162,13 +162,13 @@ def _remove_record(record: RecordedUpload | None) -> None:
 
 
 def _plain(url: str) -> str:
-    """Return an S3 URL as the server's list has it."""
+    """Return an S3 URL in the spelling in which the server lists uploads."""
     bucket, key = split_object_url(url)
     return f"s3://{bucket}/{key}"
 
 
 def _forget_intents(url: str, intents: Iterable[RecordedUpload], found: Iterable[FoundUpload]) -> None:
-    """Remove the records of killed runs below a URL whose uploads were not begun, or are ended."""
+    """Remove the records of killed runs whose uploads below a URL were never begun, or have ended."""
     place = _plain(url)
     present = {upload.url for upload in found}
     for intent in intents:

@@ -57,7 +57,7 @@ class ArchiveSession:
 
     @property
     def has_reader(self) -> bool:
-        """Whether `reader` reads all of it: the archive is finished."""
+        """Whether `reader` can read all values, because the archive is finished."""
         return True
 
     @property
@@ -66,7 +66,7 @@ class ArchiveSession:
         return "finished"
 
     def refresh(self) -> bool:
-        """Take what was added to a growing file; return whether anything is new."""
+        """Read the data that were added to a growing file; return whether there are any."""
         return False
 
     @property

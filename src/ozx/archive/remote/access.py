@@ -111,13 +111,13 @@ def current_deadline() -> Deadline | None:
 
 @dataclass(frozen=True, slots=True)
 class _Carried:
-    """Options that no ``repr`` shows, as in the log of a Dask worker: they may be secret."""
+    """Options hidden from ``repr``, for example in the log of a Dask worker, because options may be secret."""
 
     options: Mapping[str, Any] = field(repr=False)
 
 
 def carrying_options(task: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return a task that runs anywhere with the present options of `storage_options`; can be pickled if `task` can.
+    """Return a task that runs in any process with the current options of `storage_options`; picklable if `task` is.
 
     Examples
     --------

@@ -94,7 +94,7 @@ class RecordedUpload:
         _remove(self.path)
 
     def read_parts(self) -> dict[int, SentPart]:
-        """Return the parts on record, by number from 0; a line that a kill cut is left out."""
+        """Return the recorded parts by number, counted from 0; omit an incomplete line of a killed process."""
         parts = {}
         with contextlib.suppress(OSError), open(_parts_path(self.path), "rb") as file:
             for line in file:
@@ -121,7 +121,7 @@ class UploadRecord:
 
     @classmethod
     def intend(cls, url: str, *, mark: str = "", part_size: int = 0) -> Self:
-        """Record that an upload is about to be begun, and has no name yet.
+        """Record an upload before it begins, when it has no name yet.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class UploadRecord:
 
     @classmethod
     def claim(cls, found: RecordedUpload) -> Self | None:
-        """Return the record of a killed process as one of this process, or None if another process has it."""
+        """Take over the record of a killed process; return None if another process has taken over the record."""
         try:
             descriptor = os.open(found.path, os.O_RDWR)
         except OSError:
@@ -158,7 +158,7 @@ class UploadRecord:
         return cls(found.path, descriptor)
 
     def begin(self, upload_id: str) -> None:
-        """Record the server's name of the upload.
+        """Record the name that the server gave the upload.
 
         Raises
         ------
@@ -190,7 +190,7 @@ class UploadRecord:
             os.close(self._descriptor)
 
     def keep(self) -> None:
-        """Leave the record for a later run, because the upload could not be aborted."""
+        """Keep the record for a later run, because the upload could not be aborted."""
         self._close_parts()
         unlock_file(self._descriptor)
         os.close(self._descriptor)

@@ -50,7 +50,7 @@ def with_item(text: str, section: str, key: str, item: str) -> str:
 
 
 def with_last_item(text: str, section: str, key: str, item: str, ahead: str | None) -> str:
-    r"""Return `text` with `item` in the list of `key`, last if it is new, and behind `ahead` in a list without others.
+    r"""Return `text` with `item` in the list of `key`: appended if it is new, after `ahead` if the list is empty.
 
     Examples
     --------

@@ -57,7 +57,7 @@ def applet_path(home: str) -> str:
 
 
 def converter_path(home: str) -> str:
-    """Return the path of the applet that converts."""
+    """Return the path of the converter applet."""
     return posixpath.join(home, "Applications/Convert to OZX.app")
 
 
@@ -114,7 +114,7 @@ def converter_source(converter: tuple[str, ...]) -> str:
 
 
 def converter_entries() -> dict[str, Any]:
-    """Return the entries of the converter's Info.plist: it is never the default for what it converts."""
+    """Return the Info.plist entries of the converter, which is never the default program for its file types."""
     return {
         "CFBundleIdentifier": CONVERTER,
         "CFBundleName": "Convert to OZX",

@@ -85,7 +85,7 @@ def opener_notes(opener: Opener | None, *, associated: bool) -> list[str]:
 
 
 def converter_notes(converter: Opener | None, *, associated: bool) -> list[str]:
-    """Return notes on faults of *Convert to .ozx*.
+    """Return notes on faults of the menu item *Convert to .ozx*.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class PutFirst:
 
 @dataclass(frozen=True, slots=True)
 class PutLast:
-    """A step that puts an item last in such a list, behind the item `ahead` if the list is empty."""
+    """A step that puts an item last in a list of a key file, after the item `ahead` if the list is empty."""
 
     path: str
     sections: tuple[str, ...]
@@ -61,7 +61,7 @@ class PutLast:
 
 @dataclass(frozen=True, slots=True)
 class PutAction:
-    """A step that adds an action to those of Thunar; without the file, Thunar has those of the first of `bases`."""
+    """A step that adds an action to Thunar's file at `path`; a missing file is copied from the first existing base."""
 
     path: str
     identifier: str

@@ -29,7 +29,7 @@ def make_action(identifier: str, name: str, command: str, icon: str, patterns: s
 
 
 def with_action(text: str, identifier: str, action: str) -> str:
-    """Return the text of ``uca.xml`` with the action last; an earlier one with the same `identifier` is replaced.
+    """Return the text of ``uca.xml`` with the action last; an earlier action with this `identifier` is replaced.
 
     Text that is not a list of actions is returned unchanged.
     """

@@ -25,7 +25,7 @@ _GRACE = 3.0
 
 
 class PageWindow:
-    """The window of a conversion as a page."""
+    """The window of a conversion as a page in the browser."""
 
     def __init__(self) -> None:
         self.gate = Gate()
@@ -47,7 +47,7 @@ class PageWindow:
         return self._is_cancelled
 
     def show(self, text: str, fraction: float | None) -> None:
-        """Show a text, and how much is done, from 0 to 1 or None."""
+        """Show a text, and the completed fraction from 0 to 1, or None if the fraction is unknown."""
         self._change(text=text, fraction=fraction)
 
     def ask(self, question: str, yes: str) -> bool:

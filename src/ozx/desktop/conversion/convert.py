@@ -1,4 +1,4 @@
-"""The program behind *Convert to .ozx* in file managers: makes ``NAME.ozx`` beside each file, shown in a window.
+"""The program behind *Convert to .ozx* in file managers: writes ``NAME.ozx`` beside each file, with a progress window.
 
 ``ozx-convert FILE|DIR…``, installed as a program without a console, or ``python -m ozx.desktop.conversion.convert``.
 """
@@ -59,7 +59,7 @@ def convert(paths: Sequence[str]) -> int:
 
 
 def output_of(path: str) -> str:
-    """Return the file that a TIFF file or a directory becomes.
+    """Return the output path for a TIFF file or a directory.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class WindowProgress:
 
 
 def _convert_one(path: str, window: Window, number: int, count: int) -> list[str]:
-    """Convert a source; return lines about the result, none if the user keeps an existing file."""
+    """Convert a source; return lines about the result, or no lines if the user keeps an existing file."""
     progress = WindowProgress(window, os.path.basename(os.path.abspath(path)), number, count)
     progress.advance(0)
     # Slow to import: the window is there before.

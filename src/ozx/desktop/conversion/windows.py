@@ -24,7 +24,7 @@ class Window(Protocol):
         """Whether the user has pressed the button or closed the window."""
 
     def show(self, text: str, fraction: float | None) -> None:
-        """Show a text, and how much is done, from 0 to 1 or None."""
+        """Show a text, and the completed fraction from 0 to 1, or None if the fraction is unknown."""
 
     def ask(self, question: str, yes: str) -> bool:
         """Ask a question; return whether the answer is `yes`, the name of a button."""
@@ -34,7 +34,7 @@ class Window(Protocol):
 
 
 class NoWindow:
-    """In place of a window on a desktop that cannot show one: only messages and questions, if possible."""
+    """Replacement for a window on a desktop that cannot show one: only messages and questions, if possible."""
 
     is_cancelled = False
 
@@ -42,7 +42,7 @@ class NoWindow:
         """Show nothing."""
 
     def ask(self, question: str, yes: str) -> bool:
-        """Ask in a window of its own; without one, the answer is no."""
+        """Ask a question in a separate window; return False if no window can be shown."""
         return ask(question, yes)
 
     def finish(self, text: str, *, is_error: bool) -> None:

@@ -39,7 +39,7 @@ class Window:
     process: subprocess.Popen[bytes] | None = None
 
     def check(self) -> None:
-        """Check that the started browser runs, or has given the window to another one.
+        """Check that the started browser runs, or has passed the window to another browser process.
 
         A browser that runs already takes over the window; the started process then ends without an error.
 

@@ -1,4 +1,4 @@
-"""Keep the colours of the page in the file, as `ozx edit` does."""
+"""Write the colours chosen in the viewer page into the file, as `ozx edit` does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VERSIONS = ("0.5", "0.6")
 
 
 class Keeper:
-    """The writing of display settings into the file of `location`, which `opening` opens again afterwards."""
+    """Writer of display settings into the file at `location`; `opening` reopens the file afterwards."""
 
     def __init__(self, location: Location, opening: Callable[[], AbstractContextManager[zarr.Group]]) -> None:
         self._location = location
@@ -36,7 +36,7 @@ class Keeper:
         self.identity = file_identity(location)
 
     def can_keep(self, pictures: Pictures, picture: Picture) -> bool:
-        """Return whether a person may write colours: for an image of a local file that can be edited and replaced."""
+        """Return whether the user can save colours, which requires a local file that can be edited and replaced."""
         path = self._location.path
         # Windows replaces no file that is open.
         if self._location.is_remote or os.name == "nt" or picture.view.is_label or not os.path.isfile(path):

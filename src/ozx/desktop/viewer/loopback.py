@@ -185,7 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_OPTIONS = _respond  # noqa: N815 (names that the standard library looks for)
 
     def do_POST(self) -> None:
-        """Respond to a request that may change something, if the server takes any."""
+        """Respond to a POST request, or refuse it if the server accepts no POST requests."""
         if self.server.takes_posts:
             self._respond()
         else:

@@ -49,7 +49,7 @@ class PageServer:
         self._writing = threading.Lock()
 
     def check(self) -> None:
-        """Raise `FormatError` if the file contains nothing to show, or nothing yet."""
+        """Raise `FormatError` if the file contains no image that can be shown, or no image yet."""
         described = describe_file(self.pictures, self.name)
         if self._live is not None and not described["plate"]:
             self.pictures.image(described["images"][0]["path"])
@@ -93,7 +93,7 @@ class PageServer:
         return json_answer({**describe_file(self.pictures, self.name), "live": self._live is not None})
 
     def _grown(self) -> Answer:
-        """Take what the writer of a growing file has finished since; return how often there was something."""
+        """Refresh a growing file; return the file's state, and the number of refreshes that found new data."""
         if self._live is None:
             return refusal(HTTPStatus.NOT_FOUND, "this file does not grow")
         with self._opening:
@@ -153,7 +153,7 @@ class PageServer:
         return self._pixels(request, values)
 
     def _pixels(self, request: Request, work: Callable[[Picture], Answer]) -> Answer:
-        """Return the response that `work` makes of the picture of a request, when it is its turn."""
+        """Wait for the turn of a request, then return the response that `work` makes from the requested picture."""
         with self._turns:
             if request.is_gone(0):  # out of view before its turn
                 return _TOO_LATE
@@ -169,7 +169,7 @@ class PageServer:
             return work(self._picture(request.query))
 
     def _keep(self, request: Request) -> Answer:
-        """Write the page's colours into the file."""
+        """Write the colours chosen in the page into the file."""
         if not _is_from_page(request):
             return refusal(HTTPStatus.FORBIDDEN, "only the page itself may write")
         if self._keeper is None:

@@ -140,7 +140,7 @@ def _grown_page(path: str | os.PathLike[str], waiting: Callable[[], None]) -> It
 
 
 def _page_with_images(path: str | os.PathLike[str]) -> tuple[LiveGroup, PageServer] | None:
-    """Return a file and its page; None if the images are still to come."""
+    """Return an open file and its page; None if the file contains no image yet."""
     try:
         group = open_group(path, live=True)
     except NothingYetError:

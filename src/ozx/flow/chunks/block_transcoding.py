@@ -105,11 +105,11 @@ class Block:
 
 
 class UndecodableError(Exception):
-    """A chunk cannot be decoded; `args` holds its coordinates and the reason."""
+    """Error for a chunk that cannot be decoded; `args` contains the chunk's coordinates and the reason."""
 
 
 class InexactError(Exception):
-    """Encoded bytes do not decode to the original values; `args` may hold the reason."""
+    """Error for encoded bytes that do not decode to the original values; `args` may contain the reason."""
 
 
 def readable_document(document: Document, path: str) -> Document:

@@ -30,7 +30,7 @@ _LARGEST = 2 << 30
 
 
 class ChunkDecoder:
-    """Decodes the chunks of one array with zarr-python; for a sharded array, its inner chunks.
+    """Decoder of the chunks of one array with zarr-python; for a sharded array, of its inner chunks.
 
     Parameters
     ----------

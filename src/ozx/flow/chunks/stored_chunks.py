@@ -127,7 +127,7 @@ def places_of(numbers: Sequence[int] | NDArray[np.int64], grid: tuple[int, ...])
 
 
 class _ArrayFinder:
-    """Finds the array that a key belongs to; fast for consecutive keys in one folder."""
+    """Finder of the array that a key belongs to; fast for consecutive keys in one folder."""
 
     def __init__(self, layouts: Mapping[str, ArrayLayout]) -> None:
         self._layouts = layouts

@@ -135,7 +135,7 @@ class _EncodedChunks:
 
 
 class _Transcoder:
-    """Transcodes one array block by block."""
+    """Transcoder of one array, block by block."""
 
     def __init__(self, stored: StoredChunks, layouts: _Layouts, transcoding: Transcoding, path: str) -> None:
         self._stored = stored

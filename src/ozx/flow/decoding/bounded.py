@@ -45,11 +45,11 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 class OversizeError(ValueError):
-    """The data decode to more bytes than the limit."""
+    """Error for data that decode to more bytes than the limit."""
 
 
 class UndecodableChunkError(ValueError):
-    """A chunk cannot be decoded; `key` is its store key, the cause is the original exception.
+    """Error for a chunk that cannot be decoded; `key` is its store key, the cause is the original exception.
 
     Examples
     --------

@@ -113,7 +113,7 @@ def _make_plan(
 
 
 class _Relaying:
-    """Plans Zarr v3 hierarchies: arrays are copied unless the requested layout differs."""
+    """Planner of Zarr v3 hierarchies: arrays are copied unless the requested layout differs."""
 
     def __init__(self, source: Source, layout: LayoutChoice) -> None:
         self._source = source
@@ -202,7 +202,7 @@ class _Relaying:
 
 
 class _Upgrading:
-    """Plans the conversion of Zarr v2 to v3: every array gets a new document and new chunk keys."""
+    """Planner of the conversion from Zarr v2 to v3: every array gets a new document and new chunk keys."""
 
     def __init__(self, source: Source, layout: LayoutChoice, legacy: list[str]) -> None:
         self._source = source

@@ -154,7 +154,7 @@ def _find_suspects(names: NameTable) -> NDArray[np.int64]:
 
 
 class _NameRepairer:
-    """Repairs names one by one."""
+    """Repairer of names, one by one."""
 
     def __init__(self, columns: Columns, path: str, repaired: RepairedNames, directories: set[int]) -> None:
         self._columns = columns

@@ -94,7 +94,7 @@ class _Piece:
 
 
 class _Assembly:
-    """Assigns offsets and tasks, and collects checksums in file order."""
+    """Assembly of an archive by threads: offsets and tasks of entries, and checksums in file order."""
 
     def __init__(self, writer: ArchiveWriter, progress: Progress, jobs: int) -> None:
         self._writer = writer
@@ -186,7 +186,7 @@ class _Assembly:
 
 
 class _StoppedError(Exception):
-    """The assembly ended while a thread was working; the thread's result is discarded."""
+    """Error in a thread whose assembly has already ended; the thread's result is discarded."""
 
 
 class _Filler:

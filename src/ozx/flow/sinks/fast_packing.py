@@ -113,7 +113,7 @@ class _Background:
 
 
 class _Packer:
-    """Fills the buffers; the current buffer belongs at `offset` in the file and contains `position` bytes."""
+    """Packer that fills buffers; the current buffer belongs at `offset` in the file and contains `position` bytes."""
 
     def __init__(self, writer: ArchiveWriter, progress: Progress, manifest: Manifest | None) -> None:
         self._manifest = manifest

@@ -216,7 +216,7 @@ def output_exists(target: str) -> bool:
 
 
 def present_outputs(targets: Iterable[str]) -> frozenset[str]:
-    """Return those of many outputs at whose path or URL there is something.
+    """Return the outputs (paths or URLs) at which a file or object already exists.
 
     Raises
     ------

@@ -245,7 +245,7 @@ def _remote_refused(url: str) -> UsageError:
 
 
 def format_location(location: Location) -> str:
-    """Return the canonical location of a node: ``ozx:///…`` for a local file, ``URL|zip:NODE/`` for a URL.
+    """Return the canonical location of a node: ``ozx:///PATH`` for a local file, ``URL|zip:NODE/`` for a URL.
 
     Examples
     --------

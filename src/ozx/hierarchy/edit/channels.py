@@ -22,7 +22,7 @@ _INTEGER = re.compile(r"(u?)int(8|16|32|64)")
 def edit_channels(
     ome: dict[str, Any], edits: Edits, node: str, axes: Sequence[Axis], array: ArrayMetadata | None, notes: list[str]
 ) -> list[Difference]:
-    """Set what is requested of channels in the ``ome`` attributes of an image, in place; return the differences.
+    """Apply the requested channel edits to the ``ome`` attributes of an image, in place; return the differences.
 
     If the ``omero`` block is missing or lists too few channels, complete ones are added: viewers fail on channels
     without window or colour (OME-Zarr 0.5, "omero" metadata). A sentence about assumed values is added to `notes`.

@@ -1,4 +1,4 @@
-"""Picked channels with gaps between them: the levels whose chunks allow it, and the boxes of their arrays."""
+"""Extraction of channels with gaps between them: the levels whose chunks permit this, and the boxes of their arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["has_gaps", "pick_channels", "separate_levels", "shown_region", "whol
 
 
 def has_gaps(channels: Sequence[int]) -> bool:
-    """Return whether other channels lie between these, which ascend.
+    """Return whether an ascending list of channel numbers has gaps.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def has_gaps(channels: Sequence[int]) -> bool:
 
 
 def whole_chunks(channels: Iterable[int], chunk: int, count: int) -> tuple[int, ...]:
-    """Return these channels and all that share chunks with them.
+    """Return the given channels, and all other channels that are in the same chunks.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def separate_levels(
     *,
     keep_all: bool,
 ) -> tuple[list[int], list[int]]:
-    """Divide levels into those whose chunks hold picked channels or others, and those with chunks of both.
+    """Divide levels into levels without and levels with chunks that contain both picked and other channels.
 
     `multiscale` is the image of `places`, or a label image of it. `keep_all` demands all levels.
 
@@ -93,7 +93,7 @@ def pick_channels(
     others: Sequence[int],
     layout_of: Callable[[Dataset], ArrayLayout],
 ) -> LevelCrops:
-    """Return crops that reach from the first to the last picked channel, without the channels between picked ones.
+    """Return crops from the first to the last picked channel, without the other channels in between.
 
     `others` are the numbers of levels that were left out because their chunks have picked channels and others.
     """

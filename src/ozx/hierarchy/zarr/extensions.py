@@ -70,7 +70,7 @@ class Extension:
 
     @property
     def what(self) -> str:
-        """Name of the extension point in messages: ``codec``, ``data type``, …."""
+        """Name of the extension point in messages, for example ``codec`` or ``data type``."""
         return _WORDS[self.point]
 
     @property

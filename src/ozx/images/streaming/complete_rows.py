@@ -14,7 +14,7 @@ Lengths = tuple[int, ...]
 
 
 class CompleteRows:
-    """The rows of stored values of an image, across its growing axis; any number of threads may count.
+    """Counter of the complete rows of stored values across the growing axis of an image; thread-safe.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class CompleteRows:
 
     @property
     def length(self) -> int:
-        """The number of frames along the growing axis of which all values are stored, from the first one on."""
+        """The number of frames along the growing axis, from the first frame on, whose values are all stored."""
         return min(rows * frames for rows, frames in zip(self._rows, self._frames, strict=True))
 
     def count(self, level: int, place: Lengths) -> None:
-        """Count a value that is stored, or that need not be, by its place in the grid."""
+        """Count the value at a position of the grid as stored, or as a value that need not be stored."""
         row = 0 if self._growing is None else place[self._growing]
         with self._lock:
             counts, grid = self._counts[level], self._grids[level]

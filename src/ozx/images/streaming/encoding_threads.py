@@ -74,7 +74,7 @@ class EncodingThreads:
         frame: NDArray[Any],
         record: Record | None = None,
     ) -> None:
-        """Queue a frame of the ring for encoding; `index` and the errors are the same as for `FrameOrder.take`."""
+        """Queue a frame for encoding; `index` and the errors are the same as for `FrameOrder.take`."""
         with self._lock:
             place = image.order.take(index)
             try:

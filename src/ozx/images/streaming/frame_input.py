@@ -18,7 +18,7 @@ _LONGEST_HEADER = 64 << 10
 
 
 class InputFrame(NamedTuple):
-    """A frame, with its place among those of its position; None for the next place, and for the first position.
+    """A frame with its place and position; place None means the next place, position None the first position.
 
     `record` is what else is known about it.
     """

@@ -1,4 +1,4 @@
-"""The records of frames: numbers and texts that a camera's program knows about each, as arrays beside the image.
+"""Records of frames: numbers and texts about each frame, such as its time, stored as arrays beside the image.
 
 ::
 
@@ -55,7 +55,7 @@ _FIELD_HINT = "Begin with a letter; up to 64 letters, digits, - and _ follow."
 
 
 class FrameRecords:
-    """The records of the frames of one image; any number of threads may add some.
+    """The records of the frames of one image; thread-safe.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class FrameRecords:
         return checked
 
     def add(self, index: Sequence[int], record: Record | None) -> Iterator[FinishedValue]:
-        """Add the record of a frame, or None for a frame without one; yield the values that it finishes.
+        """Add the record of a frame, or None for a frame without a record; yield the values that are now complete.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class FrameRecords:
         yield from (value for value in finished if value is not None)
 
     def finish(self) -> Iterator[FinishedValue]:
-        """Yield the values that lack frames; no more frames come."""
+        """Yield the incomplete values; call this after the last frame."""
         with self._lock:
             finished = [value for block in sorted(self._blocks) for value in self._end(block)]
         yield from (value for value in finished if value is not None)
@@ -164,7 +164,7 @@ class FrameRecords:
         return [chunk for shards in every for chunk in shards.kept()]
 
     def drafts(self) -> list[tuple[str, bytes]]:
-        """Return the chunks that lack frames now, by name."""
+        """Return the incomplete chunks by name."""
         with self._lock:
             return [
                 (chunk_name(join_path(self._path, name), self._place(block)), data)
@@ -173,7 +173,7 @@ class FrameRecords:
             ]
 
     def documents(self, length: int) -> dict[str, bytes]:
-        """Return the documents by key, in an image of `length` along the growing axis; none without records."""
+        """Return the ``zarr.json`` documents by key, for `length` along the growing axis; empty without records."""
         with self._lock:
             names = sorted(self._shards)
         if not names:
@@ -192,14 +192,14 @@ class FrameRecords:
                 raise UsageError(f"expected at most {MOST_FIELDS} fields; {name} is one more")
 
     def _begin(self, name: str) -> list[FinishedValue | None]:
-        """Begin the array of a field, which had no value in the blocks that are done."""
+        """Begin the array of a new field, which has no value in the completed blocks."""
         array = join_path(self._path, name)
         layout = parse_layout(self._document(name, ENDLESS if self._length is None else self._length), array)
         shards = self._shards[name] = OpenShards(layout, array, self._store)
         return [shards.add(self._place(block), None) for block in self._done]
 
     def _end(self, block: int) -> list[FinishedValue | None]:
-        """Encode a block, which gets no more records."""
+        """Encode a block after its last record."""
         self._done.append(block)
         del self._came[block]
         found = self._blocks.pop(block, None)
@@ -270,7 +270,7 @@ class _Block:
                 values.append(str(record.get(name, "")))
 
     def plain(self, name: str, count: int, turn: np.ndarray[Any, np.dtype[np.intp]] | None) -> bytes:
-        """Return the bytes of a chunk of so many frames, in the order of `turn` if it is given."""
+        """Return the decoded bytes of a chunk of `count` frames, in the order of `turn` if given."""
         values, numbers = self.fields[name], np.frombuffer(self.numbers, np.int64)
         if isinstance(values, array):
             chunk = np.full(count, math.nan, "<f8")

@@ -1,4 +1,4 @@
-"""The memory in which frames wait until they are encoded: a fixed number of bytes, used again and again."""
+"""Ring buffer of fixed size in which frames wait until they are encoded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Kind = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 class FrameRing:
-    """A fixed number of bytes for frames of any shapes and types; any number of threads may use it.
+    """Ring buffer with a fixed number of bytes for frames of any shape and type; thread-safe.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class FrameRing:
         self._is_stopped = False
 
     def acquire(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return a frame to fill; wait until there is memory.
+        """Return an array for the pixels of one frame; wait until enough memory is free.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class FrameRing:
         return np.empty(shape, dtype)
 
     def release(self, frame: NDArray[Any]) -> None:
-        """Return a buffer to the ring, so that it can be used again."""
+        """Free the array of a frame, so that its memory can be reused."""
         with self._changed:
             self.used -= 1
             self._used_bytes -= frame.nbytes
@@ -95,7 +95,7 @@ class FrameRing:
             self._changed.notify_all()
 
     def wait_until_empty(self) -> None:
-        """Wait until no buffer is in use."""
+        """Wait until no frame is in use."""
         with self._changed:
             self._changed.wait_for(lambda: self.used == 0)
 

@@ -138,7 +138,7 @@ class FrameStream:
 
     @property
     def buffer(self) -> int:
-        """Number of the largest frames that may be in memory."""
+        """Number of frames, of the largest frame size, that fit into the frame buffer."""
         return self._ring.size // self._frame_bytes
 
     def append(
@@ -214,7 +214,7 @@ class FrameStream:
         name: str | None = None,
         position: int | str | None = None,
     ) -> None:
-        """Change metadata before `close`; what is not given stays.
+        """Change metadata before `close`; omitted arguments keep the current values.
 
         Parameters
         ----------

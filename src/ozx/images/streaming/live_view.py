@@ -12,7 +12,7 @@ __all__ = ["LiveView"]
 
 
 class LiveView:
-    """Lists the complete lengths of images in the index of their file.
+    """Writer of the complete length of each image into the index of the growing file.
 
     All documents of an image are listed again when its length has doubled, as its contrast may be another one.
 
@@ -31,7 +31,7 @@ class LiveView:
         self._lock = threading.Lock()
 
     def follow(self, image: StreamedImage) -> None:
-        """List the length of an image if it has grown."""
+        """Write the complete length of an image into the index if it has grown."""
         if image.complete_length <= self._shown[image.path]:
             return
         with self._lock:

@@ -30,7 +30,7 @@ ENDLESS = 1 << 36
 
 @dataclass(frozen=True, slots=True)
 class GivenMetadata:
-    """Metadata of an image that becomes known late; None for what stays.
+    """Image metadata that is set after a stream has begun; None keeps the current value.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class StreamDocuments:
         return replace(planned, image=replace(planned.image, levels=(full,)), levels=tuple(levels))
 
     def described(self, path: str, given: GivenMetadata) -> PlannedImage:
-        """Return an image with other metadata, for `replace`; what is not given stays.
+        """Return an image with new metadata, for `replace`; omitted arguments keep the current values.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class StreamDocuments:
         )
 
     def replace(self, path: str, image: PlannedImage) -> None:
-        """Let documents that are made from now on be those of another description."""
+        """Use another description of an image for all documents that are made from now on."""
         self._planned.images[path] = image
 
     def arrays(self, path: str, length: int | None = None) -> list[tuple[str, Document]]:
@@ -197,7 +197,7 @@ def _by_axis(scale: Sequence[float] | Mapping[str, float] | None, axes: tuple[st
 
 
 def _joined(old: NewChannel, new: NewChannel) -> NewChannel:
-    """Return a channel with a new description, and the old one where it says nothing."""
+    """Return a channel with a new description; missing values are taken from the old description."""
     return NewChannel(
         old.label if new.label is None else new.label,
         old.color if new.color is None else new.color,
@@ -212,7 +212,7 @@ def _resized(shape: tuple[int, ...], growing: int, length: int) -> tuple[int, ..
 
 
 class _Blank:
-    """The shape and type of an array, which is never read."""
+    """The shape and type of an array that is never read."""
 
     def __init__(self, source: PixelSource) -> None:
         self.shape, self.dtype = source.shape, source.dtype

@@ -141,7 +141,7 @@ class StreamFile:
             self.index.add_value(entry.key, slot)
 
     def draft(self, documents: Documents) -> list[Slot]:
-        """Write drafts of documents that have no room at the head; return the places of the earlier ones.
+        """Write drafts of documents outside of the reserved space; return the places of the earlier drafts.
 
         `ozx recover` finds them; they are no part of the finished file.
         """
@@ -156,7 +156,7 @@ class StreamFile:
         return replaced
 
     def forget(self, drafts: Iterable[Slot]) -> None:
-        """Erase drafts, whose places are used again."""
+        """Erase drafts, so that their space can be reused."""
         with self.errors():
             for slot in drafts:
                 if slot.offset >= self._length:
@@ -201,7 +201,7 @@ class StreamFile:
         self._growing.partial.remove()
 
     def _write_draft(self, key: str, document: bytes) -> Slot:
-        """Write a draft at the head if there is room, else among the values."""
+        """Write a draft into free reserved space at the start of the file, else among the values."""
         entry = _entries({key: document})
         with self._lock:
             offset = self._late_room.take(len(entry))
@@ -213,7 +213,7 @@ class StreamFile:
 
     @contextmanager
     def _late(self, images: Mapping[str, Documents]) -> Iterator[dict[str, Documents]]:
-        """Write drafts of documents that have outgrown their room, and let others be written; then erase the old ones.
+        """Write drafts of documents that are too long for their areas; yield the others; then erase old drafts.
 
         Metadata may become longer when it is given late.
         """

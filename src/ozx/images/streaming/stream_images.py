@@ -29,7 +29,7 @@ _NAME = re.compile("[A-Za-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """The frames of one of several cameras; what is not given is that of `ozx.stream`.
+    """One of several cameras of a stream; omitted arguments are those of `ozx.stream`.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Camera:
 
 @dataclass(frozen=True, slots=True)
 class FramePlan:
-    """An image to be made of frames.
+    """Plan of an image that is made of frames.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class FramePlan:
 
     @property
     def growing(self) -> int | None:
-        """The number, in the image, of the axis that numbers frames most slowly; None for a single frame."""
+        """The index of the image's growing axis, the slowest axis of the frames; None for a single frame."""
         return [axis.name for axis in self.image.axes].index(self.axes[0]) if len(self.axes) > 2 else None
 
     @property
@@ -130,7 +130,7 @@ def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequen
 
 
 def completed(camera: Camera, other: Camera) -> Camera:
-    """Return a camera, with that of another one where nothing is given.
+    """Return a camera whose missing values are taken from another camera.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def _pyramid(method: str, downsample: str | Sequence[str] | None, endless: str |
 
 
 def position_series(image: NewImage, positions: Sequence[str]) -> NewHierarchy:
-    """Return a series with an image for each position, named after it.
+    """Return a series with an image for each position, named after the position.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def position_series(image: NewImage, positions: Sequence[str]) -> NewHierarchy:
 
 
 def plate_fields(image: NewImage, plate: Mapping[str, int], plate_shape: tuple[int, int] | None = None) -> NewHierarchy:
-    """Return a plate with the name of `image` and an image for each field of a well, named after its path.
+    """Return a plate with the name of `image`, and one image for each field, named after the path of the field.
 
     OME-Zarr 0.5, "plate" metadata: each row and column of the physical plate is defined, also those without wells. If
     rows are letters and columns are numbers, those between the first and the last one used are added.
@@ -256,7 +256,7 @@ def _all_columns(used: Sequence[str], count: int | None) -> tuple[str, ...]:
 
 
 def _filled(used: Sequence[str], names: Sequence[str], count: int | None, what: str) -> tuple[str, ...]:
-    """Return the names up to the last one in use, or so many; the used names alone if one is no usual name."""
+    """Return the usual names up to `count` or to the last used name; only the used names if one is unusual."""
     if not set(used) <= set(names):
         return _named(used, count, f"usual names of {what}")
     filled = [*takewhile(lambda name: name != max(used, key=names.index), names), max(used, key=names.index)]

@@ -13,7 +13,7 @@ __all__ = ["StreamUpload"]
 
 
 class StreamUpload:
-    """An object that a finished file is sent to, with the options of `ozx.storage_options` at this moment.
+    """The target of the upload of a finished file, with the options of `ozx.storage_options` at creation.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class StreamUpload:
             check_absent(url, self._options)
 
     def send(self, path: str) -> None:
-        """Send a finished file, which stays.
+        """Upload the finished file; the local file stays.
 
         Raises
         ------

@@ -147,11 +147,11 @@ class StreamedImage:
         return ((chunk_name(self._arrays[level], place), data) for level, place, data in chunks if data is not None)
 
     def described(self, **given: Any) -> PlannedImage:
-        """Return the image with other metadata, the fields of `GivenMetadata`, for `redescribe`."""
+        """Return the image with new metadata, the fields of `GivenMetadata`, for `redescribe`."""
         return self._documents.described(self.path, GivenMetadata((*self.order.axes, "y", "x"), **given))
 
     def redescribe(self, image: PlannedImage) -> None:
-        """Let the image have other metadata."""
+        """Replace the metadata of the image."""
         self._documents.replace(self.path, image)
 
     def describe(self) -> dict[str, bytes]:
@@ -186,7 +186,7 @@ class StreamedImage:
         return {array: level.shape for array, level in zip(self._arrays, levels, strict=True)}
 
     def _give(self, level: int | None, value: FinishedValue) -> Iterator[Entry]:
-        """Yield a value of a level, or of records (None)."""
+        """Yield a stored value of the level `level`, or of the records if `level` is None."""
         if value.entry is not None:
             yield value.entry
             # It is written when the next one is asked for.

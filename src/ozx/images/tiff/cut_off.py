@@ -1,4 +1,4 @@
-"""The pages that a TIFF file had before its end was lost."""
+"""Reconstruction of the pages of a truncated TIFF file."""
 
 from __future__ import annotations
 

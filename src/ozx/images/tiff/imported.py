@@ -18,7 +18,7 @@ __all__ = ["Claims", "has_images"]
 
 
 class Claims:
-    """For each image of several files, the argument by which it was opened first."""
+    """Record of the argument that first opened each image of several files."""
 
     def __init__(self) -> None:
         self._sources: dict[frozenset[str], str] = {}

@@ -121,7 +121,7 @@ def _made_even(block: NDArray[Any], axes: Sequence[int]) -> NDArray[Any]:
 
 
 def _groups(block: NDArray[Any], axes: Sequence[int]) -> list[NDArray[Any]]:
-    """Return views of the first, second, … pixel of all groups of pixels that are averaged, in C order."""
+    """Return one view for each position in the groups of pixels that are averaged, in C order."""
     return [block[_every_second(block.ndim, axes, first)] for first in product((0, 1), repeat=len(axes))]
 
 
@@ -153,7 +153,7 @@ def _mean_of_integers(block: NDArray[Any], axes: Sequence[int], half: NDArray[An
 
 
 def _sum_of_neighbours(block: NDArray[Any], wide: np.dtype[Any]) -> NDArray[Any]:
-    """Return the sums of pixels 0 and 1, 2 and 3, … of each row."""
+    """Return the sums of pairs of neighbouring pixels in each row, beginning with pixels 0 and 1."""
     pairs, bits = block.view(wide), wide.type(8 * block.itemsize)
     first = pairs & wide.type((1 << bits) - 1) if wide.kind == "u" else (pairs << bits) >> bits
     first += pairs >> bits

@@ -137,7 +137,7 @@ def _checked(entry: Entry) -> Entry:
 
 @dataclass
 class _Made:
-    """A level whose pixels are read from a source, and the lower levels computed from it."""
+    """A level whose pixels are read from a source, and the lower levels computed from these pixels."""
 
     pyramid: Pyramid
     assemblers: list[ShardAssembler]

@@ -1,4 +1,4 @@
-"""Read a stream while another process writes it: ``NAME.partial``, by the index beside it.
+"""Read the file ``NAME.partial`` of a stream while another process writes it, by its index.
 
 ``index``
     The file ``NAME.partial.index``: one line for each finished value, and for each new length of an image.

@@ -1,4 +1,4 @@
-"""The file of a stream that another process writes, and what becomes of it."""
+"""Follow the file of a stream that another process writes, until the file is finished or abandoned."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STEP = 0.02
 
 
 class NothingYetError(ResourceError):
-    """A stream has begun, but no frame of it is complete yet."""
+    """Error for a stream that has begun, but has no complete frame yet."""
 
     @classmethod
     def of(cls, target: str) -> Self:
@@ -39,7 +39,7 @@ class NothingYetError(ResourceError):
 
 
 class FollowedFile:
-    """``NAME.partial``, open for reading; the lock of its writer is not taken.
+    """``NAME.partial``, open for reading without taking the lock of its writer.
 
     Parameters
     ----------
@@ -75,11 +75,11 @@ class FollowedFile:
 
     @property
     def has_index(self) -> bool:
-        """Whether the index is that of this file, and not of an earlier one of the same name."""
+        """Whether the index belongs to this file, and not to an earlier file with the same name."""
         return self.index.inode == os.fstat(self._descriptor).st_ino
 
     def look(self) -> bool:
-        """Read what was added to the index; return whether anything is new."""
+        """Read the records that were added to the index; return whether there were any."""
         with self._looking:
             if self.state != "growing":
                 return False
@@ -133,7 +133,7 @@ class FollowedFile:
         return self.index.end is not None or still_has_name(self._descriptor, self.target)
 
     def _wait_for_end(self) -> None:
-        """Wait for the last line of a writer that has removed its file, or written it to the final name again."""
+        """Wait for the last record of a writer that removed its file, or rewrote it under the final name."""
         end = time.monotonic() + _PATIENCE
         while self.index.end is None and time.monotonic() < end:
             time.sleep(_STEP)
@@ -141,7 +141,7 @@ class FollowedFile:
 
 
 def find_followed(path: str) -> FollowedFile | None:
-    """Return the unfinished file of a stream by its final or its partial name; None if the final one is to be read.
+    """Return a stream's unfinished file, given its final or partial name; None if the finished file must be read.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def find_followed(path: str) -> FollowedFile | None:
 
 
 def _open(partial: str, target: str) -> FollowedFile | None:
-    """Return the unfinished file if it is there and counts: an abandoned one does not beside a finished one."""
+    """Return the unfinished file if it exists; ignore an abandoned file beside a finished file."""
     if os.path.lexists(partial) and not has_locks():
         if os.path.exists(target):
             return None

@@ -51,7 +51,7 @@ class LiveGroup(OpenedGroup):
         return self.state == "finished"
 
     def refresh(self) -> bool:
-        """Bring what the writer has finished since the last call.
+        """Make the data visible that the writer has finished since the last call.
 
         Returns
         -------

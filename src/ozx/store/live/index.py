@@ -1,4 +1,4 @@
-"""``NAME.partial.index``: the list of what other processes may read in a file that grows.
+"""``NAME.partial.index``: the index of a growing file, which lists the data that other processes may read.
 
 It is a text of lines that are only added. A line has the CRC-32 of its record and the record, a JSON list::
 
@@ -37,7 +37,7 @@ _CHECKSUM_LENGTH = 8
 
 
 def index_of(partial: str) -> str:
-    """Return the path of the index by that of the partial file.
+    """Return the path of the index of a partial file.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class ListedValue(NamedTuple):
 
 
 class IndexWriter:
-    """The index of a file that is being written; any number of threads may add to it.
+    """Writer of the index of a growing file; thread-safe.
 
     Only readers need it: after an error of the system it gets no further lines, and the writer goes on without it. On
     systems without locks (Windows) there is none.
@@ -88,19 +88,19 @@ class IndexWriter:
         self._add("index", _FORMAT, status.st_ino, name)
 
     def add_value(self, key: str, slot: Slot) -> None:
-        """List a value whose bytes are written."""
+        """Add a value whose bytes have been written."""
         self._add("value", key, slot.offset, slot.header_length, slot.size, slot.crc32)
 
     def show(self, documents: Mapping[str, bytes]) -> None:
-        """List documents, by key, that fit the values listed so far."""
+        """Add documents, by key, that describe the values listed so far."""
         self._add("documents", {key: document.decode("utf-8") for key, document in documents.items()})
 
     def resize(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        """List new shapes of arrays, by path, whose documents are listed."""
+        """Add new shapes, by path, of arrays whose documents are already listed."""
         self._add("lengths", {path: list(shape) for path, shape in shapes.items()})
 
     def close(self, end: str) -> None:
-        """List the end, ``finished``, ``unfinished`` or ``removed``, and remove the index."""
+        """Add the final state (``finished``, ``unfinished`` or ``removed``), and remove the index."""
         self._add("end", end)
         with self._lock:
             file, self._file = self._file, None
@@ -125,7 +125,7 @@ class IndexWriter:
 
 
 class IndexReader:
-    """The records of an index, as they come.
+    """Reader of the records of an index that may still grow.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class IndexReader:
             os.close(file)
 
     def iter_new(self) -> Iterator[list[Any]]:
-        """Yield the records that were added since the last call; not a record that is not whole yet."""
+        """Yield the complete records that were added since the last call."""
         rest, end = b"", self._offset
         while self._file is not None and (data := os.pread(self._file, _BLOCK, end)):
             end += len(data)
@@ -197,7 +197,7 @@ class Index:
         self.end: str | None = None
 
     def take(self, records: Iterator[list[Any]]) -> bool:
-        """Take new records; return whether there were any."""
+        """Apply new records to the content; return whether there were any."""
         changed: dict[str, bytes] = {}
         shapes: dict[str, list[int]] = {}
         is_new = False

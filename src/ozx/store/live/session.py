@@ -62,7 +62,7 @@ class LiveSession(ArchiveSession):
         return self._open() is None
 
     def refresh(self) -> bool:
-        """Take what the writer has finished since; return whether anything is new.
+        """Read the data that the writer has finished since the last call; return whether there are any.
 
         It warns once, with a `PartialFileWarning`, that a stream ended unfinished.
         """
@@ -131,7 +131,7 @@ class LiveSession(ArchiveSession):
         yield self._keys
 
     def _open(self) -> FollowedFile | None:
-        """Return the file that grows; None if it is finished."""
+        """Return the growing file; None if the file is finished."""
         if not self._is_open:
             with self._changing:
                 if not self._is_open:
@@ -154,6 +154,6 @@ class LiveSession(ArchiveSession):
             warnings.warn(f"{message}{followed.partial} OUT.ozx", PartialFileWarning, stacklevel=4)
 
     def _forget(self) -> None:
-        """Forget what was kept of an earlier state."""
+        """Drop cached values of an earlier state of the file."""
         self._reader, self._keys = None, None
         self._indices.clear()

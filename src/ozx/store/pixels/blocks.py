@@ -121,7 +121,7 @@ def _block_length(total: int, jobs: int) -> int:
 
 
 class BlockReader:
-    """Reads blocks of a file in the calling thread and a shared thread pool, and passes the bytes to their spans."""
+    """Reader of blocks of a file in the calling thread and a shared thread pool; passes the bytes to their spans."""
 
     def __init__(self, source: FileSource) -> None:
         self._source = source

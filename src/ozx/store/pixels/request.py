@@ -38,7 +38,7 @@ Selection = Any
 
 
 class NotPlannedError(Exception):
-    """The request can be answered only by zarr-python's own pipeline."""
+    """Error for a request that only zarr-python's own pipeline can answer."""
 
 
 class PixelRequest:

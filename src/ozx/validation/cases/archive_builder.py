@@ -232,7 +232,7 @@ class ArchiveBuilder:
         return self
 
     def with_(self, **attributes: Any) -> ArchiveBuilder:
-        """Set attributes of the builder: `comment`, `prefix`, `suffix`, `tail_gap`, `zip64_end`, `zip64_local`, …."""
+        """Set attributes of the builder, such as `comment`, `prefix`, `suffix`, `tail_gap` and `zip64_end`."""
         for key, value in attributes.items():
             getattr(self, key)  # there is such an attribute
             setattr(self, key, value)

@@ -72,7 +72,7 @@ class ObjectClient(Protocol):
         """
 
     def begin(self, mark: str, part_size: int, *, replace: bool) -> str:
-        """Begin an upload in parts; return its name, or an empty text if there are none.
+        """Begin an upload in parts; return its name, or an empty string if the store does not name uploads.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class ObjectClient(Protocol):
         """Use a part that `continue_upload` returned instead of sending it."""
 
     def send(self, number: int, body: IO[bytes], size: int) -> str:
-        """Send the part `number`, counted from 0; return the server's tag of it, or an empty text.
+        """Send the part `number`, counted from 0; return the server's tag of this part, or an empty string.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class ObjectClient(Protocol):
 
 
 class UnnamedUploads:
-    """The part of an `ObjectClient` about names, for stores whose uploads have none: another run continues none."""
+    """Mixin of `ObjectClient` for stores that do not name uploads, so that no later run can continue an upload."""
 
     names_uploads = False
 

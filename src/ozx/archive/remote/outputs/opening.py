@@ -1,4 +1,4 @@
-"""Open a client for the object at a URL."""
+"""Opening of a client for the object at a URL."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class Retries:
         return _RANDOM.uniform(first, max(first, min(longest, first * base**count * base)))
 
     def _wait_as_told(self) -> bool:
-        """Ask the server how long to wait, unless another request has asked; return whether a time is known."""
+        """Ask the server how long to wait, unless another request has asked; return whether the server named a time."""
         with self._lock:
             if self._rest() > 0:
                 return True
