@@ -268,7 +268,7 @@ def _hint_at_partial(path: str) -> str | None:
     if not os.path.exists(partial):
         return None
     quoted = shlex.quote(partial)
-    return f"Its writer has not ended, or was killed and left {quoted}: ozx recover {quoted} OUT saves what it wrote."
+    return f"Its writer is still running, or was killed; then ozx recover {quoted} OUT saves the written data."
 
 
 def name_error(error: OSError, path: str) -> None:

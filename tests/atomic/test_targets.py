@@ -109,7 +109,7 @@ class TestFolders:
     def test_another_folder_is_not(self, tmp_path, name):
         (tmp_path / "d").mkdir()
         (tmp_path / "d" / name).write_bytes(b"years of work")
-        for force, message in ((True, f"found {name}"), (False, "is no Zarr hierarchy")):
+        for force, message in ((True, f"found {name}"), (False, "is not a Zarr hierarchy")):
             with pytest.raises(UsageError, match=message) as caught:
                 fill(tmp_path / "d", force=force)
             assert "--replace-folder" in caught.value.hint

@@ -120,7 +120,7 @@ def test_json_is_what_the_library_returns(home, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--viewer", "no-such-viewer"], "to open .ozx files with\nhint: Give its full path"),
+        (["--viewer", "no-such-viewer"], "found no 'no-such-viewer'\nhint: Give its full path"),
         (["--viewer", ""], "got none"),
         (["--viewer", "sh 'open"], "hint: Close the quotes."),
         (["--viewer", "sh", "--remove"], "--viewer and --remove cannot be combined"),

@@ -58,7 +58,7 @@ def test_a_line_for_each_file_and_a_second_run_for_the_failures(capsys, here, im
     assert len(lines_of(here / "run.jsonl")) == 4
     code, out, err = ozx(capsys, "pack", "--retry-failed", "run.jsonl", "--out-dir", "out")
     assert (code, out) == (0, "")
-    assert "note: run.jsonl has no failure; " in err
+    assert "note: run.jsonl lists no failed source; " in err
 
     code, out, _ = ozx(capsys, "log", "summary", "run.jsonl")
     assert code == 0

@@ -81,7 +81,7 @@ def test_the_input_ends_inside_a_frame(here, send, capsys):
     send(FRAMES.tobytes()[:-10])
     code, _, story = call(capsys, "a.ozx", *WORDS)
     assert code == 3
-    assert "note: 1 frames did not come; their pixels are zero\n" in story
+    assert "note: 1 frames were not received; their pixels are zero\n" in story
     assert "the input ended inside a frame: expected 2,400 bytes, got 2,390" in story
     np.testing.assert_array_equal(ozx.open("a.ozx")["0"][...].reshape(-1, 30, 40)[:5], FRAMES[:5])
 
@@ -93,7 +93,7 @@ def test_the_input_ends_inside_a_frame(here, send, capsys):
         ([*WORDS, "--shape", "?,2"], b"", "--shape: expected lengths, as in n,2,1024,1024; got '?,2'"),
         ([*WORDS, "--dtype", "pixels"], b"", "--dtype: expected a pixel type, as in uint16; got 'pixels'"),
         ([*WORDS, "--plate", "A/1"], b"", "--plate: expected wells with their number of fields, as in A/1=2,B/3=4"),
-        (WORDS, b"", "expected at least one frame; none came"),
+        (WORDS, b"", "expected at least one frame; received none"),
         ([*WORDS, "--headers"], b"pixels\n", "expected a line of JSON before each frame"),
         ([*WORDS, "--headers"], b'{"index": "3"}\n' + bytes(2400), "expected index to be a list of numbers"),
         ([*WORDS, "--headers"], b'{"position": []}\n' + bytes(2400), "and position a name or number"),

@@ -313,8 +313,8 @@ def test_a_level_that_is_missing():
     [
         ({}, "no", "rfc9/root"),
         (image_v2("0"), "there is none", "rfc9/root"),
-        (group_v2() | image_v2("0"), "group without", "rfc9/one-hierarchy"),
-        (group_v2(author="me"), "group without", "rfc9/one-hierarchy"),
+        (group_v2() | image_v2("0"), "a plain Zarr group", "rfc9/one-hierarchy"),
+        (group_v2(author="me"), "a plain Zarr group", "rfc9/one-hierarchy"),
         (write_v2(np.zeros(2), chunks=(1,)), "found an array", "rfc9/one-hierarchy"),
         (image_v2() | {"labels/zarr.json": b"{}"}, "labels/zarr.json", "rfc9/one-hierarchy"),
         ({"zarr.json": b"{}", "0/.zarray": b"{}"}, "zarr.json", "rfc9/one-hierarchy"),
@@ -361,9 +361,9 @@ def test_refusals_are_gathered_and_name_the_nodes():
         ({"a/.zgroup": b"[]"}, "a: .zgroup: expected a JSON object"),
         ({"a/.zgroup": b'{"zarr_format": 2}', "a/.zattrs": b"{"}, "a: .zattrs: expected JSON"),
         ({"a/.zarray": b"{"}, "a: .zarray: expected JSON"),
-        ({"__a/.zgroup": b'{"zarr_format": 2}'}, "__a: expected a name"),
-        ({".../b/.zgroup": b'{"zarr_format": 2}'}, "...: expected a name"),
-        ({"zarr.json/.zgroup": b'{"zarr_format": 2}'}, "zarr.json: expected a name"),
+        ({"__a/.zgroup": b'{"zarr_format": 2}'}, "__a: expected a node name"),
+        ({".../b/.zgroup": b'{"zarr_format": 2}'}, "...: expected a node name"),
+        ({"zarr.json/.zgroup": b'{"zarr_format": 2}'}, "zarr.json: expected a node name"),
     ],
 )
 def test_nodes_that_are_refused(more, said):

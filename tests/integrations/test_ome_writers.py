@@ -49,7 +49,10 @@ def test_an_image_in_another_order_than_that_of_acquisition(writers, tmp_path):
     assert [channel.label for channel in image.channels] == ["DAPI", "GFP"]
     assert image.records.fields == ("camera_name", "delta_t", "mixed", "stage")
     assert group["frames/delta_t"][3, 1, 2] == 1.5
-    assert warned == ["frame metadata '1' cannot be kept: 5", "frame metadata 'mixed' cannot be kept: 'a'"]
+    assert warned == [
+        "frame metadata '1' is left out, because a record cannot keep 5",
+        "frame metadata 'mixed' is left out, because a record cannot keep 'a'",
+    ]
     assert group["frames/stage"][0, 0, 2] == '{"x": 2}'
     assert_valid(out)
 

@@ -77,7 +77,7 @@ def test_a_folder_of_several_images(stored, bucket):  # noqa: F811
         bucket.put(f"many/{name}.ome.zarr/zarr.json", b"{}")
     with pytest.raises(FormatError, match="expected one hierarchy") as caught:
         ozx.pack(f"{stored}/many/", "a.ozx")
-    assert caught.value.hint == "Make a file of each: ozx pack s3://cells/many/a.ome.zarr …"
+    assert caught.value.hint == "Pack each into its own file: ozx pack s3://cells/many/a.ome.zarr …"
 
 
 def test_nothing_below_the_url(stored):

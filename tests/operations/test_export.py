@@ -196,7 +196,7 @@ def test_levels_with_fewer_planes_lend_theirs(tmp_path):
     ((_, first, second),), _ = read(tmp_path / "a.tif")
     np.testing.assert_array_equal(first[0, 0], small[[0, 0, 1, 1, 2]])
     np.testing.assert_array_equal(second[0, 0], smaller[[0, 0, 0, 1, 1]])
-    assert result.notes == ("1, 2: each plane is used several times, because all levels of OME-TIFF have all planes",)
+    assert result.notes == ("1, 2: z planes are repeated, because all levels of OME-TIFF have equally many planes",)
     with tifffile.TiffFile(tmp_path / "a.tif") as file:  # written once each
         places = {page.dataoffsets for page in file.series[0].levels[1].pages}
         assert len(places) == 3
@@ -430,7 +430,7 @@ def test_ome_xml_that_cannot_be_brought_up_to_date(tmp_path, text, message):
         ({"compression": "jpeg2000"}, "expected a compression, one of zlib, zstd, lzw, none; got 'jpeg2000'"),
         ({"levels": "x"}, "expected levels"),
         ({"jobs": 0}, "expected at least one job"),
-        ({"out": ""}, "expected a path; got an empty one"),
+        ({"out": ""}, "expected a path; got an empty string"),
     ],
 )
 def test_wrong_calls(tmp_path, options, message):

@@ -190,7 +190,7 @@ def test_channels_by_name_or_number(tmp_path, channels, expected):
 @pytest.mark.parametrize(
     ("channels", "region", "message"),
     [
-        ("RFP", None, "the root: expected channels of the image; got 'RFP'"),
+        ("RFP", None, "the root: expected names or numbers of its channels; got 'RFP'"),
         ("3", None, "got '3'"),
         ("DAPI,", None, "by name or number"),
         ("DAPI", "c=0", "channels are given twice"),
@@ -308,7 +308,7 @@ def test_label_images_whose_channels_share_chunks_refuse_gaps(tmp_path):
 
 def test_an_image_without_channels_has_none(tmp_path):
     write_pixels(tmp_path / "a.ozx", (80, 90))
-    with pytest.raises(UsageError, match="no image has an axis for them"):
+    with pytest.raises(UsageError, match="no image has a channel axis"):
         ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", channels="DAPI")
 
 
@@ -712,7 +712,7 @@ def test_what_has_no_levels_and_is_too_large(tmp_path):
     zarr.open_group(str(tmp_path / "a"), mode="w", attributes={"ome": {"version": "0.5"}})
     for options in ({"region": "y=:3"}, {"levels": "0"}):
         with pytest.raises(
-            UsageError, match="expected an image, to extract levels, channels or a region; there is none"
+            UsageError, match="expected an image from which to extract levels, channels or a region; found none"
         ):
             extract(tmp_path / "a", tmp_path / "b.ozx", **options)
     with pytest.raises(UsageError, match="there are no levels to leave out"):

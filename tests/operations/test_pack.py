@@ -204,7 +204,7 @@ def test_an_empty_name_is_not_taken_for_the_root(tmp_path, image, monkeypatch):
         lambda: pack_many([image, ""]),
         lambda: pack_many([image], out_dir=""),
     ):
-        with pytest.raises(UsageError, match="got an empty one"):
+        with pytest.raises(UsageError, match="got an empty string"):
             call()
     assert os.listdir(tmp_path) == []
 
@@ -748,5 +748,5 @@ def test_a_folder_of_images_gets_the_command_for_each(tmp_path):
         make_image(tmp_path / "my raw" / name)
     with pytest.raises(FormatError, match=r"expected one hierarchy; found 2: a.ome.zarr, b.ome.zarr") as caught:
         pack(tmp_path / "my raw")
-    assert caught.value.hint == f"Make a file of each: ozx pack '{tmp_path}/my raw'/*.ome.zarr"
+    assert caught.value.hint == f"Pack each into its own file: ozx pack '{tmp_path}/my raw'/*.ome.zarr"
     assert caught.value.rule == "rfc9/root"

@@ -89,7 +89,7 @@ def test_only_the_rest_is_sent(bucket, image, packing, count, when, taken):  # n
     assert found.state == "dead"
     result, sent = packing()
     assert sent == 8 - taken
-    told = f"continued an upload to {bucket.url}/a.ozx: {taken} of 8 parts ({taken * PART:,} bytes) were at the server"
+    told = f"continued an upload to {bucket.url}/a.ozx: {taken} of 8 parts ({taken * PART:,} bytes) were already on"
     assert any(note.startswith(told) for note in result.notes) == (taken > 0)
     assert ozx.pack(image, f"{bucket.url}/a.ozx", resume=True).status == "skipped"
 
@@ -97,7 +97,7 @@ def test_only_the_rest_is_sent(bucket, image, packing, count, when, taken):  # n
 def test_the_command(bucket, image, capsys):  # noqa: F811
     kill_after(5, image, f"{bucket.url}/a.ozx")
     assert run(["pack", str(image), f"{bucket.url}/a.ozx", "--resume"]) == 0
-    assert "5 of 8 parts (26,214,400 bytes) were at the server already" in capsys.readouterr().err
+    assert "5 of 8 parts (26,214,400 bytes) were already on the server" in capsys.readouterr().err
     assert bucket.get("a.ozx") == Path("local.ozx").read_bytes()
 
 

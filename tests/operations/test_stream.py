@@ -255,7 +255,7 @@ def test_late_metadata_of_one_position(out):
         frames.set_metadata(name="right", channels=["GFP"], position="b")
         frames.append(PIXELS[0, 0])
         frames.append(PIXELS[0, 1], position=1)
-        with pytest.raises(UsageError, match="the position that gets the name 'x'; there are 2"):
+        with pytest.raises(UsageError, match="expected one position for the name 'x'; found 2"):
             frames.set_metadata(name="x")
     images = ozx.inspect(out).images
     assert [(image.name, image.channels[0].label) for image in images] == [("a", "Channel 0"), ("right", "GFP")]
@@ -298,7 +298,7 @@ def test_a_full_memory_raises_or_waits(out, monkeypatch):
     with stream(out, shape=(None, 2, 300, 400), memory=least, when_full="raise", **WORDS) as frames:
         assert frames.buffer == 4
         assert [frames.append(frame) for frame in PIXELS[:2].reshape(4, 300, 400)] == [1, 2, 3, 4]
-        with pytest.raises(BufferFull, match="4 frames wait, and there is no memory for one more"):
+        with pytest.raises(BufferFull, match="the memory is full with 4 frames"):
             frames.append(PIXELS[2, 0])
         assert (frames.buffered, frames.frames) == (4, 4)
         gate.set()
@@ -385,7 +385,7 @@ def test_close_twice_and_a_stream_without_frames(out, tmp_path):
     with stream(out, shape=PIXELS.shape, **WORDS) as frames:
         take_all(frames)
         assert frames.close() is frames.close()
-    with pytest.raises(UsageError, match="none came"), stream(tmp_path / "none.ozx", shape=PIXELS.shape, **WORDS):
+    with pytest.raises(UsageError, match="received none"), stream(tmp_path / "none.ozx", shape=PIXELS.shape, **WORDS):
         pass
     assert os.listdir(tmp_path) == [out.name]
 
@@ -422,15 +422,15 @@ def test_two_streams_to_one_file(out):
     [
         ({"axes": "tyxc"}, "expected axes that end in y, x"),
         ({"axes": "tyx"}, "a length for each of the axes t, y, x; got 4"),
-        ({"shape": (5, None, 300, 400)}, "at most one unknown length, the first"),
-        ({"axes": "ctyx", "shape": (None, 2, 300, 400)}, "not that of channels"),
+        ({"shape": (5, None, 300, 400)}, "no unknown length except the first"),
+        ({"axes": "ctyx", "shape": (None, 2, 300, 400)}, "must not be that of c, y or x"),
         ({"shape": (0, 2, 300, 400)}, "lengths above 0"),
-        ({"axes": "qcyx"}, "a name of t, c, z, y, x"),
+        ({"axes": "qcyx"}, "one of t, c, z, y, x"),
         ({"when_full": "drop"}, "when_full wait or raise; got 'drop'"),
         ({"memory": 1000}, "a memory of at least 3,840,000 bytes, for 4 frames"),
-        ({"positions": "left"}, "a list of different names"),
-        ({"positions": ["a", "a"]}, "a list of different names"),
-        ({"positions": ["a"], "plate": {"A/1": 1}}, "positions, a plate or cameras, only one of them"),
+        ({"positions": "left"}, "a list of distinct names"),
+        ({"positions": ["a", "a"]}, "a list of distinct names"),
+        ({"positions": ["a"], "plate": {"A/1": 1}}, "only one of positions, plate and cameras"),
         ({"cameras": {}}, "expected cameras by name"),
         ({"cameras": [ozx.Camera()]}, "expected cameras by name"),
         ({"cameras": {"a": ozx.Camera(shape=(3, 300, 400))}}, "a length for each of the axes t, c, y, x; got 3"),

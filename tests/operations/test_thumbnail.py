@@ -129,7 +129,7 @@ def test_a_failure_leaves_the_old_picture(cells, tmp_path):
     [
         ({}, "expected a file to write; got none"),
         ({"out": "a.gif"}, r"expected a name that ends in .png, .jpg or .jpeg; got a.gif"),
-        ({"out": ""}, "expected a path; got an empty one"),
+        ({"out": ""}, "expected a path; got an empty string"),
         ({"out": "a.png", "size": 15}, "expected a size from 16 to 2048 pixels; got 15"),
         ({"out": "a.png", "size": 2049}, "expected a size from 16 to 2048"),
         ({"out": "a.png", "cache": True}, "expected a file to write, or --cache; got both"),
@@ -157,7 +157,7 @@ def test_files_of_which_there_is_no_picture(tmp_path):
         thumbnail(tmp_path / "a.ozx", tmp_path / "a.png")
     group = {"zarr.json": b'{"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5"}}}'}
     empty = zip_values(tmp_path / "empty.ozx", group)
-    with pytest.raises(UnsupportedError, match="found a hierarchy of kind other without any") as raised:
+    with pytest.raises(UnsupportedError, match="found a hierarchy of kind other without images") as raised:
         thumbnail(empty, tmp_path / "a.png")
     assert raised.value.path == str(empty)
 

@@ -46,7 +46,7 @@ def test_entries_that_only_name_folders_are_left_out_with_a_note(tmp_path):
     path = zipped(tmp_path / "a.zip", {"a/": b"", "a/b": b"1", "empty/": b""})
     result = unpack(path)
     assert tree(result.path) == {"a/b": b"1"}
-    assert any("2 entries are folders" in note for note in result.notes)
+    assert any("2 entries for folders" in note for note in result.notes)
 
 
 def test_an_existing_directory_stays_unless_forced(tmp_path):
@@ -94,7 +94,7 @@ def test_an_empty_name_is_not_taken_for_the_root(tmp_path, monkeypatch, force):
     monkeypatch.chdir(tmp_path)
     zipped(tmp_path / "a.zip", {"new": b"1"})
     for arguments in (("a.zip", ""), ("", "out")):
-        with pytest.raises(UsageError, match="got an empty one"):
+        with pytest.raises(UsageError, match="got an empty string"):
             unpack(*arguments, force=force)
     assert os.listdir(tmp_path) == ["a.zip"]
 

@@ -86,7 +86,7 @@ def test_an_error_leaves_nothing(store):
         file.write(bytes(4000))
     with pytest.raises(FormatError) as caught:
         ozx.unpack("a.ozx", f"{store.url}/a")
-    assert "What was written was removed." in caught.value.hint
+    assert "The new objects were removed." in caught.value.hint
     assert store.keys() == []
 
 

@@ -151,10 +151,10 @@ def test_an_existing_file_is_kept_unless_forced(out):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"axes": "yx"}, "a name of t, c, z, y, x for each dimension"),
-    ({"axes": "qyx"}, "a name of t, c, z, y, x"),
-    ({"axes": "yyx"}, "a name of t, c, z, y, x"),
-    ({"axes": "tcx"}, "y and x among them"),
+    ({"axes": "yx"}, "one of t, c, z, y, x for each dimension"),
+    ({"axes": "qyx"}, "one of t, c, z, y, x"),
+    ({"axes": "yyx"}, "one of t, c, z, y, x"),
+    ({"axes": "tcx"}, "including y and x"),
     ({"scale": (1, 2)}, "a pixel size for each of the axes z, y, x; got 2"),
     ({"scale": {"c": 1}}, "axes of the array, z, y, x; got 'c'"),
     ({"scale": (1, 0, 1)}, "pixel sizes above 0"),

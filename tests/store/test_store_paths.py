@@ -35,7 +35,7 @@ def test_the_name_a_store_has_opens_it_again(image, name):
 
 @pytest.mark.parametrize("mode", ["r", "w", "a", "x"])
 def test_a_store_has_a_name(mode):
-    with pytest.raises(UsageError, match="got an empty one"):
+    with pytest.raises(UsageError, match="got an empty string"):
         OzxStore("", mode)
 
 

@@ -335,7 +335,8 @@ def _merge(source: ByteSource, classic: EndRecord, wide: Zip64EndRecord) -> EndR
 
 def _check_single_disk(source: ByteSource, record: EndRecord) -> None:
     if record.disk or record.directory_disk:
-        raise _split(source, f"this is part {record.disk + 1}, the directory is in part {record.directory_disk + 1}")
+        parts = f"this file is part {record.disk + 1}, the central directory is in part {record.directory_disk + 1}"
+        raise _split(source, parts)
     if record.entries_on_disk != record.entries:
         raise _split(source, f"{record.entries_on_disk:,} of {record.entries:,} entries are in this part")
 

@@ -24,7 +24,7 @@ _KINDS = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
 }
-_REPLACES_ANY = "Choose another name. --replace-folder (replace_folder=True) replaces a directory with all it contains."
+_REPLACES_ANY = "Choose another name. --replace-folder (replace_folder=True) replaces a directory and all its contents."
 # A folder with one of these is a Zarr hierarchy: of version 3, or a group, an array or attributes of version 2.
 _ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 # Number of names in a message about a folder's contents.
@@ -106,7 +106,7 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
         raise _refused_name(path, error) from None
     if not (force or replace_folder):
         if stat.S_ISDIR(status.st_mode) and not _is_replaceable(path):
-            raise UsageError(f"{path} exists already, and is no Zarr hierarchy", hint=_REPLACES_ANY)
+            raise UsageError(f"{path} exists already, and is not a Zarr hierarchy", hint=_REPLACES_ANY)
         raise already_there(path)
     if not stat.S_ISDIR(status.st_mode):
         raise UsageError(
@@ -152,7 +152,7 @@ def _refused_name(path: str, error: OSError) -> OSError | UsageError:
     if error.errno == errno.ENAMETOOLONG:
         length = len(os.fsencode(os.path.basename(path)))
         return UsageError(
-            f"expected a shorter name to write to; the system refuses {path}, whose last part has {length:,} bytes",
+            f"expected a shorter output name; the system refuses {path}, whose last component has {length:,} bytes",
             hint="Most file systems allow names of up to 255 bytes. Choose a shorter name for the output.",
         )
     if error.errno == errno.ELOOP:

@@ -58,5 +58,5 @@ def command(*, folder: str, older_than: str, yes: bool, dry_run: bool, as_json: 
 
 def _confirm(question: str) -> bool:
     if not sys.stdin.isatty():
-        raise UsageError("expected an answer, but there is no terminal", hint="Give --yes to remove them.")
+        raise UsageError("cannot ask for confirmation without a terminal", hint="Give --yes to remove them.")
     return click.confirm(question, err=True)

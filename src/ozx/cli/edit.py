@@ -84,7 +84,7 @@ def _ask(result: EditResult) -> bool:
         say(f"note: {note}")
     say(f"{one_line(result.path)}: {_cost(result)}")
     if not sys.stdin.isatty():
-        raise UsageError("expected an answer, but there is no terminal", hint="Give --yes to replace the file.")
+        raise UsageError("cannot ask for confirmation without a terminal", hint="Give --yes to replace the file.")
     return click.confirm("Replace it?", err=True)
 
 

@@ -102,7 +102,7 @@ def _describe_array(loss: ArrayLoss) -> str:
     if loss.is_lost:
         return f"{name}: the array is lost with its metadata; {loss.found:,} chunks left out"
     where = "" if not loss.region else f", within [{', '.join(f'{start}:{stop}' for start, stop in loss.region)}]"
-    inner = f"; {loss.inner_missing:,} inner chunks missing in them" if loss.inner_missing else ""
+    inner = f"; {loss.inner_missing:,} inner chunks missing in the found shards" if loss.inner_missing else ""
     return f"{name}: {loss.found:,} of {loss.chunks:,} chunks; {loss.missing:,} missing{inner}{where}"
 
 

@@ -136,14 +136,14 @@ def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_di
         raise UsageError("expected either sources or --retry-failed; got both", hint="Give only one of them.")
     lines = failed_lines(read_log(retry_failed), context.info_name or "")
     if not lines:
-        told = f"note: {retry_failed} has no failure; sources without a line in it need the command that named them"
+        told = f"note: {retry_failed} lists no failed source; for sources that it does not list, repeat the command"
         say(told, quiet=bool(context.params.get("quiet")))
     for line in lines:
         folder = None if line.output is None else os.path.dirname(line.output)
         beside = os.path.dirname(line.source)
         if folder is not None and "out_dir" in context.params and out_dir is None and folder != beside:
             raise UsageError(
-                f"by the log, {line.source} becomes {line.output}, which is not in {beside}",
+                f"according to the log, {line.source} becomes {line.output}, which is not in {beside}",
                 hint=f"Give --out-dir {folder}, or another folder.",
             )
     return [line.source for line in lines]

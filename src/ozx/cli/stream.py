@@ -29,8 +29,8 @@ __all__ = ["command"]
 @click.option("--shape", metavar="N,...", required=True, help="Lengths of the axes; n if the first length is unknown.")
 @click.option("--dtype", metavar="TYPE", required=True, help="Pixel type: uint16, float32, >u2, ...")
 @click.option("--headers", "has_headers", is_flag=True, help="A line of JSON before each frame gives its index.")
-@click.option("--positions", metavar="A,B,...", help="Names of positions: write a series of images.")
-@click.option("--plate", metavar="A/1=N,...", help="Wells with their number of fields: write a plate.")
+@click.option("--positions", metavar="A,B,...", help="Write a series of images, one for each of these positions.")
+@click.option("--plate", metavar="A/1=N,...", help="Write a plate of these wells, each with its number of fields.")
 @click.option("--pixel-size", metavar="A=N,...", help="Pixel size by axis, as in y=0.65,x=0.65.")
 @click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
 @click.option("--channel-names", metavar="A,B,...", help="Names of the channels.")
@@ -48,7 +48,7 @@ __all__ = ["command"]
 @click.option("--memory", metavar="SIZE", help="Memory for waiting frames and chunks: 224MiB, 1GB, bytes.")
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads; by default one per core.")
 @click.option("--sync-every", metavar="N", type=click.IntRange(min=1), help="Sync the file after every N frames.")
-@click.option("--upload-to", metavar="URL", help="Send the finished file to s3://, gs:// or az://; it stays here, too.")
+@click.option("--upload-to", metavar="URL", help="Also upload the finished file to s3://, gs:// or az://.")
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -84,7 +84,7 @@ def command(
       camera | ozx stream p.ozx --stdin --axes cyx --shape 2,512,512 --dtype uint16 --plate A/1=4,B/3=4 --headers
     """
     if not from_stdin:
-        raise UsageError("expected --stdin: frames come from the standard input", hint="Add --stdin, and pipe frames.")
+        raise UsageError("expected --stdin; frames come from standard input", hint="Add --stdin, and pipe the frames.")
     lengths, kind = _parse_shape(shape), _parse_type(dtype)
     known: dict[str, Any] = parse_metadata({**options, "colors": None})
     del known["colors"]

@@ -15,7 +15,7 @@ __all__ = ["command"]
 @click.command("uploads")
 @click.argument("url", metavar="URL")
 @click.option(
-    "--abort", metavar="ID", help="End the upload with this ID, which a killed run of yours left, also probably."
+    "--abort", metavar="ID", help="End the upload with this ID, which a killed run of yours left or probably left."
 )
 @click.option(
     "--older-than", metavar="AGE", help="End uploads of your killed runs of at least this age: 7d, 12h or 30m."

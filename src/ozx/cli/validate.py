@@ -36,7 +36,7 @@ __all__ = ["command"]
     type=click.Choice(LEVELS),
     default="hierarchy",
     show_default=True,
-    help="Check the ZIP file and RFC-9; also every metadata document; also every chunk.",
+    help="archive: ZIP file and RFC-9; hierarchy: also all metadata; data: also all chunks.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--format", "form", type=click.Choice(["sarif", "junit"]), help="Print the findings for a CI system.")
@@ -48,7 +48,7 @@ __all__ = ["command"]
     type=click.Choice(PROFILES),
     default=PROFILES[0],
     show_default=True,
-    help="strict also forbids ZIP compression, extra fields except ZIP64, times and owners, and other comments.",
+    help="strict also forbids ZIP compression, other comments, and extra fields except ZIP64, times and owners.",
 )
 @click.option(
     "--revision",

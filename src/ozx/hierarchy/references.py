@@ -107,7 +107,7 @@ def drop_source_image(document: Document, path: str, surroundings: Surroundings)
     del changed["source"]["image"]
     if not changed["source"]:
         del changed["source"]
-    return new, f"left out the name of its image (image-label.source.image, {image!r}), which is not extracted with it"
+    return new, f"left out the reference to its image (image-label.source.image, {image!r}), which is not extracted"
 
 
 def _label_of(document: Mapping[str, object]) -> dict[str, object]:

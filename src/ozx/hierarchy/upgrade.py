@@ -158,11 +158,11 @@ class _HierarchyUpgrade:
             if not path:
                 root_is_ome = group.is_ome
         if not root_is_ome:
-            first = f" such as {min(images, key=breadth_first)!r}" if images else ""
+            first = min(images, key=breadth_first, default="")
             raise FormatError(
-                "expected OME-Zarr metadata at the root; found a group without it: this is Zarr, but not OME-Zarr",
+                "expected OME-Zarr metadata at the root; found a plain Zarr group",
                 rule=_ONE_HIERARCHY,
-                hint=f"Convert the images below it{first} one by one."
+                hint=f"Convert the images below this group, such as {first!r}, one by one."
                 if images
                 else "An .ozx file holds OME-Zarr: write its metadata first, for example with ome-zarr-py.",
             )
@@ -223,7 +223,7 @@ class _HierarchyUpgrade:
             self._refuse(
                 path,
                 UnsupportedError(
-                    f"expected a name that Zarr v3 allows; {name!r} is not",
+                    f"expected a node name that Zarr v3 allows; found {name!r}",
                     hint="Rename the node, and change all references to it.",
                 ),
             )

@@ -255,7 +255,7 @@ def _levels(
             repeated += [level.path] if shape[2] < first[2] else []
     if repeated:
         notes.append(
-            f"{', '.join(repeated)}: each plane is used several times, because all levels of OME-TIFF have all planes"
+            f"{', '.join(repeated)}: z planes are repeated, because all levels of OME-TIFF have equally many planes"
         )
     return levels
 

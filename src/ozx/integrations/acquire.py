@@ -47,12 +47,12 @@ def open_stream(settings: Any, path: str | os.PathLike[str], **options: Any) -> 
     if not arrays or list(settings.hcs_plates):
         found = "plates" if settings.hcs_plates else "no array"
         hint = "Describe a plate to ozx.stream, as in plate={'A/1': 2}."
-        raise UnsupportedError(f"expected settings of arrays; found {found}", hint=hint)
+        raise UnsupportedError(f"expected the settings of one or more arrays; found {found}", hint=hint)
     layout, *others = [{**_layout(array), **options} for array in arrays]
     for other in others:
         if different := [word for word in layout.keys() | other.keys() if layout.get(word) != other.get(word)]:
             words = ", ".join(sorted(different))
-            hint = "Give them for all arrays as arguments, such as chunks=None, shards='auto'."
+            hint = "Give these settings as arguments for all arrays, such as chunks=None, shards='auto'."
             raise UnsupportedError(f"expected arrays of the same layout; found different {words}", hint=hint)
     cameras = {str(array.output_key or number): _camera(array) for number, array in enumerate(arrays)}
     described: dict[str, Any] = {"cameras": cameras} if others else asdict(*cameras.values())

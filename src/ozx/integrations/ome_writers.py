@@ -93,10 +93,10 @@ class OzxBackend:
         """Return the reason why ozx cannot write these settings; False if ozx can."""
         names = [dimension.name for dimension in settings.array_storage_dimensions]
         if not set(names) <= _AXES or names[-2:] != ["y", "x"]:
-            return f"expected the dimensions t, c, z, and y, x at the end; got {', '.join(names)}"
+            return f"expected some of the dimensions t, c and z, then y and x; got {', '.join(names)}"
         endless = [dimension.name for dimension in settings.array_storage_dimensions if dimension.count is None]
         if endless and (endless != names[:1] or endless == ["c"]):
-            return f"expected only the first dimension without a count, and not c; got {', '.join(endless)}"
+            return f"expected a count for c and for all dimensions except the first; got none for {', '.join(endless)}"
         return False
 
     def prepare(self, settings: Any, router: Any) -> None:
@@ -175,7 +175,7 @@ class OzxBackend:
         NotImplementedError
             Always.
         """
-        raise NotImplementedError("ozx keeps no global metadata: write it beside the file")
+        raise NotImplementedError("ozx cannot store global metadata: write the metadata to another file")
 
     def get_metadata(self) -> None:
         """Return None: `FrameStream.set_metadata` changes metadata."""
@@ -195,7 +195,7 @@ class OzxBackend:
 
     def _opened(self) -> FrameStream:
         if self._stream is None:
-            raise RuntimeError("prepare comes first, and nothing is written after finalize")
+            raise RuntimeError("expected a write after prepare() and before finalize()")
         return self._stream
 
     def _record(self, metadata: Mapping[str, Any]) -> dict[str, float | str]:
@@ -212,7 +212,8 @@ class OzxBackend:
                     continue
             if key not in self._left_out:
                 self._left_out.add(key)
-                warnings.warn(f"frame metadata {key!r} cannot be kept: {value!r:.100}", stacklevel=4)
+                message = f"frame metadata {key!r} is left out, because a record cannot keep {value!r:.100}"
+                warnings.warn(message, stacklevel=4)
         return record
 
 

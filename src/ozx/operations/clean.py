@@ -58,7 +58,7 @@ class CleanResult:
     younger: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx clean --json``."""
+        """Return the JSON output of ``ozx clean --json`` as a dictionary."""
         leftovers = [asdict(leftover) for leftover in self.leftovers]
         return {"schema": 1, "path": self.path, "leftovers": leftovers, "younger": self.younger}
 

@@ -344,8 +344,8 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
         notes.append("the root does not state its OME-Zarr version (ome.version)")
     if isinstance(view, ArchiveView) and root is not None and root.zarr_format == 2:
         # RFC-9 (R2, 2026-04-20) builds on Zarr v3: the root zarr.json is a MUST.
-        notes.append("Zarr v2 (OME-Zarr 0.4) in a ZIP file is not RFC-9: ozx repack makes it OME-Zarr 0.5")
+        notes.append("Zarr v2 (OME-Zarr 0.4) in a ZIP file is not RFC-9: ozx repack converts it to OME-Zarr 0.5")
     is_v3 = root is not None and root.zarr_format == 3
     if isinstance(view, ArchiveView) and is_v3 and view.comment.json_first and not view.is_metadata_first:
-        notes.append("the comment declares that zarr.json come first (jsonFirst), but the first entry is another file")
+        notes.append("the comment declares jsonFirst, but a zarr.json comes after an entry that is not a zarr.json")
     return notes

@@ -225,7 +225,7 @@ def _pack_remote(url: str, target: str, options: PackOptions, progress: Progress
     name = printable_location(url)
     if options.remove_source:
         raise UsageError(
-            "a source behind a URL is never removed", path=name, hint="Leave out --remove-source (remove_source)."
+            "a source at a URL is never removed", path=name, hint="Leave out --remove-source (remove_source)."
         )
     check_output_place(target, target)
     source = list_remote_directory(url)

@@ -271,7 +271,7 @@ def _find(source: ByteSource, progress: Progress) -> Evidence:
         message = f"nothing can be recovered of {len(evidence.lost):,} damaged entries; {first.name!r}: {first.reason}"
         raise FormatError(message, rule="zip/crc")
     known = find_format(source.read_at(0, LONGEST_SIGNATURE))
-    found = "no local file header of a ZIP file in it" if source.size() else "an empty file"
+    found = "no local file header" if source.size() else "an empty file"
     hint = None if known is None else known.hint(source.name)
     if not source.size() and _is_partial(source.name):
         found = "an empty file, because its writer was killed before the first shard was complete"

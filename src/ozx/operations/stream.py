@@ -188,11 +188,12 @@ def _plan(
     """Return the plans of images by path, and the hierarchy; `how` is the name, the method and the axes to halve."""
     if sum(map(bool, (cameras, positions, plate is not None))) > 1:
         raise UsageError(
-            "expected positions, a plate or cameras, only one of them",
-            hint="The fields of a plate are its positions; several cameras at each position are so many cameras.",
+            "expected only one of positions, plate and cameras; got several",
+            hint="The fields of a plate are its positions. For several cameras at each position, give one camera for "
+            "each pair of a camera and a position.",
         )
     if plate_shape is not None and plate is None:
-        raise UsageError("expected plate_shape together with plate")
+        raise UsageError("expected plate_shape together with plate; got plate_shape alone")
     if cameras is not None:
         return _plan_cameras(given, cameras, how)
     plan = plan_frames(given, *how)

@@ -163,7 +163,7 @@ def unpack(
     progress.stop()
     skipped = len(columns) - len(values)
     if skipped and not node:
-        notes.append(f"{skipped:,} entries are folders and hold no value; a folder is made where a file needs it")
+        notes.append(f"left out {skipped:,} entries for folders, which have no value; folders of files are made")
     return UnpackResult(printable_location(path), printable_location(target), len(indices), size, tuple(notes))
 
 

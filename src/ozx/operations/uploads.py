@@ -76,7 +76,7 @@ class UploadsResult:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer of ``ozx uploads --json``."""
+        """Return the JSON output of ``ozx uploads --json`` as a dictionary."""
         uploads = [asdict(upload) for upload in self.uploads]
         return {"schema": 1, "path": self.path, "uploads": uploads, "notes": list(self.notes)}
 
@@ -149,10 +149,10 @@ def _check_can_end(url: str, upload_id: str, found: Iterable[FoundUpload]) -> No
     state = next((upload.state for upload in found if upload.upload_id == upload_id), None)
     if state not in ("dead", "unsure"):
         raise UsageError(
-            "expected an upload that a killed run of yours left; found "
+            "expected an unfinished upload of a killed run of yours; found "
             + ("no such upload" if state is None else f"an upload whose state is {state}"),
             path=printable_url(url),
-            hint="ozx uploads URL lists them.",
+            hint="ozx uploads URL lists all unfinished uploads.",
         )
 
 

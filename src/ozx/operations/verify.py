@@ -101,7 +101,7 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
         place, has_manifest = f"{shown}/{MANIFEST_KEY}", True
     if not has_manifest and not has_checksum:
         raise UsageError(
-            f"there is neither {MANIFEST_ENDING} nor {CHECKSUM_ENDING} beside it",
+            f"expected a manifest ({MANIFEST_ENDING}) or a checksum ({CHECKSUM_ENDING}) beside the file; found neither",
             path=shown,
             hint="ozx validate --level data checks a file by itself. ozx pack --manifest writes a manifest for later.",
         )
@@ -173,7 +173,7 @@ def _compare(path: str, expected: dict[str, ManifestValue], manifest: str, progr
         if value is None and key == MANIFEST_KEY:
             continue  # it describes the others
         if value is None:
-            wrong.append(f"{key!r} is not in it")
+            wrong.append(f"the manifest does not list {key!r}")
         elif (value.bytes, value.sha256) != (size, digest):
             wrong.append(f"the value of {key!r} differs")
         total += size

@@ -175,5 +175,5 @@ def _with_labels(image: NewImage, labels: Mapping[str, ArrayLike], method: str |
 def _as_labels(image: NewImage) -> NewImage:
     dtype = image.levels[0].source.dtype
     if dtype.kind not in _LABEL_KINDS:
-        raise UsageError(f"expected labels that are integers; found {dtype}", hint="Convert them, as with astype.")
+        raise UsageError(f"expected labels that are integers; found {dtype}", hint="Convert them with astype.")
     return replace(image, label=LabelDisplay({}, {}), channels=())

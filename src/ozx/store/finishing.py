@@ -122,7 +122,7 @@ def _comment(archive: Unfinished, target: str, *, require_ome: bool) -> bytes:
             rule="rfc9/one-hierarchy",
             hint="Write a root zarr.json with attributes.ome.version, or leave require_ome out.",
         )
-    warnings.warn(f"{target}: this is zipped Zarr, but not an OME-Zarr: {problem}", NotOmeZarrWarning, stacklevel=2)
+    warnings.warn(f"{target}: this is zipped Zarr, but not OME-Zarr: {problem}", NotOmeZarrWarning, stacklevel=2)
     return b""
 
 

@@ -48,8 +48,8 @@ def test_a_viewer_is_split_as_a_shell_does(tmp_path, monkeypatch, program):
         ("", "got none"),
         ("  ", "got none"),
         ("napari 'open", "No closing quotation"),
-        ("no-such-program-anywhere %f", "no program 'no-such-program-anywhere'"),
-        ("/etc", "no program '/etc'"),
+        ("no-such-program-anywhere %f", "found no 'no-such-program-anywhere'"),
+        ("/etc", "found no '/etc'"),
         ("sh -c 'a\nb'", "expected a command on one line"),
     ],
 )

@@ -139,7 +139,7 @@ def test_contrast_of_the_picture_and_of_a_part(page):
     told = page("series").json("contrast", path="0", channel=0, planes="0,1", part="")
     array = zarr.open_array(FIXTURES / "series.ome.zarr/0/0", mode="r")
     assert array[:].min() <= told["start"] < told["end"] <= array[:].max()
-    with pytest.raises(ValueError, match="four sides"):
+    with pytest.raises(ValueError, match="top, left, bottom and right"):
         page("series").ask("api/contrast", path="0", channel=0, planes="0,1", part="1,2")
 
 

@@ -99,7 +99,7 @@ def test_contrast_without_levels_is_that_of_a_part_of_the_pixels():
 
 @pytest.mark.parametrize("part", [(0, 0, 0, 4), (0, 0, 5, 4), (3, 0, 2, 4)])
 def test_contrast_beside_the_image_is_refused(part):
-    with pytest.raises(UsageError, match="expected a part of 4 × 4 pixels"):
+    with pytest.raises(UsageError, match="expected a part inside the 4 × 4 pixels"):
         picture(np.zeros((4, 4), "uint8")).contrast(0, [], part)
 
 

@@ -133,7 +133,10 @@ def test_a_name_out_of_order_where_one_like_it_is_missing_is_lost(tmp_path):
     values, data = sparse(tmp_path, "0/c/3/1")
     found, saved = save(rename(without_directory(data), "0/c/1/1", "0/c/3/1"))
     assert saved == {key: value for key, value in values.items() if key != "0/c/1/1"}
-    assert found.lost[0].reason == "its name is likely damaged: it is out of order, and a similar one is missing"
+    assert (
+        found.lost[0].reason
+        == "its name is likely damaged: it is out of order, and a similar, expected name is missing"
+    )
 
 
 def test_a_file_in_any_order_comes_back(tmp_path):

@@ -35,10 +35,10 @@ def test_versions_that_are_not_known_here(tmp_path):
     ("values", "message"),
     [
         ({"zarr.json": array([1], [1])}, "found an array"),
-        ({"zarr.json": group(None)}, "found a group without"),
+        ({"zarr.json": group(None)}, "found a group without OME-Zarr metadata"),
         ({"zarr.json": json.dumps({"zarr_format": 3}).encode()}, "neither a group nor an array"),
         ({"zarr.json": group(7)}, "attributes.ome without a version"),
-        ({".zgroup": b"{}"}, "found a group without"),
+        ({".zgroup": b"{}"}, "found a group without OME-Zarr metadata"),
         ({".zarray": b"{}"}, "found an array"),
     ],
 )

@@ -99,7 +99,7 @@ def test_what_names_nothing(text, message):
 
 
 def test_an_empty_path_is_refused():
-    with pytest.raises(UsageError, match=r"^expected a path; got an empty one$"):
+    with pytest.raises(UsageError, match=r"^expected a path; got an empty string$"):
         parse_location("")
 
 

@@ -209,8 +209,8 @@ def mixed():
     ("document", "found"),
     [
         (version_04(), "no ome metadata"),
-        (mixed(), "version 0.5 with axes in another place"),
-        (image([[[1, 1]]], version="0.6"), "version 0.6 with axes in another place"),
+        (mixed(), "version 0.5 with axes in the form of another version"),
+        (image([[[1, 1]]], version="0.6"), "version 0.6 with axes in the form of another version"),
         (image([[[1, 1]]], version="0.9.dev1"), "version 0.9.dev1"),
         (image([[[1, 1]]], version="0.4"), "version 0.4"),
         (image([[[1, 1]]], version=None), "version None"),

@@ -96,7 +96,7 @@ def test_item_sizes(data_type, size):
         ({"shape": None}, "shape is missing"),
         ({"shape": [1.5, 2, 2]}, "shape is missing"),
         ({"shape": [True, 2, 2]}, "shape is missing"),
-        ({"shape": [2, 256]}, "it has 2 dimensions, its chunks 3"),
+        ({"shape": [2, 256]}, "the array has 2 dimensions, its chunks have 3"),
         ({"data_type": 7}, "data_type is missing"),
         ({"codecs": {}}, "codecs is missing"),
         ({"chunk_grid": []}, "chunk_grid is missing"),

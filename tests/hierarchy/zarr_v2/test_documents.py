@@ -53,5 +53,5 @@ def test_what_is_wrong_is_named():
     problems = " ".join(parse_v2_array({"shape": 3, "chunks": None, "dtype": "?"}).problems)
     assert all(word in problems for word in ("shape", "chunks", "dtype"))
     assert parse_v2_array({"shape": [3], "chunks": [1, 1], "dtype": "|u1"}).problems == (
-        "it has 1 dimensions, its chunks 2",
+        "the array has 1 dimensions, its chunks have 2",
     )

@@ -38,7 +38,7 @@ def test_what_is_given_back_is_taken_again():
 @pytest.mark.parametrize(
     ("index", "message"),
     [
-        ((0, 0), r"frame \(0, 0\) came already"),
+        ((0, 0), r"frame \(0, 0\) was already received"),
         ((0, 2), r"at least 0 and below 2 along c; got 2"),
         ((-1, 0), r"at least 0 along t; got -1"),
         (0, r"an index for each of the axes t, c; got 0"),

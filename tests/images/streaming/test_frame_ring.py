@@ -23,7 +23,7 @@ def test_frames_are_used_again():
 def test_a_full_ring_raises():
     ring = FrameRing(24, is_waiting=False)
     frames = [ring.acquire(*KIND), ring.acquire(*KIND)]
-    with pytest.raises(BufferFull, match="2 frames wait, and there is no memory for one more"):
+    with pytest.raises(BufferFull, match="the memory is full with 2 frames"):
         ring.acquire(*KIND)
     ring.release(frames[0])
     ring.acquire(*KIND)

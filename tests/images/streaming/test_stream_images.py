@@ -69,5 +69,5 @@ def test_wrong_plates(plate, shape, message):
 
 def test_names_of_positions():
     assert [image.name for image in position_series(IMAGE, ["a", "b"]).images.values()] == ["a", "b"]
-    with pytest.raises(UsageError, match="a list of different names"):
+    with pytest.raises(UsageError, match="a list of distinct names"):
         position_series(IMAGE, ["a", "a"])

@@ -59,7 +59,7 @@ def test_a_failed_upload_leaves_the_file(bucket, tmp_path, monkeypatch):  # noqa
     with pytest.raises(ResourceError, match="503") as caught, monkeypatch.context() as failing:
         failing.setattr(S3Object, "put", fail)
         write(path, url)
-    assert caught.value.hint == f"Try again later. {path} is complete; to send it: ozx repack {path} {url}"
+    assert caught.value.hint == f"Try again later. {path} is complete; to upload it: ozx repack {path} {url}"
     np.testing.assert_array_equal(ozx.open(path)["0"][...], PIXELS)
     assert bucket.keys() == bucket.uploads() == []
     ozx.repack(path, url)

@@ -144,7 +144,7 @@ def explain(error: Exception, name: str) -> ResourceError:
             hint=_ACCESS,
         )
     if status:
-        return ResourceError(f"cannot read: {answer}", path=name, hint="Try again later, or ask who runs the server.")
+        return ResourceError(f"cannot read: {answer}", path=name, hint="Try again, or ask the server's operator.")
     return ResourceError(
         f"cannot reach the server: {_cause(text, kind)}", path=name, hint="Check the address and the connection."
     )

@@ -145,7 +145,7 @@ class Upload:
             The server refuses a part, or the object exceeds the number of parts.
         """
         if offset > self._end:
-            raise ValueError(f"expected bytes at {self._end}, or before; got {offset}")
+            raise ValueError(f"expected an offset of at most {self._end}; got {offset}")
         view = memoryview(data)
         while view:
             number, start = divmod(offset, self._part_size)
@@ -198,14 +198,14 @@ class Upload:
         if found is None or found.size != self._end:
             size = "none" if found is None else f"one of {found.size:,}"
             raise ResourceError(
-                f"expected an object of {self._end:,} bytes at the server; found {size}", path=self.name
+                f"expected an object of {self._end:,} bytes on the server; found {size}", path=self.name
             )
         self._close_record()
         self._threads.shutdown()
         if self._taken:
             self.notes.append(
                 f"continued an upload to {self.name}: {self._taken:,} of {self._sent:,} parts ({self._taken_bytes:,} "
-                "bytes) were at the server already"
+                "bytes) were already on the server"
             )
         return found.size
 

@@ -66,13 +66,13 @@ def parse_viewer(command: str) -> tuple[str, ...]:
         raise UsageError(f"expected a command line; got {command!r}: {error}", hint="Close the quotes.") from None
     words = [word.strip('"') for word in words] if os.name == "nt" else words
     if not words:
-        raise UsageError("expected a command to open .ozx files with; got none", hint="For example: --viewer napari.")
+        raise UsageError("expected a command that opens .ozx files; got none", hint="For example: --viewer napari.")
     if any(character in word for word in words for character in "\n\r\0"):
         raise UsageError(f"expected a command on one line; got {command!r}")
     program = shutil.which(os.path.expanduser(words[0]))
     if program is None:
         raise UsageError(
-            f"no program {words[0]!r} to open .ozx files with", hint="Give its full path, or install it first."
+            f"expected an installed program; found no {words[0]!r}", hint="Give its full path, or install it first."
         )
     return (os.path.abspath(program), *words[1:])
 

@@ -126,7 +126,7 @@ def notes(viewer: tuple[str, ...], ozx: tuple[str, ...], places: Places, *, has_
     found = []
     if not needs_no_quotes(viewer) and not needs_no_quotes((_launcher(places),)):
         found.append(
-            f"the path {places.data_home} needs quotes: file managers open .ozx files, xdg-open 1.1.3 does not"
+            f"the path {places.data_home} needs quotes, which file managers support, but xdg-open 1.1.3 does not"
         )
     if has_sandbox and not ozx[0].startswith("/usr/"):
         found.append(

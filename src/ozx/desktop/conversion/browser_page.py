@@ -82,7 +82,7 @@ class PageWindow:
         if name not in ("cancel", "answer"):
             return page_file(__package__, name)
         if request.method != "POST":
-            return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this needs POST")
+            return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this address accepts only POST requests")
         with self._changed:
             if name == "cancel":
                 self._is_cancelled = True

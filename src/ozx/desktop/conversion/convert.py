@@ -39,7 +39,7 @@ def convert(paths: Sequence[str]) -> int:
     being written is gone, and complete ones stay.
     """
     if not paths:
-        show_message("Choose TIFF files or OME-Zarr folders in a file manager, and there Convert to .ozx.")
+        show_message("Select TIFF files or OME-Zarr folders in a file manager, then choose Convert to .ozx there.")
         return 2
     made: list[str] = []
     failed: list[str] = []

@@ -89,7 +89,7 @@ class FileServer:
                 raise UsageError(
                     "expected a file on this computer; found a URL, which programs that read URLs can read themselves",
                     path=printable_location(location.path),
-                    hint="Give them the URL, or show it by ozx view.",
+                    hint="Give the URL to these programs, or show the file with ozx view.",
                 )
             if isinstance(open_view(path), DirectoryView):
                 raise UsageError(

@@ -159,7 +159,8 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._read_body()
         if body is None:
             self.close_connection = True  # what was sent is not read
-            self._send(refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "this server takes no such body"))
+            message = "expected a short body with a valid Content-Length"
+            self._send(refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message))
             return
         try:
             parts = urlsplit(self.path)

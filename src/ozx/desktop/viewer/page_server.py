@@ -171,7 +171,7 @@ class PageServer:
     def _keep(self, request: Request) -> Answer:
         """Write the colours chosen in the page into the file."""
         if not _is_from_page(request):
-            return refusal(HTTPStatus.FORBIDDEN, "only the page itself may write")
+            return refusal(HTTPStatus.FORBIDDEN, "only the viewer page may write to the file")
         if self._keeper is None:
             return _NO_POST
         path, edits = parse_colors(request.body)
@@ -228,7 +228,7 @@ def _real(query: dict[str, str], name: str) -> float:
 def _part(query: dict[str, str]) -> Part | None:
     part = _numbers(query, "part")
     if len(part) not in (0, 4):
-        raise UsageError(f"expected the four sides of a part; got {part}")
+        raise UsageError(f"expected top, left, bottom and right of a part; got {part}")
     return (part[0], part[1], part[2], part[3]) if part else None
 
 

@@ -171,7 +171,7 @@ class Picture:
         full = self.levels[0]
         top, left, bottom, right = part or (0, 0, full.height, full.width)
         if not (0 <= top < bottom <= full.height and 0 <= left < right <= full.width):
-            raise UsageError(f"expected a part of {full.height} × {full.width} pixels; got {part}")
+            raise UsageError(f"expected a part inside the {full.height} × {full.width} pixels of the image; got {part}")
         shares = [
             (_share(top, bottom, level.factor[0], level.height), _share(left, right, level.factor[1], level.width))
             for level in self.levels
@@ -246,7 +246,7 @@ class Pictures:
     def _open_plate(self, part: str) -> Picture:
         fields = self.fields
         if fields is None:
-            raise UsageError("this file is not a plate", hint="See ozx info.")
+            raise UsageError("this file is not a plate", hint="Show the contents with ozx info.")
         if part:
             fields = next((labels for labels in fields.labels() if labels.part == part), None)
             if fields is None:

@@ -31,7 +31,7 @@ def sample_type(dtype: np.dtype[Any], *, is_label: bool) -> str:
         return f"uint{8 * min(dtype.itemsize, 4)}"
     if is_label or dtype.kind not in "biufc":
         wanted = "label values that are integers" if is_label else "pixels that are numbers"
-        raise UnsupportedError(f"expected {wanted}; found {dtype}", hint="See ozx info.")
+        raise UnsupportedError(f"expected {wanted}; found {dtype}", hint="Show the contents with ozx info.")
     if dtype.kind == "b":
         return "uint8"
     name = dtype.newbyteorder("=").name

@@ -39,7 +39,7 @@ class _Moved:
 
 
 def move_entries(reader: ArchiveReader, indices: Iterable[int], writer: ArchiveWriter) -> None:
-    """Append entries of one archive to another.
+    """Append entries of one archive to another archive.
 
     Parameters
     ----------

@@ -153,7 +153,7 @@ class ArrayPlans:
                 array.old = nested
                 group.numbers, group.outside, group.others = found.numbers, found.outside, found.others
                 self._notes.append(
-                    f"{array.path}: its chunk keys are like 0/0, though .zarray declares 0.0 (dimension_separator)"
+                    f"{array.path}: its chunk keys have the form 0/0, but .zarray declares 0.0 (dimension_separator)"
                 )
                 return
 
@@ -163,7 +163,7 @@ class ArrayPlans:
         if array.null_fill and missing:
             self._notes.append(
                 f"{array.path or 'the root'}: it has no fill value, and {missing:,} of its chunks are missing; "
-                "from now on, they are read as 0"
+                "in the new array, these chunks read as 0"
             )
         if array.new.keys != array.old.keys:
             start = len(array.path) + 1 if array.path else 0

@@ -154,7 +154,7 @@ def _find_suspects(names: NameTable) -> NDArray[np.int64]:
 
 
 class _NameRepairer:
-    """Repairer of names, one by one."""
+    """Repairer of single names."""
 
     def __init__(self, columns: Columns, path: str, repaired: RepairedNames, directories: set[int]) -> None:
         self._columns = columns
@@ -187,7 +187,7 @@ class _NameRepairer:
                 f"{name} is an archive inside the archive, which RFC-9 forbids",
                 path=self._path,
                 rule="rfc9/not-embedded",
-                hint="Unpack the outer archive, and use the inner archive if there is nothing else.",
+                hint="Unpack the outer archive; if it contains only the inner archive, use that file instead.",
             )
         raw = columns.raw_name(row)
         if not raw.isascii() and not columns.flags[row] & FLAG_UTF8:
@@ -226,5 +226,5 @@ def _refused(path: str, name: str, fault: str, rule: str) -> FormatError:
         f"entry name {name!r} is refused: {fault}" if rule == "zip/name" else f"entry {name!r} is refused: {fault}",
         path=path,
         rule=rule,
-        hint="Cannot be repaired automatically. Unpack it with the program that wrote it, check the files, pack those.",
+        hint="ozx cannot repair it. Unpack the file with the program that wrote it, check the result, then pack it.",
     )

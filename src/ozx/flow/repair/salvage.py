@@ -86,7 +86,7 @@ class _KeyResolver:
                 if is_better_here or (better and node_of(name) not in needed):
                     misplaced.append(index)
         for index in misplaced:
-            self._reject(index, "its name is likely damaged: a similar one is missing")
+            self._reject(index, "its name is likely damaged: a similar, expected name is missing")
         if misplaced:
             self._result.hierarchy = PartialHierarchy()
             self._add_documents()
@@ -189,9 +189,11 @@ class _KeyResolver:
             elif role.kind == "file" and self._is_document(index):
                 self._reject(index, "its name is damaged: the value is metadata")
             elif role.kind == "file" and self._is_unlikely_file(name):
-                self._reject(index, "its name is likely damaged: a similar one is missing")
+                self._reject(index, "its name is likely damaged: a similar, expected name is missing")
             elif role.kind == "chunk" and index in self._around and self._has_better_name(index):
-                self._reject(index, "its name is likely damaged: it is out of order, and a similar one is missing")
+                self._reject(
+                    index, "its name is likely damaged: it is out of order, and a similar, expected name is missing"
+                )
 
     def _has_better_name(self, index: int) -> bool:
         """Return whether the entry is at the position of a missing chunk whose key differs in one digit."""

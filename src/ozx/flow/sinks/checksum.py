@@ -46,7 +46,7 @@ def read_checksum_file(path: str) -> str:
         raise UsageError(
             "expected a line as sha256sum writes it",
             path=printable_location(path),
-            hint="Remove it, or write it again.",
+            hint="Remove the checksum file, or write it again.",
         )
     return digest
 

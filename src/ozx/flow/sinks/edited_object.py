@@ -39,7 +39,7 @@ class PlannedReplacement:
         """Notes about old versions of the object that the bucket keeps."""
         if not self.old.is_versioned:
             return ()
-        return ("the bucket keeps versions: the old file stays, and takes room, until its version is removed",)
+        return ("the bucket keeps versions: the old file stays, and occupies space, until its version is removed",)
 
     def apply(self) -> None:
         """Replace the object on the server.

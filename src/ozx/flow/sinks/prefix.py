@@ -82,7 +82,7 @@ def write_prefix(
         except BaseException as error:
             left = new.abort()
             if isinstance(error, OzxError):
-                state = f"{left:,} objects may be left below {new.name}" if left else "What was written was removed"
+                state = f"{left:,} objects may be left below {new.name}" if left else "The new objects were removed"
                 gone = "; the old hierarchy there is incomplete" if old else ""
                 error.hint = f"{error.hint or ''} {state}{gone}.".strip()
             raise

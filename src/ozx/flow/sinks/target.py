@@ -87,8 +87,8 @@ def check_place(source: str, target: str) -> None:
         for name in (METADATA, *LEGACY_METADATA):
             if os.path.exists(os.path.join(folder, name)):
                 raise UsageError(
-                    f"{target} would lie inside another hierarchy: {folder} has a {name}; RFC-9 forbids an .ozx there",
-                    hint="Choose an output, or an --out-dir, outside of it.",
+                    f"{target} would lie inside another hierarchy: {folder} has a {name}; RFC-9 forbids this",
+                    hint="Choose an output, or an --out-dir, outside of that hierarchy.",
                 )
         parent = os.path.dirname(folder)
         if parent == folder:
@@ -163,5 +163,5 @@ def _swept_note(path: str) -> str:
     if not os.path.lexists(path):
         return f"removed {path}, left by a run that was killed"
     if path.endswith(".ozx-tmp"):
-        return f"{path} is a day old, from another computer; if no run there uses it, remove it with ozx clean"
+        return f"{path} is a day old, from a run on another computer; if that run has ended, remove it with ozx clean"
     return f"warning: {path} was replaced by a run that was killed; check its latest changes, then remove it"

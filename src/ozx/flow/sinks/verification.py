@@ -167,7 +167,7 @@ def _stored_blocks(reader: ArchiveReader, index: int, archive: str) -> Iterator[
 
 def _differs(archive: str, found: str) -> CopyDiffersError:
     error = CopyDiffersError(
-        f"read back, the archive differs from its source: {found}",
+        f"the written archive differs from its source: {found}",
         path=archive,
         hint="Disk, memory or network damaged it; the source is unchanged. Try again, then try another disk.",
     )

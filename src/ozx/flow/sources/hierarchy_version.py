@@ -65,7 +65,7 @@ def _version_of(root: Node, name: str) -> HierarchyVersion:
         return HierarchyVersion(root.zarr_format, root.ome.version)
     found = {
         "array": "an array: plain Zarr, not OME-Zarr",
-        "group": "a group without it: plain Zarr, not OME-Zarr",
+        "group": "a group without OME-Zarr metadata: plain Zarr, not OME-Zarr",
         None: "metadata that describe neither a group nor an array",
     }[root.node_type]
     if root.ome is not None:

@@ -145,7 +145,7 @@ def given_path(path: StrPath) -> str:
     """
     name = os.fspath(path)
     if not name:
-        raise UsageError("expected a path; got an empty one", hint="Perhaps a shell variable is not set.")
+        raise UsageError("expected a path; got an empty string", hint="Perhaps a shell variable is not set.")
     if "\0" in name:  # no system allows it, and Python's functions raise various errors for it
         raise UsageError(f"expected a path; got one with a NUL character: {name!r}")
     return name

@@ -74,7 +74,7 @@ def not_a_tiff_file(path: str, reason: str) -> FormatError:
     """Return the error for a file that tifffile refuses for `reason`, with a hint that fits its format."""
     known = _read_format(path)
     if known is None or known.is_tiff:
-        hint = None if known is not None else "Other formats have to be saved as TIFF first."
+        hint = None if known is not None else "If it has another format, save it as TIFF first."
         return FormatError(f"expected a TIFF file; {reason}", path=path, hint=hint)
     found, hint = known.name, known.hint(path)
     if known.is_zip:
@@ -121,9 +121,9 @@ def refuse_folder_of_images(listing: Listing) -> None:
                 f"expected one hierarchy; found {len(folders):,}: {', '.join(sorted(folders)[:3])}, …",
                 path=listing.root,
                 rule="rfc9/root",
-                hint=f"Make a file of each: ozx pack {shlex.quote(listing.root)}/*{ending}"
+                hint=f"Pack each into its own file: ozx pack {shlex.quote(listing.root)}/*{ending}"
                 if "://" not in listing.root
-                else f"Make a file of each: ozx pack {listing.root}/{min(folders)} …",
+                else f"Pack each into its own file: ozx pack {listing.root}/{min(folders)} …",
             )
     if not folders:
         refuse_images(listing.iter_keys(), listing.root, is_folder="://" not in listing.root)

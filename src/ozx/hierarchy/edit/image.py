@@ -45,7 +45,7 @@ def check_editable(document: _Document, node: str, version: str | None) -> OmeMe
     raw = as_object(attributes.get("ome"))
     has_form = all(("coordinateSystems" in item) == has_systems(found) for item in _objects(raw.get("multiscales")))
     if ome is None or found is None or not _is_edited(found) or not has_form:
-        what = f"version {found}" if has_form else f"version {found} with axes in another place"
+        what = f"version {found}" if has_form else f"version {found} with axes in the form of another version"
         raise UnsupportedError(
             f"{node or 'the root'}: expected OME-Zarr 0.5 or 0.6 to edit; found {what if ome else 'no ome metadata'}",
             hint="ozx cannot edit other versions.",

@@ -37,7 +37,8 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
         where = f"line {error.lineno}, column {error.colno}"
         raise FormatError(f"{key}: expected JSON; {error.msg} ({where})", rule="zarr/json") from None
     except (RecursionError, ValueError) as error:  # nested too deep; a number of too many digits
-        raise FormatError(f"{key}: expected JSON of limited depth and numbers; {error}", rule="zarr/json") from None
+        message = f"{key}: expected JSON without deep nesting or very long numbers; {error}"
+        raise FormatError(message, rule="zarr/json") from None
     if not isinstance(document, dict):
         raise FormatError(f"{key}: expected a JSON object; found {type(document).__name__}", rule="zarr/json")
     return document

@@ -67,8 +67,8 @@ def _find(name: str, labels: Sequence[str], count: int, where: str) -> int:
     if found:
         numbers = ", ".join(map(str, found))
         raise UsageError(
-            f"{where}: expected one channel {name!r}; channels {numbers} have this name", hint="Use numbers."
+            f"{where}: expected one channel {name!r}; channels {numbers} have this name", hint="Use channel numbers."
         )
     if name.isdecimal() and int(name) < count:
         return int(name)
-    raise UsageError(f"{where}: expected channels of the image; got {name!r}", hint=f"It has {known}.")
+    raise UsageError(f"{where}: expected names or numbers of its channels; got {name!r}", hint=f"It has {known}.")

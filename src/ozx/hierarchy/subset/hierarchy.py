@@ -171,7 +171,7 @@ class _SubsetPlanner:
         channel_axis = next((axis.name for axis in multiscale.axes if axis.type == "channel"), None)
         has_channels = bool(selection.channels) and channel_axis is not None
         if selection.channels and channel_axis is None:
-            self._notes.add(path, "all of it is kept: the image has no channels")
+            self._notes.add(path, "the whole image is kept, because it has no channel axis")
         if not kept or (len(absent) == len(selection.region) and not has_channels):
             return LevelCrops(tuple(kept), (None,) * len(kept)), {}
         places = place_axes(multiscale, self._layout(path, multiscale.datasets[0]), where)

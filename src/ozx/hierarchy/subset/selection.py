@@ -60,14 +60,14 @@ class Selection:
             There is no image, or none has such an axis or such levels.
         """
         if not multiscales and (self.region or self.channels or self.levels is not None or self.skipped):
-            raise UsageError("expected an image, to extract levels, channels or a region; there is none")
+            raise UsageError("expected an image from which to extract levels, channels or a region; found none")
         names = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.name is not None}
         for axis in self.region:
             if axis not in names:
                 raise UsageError(f"unknown axis {axis!r}; the axes are {', '.join(sorted(names))}")
         channel_axes = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.type == "channel"}
         if self.channels and not channel_axes:
-            raise UsageError("expected an image with channels; no image has an axis for them")
+            raise UsageError("expected an image with channels; no image has a channel axis")
         if self.channels and channel_axes & self.region.keys():
             raise UsageError("channels are given twice: by name and in the region", hint="Give only one of them.")
         counts = [len(multiscale.datasets) for multiscale in multiscales]

@@ -72,7 +72,7 @@ def parse_array(document: dict[str, Any]) -> ArrayMetadata:
     if is_sharded and chunks is None:
         problems.append("the sharding codec has no chunk_shape that is a list of lengths")
     if shape is not None and grid_shape is not None and len(shape) != len(grid_shape):
-        problems.append(f"it has {len(shape)} dimensions, its chunks {len(grid_shape)}")
+        problems.append(f"the array has {len(shape)} dimensions, its chunks have {len(grid_shape)}")
     return ArrayMetadata(
         shape=shape,
         data_type=None if data_type is None else data_type.name,

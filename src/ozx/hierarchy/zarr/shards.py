@@ -141,7 +141,7 @@ def parse_index(
     sizes = np.where(is_empty, np.uint64(0), lengths).astype(np.int64)
     # No writer makes chunks share bytes, which could make a small file a huge one.
     if sum(sizes.tolist()) > last - first:
-        message = f"{where}: expected inner chunks that do not overlap; by its index they overlap"
+        message = f"{where}: expected inner chunks that do not overlap; according to the index, they overlap"
         raise FormatError(message, rule="zarr/shard-index")
     return ShardIndex(offsets.reshape(chunks_per_shard), sizes.reshape(chunks_per_shard))
 

@@ -55,7 +55,7 @@ def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None =
     if chunks is None:
         problems.append("chunks is missing or not a list of lengths")
     if shape is not None and chunks is not None and len(shape) != len(chunks):
-        problems.append(f"it has {len(shape)} dimensions, its chunks {len(chunks)}")
+        problems.append(f"the array has {len(shape)} dimensions, its chunks have {len(chunks)}")
     dtype = parse_v2_dtype(document.get("dtype"))
     if dtype is None:
         problems.append("dtype is missing or not known here")

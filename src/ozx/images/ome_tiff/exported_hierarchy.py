@@ -71,7 +71,7 @@ def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> Exporte
     images = list(_take_images(start, nodes, choice, notes, len(group.path) and len(group.path) + 1))
     if not images:
         ome = nodes[""].ome
-        found = "no OME-Zarr metadata" if ome is None else f"a hierarchy of kind {ome.kind} without any"
+        found = "no OME-Zarr metadata" if ome is None else f"a hierarchy of kind {ome.kind} without images"
         raise UnsupportedError(f"expected images; found {found}", hint="Show the contents with ozx info.")
     plate = _take_plate(nodes, start, [image.path for image in images], len(start.path) and len(start.path) + 1)
     kept = _read_kept(start, notes)

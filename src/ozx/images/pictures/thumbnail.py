@@ -83,7 +83,7 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
             pixels, level = _draw_image(view, size, is_label=is_label or view.is_label)
             return Thumbnail(pixels, path, level, tuple(notes))
         notes.append(f"{path}: an image is listed here, but does not exist")
-    found = "no OME-Zarr metadata" if root is None else f"a hierarchy of kind {root.kind} without any"
+    found = "no OME-Zarr metadata" if root is None else f"a hierarchy of kind {root.kind} without images"
     raise UnsupportedError(f"expected an image for the picture; found {found}", hint="Show the contents with ozx info.")
 
 

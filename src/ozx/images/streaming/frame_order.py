@@ -73,11 +73,11 @@ class FrameOrder:
         number = self._next if index is None else self._number(index)
         if self._total is not None and number >= self._total:
             raise UsageError(
-                f"expected {self._total:,} frames ({self._named()}); this is one more",
+                f"expected {self._total:,} frames ({self._named()}); this frame is one too many",
                 hint="Give None as the first length if the number of frames is unknown.",
             )
         if number < len(self._came) and self._came[number]:
-            raise UsageError(f"frame {self._index(number)} came already", hint="Each frame is written once.")
+            raise UsageError(f"frame {self._index(number)} was already received", hint="Write each frame only once.")
         if number >= len(self._came):
             self._came.extend(bytes(number + 1 - len(self._came)))
         self._came[number] = 1

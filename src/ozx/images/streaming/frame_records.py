@@ -51,7 +51,7 @@ LONGEST_TEXT = 1000
 _MOST_TOGETHER = 1024
 _BLOCKS_PER_SHARD = 64
 _CODEC = CodecChoice("zstd", 1)
-_FIELD_HINT = "Begin with a letter; up to 64 letters, digits, - and _ follow."
+_FIELD_HINT = "Begin the name with a letter; use at most 64 letters, digits, - and _."
 
 
 class FrameRecords:
@@ -288,7 +288,7 @@ def _checked(name: object, value: object) -> float | str:
         try:
             is_long = len(value.encode()) > LONGEST_TEXT
         except UnicodeEncodeError:
-            raise UsageError(f"expected characters in the field {name}; got half of one: {value!r}") from None
+            raise UsageError(f"expected Unicode in the field {name}; got half of a surrogate pair: {value!r}") from None
         if is_long:
             raise UsageError(
                 f"expected at most {LONGEST_TEXT:,} bytes of text in the field {name}; got {value[:50]!r}…"
@@ -298,8 +298,8 @@ def _checked(name: object, value: object) -> float | str:
         try:
             return float(value)
         except OverflowError:
-            raise UsageError(f"expected a number of 64 bits in the field {name}; got {value!r}") from None
+            raise UsageError(f"expected a number that fits into 64 bits in the field {name}; got {value!r}") from None
     raise UsageError(
         f"expected a number or a text in the field {name}; got {value!r}",
-        hint="Write a date as text, as in 2026-01-31T12:00:00, and each part of a list as a field.",
+        hint="Write a date as text, as in 2026-01-31T12:00:00, and each item of a list as a separate field.",
     )

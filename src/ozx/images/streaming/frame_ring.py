@@ -111,8 +111,7 @@ class FrameRing:
     def _wait_for_room(self, length: int) -> None:
         if not self._is_waiting:
             raise BufferFull(
-                f"{self.used:,} frames wait, and there is no memory for one more: encoding or the disk is slower than "
-                "the camera",
+                f"the memory is full with {self.used:,} frames: encoding or the disk is slower than the camera",
                 hint='Drop the frame, try again later, or give when_full="wait". More memory holds more frames.',
             )
         self.waits += 1

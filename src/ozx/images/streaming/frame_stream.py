@@ -232,7 +232,7 @@ class FrameStream:
         images = list(self._images.values()) if position is None else [self._image(position)]
         if name is not None and len(images) > 1:
             raise UsageError(
-                f"expected the position that gets the name {name!r}; there are {len(images):,}", hint="Give position=."
+                f"expected one position for the name {name!r}; found {len(images):,} positions", hint="Give position=."
             )
         given = {"channels": channels, "scale": scale, "unit": unit, "name": name}
         for image, described in [(image, image.described(**given)) for image in images]:
@@ -361,9 +361,9 @@ class FrameStream:
         self._threads.wait()
         frames = self.frames
         if not frames:
-            raise UsageError(f"{self.path}: expected at least one frame; none came, so there is no file")
+            raise UsageError(f"{self.path}: expected at least one frame; received none, so no file was written")
         if self._threads.encoded != frames:
-            raise RuntimeError(f"{frames:,} frames came, but {self._threads.encoded:,} were encoded")
+            raise RuntimeError(f"received {frames:,} frames, but encoded {self._threads.encoded:,}")
         self._threads.finish_values()
         documents = self._file.groups
         for image in self._images.values():

@@ -109,7 +109,7 @@ def summarise(
     listed = tuple(islice(every, _MOST_LISTED))
     missing = len(listed) + sum(1 for _ in every)
     unused = sum(1 for image in images.values() if not image.order.count)
-    notes = [f"{missing:,} frames did not come; their pixels are zero"] if missing else []
+    notes = [f"{missing:,} frames were not received; their pixels are zero"] if missing else []
     notes += [f"{unused:,} positions have no frames; their pixels are zero"] if unused else []
     frame_bytes = max(image.frame_bytes for image in images.values())
     return StreamResult(

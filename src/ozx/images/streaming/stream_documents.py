@@ -218,7 +218,7 @@ class _Blank:
         self.shape, self.dtype = source.shape, source.dtype
 
     def __getitem__(self, key: Any) -> Any:
-        raise RuntimeError("the pixels of a stream are encoded when they come")
+        raise RuntimeError("the pixels of a stream are not kept after they are encoded")
 
 
 class _Resized:
@@ -231,4 +231,4 @@ class _Resized:
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Raise an error, because the pixels of frames are not kept."""
         del region, out
-        raise RuntimeError("the pixels of a stream are encoded when they come")
+        raise RuntimeError("the pixels of a stream are not kept after they are encoded")

@@ -129,7 +129,7 @@ class StreamFile:
         if entry.size > LARGEST_SHARD:
             raise UnsupportedError(
                 f"{entry.key}: expected a value of at most {LARGEST_SHARD:,} bytes; found {entry.size:,}",
-                hint="Readers drop larger entries: ask for shorter chunks or shards.",
+                hint="Some readers do not read larger entries: choose smaller chunks or shards.",
             )
         with self.errors(entry.size):
             slot = self._growing.write(

@@ -153,12 +153,12 @@ def _checked_lengths(axes: str | Sequence[str], shape: Sequence[int | None]) -> 
         raise UsageError(f"expected a length for each of the axes {', '.join(axes)}; got {len(lengths)}")
     if tuple(axes[-2:]) != ("y", "x"):
         raise UsageError(
-            f"expected axes that end in y, x, as frames are planes; got {axes!r}",
+            f"expected axes that end in y, x, because each frame is a plane; got {axes!r}",
             hint="Transpose each frame, or name the axes in the order of acquisition.",
         )
     if None in lengths[1:] or (lengths[0] is None and (axes[0] == "c" or len(lengths) == 2)):
         raise UsageError(
-            "expected at most one unknown length, the first, and not that of channels or of a plane; "
+            "expected no unknown length except the first, which must not be that of c, y or x; "
             f"got {tuple(shape)!r} for {axes!r}"
         )
     if not all(length is None or length > 0 for length in lengths):
@@ -172,7 +172,8 @@ def _pyramid(method: str, downsample: str | Sequence[str] | None, endless: str |
         return replace(choice, axes=("y", "x"))
     if choice.axes is not None and endless in choice.axes:
         raise UsageError(
-            f"axis {endless!r} has an unknown length and cannot be downsampled", hint="Name y and x, or its length."
+            f"axis {endless!r} has an unknown length and cannot be downsampled",
+            hint="Downsample only y and x, or give its length.",
         )
     return choice
 
@@ -186,7 +187,7 @@ def position_series(image: NewImage, positions: Sequence[str]) -> NewHierarchy:
         Names are repeated.
     """
     if isinstance(positions, str) or len(set(positions)) < len(positions):
-        raise UsageError(f"expected a list of different names of positions; got {positions!r}")
+        raise UsageError(f"expected a list of distinct names of positions; got {positions!r}")
     return series_of([replace(image, name=name) for name in positions])
 
 

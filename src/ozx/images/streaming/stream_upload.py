@@ -50,5 +50,5 @@ class StreamUpload:
         try:
             upload_file(path, self._url, force=self._force, options=self._options)
         except OzxError as error:
-            error.hint = f"{error.hint or ''} {path} is complete; to send it: ozx repack {path} {self.name}".strip()
+            error.hint = f"{error.hint or ''} {path} is complete; to upload it: ozx repack {path} {self.name}".strip()
             raise

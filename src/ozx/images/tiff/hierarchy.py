@@ -152,7 +152,7 @@ def _new_image(
     edits = options.edits.limited_to(_axes(source)) if options.edits is not None else None
     axes, scale = _place(description, source, edits)
     if "y" not in description.sizes and (edits is None or "y" not in edits.pixel_size):
-        notes.add(number, "the file has no pixel size: it is 1 without a unit; set it, as in --pixel-size 0.65um")
+        notes.add(number, "the file has no pixel size, so 1 without a unit is used; to set one: --pixel-size 0.65um")
     for axis in source.guessed:
         length = source.shape[source.axes.index(axis)]
         notes.add(number, f"an unnamed dimension of length {length:,} became the axis {axis}")

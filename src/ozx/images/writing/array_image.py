@@ -76,12 +76,10 @@ def _axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str
     names = tuple(_USUAL.get(count, "") if axes is None else axes)
     is_known = set(names) <= set(AXIS_ORDER) and len(set(names)) == len(names)
     if len(names) != count or not is_known or not {"y", "x"} <= set(names):
-        asked = (
-            "2 to 5 dimensions" if axes is None else "a name of t, c, z, y, x for each dimension, y and x among them"
-        )
+        asked = "2 to 5 dimensions" if axes is None else "one of t, c, z, y, x for each dimension, including y and x"
         raise UsageError(
             f"expected {asked}; got {count} dimensions" + ("" if axes is None else f" and the axes {axes!r}"),
-            hint='Name them, as in axes="cyx".',
+            hint='Name the dimensions, as in axes="cyx".',
         )
     return names
 

@@ -125,7 +125,7 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
             )
         if other.axes != first.axes or not np.allclose(other.places[0], first.places[0]):
             raise UsageError(
-                f"expected images at one place, to become channels, found {first.name!r} and {other.name!r} with "
+                f"expected images at one position, to become channels, found {first.name!r} and {other.name!r} with "
                 "different scales, translations, units or names of dimensions",
                 hint=_ONE_BY_ONE,
             )

@@ -123,10 +123,10 @@ class FollowedFile:
             checksum, done = crc32(data, checksum), done + len(data)
         if checksum != value.crc32 or header != local_header(raw_name, flags, value.crc32, value.size):
             raise FormatError(
-                f"{key}: its bytes are not those that were written",
+                f"{key}: the bytes in the file differ from the written bytes",
                 path=self.partial,
                 rule="zip/crc",
-                hint="If the file is on a server, its new bytes may not be here yet: read again in a moment.",
+                hint="On a network file system, new bytes may arrive late: read again in a moment.",
             )
 
     def _has_end(self) -> bool:
@@ -159,13 +159,13 @@ def find_followed(path: str) -> FollowedFile | None:
         if os.path.exists(target):
             return None
     if not os.path.exists(partial):
-        raise ResourceError("there is no such file", path=target, hint=f"Nor is there {partial}.")
+        raise ResourceError("there is no such file", path=target, hint=f"There is no {partial} either.")
     if not os.path.getsize(partial):  # its writer has just begun
         raise NothingYetError.of(target)
     raise ResourceError(
         "it has no index, so it cannot be read while it grows",
         path=partial,
-        hint="ozx.stream writes one. Wait until the writer has closed the file; after a kill run ozx recover.",
+        hint="ozx.stream writes an index. Wait until the writer closes the file; if it was killed, run ozx recover.",
     )
 
 
@@ -189,7 +189,7 @@ def _open(partial: str, target: str) -> FollowedFile | None:
     if found.state == "growing":
         raise NothingYetError.of(target)
     raise ResourceError(
-        "its writer is gone, and no frame is complete",
+        "its writer has ended, and no frame is complete",
         path=partial,
-        hint=f"What it wrote may be saved: ozx recover {partial} OUT.ozx",
+        hint=f"ozx recover {partial} OUT.ozx may save the written data.",
     )

@@ -150,7 +150,7 @@ class LiveSession(ArchiveSession):
         # Reads of other threads may still use it: its files are closed with its last use.
         self._followed = None if followed.state == "finished" else followed
         if followed.state == "unfinished":
-            message = f"{followed.target}: the stream ended unfinished. What came is saved by: ozx recover "
+            message = f"{followed.target}: the stream ended unfinished. To save the received frames: ozx recover "
             warnings.warn(f"{message}{followed.partial} OUT.ozx", PartialFileWarning, stacklevel=4)
 
     def _forget(self) -> None:

@@ -176,7 +176,7 @@ class ShardEdit:
         """Decode the changed inner chunks of a box and insert the new pixels; return them as whole chunks."""
         inner = self._codec.inner
         if isinstance(inner, ShardCodec):
-            raise TypeError("expected slices for shards in shards")
+            raise TypeError("expected slices as the selection of an array with nested shards")
         lengths = tuple(count * extent for count, extent in zip(box.shape, inner.shape, strict=True))
         array = np.empty(lengths, self._pixels.dtype)
         targets = [

@@ -70,7 +70,7 @@ def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
         layout.into_directory.tolist(),
         lambda entry: make_finding(
             "zip/overlap",
-            f"entry {columns.name(entry)!r} runs into the central directory",
+            f"entry {columns.name(entry)!r} extends into the central directory",
             entry=columns.name(entry),
             offset=int(columns.header_offsets[entry]),
         ),

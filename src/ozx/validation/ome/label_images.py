@@ -84,7 +84,7 @@ def _check_between(group: OmeGroup, path: str, nodes: OmeNodes) -> Iterator[Find
     while above.startswith(f"{group.path}/"):
         between = nodes.group(above)
         if between is not None and not group.is_v2:
-            message = "expected no OME-Zarr metadata between the labels group and its images; found some"
+            message = "expected no OME-Zarr metadata in a group between labels and its label images; found some"
             yield between.place.finding("ome/labels-between", message)
         above = above.rpartition("/")[0]
 

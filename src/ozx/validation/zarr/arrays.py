@@ -62,7 +62,7 @@ def _check_data_type(node: NodeDocument, value: Any) -> Iterator[Finding]:
     raw = _RAW.fullmatch(named.name)
     # Core 3.1, "Data types": "r followed by the number of bits, multiple of 8".
     if raw is not None and (int(raw[1][:9]) == 0 or int(raw[1][-3:]) % 8):
-        yield node.finding("zarr/data-type", f"expected r and a multiple of 8 bits; found {shown(value)}", "/data_type")
+        yield node.finding("zarr/data-type", f"expected r and a multiple of 8; found {shown(value)}", "/data_type")
     elif raw is not None:
         message = f"{ZARR_PYTHON} and {TENSORSTORE} have no raw data types; found {shown(value)}"
         yield node.finding("zarr/reader-refuses", message, "/data_type")

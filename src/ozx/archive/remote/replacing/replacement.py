@@ -229,7 +229,7 @@ def _check_size(old: OldObject, expected: int) -> None:
     found = old.object.find()
     size = 0 if found is None else found.size
     if size != expected:
-        raise ResourceError(f"expected {expected:,} bytes at the server; it has {size:,}", path=printable_url(old.url))
+        raise ResourceError(f"expected {expected:,} bytes on the server; found {size:,}", path=printable_url(old.url))
 
 
 def _abort(old: OldObject, upload: str, record: UploadRecord) -> None:
