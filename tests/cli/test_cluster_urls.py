@@ -102,7 +102,7 @@ def test_every_verb(capsys, here, cluster, options, bucket):
             told += [text, err, Path(f"{place}-{number}.jsonl").read_text() if code == 0 else ""]
             if place == "remote" and verb in ("unpack", "recover"):
                 assert code == 2
-                assert ("a run that fails would remove those of the other" if verb == "unpack" else "URL") in err
+                assert ("a run that fails would then remove objects" if verb == "unpack" else "URL") in err
                 continue
             assert code == 0, (verb, place, text, err)
             results = json.loads(text)["results"]

@@ -95,7 +95,7 @@ def test_no_frames_and_settings_that_do_not_fit(writers, tmp_path):
     assert list(tmp_path.iterdir()) == []
     strange = [writers.Dimension(name="angle", count=3, type="other"), *dimensions(writers)]
     settings = writers.AcquisitionSettings(root_path="a.zarr", dimensions=strange, dtype="uint16")
-    with pytest.raises(NotImplementedError, match="expected the dimensions t, c, z"):
+    with pytest.raises(NotImplementedError, match="expected some of the dimensions t, c and z"):
         create_stream(settings, tmp_path / "a.ozx")
 
 
