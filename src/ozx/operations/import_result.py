@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-__all__ = ["ImportManyResult", "ImportResult", "first_sentences"]
+from ozx.flow.sinks.verification import measure_archive
+
+__all__ = ["ImportManyResult", "ImportResult", "first_sentences", "skipped"]
 
 # The most places with zeros that a result names.
 _MOST_DAMAGE = 20
+_NOT_COMPARED = "the pixels were not read again; the run that wrote the file listed the parts that it filled with zeros"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +76,22 @@ def first_sentences(sentences: list[str]) -> tuple[str, ...]:
     """Return the first sentences, and a last sentence with the number of omitted sentences."""
     more = len(sentences) - _MOST_DAMAGE
     return (*sentences[:_MOST_DAMAGE], *([f"and {more:,} more"] if more > 0 else ()))
+
+
+def skipped(result: ImportResult, damage: Iterable[str], *, fills: bool) -> ImportResult:
+    """Return the result for a file that was found complete, without a comparison of pixels.
+
+    Parameters
+    ----------
+    result
+        The result so far.
+    damage
+        Damage of the source that is known before any pixel is read.
+    fills
+        Whether the run that wrote the file may have filled damaged parts.
+    """
+    entries, size = measure_archive(result.path)
+    notes = (*result.notes, *([_NOT_COMPARED] if fills else []))
+    return replace(
+        result, status="skipped", entries=entries, bytes=size, notes=notes, damage=first_sentences(list(damage))
+    )

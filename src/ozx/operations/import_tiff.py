@@ -16,7 +16,6 @@ from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import check_output, check_output_place, output_exists, present_outputs, spooled_output
 from ozx.flow.sinks.target import name_notes, swept_notes
-from ozx.flow.sinks.verification import measure_archive
 from ozx.flow.sources.location import Location, StrPath, given_output, given_source
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
@@ -24,18 +23,15 @@ from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.tiff.axes import parse_axes
 from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of, unit_notes
-from ozx.images.tiff.imported import Claims, has_images
+from ozx.images.tiff.imported import Claims, has_images, known_damage
 from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewHierarchy
-from ozx.operations.import_result import ImportManyResult, ImportResult, first_sentences
+from ozx.operations.import_result import ImportManyResult, ImportResult, first_sentences, skipped
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["import_tiff", "import_tiffs"]
-
-
-_NOT_COMPARED = "the pixels were not read again; the run that wrote the file listed the parts that it filled with zeros"
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +331,7 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
         was_there = order.resume and output_exists(target)
         if was_there:
             if has_images(target, hierarchy):
-                return _skipped(result, found, fills=order.tiff.on_error == "fill")
+                return skipped(result, known_damage(found), fills=order.tiff.on_error == "fill")
             if not order.force:
                 raise UsageError(
                     f"{target} exists, but does not have the images of {source}",
@@ -348,34 +344,16 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
             is_new = order.resume and not (was_there or order.force) and output_exists(target)
             if not (is_new and has_images(target, hierarchy)):
                 raise
-        return _skipped(result, found, fills=order.tiff.on_error == "fill")  # another run made it meanwhile
-
-
-def _skipped(result: ImportResult, found: TiffImages, *, fills: bool) -> ImportResult:
-    """Return the result for a file that was found complete; its pixels are not compared."""
-    entries, size = measure_archive(result.path)
-    damage = _known_damage(found)
-    return replace(
-        result,
-        status="skipped",
-        entries=entries,
-        bytes=size,
-        notes=(*result.notes, *([_NOT_COMPARED] if fills else [])),
-        damage=first_sentences(list(damage)),
-    )
-
-
-def _known_damage(found: TiffImages) -> dict[str, None]:
-    """Return descriptions of the damage that is known before any pixel is read."""
-    sources = (source for image in found.images.values() for source in (image.source, *image.levels))
-    return dict.fromkeys((*found.damage, *(sentence for source in sources for sentence in source.damage)))
+        return skipped(
+            result, known_damage(found), fills=order.tiff.on_error == "fill"
+        )  # another run made it meanwhile
 
 
 def _write(
     result: ImportResult, found: TiffImages, hierarchy: NewHierarchy, order: _Order, progress: Progress
 ) -> ImportResult:
     said: list[str] = []
-    damage = _known_damage(found)
+    damage = known_damage(found)
     progress.start(os.path.basename(result.path), count_bytes(hierarchy))
     with spooled_output(result.path, force=order.force, sync=order.sync) as new:
 

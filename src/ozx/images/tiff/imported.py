@@ -1,4 +1,4 @@
-"""Detection of sources that need no import: their images are already imported or part of another source."""
+"""Facts known before an import: images imported already or part of another source, and damage of the source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ozx.hierarchy.nodes import join_path
 from ozx.images.tiff.opening import TiffImages
 from ozx.images.writing.new_image import NewHierarchy
 
-__all__ = ["Claims", "has_images"]
+__all__ = ["Claims", "has_images", "known_damage"]
 
 
 class Claims:
@@ -49,3 +49,9 @@ def has_images(target: str, hierarchy: NewHierarchy) -> bool:
     finally:
         source.close()
     return True
+
+
+def known_damage(found: TiffImages) -> dict[str, None]:
+    """Return descriptions of the damage that is known before any pixel is read."""
+    sources = (source for image in found.images.values() for source in (image.source, *image.levels))
+    return dict.fromkeys((*found.damage, *(sentence for source in sources for sentence in source.damage)))
