@@ -96,7 +96,7 @@ def test_what_a_killed_run_left_is_replaced_on_demand(store):
     with pytest.raises(UsageError, match="found 1"):
         ozx.unpack("a.ozx", f"{store.url}/a")
     store.put("a/notes.txt", b"other")
-    with pytest.raises(UsageError, match="found 2 objects without zarr.json"):
+    with pytest.raises(UsageError, match=r"found 2 objects without zarr\.json"):
         ozx.unpack("a.ozx", f"{store.url}/a", force=True)
     assert store.keys() == ["a/0/zarr.json", "a/notes.txt"]
     ozx.unpack("a.ozx", f"{store.url}/a", replace_folder=True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import ozx
 from ozx.archive.names.decoding import name_fault
+from ozx.flow.sources.listing import is_litter
 from ozx.hierarchy.entry_order import breadth_first, hierarchy_order
 from ozx.hierarchy.keys import is_metadata_key
 
@@ -23,7 +24,7 @@ components = (
     st.text(LETTERS, min_size=1, max_size=12)
     .filter(lambda name: not name_fault(name) and len(name.encode()) < 200)
     .filter(lambda name: not name.lower().endswith((".ozx", ".zip")))
-    .filter(lambda name: name.lower() not in ("thumbs.db", "desktop.ini"))
+    .filter(lambda name: not is_litter(name))
 )
 components = st.one_of(components, st.integers(0, 120).map(str), st.sampled_from(["c", "0", "labels", "OME"]))
 keys = st.lists(components, min_size=1, max_size=5).map("/".join)
