@@ -10,7 +10,7 @@ from figures import Row, Table
 from measuring import Group, in_worker, remove, take_turns
 from streaming_tasks import CHUNK, DEPTH, SIDE
 
-_ROUNDS = 5
+_ROUNDS = 3
 _MEMORY = Path("/dev/shm")
 _KINDS = {
     ("plain", "none"): ("no compression", 1.0),
