@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -67,18 +68,23 @@ def _shared(texts: list[str]) -> str:
 
 def _about_groups(records: dict[str, Any]) -> str:
     """Return what all groups share, and a table of minutes and versions."""
-    machines = {machine_in_words(record["measured"]) for record in records.values()}
+    machines = Counter(machine_in_words(record["measured"]) for record in records.values())
+    ((usual, _),) = machines.most_common(1)
     rounds = {record["rounds"] for record in records.values()}
     versions = [{"ozx": record["measured"]["ozx"], **record["measured"]["peers"]} for record in records.values()]
     common = {name: found for name, found in versions[0].items() if all(each.get(name) == found for each in versions)}
     rows = []
     for (name, record), found in zip(records.items(), versions, strict=True):
         words = [f"{peer} {number}" for peer, number in found.items() if peer not in common]
-        words += [machine_in_words(record["measured"])] if len(machines) > 1 else []
+        machine = machine_in_words(record["measured"])
+        words += [machine] if machine != usual else []
         words += [f"{record['rounds']} rounds"] if len(rounds) > 1 else []
         rows.append((name, f"{record['took'] / 60:.1f}", record["measured"]["commit"], ", ".join(words)))
     rows.append(("together", f"{sum(record['took'] for record in records.values()) / 60:.1f}", "", ""))
-    about = [*(machines if len(machines) == 1 else ()), *(f"{name} {found}" for name, found in common.items())]
+    about = [
+        usual if len(machines) == 1 else f"{usual} unless the table says otherwise",
+        *(f"{name} {found}" for name, found in common.items()),
+    ]
     about += [f"{number} rounds unless the title says otherwise" for number in rounds if len(rounds) == 1]
     head = f"All groups: {', '.join(about)}.\n\n" if about else ""
     return head + "\n".join(markdown_table(["group", "minutes", "commit", "versions"], rows)) + "\n"

@@ -39,7 +39,8 @@ def bench_stream(folder: Path, *, quick: bool, rounds: int) -> Iterator[Table]:
             rows: list[Row] = take_turns(measures, out, rounds)
             remove(out)
             title = f"stream {count} frames of {SIDE} × {SIDE} (uint16), {said}, {where}"
-            note = f"Shards of {DEPTH} frames, chunks of {CHUNK} × {CHUNK}; every frame is compared after closing."
+            note = f"Shards of {DEPTH} frames, chunks of {CHUNK} × {CHUNK}; every frame is compared after closing; "
+            note += f"{rounds} rounds."
             goal = f"≥ {ratio} × acquire-zarr's rate; memory ≤ 300 MB"
             wanted = {"acquire-zarr": ratio} if len(rows) > 1 else {}
             yield Table(title, rows, goal, bytes=size, show_memory=True, wanted_ratios=wanted, note=note)
