@@ -2,6 +2,7 @@
 
 import os
 import struct
+import time
 
 import numpy as np
 import pytest
@@ -382,6 +383,20 @@ def test_a_stack_that_is_cut_off_keeps_its_shape(tmp_path, metadata, shape, comp
     assert 3 <= len(whole) < len(planes)
     assert not read[len(whole) + 1 :].any()
     assert source.damage
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("ImageJ=1.11a\nimages=900000000\nslices=900000000\n", 1), ("ImageJ=1.11a\nimages=3000000\nslices=3000000\n", 0)],
+)
+def test_a_description_that_claims_many_planes(tmp_path, text, told):
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, pixels((30, 40)), description=text, metadata=None)
+    begun = time.process_time()
+    found = opened(path, on_error="fill")
+    assert time.process_time() - begun < 5
+    assert len(found.damage) == told
+    assert len(found.images[0].source.damage) == 1 - told
 
 
 def test_an_rgb_stack_of_imagej_that_is_cut_off(tmp_path):

@@ -8,10 +8,10 @@ from xml.etree.ElementTree import Element
 from ozx.errors import FormatError
 from ozx.images.ome_xml.xml_reading import parse_xml
 
-__all__ = ["check_claims"]
+__all__ = ["MOST_PLANES", "check_claims"]
 
-# A time-lapse of a week has fewer; tifffile takes memory for each, existing or not.
-_MOST_PLANES = 4_000_000
+#: A time-lapse of a week has fewer; tifffile takes memory for each, existing or not.
+MOST_PLANES = 4_000_000
 _MOST_SAMPLES = 10_000
 _SIZES = ("SizeZ", "SizeC", "SizeT")
 _PLACES = ("IFD", "FirstZ", "FirstC", "FirstT", "PlaneCount", "NumPlanes")
@@ -39,12 +39,12 @@ def check_claims(text: str | bytes) -> None:
     planes = 0
     for pixels in root.iter("Pixels"):
         planes += prod(max(1, _number(pixels, name)) for name in _SIZES)
-        if planes > _MOST_PLANES:
+        if planes > MOST_PLANES:
             sizes = ", ".join(f'{name}="{pixels.get(name)}"' for name in _SIZES if pixels.get(name))
             raise _too_many(f"{planes:,} or more ({sizes})" if planes < 10**15 else sizes)
     for element in root.iter("TiffData"):
         for name in _PLACES:
-            if _number(element, name) > _MOST_PLANES:
+            if _number(element, name) > MOST_PLANES:
                 raise _too_many(f'{name}="{element.get(name)}"')
     for channel in root.iter("Channel"):
         if _number(channel, "SamplesPerPixel") > _MOST_SAMPLES:
@@ -60,4 +60,4 @@ def _number(element: Element, name: str) -> int:
 
 
 def _too_many(claim: str) -> FormatError:
-    return FormatError(f"expected an image of at most {_MOST_PLANES:,} planes; the OME-XML claims {claim}")
+    return FormatError(f"expected an image of at most {MOST_PLANES:,} planes; the OME-XML claims {claim}")

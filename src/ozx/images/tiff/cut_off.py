@@ -6,17 +6,19 @@ from math import prod
 
 from tifffile import TiffFile, TiffPageSeries
 
+from ozx.images.ome_xml.claims import MOST_PLANES
+
 __all__ = ["describe_lost_pages", "restore_stack"]
 
 
 def restore_stack(file: TiffFile) -> TiffPageSeries | None:
-    """Return the whole stack that the first page of a cut-off file describes, or None if it describes none.
+    """Return the whole stack that the first page of a cut-off file describes.
 
-    Planes after the end of the file are included, and pages that are not in the list are missing.
+    Planes after the end of the file are included, and pages that are not in the list are missing. None if the page
+    describes no stack, or one of more planes than a real image has.
     """
-    if file.imagej_metadata:
-        return _restore_imagej_stack(file)
-    return _restore_shaped_stack(file) if file.shaped_metadata else None
+    stack = _restore_imagej_stack(file) if file.imagej_metadata else _restore_shaped_stack(file)
+    return None if stack is None or stack.size > MOST_PLANES * stack.keyframe.size else stack
 
 
 def _restore_imagej_stack(file: TiffFile) -> TiffPageSeries | None:

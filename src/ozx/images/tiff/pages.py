@@ -155,6 +155,10 @@ class PageMap:
         page = self.page(number)
         return page.dataoffsets[0] if page is not None and _is_plain(page) else None
 
+    def count_contiguous(self, size: int) -> int | None:
+        """Return how many contiguous pages end within a file of `size` bytes; None if pages are stored separately."""
+        return None if self._offset is None else max(0, size - self._offset) // max(1, self.inner_size)
+
     def count_missing(self) -> int:
         """Return the number of missing pages."""
         if self._offset is not None:

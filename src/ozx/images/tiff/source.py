@@ -26,6 +26,8 @@ Ranges = Sequence[tuple[int, int]]
 
 # For strips in several blocks; those of a wide slide would exceed memory.
 _KEPT_BYTES = 128 << 20
+# Key of the damage of all pages that the end of the file cuts off.
+_CUT_OFF = "cut off"
 
 
 class TiffSource:
@@ -83,6 +85,8 @@ class TiffSource:
         self.dtype: np.dtype[Any] = np.dtype(series.dtype).newbyteorder("=")
         self.read_alignment = self._find_read_alignment(series)
         self._damage: dict[Hashable, str] = {}
+        # From this page on, all pages are known to lie behind the end of the file.
+        self._cut_from = self._pages.count
         self._check_planes()
 
     @property
@@ -99,7 +103,7 @@ class TiffSource:
         for number, corner in self._pages.iter_inside(spans):
             page = self._pages.page(number)
             if self._pages.plain_offset(number) is not None:
-                keys.append(number)
+                keys.append(number if number < self._cut_from else _CUT_OFF)
             elif page is not None:
                 reader = self._reader(page)
                 keys += [(id(page), segment) for segment, _ in reader.iter_inside(self._wanted(corner, spans))]
@@ -195,7 +199,8 @@ class TiffSource:
         for run, begin in enumerate(begins.reshape(-1).tolist()):
             part = data[run * size : (run + 1) * size]
             if (found := source.read_into_at(part, begin)) < size:
-                self._damaged(number, self._cut_off(number, begin, begin + size, source))
+                if number < self._cut_from:
+                    self._damaged(number, self._cut_off(f"page {number} is", begin, begin + size, source))
                 part[found:] = bytes(size - found)
 
     def _iter_segments(self, page: Page, wanted: Ranges) -> Iterator[tuple[list[int], NDArray[Any]]]:
@@ -249,17 +254,26 @@ class TiffSource:
             problem = f"{missing:,} of the {pages.count:,} planes in the metadata are missing"
             hint = "--on-error fill (on_error='fill') puts zeros there."
             self._damaged("planes", FormatError(problem, hint=hint))
-        for number in reversed(range(pages.count)):
-            offset, end = pages.plain_offset(number), pages.inner_size
-            source = self.files[pages.first(number).parent.filehandle.path]
-            if offset is None or offset + end <= source.size():
-                break
-            self._damaged(number, self._cut_off(number, offset, offset + end, source))
-        self._damage = dict(reversed(self._damage.items()))  # in the order of pages
+        last = pages.count - 1
+        offset = pages.plain_offset(last)
+        if offset is None:
+            return
+        source, end = self.files[pages.first(last).parent.filehandle.path], offset + pages.inner_size
+        if end <= source.size():
+            return
+        if not self._fills:
+            raise self._cut_off(f"page {last} is", offset, end, source)
+        first = pages.count_contiguous(source.size())
+        if first is not None:
+            # One sentence for all of them: a damaged description may claim millions of pages.
+            self._cut_from = first
+            which = f"page {last} is" if first == last else f"pages {first} to {last} are"
+            begin = offset - (last - first) * pages.inner_size
+            self._damaged(_CUT_OFF, self._cut_off(which, begin, end, source))
 
-    def _cut_off(self, number: int, begin: int, end: int, source: FileSource) -> FormatError:
+    def _cut_off(self, which: str, begin: int, end: int, source: FileSource) -> FormatError:
         return FormatError(
-            f"page {number} is cut off: bytes {begin:,} to {end:,} are needed, and the file ends at {source.size():,}",
+            f"{which} cut off: bytes {begin:,} to {end:,} are needed, and the file ends at {source.size():,}",
             path=source.name,
             hint="The file is incomplete: copy or download it again.",
         )
