@@ -156,10 +156,13 @@ def test_napari_may_be_missing(path, capsys, monkeypatch):
     assert 'pip install "dask[array]>=2024.8" "napari[all]' in err
 
 
-def test_napari_without_qt_says_so_in_one_line(path, capsys, monkeypatch):
-    def viewer():
+@pytest.mark.parametrize("late", [False, True])
+def test_napari_without_qt_says_so_in_one_line(path, capsys, monkeypatch, late):
+    def fail(*_, **__):
         raise ImportError("No Qt bindings could be found.\nnapari needs one of them, and so on.")
 
+    # napari 0.9 makes a viewer without Qt, and fails when it opens a file.
+    viewer = (lambda: types.SimpleNamespace(open=fail)) if late else fail
     monkeypatch.setitem(sys.modules, "napari", types.SimpleNamespace(Viewer=viewer))
     assert run(["view", str(path), "--with", "napari"]) == 4
     err = capsys.readouterr().err

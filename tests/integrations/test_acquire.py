@@ -92,4 +92,14 @@ def test_what_ozx_does_not_write_is_refused(acquire, tmp_path):
         open_stream(stream_settings(acquire, one), tmp_path / "a.ozx")
     with pytest.raises(ozx.UnsupportedError, match="no array"):
         open_stream(acquire.StreamSettings(store_path="unused.zarr"), tmp_path / "a.ozx")
+    field = acquire.FieldOfView(path="0", array_settings=array(acquire))
+    plate = acquire.Plate(
+        path="plate",
+        name="plate",
+        row_names=["A"],
+        column_names=["1"],
+        wells=[acquire.Well(row_name="A", column_name="1", images=[field])],
+    )
+    with pytest.raises(ozx.UnsupportedError, match="found plates"):
+        open_stream(acquire.StreamSettings(store_path="unused.zarr", hcs_plates=[plate]), tmp_path / "a.ozx")
     assert not list(tmp_path.iterdir())

@@ -91,6 +91,8 @@ def test_finished_shards_survive_a_kill_without_a_flush(tmp_path):
     result, levels = recovered(out)
     np.testing.assert_array_equal(levels[0], PIXELS[:8])
     assert not result.lost
+    hints = {finding.id: finding.hint for finding in ozx.validate(f"{out}.partial").findings}
+    assert "Do not rename" in hints["rfc9/file-name"]
 
 
 @needs_fork

@@ -5,7 +5,6 @@ The central directory is authoritative; it is found from the end of the file (AP
 
 from __future__ import annotations
 
-import os
 import shlex
 import struct
 from collections.abc import Iterator
@@ -249,7 +248,9 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
 
 def _hint_at_recovery(name: str) -> str | None:
     """Return the hint for the unfinished file of a writer, which need not begin like a ZIP file."""
-    if ".partial" not in os.path.basename(name):
+    from ozx.atomic.temporary import is_partial  # noqa: PLC0415 (only errors need it)
+
+    if not is_partial(name):
         return None
     return f"A writer has not finished this file: ozx recover {shlex.quote(name)} OUT saves what it wrote."
 

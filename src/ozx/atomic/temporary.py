@@ -26,6 +26,7 @@ __all__ = [
     "create_directory",
     "create_file",
     "hidden_name",
+    "is_partial",
     "leftover_at",
     "name_beside",
     "remove_leftover",
@@ -72,6 +73,17 @@ def name_beside(path: str, ending: str) -> str:
     if _length(name) + needed <= _LONGEST_STEM:  # as for most names: no need to ask the system
         return path + ending
     return os.path.join(folder, _shortened(name, _longest_name(folder) - needed) + ending)
+
+
+def is_partial(path: str) -> bool:
+    """Return whether the name of a file shows that its writer never finished it.
+
+    Examples
+    --------
+    >>> is_partial("scans/cells.ozx.partial"), is_partial("cells.ozx.partial.1"), is_partial("a.partial/cells.ozx")
+    (True, True, False)
+    """
+    return ".partial" in os.path.basename(path)
 
 
 def _longest_name(folder: str) -> int:

@@ -44,10 +44,11 @@ def open_stream(settings: Any, path: str | os.PathLike[str], **options: Any) -> 
         As for `ozx.stream`.
     """
     arrays = list(settings.arrays)
-    if not arrays or list(settings.hcs_plates):
-        found = "plates" if settings.hcs_plates else "no array"
-        hint = "Describe a plate to ozx.stream, as in plate={'A/1': 2}."
-        raise UnsupportedError(f"expected the settings of one or more arrays; found {found}", hint=hint)
+    if list(settings.hcs_plates):
+        hint = "Describe the plate to ozx.stream, as in plate={'A/1': 2}."
+        raise UnsupportedError("expected the settings of one or more arrays; found plates", hint=hint)
+    if not arrays:
+        raise UnsupportedError("expected the settings of one or more arrays; found no array")
     layout, *others = [{**_layout(array), **options} for array in arrays]
     for other in others:
         if different := [word for word in layout.keys() | other.keys() if layout.get(word) != other.get(word)]:

@@ -16,6 +16,7 @@ from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
+from ozx.atomic.temporary import is_partial
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.entry import Entry
 from ozx.flow.plans.salvage import plan_salvage
@@ -181,7 +182,7 @@ def _recover(
         size = source.size()
         _check_not_written(source)
         progress.start(os.path.basename(target), None if progress is NO_PROGRESS else 2 * size)
-        found = salvage(source, _find(source, progress), is_ordered=not _is_partial(file))
+        found = salvage(source, _find(source, progress), is_ordered=not is_partial(file))
         _check_usable(found, file)
         salvage_chunks(source, found, keep_unproven=keep_unproven)
         with (
@@ -213,14 +214,9 @@ def _check_places(file: str, target: str, *, force: bool) -> None:
         raise UsageError(f"{target}: {finding.message}", hint="Choose a place outside of it.")
 
 
-def _is_partial(file: str) -> bool:
-    """Return whether the name of a file shows that its writer never finished it."""
-    return ".partial" in os.path.basename(file)
-
-
 def _check_not_written(source: FileSource) -> None:
     """Raise an error if an `OzxStore` is still writing the file, as the lock of the file shows."""
-    if _is_partial(source.name):
+    if is_partial(source.name):
         if not lock_file(source.descriptor()):
             raise ResourceError(
                 "another program is writing this file", hint="Wait until that program has closed the file."
@@ -232,7 +228,7 @@ def _check_not_written(source: FileSource) -> None:
 def _waiting(source: FileSource, found: Salvage) -> Iterator[tuple[list[Entry], int]]:
     """Yield the values of a stream's unfinished shards, and the number of their chunks."""
     path = chunks_of(source.name)
-    if not _is_partial(source.name) or not os.path.isfile(path):
+    if not is_partial(source.name) or not os.path.isfile(path):
         yield [], 0
         return
     taken = {found.key(index): index for index in found.indices}
@@ -273,7 +269,7 @@ def _find(source: ByteSource, progress: Progress) -> Evidence:
     known = find_format(source.read_at(0, LONGEST_SIGNATURE))
     found = "no local file header" if source.size() else "an empty file"
     hint = None if known is None else known.hint(source.name)
-    if not source.size() and _is_partial(source.name):
+    if not source.size() and is_partial(source.name):
         found = "an empty file, because its writer was killed before the first shard was complete"
         hint = "Nothing can be saved. In the next stream, flush() or sync_every keeps the frames of incomplete shards."
     raise FormatError(

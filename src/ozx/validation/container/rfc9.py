@@ -12,6 +12,7 @@ import numpy as np
 from ozx.archive.audit.facts import ArchiveFacts
 from ozx.archive.audit.names import iter_names
 from ozx.archive.records import method_name
+from ozx.atomic.temporary import is_partial
 from ozx.hierarchy.comment import Comment, parse_comment
 from ozx.hierarchy.entry_order import order_fault
 from ozx.hierarchy.json.values import as_object
@@ -183,7 +184,7 @@ def check_file_name(path: str) -> Iterator[Finding]:
     name = os.path.basename(path)
     if not name.endswith(".ozx"):
         # `ozx recover` looks for other files of the writer beside NAME.partial.
-        hint = "Do not rename the file: ozx recover makes a complete file of it." if ".partial" in name else None
+        hint = "Do not rename the file: ozx recover makes a complete file of it." if is_partial(name) else None
         yield make_finding("rfc9/file-name", f"the name {name!r} does not end in .ozx", hint=hint)
 
 
