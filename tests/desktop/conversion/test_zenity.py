@@ -12,21 +12,22 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="programs here are shell
 
 @pytest.fixture
 def zenity(tmp_path, monkeypatch, program):
-    """A function that installs a script as zenity, and returns the file of what it read."""
+    """A function that installs a script as zenity, and returns the path of its notes without their ending."""
 
     def install(text):
         program(tmp_path / "bin/zenity", f"#!/bin/sh\n{text}\n")
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-        return tmp_path / "bin/zenity.log"
+        return tmp_path / "bin/zenity"
 
     return install
 
 
-READS = 'if [ "$1" = --progress ]; then cat > "$0.log"; else printf "%s\\n" "$@" > "$0.log"; fi'
+# Two windows may be open at once, so each kind has notes of its own.
+READS = 'if [ "$1" = --progress ]; then cat > "$0.lines"; else printf "%s\\n" "$@" > "$0.arguments"; fi'
 
 
 def test_texts_and_percentages_are_lines(zenity):
-    log = zenity(READS)
+    notes = zenity(READS)
     with ZenityWindow() as window:
         window.show("a\\b.tif\nbelow", None)
         window.show("cells.tif (1 of 2)", 0.256)
@@ -34,7 +35,7 @@ def test_texts_and_percentages_are_lines(zenity):
         assert not window.is_cancelled
         window._process.stdin.close()
         window._process.wait()
-    assert log.read_text().splitlines() == [
+    assert notes.with_suffix(".lines").read_text().splitlines() == [
         *("# a\\\\b.tif\\nbelow", "25", "# cells.tif (1 of 2)", "99", "# cells.tif (1 of 2)")
     ]
 
@@ -56,23 +57,23 @@ def test_a_window_that_breaks_cancels_nothing(zenity):
 
 
 def test_the_result_stays_until_the_user_closes_it(zenity):
-    log = zenity('while read line; do echo "$line" >> "$0.log"; [ "$line" = "# complete" ] && exit 0; done')
+    notes = zenity('while read line; do echo "$line" >> "$0.lines"; [ "$line" = "# complete" ] && exit 0; done')
     with ZenityWindow() as window:
         window.finish("complete", is_error=False)
-    assert log.read_text().splitlines() == ["100", "# complete"]
+    assert notes.with_suffix(".lines").read_text().splitlines() == ["100", "# complete"]
 
 
 def test_an_error_gets_a_window_of_its_own(zenity, capsys):
-    log = zenity(READS)
+    notes = zenity(READS)
     with ZenityWindow() as window:
         window.finish("text.tif is no image", is_error=True)
-    assert "--error" in log.read_text().splitlines()
-    assert "--text=text.tif is no image" in log.read_text().splitlines()
+    assert "--error" in notes.with_suffix(".arguments").read_text().splitlines()
+    assert "--text=text.tif is no image" in notes.with_suffix(".arguments").read_text().splitlines()
 
 
 @pytest.mark.parametrize(("code", "expected"), [(0, True), (1, False)])
 def test_a_question_has_a_window_of_its_own(zenity, code, expected):
-    log = zenity(f"{READS}; exit {code}")
+    notes = zenity(f"{READS}; exit {code}")
     with ZenityWindow() as window:
         assert window.ask("Replace it?", "Replace") is expected
-        assert "--ok-label=Replace" in log.read_text()
+        assert "--ok-label=Replace" in notes.with_suffix(".arguments").read_text()
