@@ -49,6 +49,12 @@ def test_raw_frames(here, send, capsys):
     assert image.levels[0].scale == (1.0, 1.0, 0.5, 0.5)
 
 
+def test_one_frame(here, send, capsys):
+    send(FRAMES[0].tobytes())
+    words = ["--stdin", "--axes", "tyx", "--shape", "n,30,40", "--dtype", "uint16", "--no-sync"]
+    assert call(capsys, "a.ozx", *words)[1].startswith("a.ozx  1 frame, ")
+
+
 def test_headers_positions_and_json(here, send, capsys):
     headers = [{"position": "left"}, {"position": 1, "index": [1, 0]}, {"index": [0, 1], "record": {"time": 3.5}}]
     pairs = zip(headers, FRAMES[:3], strict=True)

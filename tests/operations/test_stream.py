@@ -47,7 +47,7 @@ def test_the_file_is_that_of_write_image(out, tmp_path):
         "schema": 2, "path": str(out), "entries": entries, "bytes": out.stat().st_size, "frames": 10,
         "frame_bytes": 240_000, "missing_count": 0, "missing": [], "seconds": result.seconds, "rate": result.rate,
         "waits": result.waits, "waited": result.waited, "longest_append": result.longest_append,
-        "append_p999": result.append_p999, "fullest": result.fullest, "buffer": 244, "notes": [],
+        "append_p999": result.append_p999, "fullest": result.fullest, "buffer": 192, "notes": [],
         "uploaded": None,
     }  # fmt: skip
     assert 0 < result.append_p999 <= result.longest_append < result.seconds

@@ -45,7 +45,7 @@ __all__ = ["command"]
 @click.option(
     "--ome-version", type=click.Choice(VERSIONS), default="0.5", show_default=True, help="OME-Zarr version to write."
 )
-@click.option("--memory", metavar="SIZE", help="Memory for waiting frames and chunks: 224MiB, 1GB, bytes.")
+@click.option("--memory", metavar="SIZE", help="Memory for waiting frames and chunks: 176MiB, 1GB, bytes.")
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads; by default one per core.")
 @click.option("--sync-every", metavar="N", type=click.IntRange(min=1), help="Sync the file after every N frames.")
 @click.option("--upload-to", metavar="URL", help="Also upload the finished file to s3://, gs:// or az://.")
@@ -141,10 +141,11 @@ def _parse_type(text: str) -> np.dtype[Any]:
 
 
 def _summary(result: StreamResult) -> str:
+    frames = "1 frame" if result.frames == 1 else f"{result.frames:,} frames"
     missing = f", {result.missing_count:,} missing" if result.missing_count else ""
     waits = f", {result.waits:,} waits" if result.waits else ""
     sent = "" if result.uploaded is None else f", sent to {one_line(result.uploaded)}"
     return (
-        f"{one_line(result.path)}  {result.frames:,} frames{missing}, {format_bytes(result.bytes)}, "
+        f"{one_line(result.path)}  {frames}{missing}, {format_bytes(result.bytes)}, "
         f"{format_bytes(int(result.rate))}/s{waits}, longest append {result.longest_append * 1000:.1f} ms{sent}"
     )

@@ -75,7 +75,7 @@ def iter_divided(span: FillingSpan) -> Iterator[bytes]:
 class BytesPart:
     """A part whose bytes are in memory."""
 
-    data: bytes | bytearray
+    data: bytes | bytearray | memoryview
 
     @property
     def length(self) -> int:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Camera", "FrameStream", "StreamResult", "stream"]
 
-_MEMORY = 224 << 20
+_MEMORY = 176 << 20
 # Frames in memory share it with the chunks of unfinished shards.
 _SHARE_OF_FRAMES = 4
 _LEAST_FRAMES = 4
@@ -106,7 +106,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     when_full
         What happens to a frame while the memory is full: ``wait`` until there is room, or ``raise`` `BufferFull`.
     memory
-        Bytes of frames that wait, and of chunks in unfinished shards; by default 224 MiB, or more for large frames.
+        Bytes of frames that wait, and of chunks in unfinished shards; by default 176 MiB, or more for large frames.
     jobs
         Number of threads; by default one per core.
     sync_every
@@ -157,8 +157,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     ring = FrameRing(memory // _SHARE_OF_FRAMES, is_waiting=_is_waiting(when_full))
     if sync_every is not None and sync_every < 1:
         raise UsageError(f"expected sync_every of at least 1; got {sync_every}")
-    is_plain = layout.codec is not None and layout.codec.name == "none"
-    store = ChunkStore(chunks_path(target), memory - memory // _SHARE_OF_FRAMES, is_fixed=is_plain)
+    store = ChunkStore(chunks_path(target), memory - memory // _SHARE_OF_FRAMES)
     names = list(cameras or positions or plans)
     images = {
         name: StreamedImage(

@@ -2,6 +2,7 @@
 
 import os
 
+import numpy as np
 import pytest
 
 from ozx.archive.byte_source import FileSource
@@ -120,12 +121,19 @@ def test_the_chunks_of_an_earlier_writer_go_with_its_file(path, tmp_path):
 
 
 def test_memory_of_chunks_of_a_fixed_length_is_used_again(path):
-    store = ChunkStore(path, 10, is_fixed=True)
-    first, second = store.keep("0/1", b"abcd"), store.keep("0/2", b"efgh")
-    memory = first.data
+    store = ChunkStore(path, 10)
+
+    def keep(name, data):
+        memory = store.allocate(len(data))
+        memory[:] = np.frombuffer(data, np.uint8)
+        return store.keep(name, memory.data)
+
+    first, second = keep("0/1", b"abcd"), keep("0/2", b"efgh")
+    memory = np.asarray(first.data)
     assert take(store, first) == b"abcd"
-    third = store.keep("0/3", b"ijkl")
-    assert third.data is memory
+    assert not np.shares_memory(store.allocate(3), memory)
+    third = keep("0/3", b"ijkl")
+    assert np.shares_memory(np.asarray(third.data), memory)
     store.save([first, second, third], [])
     assert [take(store, second), take(store, third)] == [b"efgh", b"ijkl"]
     store.close(keep=True)

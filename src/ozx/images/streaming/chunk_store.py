@@ -9,8 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
@@ -91,7 +95,7 @@ class KeptChunk:
 
     name: str
     length: int
-    data: bytes | bytearray | None
+    data: bytes | memoryview | None
     offset: int | None = None
     is_needed: bool = True
 
@@ -105,42 +109,43 @@ class ChunkStore:
         The file for chunks that are not only in memory.
     most
         Bytes that may be in memory.
-    is_fixed
-        Whether chunks have fixed lengths, as those without a compressor.
     """
 
-    def __init__(self, path: str, most: int, *, is_fixed: bool = False) -> None:
-        self.path, self._most, self._is_fixed = path, most, is_fixed
-        self._free: list[bytearray] = []
+    def __init__(self, path: str, most: int) -> None:
+        self.path, self._most = path, most
+        self._free: dict[int, list[memoryview]] = defaultdict(list)  # by length
         self.in_memory = 0
         self._file: int | None = None
         self._is_closed = False
         self._end = self._needed = 0
         self._lock = threading.RLock()
 
-    def keep(self, name: str, data: bytes) -> KeptChunk:
-        """Keep a chunk in memory, or in the file if the memory is full."""
+    def keep(self, name: str, data: bytes | memoryview) -> KeptChunk:
+        """Keep a chunk in memory, or in the file if the memory is full.
+
+        A chunk in memory from `allocate` belongs to the store from now on.
+        """
+        chunk = KeptChunk(name, len(data), None)
         with self._lock:
-            chunk = KeptChunk(name, len(data), None)
             if self.in_memory + len(data) <= self._most:
                 self.in_memory += len(data)
-                chunk.data = self._copied(data) if self._is_fixed else data
+                chunk.data = data
             else:
                 self._append(chunk, data)
-            return chunk
+                if isinstance(data, memoryview):
+                    self._free[len(data)].append(data)
+        return chunk
 
-    def _copied(self, data: bytes) -> bytearray:
-        """Copy a chunk into a buffer that an earlier chunk has freed, if possible.
+    def allocate(self, length: int) -> NDArray[np.uint8]:
+        """Return memory for a chunk, that of an earlier chunk if possible.
 
         Memory that one thread frees is not always available to another thread.
         """
-        if not self._free or len(self._free[-1]) != len(data):
-            return bytearray(data)
-        buffer = self._free.pop()
-        buffer[:] = data
-        return buffer
+        with self._lock:
+            free = self._free[length]
+            return np.asarray(free.pop()) if free else np.empty(length, np.uint8)
 
-    def read(self, chunk: KeptChunk) -> bytes | bytearray:
+    def read(self, chunk: KeptChunk) -> bytes | memoryview:
         """Return the bytes of a chunk."""
         with self._lock:
             return self._read(chunk) if chunk.data is None else chunk.data
@@ -152,11 +157,11 @@ class ChunkStore:
                 chunk.is_needed = False
                 self._needed -= 0 if chunk.offset is None else chunk.length
                 self.in_memory -= 0 if chunk.data is None else chunk.length
-                if isinstance(chunk.data, bytearray):
-                    self._free.append(chunk.data)
+                if isinstance(chunk.data, memoryview):
+                    self._free[chunk.length].append(chunk.data)
                     chunk.data = None
 
-    def save(self, chunks: Sequence[KeptChunk], drafts: Iterable[tuple[str, bytes]]) -> None:
+    def save(self, chunks: Sequence[KeptChunk], drafts: Iterable[tuple[str, bytes | memoryview]]) -> None:
         """Write chunks that are only in memory to the file, even if they were released in the meantime.
 
         `drafts` are chunks that lack frames, by name; they are not kept.
@@ -188,7 +193,7 @@ class ChunkStore:
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
 
-    def _append(self, chunk: KeptChunk, data: bytes | bytearray) -> None:
+    def _append(self, chunk: KeptChunk, data: bytes | memoryview) -> None:
         """Write a chunk at the end of the file."""
         if self._file is None:
             self._open()

@@ -57,7 +57,7 @@ class OpenShards:
         self._open: dict[Lengths, _Shard] = {}
         self._lock = threading.Lock()
 
-    def add(self, place: Lengths, data: bytes | None) -> FinishedValue | None:
+    def add(self, place: Lengths, data: bytes | memoryview | None) -> FinishedValue | None:
         """Add a chunk; return the shard (or unsharded chunk) that is now complete, or None.
 
         `data` is None for a chunk that is not stored.

@@ -74,7 +74,8 @@ class StreamedImage:
         layouts = [parse_layout(document, array) for array, document in arrays]
         works = [
             LevelWork(
-                LevelGeometry(level.shape, layout.chunks, layout.stored_shape, level.halved), ChunkEncoder(document)
+                LevelGeometry(level.shape, layout.chunks, layout.stored_shape, level.halved),
+                ChunkEncoder(document, allocate=store.allocate),
             )
             for level, layout, (_, document) in zip(planned.levels, layouts, arrays, strict=True)
         ]
@@ -138,7 +139,7 @@ class StreamedImage:
         """Return the chunks that wait for unfinished shards."""
         return [chunk for shards in self._shards for chunk in shards.kept()] + self.records.kept()
 
-    def drafts(self, length: int) -> Iterator[tuple[str, bytes]]:
+    def drafts(self, length: int) -> Iterator[tuple[str, bytes | memoryview]]:
         """Return an iterator of all incomplete chunks with their names; missing frames are zero.
 
         The image has `length` along the growing axis.

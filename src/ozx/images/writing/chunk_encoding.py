@@ -5,7 +5,9 @@ The same pixels give the same bytes: blosc uses one thread per chunk, and gzip w
 
 from __future__ import annotations
 
+import math
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import google_crc32c
@@ -34,6 +36,9 @@ class ChunkEncoder:
     ----------
     document
         The array's ``zarr.json``.
+    allocate
+        Returns memory of a given number of bytes for a chunk without compressor; the chunk is then a view of this
+        memory. By default, the chunk is `bytes`.
 
     Raises
     ------
@@ -53,7 +58,7 @@ class ChunkEncoder:
     True
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, *, allocate: Callable[[int], NDArray[np.uint8]] | None = None) -> None:
         layout = parse_layout(document, "")
         self.chunks = layout.chunks
         self.dtype = np.dtype(document["data_type"]).newbyteorder("<")
@@ -62,31 +67,55 @@ class ChunkEncoder:
         if len(steps) > 1 or None in steps:
             raise UnsupportedError(f"expected at most one compressor; found {layout.codecs!r}")
         self._compressor = steps[0] if steps else None
+        self._allocate = allocate
 
-    def encode(self, pixels: NDArray[Any]) -> bytes | None:
+    def encode(self, pixels: NDArray[Any]) -> bytes | memoryview | None:
         """Return an encoded chunk; None if all pixels are zero, because such a chunk is not stored.
 
         `pixels` are those of the chunk inside the array.
         """
+        if self._compressor is None:
+            plain = self._encode_plain(pixels)
+            return plain if plain is None or self._allocate is not None else bytes(plain)
         if pixels.shape == self.chunks:
             chunk = np.ascontiguousarray(pixels, self.dtype)
         else:
             chunk = np.zeros(self.chunks, self.dtype)
             chunk[tuple(map(slice, pixels.shape))] = pixels
-        # Bits are compared: minus zero is not the fill value.
         flat = chunk.reshape(-1)
-        octets = flat.view(np.uint8)
-        if not octets[: chunk.itemsize].any() and not octets.any():
+        if _is_zero(flat.view(np.uint8), chunk.itemsize):
             return None
         encoded = _compress(flat, self._compressor)
         if self._has_checksum:
-            encoded += int(google_crc32c.value(encoded)).to_bytes(CHECKSUM_BYTES, "little")
+            encoded += _checksum(encoded)
         return encoded
 
+    def _encode_plain(self, pixels: NDArray[Any]) -> memoryview | None:
+        """Return a chunk without compressor; its pixels are copied once."""
+        size = math.prod(self.chunks) * self.dtype.itemsize
+        length = size + (CHECKSUM_BYTES if self._has_checksum else 0)
+        encoded = np.empty(length, np.uint8) if self._allocate is None else self._allocate(length)
+        chunk = encoded[:size].view(self.dtype).reshape(self.chunks)
+        if pixels.shape != self.chunks:
+            chunk[...] = 0
+        chunk[tuple(map(slice, pixels.shape))] = pixels
+        if _is_zero(encoded[:size], self.dtype.itemsize):
+            return None
+        if self._has_checksum:
+            encoded[size:] = np.frombuffer(_checksum(encoded[:size]), np.uint8)
+        return encoded.data
 
-def _compress(data: Any, codec: NamedConfiguration | None) -> bytes:
-    if codec is None:
-        return bytes(data.tobytes())
+
+def _is_zero(octets: NDArray[np.uint8], itemsize: int) -> bool:
+    # Bits are compared: minus zero is not the fill value.
+    return not octets[:itemsize].any() and not octets.any()
+
+
+def _checksum(encoded: bytes | NDArray[np.uint8]) -> bytes:
+    return int(google_crc32c.value(encoded)).to_bytes(CHECKSUM_BYTES, "little")
+
+
+def _compress(data: Any, codec: NamedConfiguration) -> bytes:
     settings = codec.configuration
     if codec.name == "zstd":
         return bytes(imagecodecs.zstd_encode(data, level=settings["level"]))

@@ -49,7 +49,7 @@ class EncodedChunk(NamedTuple):
 
     level: int
     place: Lengths
-    data: bytes | None
+    data: bytes | memoryview | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ Lengths = tuple[int, ...]
 @dataclass(slots=True)
 class _Shard:
     missing: int
-    chunks: dict[Lengths, bytes] = field(default_factory=dict)
+    chunks: dict[Lengths, bytes | memoryview] = field(default_factory=dict)
 
 
 class ShardAssembler:
@@ -56,7 +56,7 @@ class ShardAssembler:
         self._prefix = f"{path}/" if path else ""
         self._waiting: dict[Lengths, _Shard] = {}
 
-    def add(self, place: Lengths, data: bytes | None) -> Entry | None:
+    def add(self, place: Lengths, data: bytes | memoryview | None) -> Entry | None:
         """Add a chunk, or None for a chunk that is not stored; return the completed archive entry, if any."""
         if not self._layout.levels:
             return None if data is None else Entry(self._key(place), (BytesPart(data),))
@@ -82,7 +82,7 @@ class ShardAssembler:
         return math.prod(min(count, length - at * count) for at, count, length in sizes)
 
 
-def join_chunks(chunks: Mapping[Lengths, bytes | bytearray], per_shard: Lengths) -> tuple[BytesPart, ...]:
+def join_chunks(chunks: Mapping[Lengths, bytes | memoryview], per_shard: Lengths) -> tuple[BytesPart, ...]:
     """Return the parts of a shard: its chunks in C order, then its index.
 
     `chunks` has the bytes of each chunk by its place in the shard.
