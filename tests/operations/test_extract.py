@@ -593,6 +593,16 @@ def test_nodes_of_a_plate(take, node, images):
     check_part(PLATE, out, node=node.strip("/"), images=images)
 
 
+@pytest.mark.parametrize(
+    ("source", "node", "hint"),
+    [(PLATE, "0", "It has A and B."), (IMAGE, "9", "It has labels."), (SHARDED, "0/x", "Its only group is the root.")],
+)
+def test_a_missing_node_is_answered_with_groups(take, source, node, hint):
+    with pytest.raises(UsageError, match="existing node") as caught:
+        take(source, node=node, check=False)
+    assert caught.value.hint == hint
+
+
 def test_a_plate_of_which_levels_and_a_region_are_taken(take):
     result, out = take(PLATE, levels="0", region="y=32:,c=0", check=False)
     check_part(PLATE, out, images=[image.path for image in result.images])

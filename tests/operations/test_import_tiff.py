@@ -186,7 +186,7 @@ def test_what_is_unknown_is_one_without_a_unit(tmp_path):
     assert result.path == str(tmp_path / "cells.ozx")
     assert (scales(group), units(group)) == ([1.0] * 3, dict.fromkeys("zyx"))
     assert multiscale(group)["name"] == "cells"
-    assert any("no pixel size" in note for note in result.notes)
+    assert any("no pixel size" in note and "z=2um,y=0.65um,x=0.65um" in note for note in result.notes)
     assert any("unnamed dimension of length 4" in note and "axis z" in note for note in result.notes)
 
 

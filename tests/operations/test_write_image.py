@@ -143,6 +143,8 @@ def test_an_existing_file_is_kept_unless_forced(out):
     out.write_bytes(b"old")
     with pytest.raises(UsageError, match="exists already"):
         write_image(out, PIXELS)
+    with pytest.raises(UsageError, match="an array with shape and dtype; got list"):
+        write_image(out, [[1, 2], [3, 4]], force=True)
     with pytest.raises(UsageError, match="2 to 5 dimensions"):
         write_image(out, np.zeros(9), force=True)
     assert out.read_bytes() == b"old"

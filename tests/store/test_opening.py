@@ -14,13 +14,26 @@ from packed import pack_tree, write_archive, zip_values
 from range_server import serving
 
 import ozx
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.store.opening import open_store, opened_hierarchy
 
 
 @pytest.fixture
 def packed(image, tmp_path):
     return pack_tree(image, tmp_path / "my cells.ozx")
+
+
+def test_a_directory_is_packed_first(image):
+    with pytest.raises(FormatError, match="found a directory") as caught:
+        ozx.open(image)
+    assert "ozx pack" in caught.value.hint
+
+
+def test_the_stream_of_a_missing_file_is_recovered(tmp_path):
+    (tmp_path / "live.ozx.partial").write_bytes(b"frames")
+    with pytest.raises(ResourceError, match="no such file") as caught:
+        ozx.open(tmp_path / "live.ozx")
+    assert "ozx recover" in caught.value.hint
 
 
 def test_the_root(packed, image):

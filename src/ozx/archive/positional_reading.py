@@ -154,9 +154,14 @@ class PositionalFile:
                     mode = os.fstat(descriptor).st_mode
                     if not stat.S_ISREG(mode):
                         os.close(descriptor)
-                        found = "a directory" if stat.S_ISDIR(mode) else "a device, pipe or socket"
-                        message = f"expected a regular file; found {found}"
-                        raise FormatError(message, path=self.path, rule="zip/special-file")
+                        is_directory = stat.S_ISDIR(mode)
+                        found = "a directory" if is_directory else "a device, pipe or socket"
+                        raise FormatError(
+                            f"expected a regular file; found {found}",
+                            path=self.path,
+                            rule="zip/special-file",
+                            hint="ozx pack writes an OME-Zarr directory to an .ozx file." if is_directory else None,
+                        )
                     self._descriptor = descriptor
         return descriptor
 

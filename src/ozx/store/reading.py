@@ -94,9 +94,10 @@ class ArchiveSession:
                 reader.prefetch_head()
             finally:
                 self.source.check_unchanged()
-        except FileNotFoundError:
+        except FileNotFoundError as error:
             # zarr takes FileNotFoundError for "no such key", and would report a missing group.
-            raise ResourceError("there is no such file", path=self.source.name) from None
+            hint = resource_error(error).hint
+            raise ResourceError("there is no such file", path=self.source.name, hint=hint) from None
         except ResourceError:  # it would become its own cause
             raise
         except OSError as error:

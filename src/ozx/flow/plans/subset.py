@@ -63,9 +63,9 @@ class Extractor:
         self._source = Subtree(source, node)
         _check_version(source)
         if node not in self._nodes:
-            raise UsageError(
-                f"expected an existing node; found no {node or METADATA!r}", hint=similar_nodes(node, self._nodes)
-            )
+            groups = {path for found in self._nodes for path in _above(found)}  # arrays are no OME-Zarr alone
+            hint = similar_nodes(node, groups) if groups - {""} else "Its only group is the root."
+            raise UsageError(f"expected an existing node; found no {node or METADATA!r}", hint=hint)
         for path in _above(node):
             if path in self._nodes:
                 check_understood(_read(source, join_path(path, METADATA)), path)

@@ -152,7 +152,11 @@ def _new_image(
     edits = options.edits.limited_to(_axes(source)) if options.edits is not None else None
     axes, scale = _place(description, source, edits)
     if "y" not in description.sizes and (edits is None or "y" not in edits.pixel_size):
-        notes.add(number, "the file has no pixel size, so 1 without a unit is used; to set one: --pixel-size 0.65um")
+        # The planes of a stack are seldom as far apart as its pixels.
+        example = "z=2um,y=0.65um,x=0.65um" if "z" in source.axes else "0.65um"
+        notes.add(
+            number, f"the file has no pixel size, so 1 without a unit is used; to set one: --pixel-size {example}"
+        )
     for axis in source.guessed:
         length = source.shape[source.axes.index(axis)]
         notes.add(number, f"an unnamed dimension of length {length:,} became the axis {axis}")

@@ -72,6 +72,10 @@ def describe_array(
 
 
 def _axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str, ...]:
+    if not hasattr(array, "shape"):
+        raise UsageError(
+            f"expected an array with shape and dtype; got {type(array).__name__}", hint="Use numpy.asarray(...)."
+        )
     count = len(array.shape)
     names = tuple(_USUAL.get(count, "") if axes is None else axes)
     is_known = set(names) <= set(AXIS_ORDER) and len(set(names)) == len(names)

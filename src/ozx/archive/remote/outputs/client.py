@@ -7,6 +7,7 @@ from typing import IO, NamedTuple, Protocol, Self
 
 from ozx.archive.remote.errors import printable_url
 from ozx.errors import ResourceError, UsageError
+from ozx.extras import install_hint
 
 __all__ = [
     "MARK",
@@ -194,6 +195,4 @@ def refused(url: str, doing: str) -> ResourceError:
 
 def missing_package(scheme: str, package: str, extra: str, error: ImportError) -> ResourceError:
     """Return the error for a missing optional package that a store requires."""
-    return ResourceError(
-        f"writing to {scheme}:// needs the package {package}: {error}", hint=f'pip install "ozx-toolkit[{extra}]"'
-    )
+    return ResourceError(f"writing to {scheme}:// needs the package {package}: {error}", hint=install_hint(extra))
