@@ -10,8 +10,8 @@
     Attributes of files that an archive does not keep.
 ``location``
     The file and node that a path, URL or node URI means.
-``hierarchy_root``, ``hierarchy_version``
-    The folder of the root, and its Zarr and OME-Zarr version.
+``hierarchy_root``
+    The folder of the root.
 ``wrong_sources``
     The errors for sources of another kind, with the command for them.
 ``browsing``, ``remote_browsing``, ``opening``
