@@ -145,8 +145,8 @@ def chunk_markdown(archive: Archive) -> str:
    number {found.number} in C order.
 4. The index is the last 16 × {count} + 4 = {found.index_size} bytes of the value. Its pair {found.number} says: offset
    {found.offset:,}, {found.length:,} bytes.
-5. So the chunk is bytes {found.start + found.offset:,} to {last:,} of the file. What the codecs inside of the shard
-   (`zstd`, then `bytes`) make of them are the pixels.
+5. So the chunk is bytes {found.start + found.offset:,} to {last:,} of the file. The codecs inside the shard
+   (`zstd`, then `bytes`) decode these bytes to the pixels.
 """
 
 

@@ -272,7 +272,7 @@ def _hint_at_partial(path: str) -> str | None:
 
 
 def name_error(error: OSError, path: str) -> None:
-    """Set the file name in a system error without a file name, such as an error from a call with a descriptor.
+    """Add a file name to a system error that has none, such as an error from a call with a descriptor.
 
     Examples
     --------

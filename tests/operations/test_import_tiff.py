@@ -398,7 +398,7 @@ def test_missing_parts_leave_nothing(tmp_path):
     write_parts(tmp_path)
     os.remove(tmp_path / "part-2.ome.tif")
     before = set(os.listdir(tmp_path))
-    with pytest.raises(FormatError, match="1 of 3 files that the OME-XML names are missing"):
+    with pytest.raises(FormatError, match="1 of the 3 files listed in the OME-XML are missing"):
         ozx.import_tiff(tmp_path / "parts.companion.ome")
     assert set(os.listdir(tmp_path)) == before
 

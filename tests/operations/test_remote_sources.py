@@ -168,5 +168,5 @@ class TestOthers:
     def test_serve_says_why(self, served, capsys):
         assert run(["serve", f"{served.url}/cells.ozx?sig=secret"]) == 2
         printed = capsys.readouterr().err
-        assert "which programs that read URLs can read themselves" in printed
+        assert "programs that support URLs can read it themselves" in printed
         assert "secret" not in printed

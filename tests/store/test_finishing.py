@@ -182,7 +182,7 @@ def test_metadata_without_room_goes_last_if_it_may(out, room, length):
 
 
 def test_another_word_for_the_place_of_metadata(out):
-    with pytest.raises(UsageError, match="expected metadata first or last; got 'end'"):
+    with pytest.raises(UsageError, match="expected first or last for metadata; got 'end'"):
         OzxStore(out, "w", metadata="end")
 
 

@@ -96,7 +96,7 @@ def test_strict_turns_recommendations_into_errors():
 
 
 def test_an_unknown_profile():
-    with pytest.raises(UsageError, match="expected a profile of rfc9 or strict; got 'loose'"):
+    with pytest.raises(UsageError, match="expected the profile rfc9 or strict; got 'loose'"):
         validate("anything", profile="loose")
 
 

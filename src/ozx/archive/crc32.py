@@ -1,4 +1,4 @@
-"""Computation of CRC-32 (APPNOTE 4.4.7), with ISA-L if installed, and of the CRC-32 of joined pieces."""
+"""Computation of CRC-32 (APPNOTE 4.4.7), also for joined pieces; ISA-L is used if it is installed."""
 
 from __future__ import annotations
 

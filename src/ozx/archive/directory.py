@@ -124,7 +124,7 @@ def read_directory(source: ByteSource, end: EndOfDirectory) -> bytes:
 
 
 def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHeader]:
-    """Yield the headers of the central directory in order, and read the directory in blocks when needed.
+    """Yield the headers of the central directory in order; read each block of the directory only when it is needed.
 
     Header offsets count from the file's first byte.
 
@@ -247,7 +247,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
 
 
 def _hint_at_recovery(name: str) -> str | None:
-    """Return the hint for the unfinished file of a writer, which need not begin like a ZIP file."""
+    """Return the hint for a file that a writer has not finished; such a file need not begin like a ZIP file."""
     from ozx.atomic.temporary import is_partial  # noqa: PLC0415 (only errors need it)
 
     if not is_partial(name):
@@ -270,7 +270,7 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
 
 
 class _Zip64End(NamedTuple):
-    """The ZIP64 end record, its offset, and the offset and number of parts from its locator."""
+    """The ZIP64 end record and its offset; the offset and the number of parts that the locator declares."""
 
     record: Zip64EndRecord
     offset: int
@@ -279,7 +279,7 @@ class _Zip64End(NamedTuple):
 
 
 def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> _Zip64End | None:
-    """Return the ZIP64 end record to which its locator refers; None if there is no locator."""
+    """Return the ZIP64 end record that the locator refers to; None if there is no locator."""
     locator = position - ZIP64_LOCATOR.size
     if locator < 0 or not tail.startswith(ZIP64_LOCATOR_SIGNATURE, locator):
         return None
@@ -358,8 +358,8 @@ def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) ->
     fits = record.entries * CENTRAL_HEADER.size <= size <= record.entries * _LONGEST_HEADER
     if not fits or declared + size > end_offset:
         raise FormatError(
-            f"the end record declares a directory of {record.entries:,} entries in {size:,} bytes at {declared:,}, "
-            f"but the end records begin at {end_offset:,}",
+            f"the end record declares {record.entries:,} entries at bytes {declared:,} to {declared + size:,}; "
+            f"this directory is too short, too long, or ends after {end_offset:,}, where the first end record begins",
             path=source.name,
             rule="zip/directory",
         )

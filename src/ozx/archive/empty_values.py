@@ -1,4 +1,4 @@
-"""Check that entries with a declared size of 0 are empty, from the bytes after their local headers.
+"""Check of the bytes after local headers: an entry with a declared size of 0 must be empty.
 
 The CRC-32 of no bytes is 0, so that a header with lost numbers agrees with itself, with another such header, and with
 one whose numbers follow in a data descriptor (APPNOTE 4.4.4, bit 3).

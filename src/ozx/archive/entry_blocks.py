@@ -1,4 +1,4 @@
-"""Reading of adjacent uncompressed entries with one read, with the same checks as for single reads."""
+"""Reading of adjacent uncompressed entries by one read; each entry is checked as if it were read alone."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def read_local_header(source: ByteSource, header: CentralHeader) -> LocalHeader:
 
 
 def header_contradiction(header: CentralHeader, local: LocalHeader) -> str | None:
-    """Return a description of the first difference between both headers of an entry, or None.
+    """Return a description of the first difference between the two headers of an entry, or None.
 
     Sizes and CRC-32 may be zero in a local header whose bit 3 announces a data descriptor (APPNOTE 4.4.4).
     """
@@ -171,7 +171,7 @@ def check_not_encrypted(source: ByteSource, header: CentralHeader) -> None:
             f"entry {entry_name(header)!r} is encrypted",
             path=source.name,
             rule="zip/encrypted",
-            hint="Unpack it with the password in the program that wrote it, then run ozx pack on the folder.",
+            hint="Enter the password in the program that wrote the file, unpack it, then run ozx pack on the folder.",
         )
 
 
@@ -223,7 +223,7 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
 
 
 def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, behind: bytes) -> None:
-    """Check that an entry with a declared size of 0 is empty, from the bytes after its local header.
+    """Check by the bytes after the local header that an entry with a declared size of 0 is empty.
 
     Raises
     ------

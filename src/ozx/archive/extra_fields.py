@@ -49,7 +49,7 @@ class Widened:
     def agree(
         self, data: bytes, starts: NDArray[np.int64], lengths: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Return for each ZIP64 field, at `starts` in `data`, whether it agrees with its header in row `rows`.
+        """Return for each ZIP64 field (at `starts` in `data`) whether the field agrees with its header (in row `rows`).
 
         4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". Writers that
         always write all of them do no harm if the values agree.
@@ -128,7 +128,7 @@ def count_extra_fields(
 
 
 def gather(data: bytes, dtype: Any, positions: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the values of type `dtype` at the byte offsets `positions` of `data`, aligned or unaligned."""
+    """Return the values of type `dtype` at the byte offsets `positions` of `data`; the offsets need not be aligned."""
     kind = np.dtype(dtype)
     everywhere: NDArray[Any] = np.ndarray((len(data) - kind.itemsize + 1,), kind, data, 0, (1,))
     return everywhere[positions]

@@ -18,7 +18,7 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FileKinds:
-    """Entries that are not regular files, by their external attributes (APPNOTE 4.4.15) or names."""
+    """Entries that are not regular files according to their external attributes (APPNOTE 4.4.15) or names."""
 
     symlinks: _Indices  # indices of symbolic links
     special: _Indices  # indices of Unix devices, pipes and sockets

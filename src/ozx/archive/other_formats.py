@@ -166,7 +166,7 @@ def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple
 
 
 def _way(kind: str, firsts: Sequence[str]) -> str:
-    """Return the hint for several files of the same kind, given the first file of each folder and ending."""
+    """Return the hint for files of the same kind; `firsts` has the first file for each pair of folder and ending."""
     if kind == "TIFF images":
         patterns = []
         for place in firsts[:_NAMED]:

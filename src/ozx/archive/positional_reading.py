@@ -69,7 +69,7 @@ def _read_into_first(descriptor: int, buffers: list[memoryview]) -> int:
 
 
 class PositionalFile:
-    """A file, opened at the first read, that any number of threads and forked processes can read."""
+    """A file that any number of threads and forked processes can read; it is opened at the first read."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -322,7 +322,7 @@ class ArchiveReader:
             )
 
     def end_of_room(self, index: int) -> int:
-        """Return the offset after an entry at which the next local header or the central directory begins."""
+        """Return the offset of the local header, or of the central directory, that follows an entry in the file."""
         starts = self.sorted_offsets
         following = int(np.searchsorted(starts, self.columns.header_offsets[index], "right"))
         return int(starts[following]) if following < len(starts) else self.end.directory_offset

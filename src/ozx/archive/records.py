@@ -107,7 +107,7 @@ EXTRA_UNIX = 0x7875  # Info-ZIP: owner and group
 
 
 def method_name(method: int) -> str:
-    """Return the usual name of a compression method, for example ``"deflated"``, or ``"method 42"``."""
+    """Return the usual name of a compression method, such as ``"deflated"``, or its number, such as ``"method 42"``."""
     return METHOD_NAMES.get(method, f"method {method}")
 
 
@@ -268,7 +268,7 @@ class EndRecord(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> EndRecord:
-        """Parse the record at offset `position` of `data`: 22 bytes with the signature."""
+        """Parse the record at offset `position` of `data`: 22 bytes, including the signature."""
         return cls(*END_RECORD.unpack_from(data, position)[1:])
 
 
@@ -287,5 +287,5 @@ class Zip64EndRecord(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> Zip64EndRecord:
-        """Parse the record at offset `position` of `data`: 56 bytes with the signature."""
+        """Parse the record at offset `position` of `data`: 56 bytes, including the signature."""
         return cls(*ZIP64_END_RECORD.unpack_from(data, position)[1:])

@@ -1,4 +1,4 @@
-"""An archive with new values for some entries, described by runs of old and new bytes, without moving any data."""
+"""Description of an archive with new values for some entries: runs of old and new bytes; no data is moved."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _VERSION_OF_ZIP64 = 45
 
 
 def splice(reader: ArchiveReader, values: Mapping[int, bytes]) -> list[Run]:
-    """Return the archive with new values for some entries, given by index, as runs of old and new bytes.
+    """Return the runs of old and new bytes that form the archive with the new `values` (by entry index).
 
     Entries stay in their order, in the file and in the central directory, with their headers; a replaced entry is
     stored. Its local header, its value and the unused bytes behind it are new bytes.
@@ -122,7 +122,7 @@ def _moved_headers(columns: Columns, offsets: NDArray[np.uint64], first: int, st
 
 
 def _numbers(headers: bytearray, dtype: str) -> NDArray[Any]:
-    """Return a view of `headers` that has the number at each byte position; writing to it changes `headers`."""
+    """Return a view of `headers` whose element i is the number at byte i; writing to the view changes `headers`."""
     size = np.dtype(dtype).itemsize
     return np.ndarray((max(0, len(headers) - size + 1),), dtype, headers, 0, (1,))
 

@@ -53,7 +53,7 @@ def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
 
 
 def _without_group(mode: int) -> int:
-    """Return `mode` with the rights of other users also for the group, because the group has changed."""
+    """Return `mode` with the group's rights set to the rights of other users, because the group has changed."""
     return mode & 0o707 | (mode & 0o007) << 3
 
 

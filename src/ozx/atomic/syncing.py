@@ -14,7 +14,7 @@ __all__ = ["check_written", "close_written", "sync_file", "sync_folder", "sync_t
 
 
 def check_written(descriptor: int) -> None:
-    """Raise write errors that the system reports only when a file is closed, as network file systems do.
+    """Raise write errors that some file systems, such as network file systems, report only when a file is closed.
 
     Syncing reports them, too. The file stays open and locked: a second descriptor is closed, which works on Linux only.
     """

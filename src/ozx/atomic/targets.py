@@ -1,4 +1,4 @@
-"""Checks of the output path before writing, and system errors with the output path.
+"""Checks of the output path before writing; replacement of temporary names in system errors by this path.
 
 A new file replaces a regular file or nothing; a new folder replaces an empty one, a Zarr hierarchy, or nothing.
 """
@@ -57,7 +57,7 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
 
 
 def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
-    """Return the status of the regular file at `path`, following links, or None; `name` is its name in errors.
+    """Return the status of the regular file at `path` (links are followed), or None; errors call the file `name`.
 
     Raises
     ------

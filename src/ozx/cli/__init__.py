@@ -1,1 +1,1 @@
-"""The command line: one module per command; no other package imports click or prints."""
+"""The command line: one module per command; only this package imports click and prints text."""

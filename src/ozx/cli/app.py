@@ -32,7 +32,7 @@ COMMANDS = {
     "info": "Describe .ozx files or OME-Zarr directories.",
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
     "cat": "Write one value to standard output, byte for byte.",
-    "validate": "Check .ozx files and OME-Zarr directories, from the ZIP file to OME-Zarr.",
+    "validate": "Check .ozx files and OME-Zarr directories against RFC-9, Zarr and OME-Zarr.",
     "verify": "Compare .ozx files with the manifests written when they were packed.",
     "edit": "Correct pixel sizes, units, channels and names in an .ozx file.",
     "recover": "Recover the intact values of a damaged or unfinished .ozx file.",
@@ -151,7 +151,7 @@ def _ozx(ctx: click.Context, *, version: bool, verbose: bool) -> None:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run one command line and return its exit code; raise only `SystemExit`, as for SIGTERM."""
+    """Run one command line and return its exit code; raise only `SystemExit`, for example after SIGTERM."""
     if any("\0" in word for word in arguments or ()):  # only a calling program can pass such an argument
         say_error("expected arguments without NUL characters")
         return WRONG_USAGE
@@ -203,7 +203,7 @@ def code_of(failure: Mapping[str, str | None]) -> int:
 
 
 def batch_code(failures: Iterable[Mapping[str, str | None] | None]) -> int:
-    """Return the exit code of a batch; `errors` has one item for each source: its error, or None."""
+    """Return the exit code of a batch; `failures` has one item for each source: its error, or None."""
     failed = [failure for failure in failures if failure is not None]
     if any("fault" in failure for failure in failed):
         return FAULT

@@ -16,7 +16,7 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def check_patterns(sources: Sequence[str]) -> None:
-    """Raise an error for a source that is a pattern without matches, which a shell passes on unchanged.
+    """Raise an error for a source that is a pattern; a shell passes on a pattern only if no file matches it.
 
     Raises
     ------
@@ -47,13 +47,13 @@ def names_output(argument: str, endings: tuple[str, ...]) -> bool:
 
 
 def is_zarr(argument: str) -> bool:
-    """Return whether an argument is a directory with Zarr metadata, or has the name of one."""
+    """Return whether an argument is a directory with Zarr metadata, or a name that ends in ``.zarr``."""
     has_metadata = any(os.path.lexists(os.path.join(argument, name)) for name in (METADATA, *LEGACY_METADATA))
     return has_metadata or argument.rstrip("/").lower().endswith(".zarr")
 
 
 def refuse_folder(argument: str, out_dir: str | None) -> None:
-    """Raise an error if the last argument is a folder, which no output and no source of this command is.
+    """Raise an error if the last argument is a folder; call this only for an argument that is not a source.
 
     Raises
     ------

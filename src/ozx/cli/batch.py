@@ -32,7 +32,7 @@ class BatchResult(Protocol):
 
     @property
     def status(self) -> str:
-        """A word such as ``packed``; ``failed`` with an `error`."""
+        """A word such as ``packed``; ``failed`` if there is an `error`."""
 
     @property
     def error(self) -> dict[str, str | None] | None:
@@ -124,7 +124,7 @@ class Batch:
             say(f"{rest:,} not done{_way_on()}")
 
     def end(self, sum_up: Callable[[Counter[str]], str]) -> None:
-        """Print the summary line for several files; raise the first error of stdout, except for a closed pipe."""
+        """Print the summary line for several files; raise the first error of stdout unless it is a closed pipe."""
         if not self.is_single:
             say(sum_up(self.counts), quiet=self.quiet)
         if self._failure is not None and not isinstance(self._failure, BrokenPipeError):

@@ -87,7 +87,7 @@ def many_options(
 
 
 def threads_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options in which ``--jobs`` is the number of threads, or of concurrent files for many files."""
+    """Return options: ``--jobs`` is the number of threads for one file, but the number of concurrent files for many."""
     is_many = options["out_dir"] is not None or options["retry_failed"] is not None
     jobs = options["jobs"] or 1
     return {**options, "jobs": jobs, "threads": (None if jobs == 1 else 1) if is_many else options["jobs"]}

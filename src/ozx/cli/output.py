@@ -48,7 +48,7 @@ def print_result(result: Any, summary: Callable[[Any], str], *, quiet: bool = Fa
 
 
 def print_notes(notes: Iterable[str], *, quiet: bool = False, name: str | None = None) -> None:
-    """Write notes to stderr; prefix each with ``note:`` unless it has a kind, and optionally with a file name."""
+    """Write notes to stderr; each begins with its kind (``note:`` by default), then the file name, if given."""
     for note in notes:
         kind = next((kind for kind in _KINDS if note.startswith(f"{kind}: ")), "note")
         text = note.removeprefix(f"{kind}: ")

@@ -98,7 +98,7 @@ def command(
     retry_failed: str | None,
     as_verdict: bool,
 ) -> int:
-    """Check .ozx files and OME-Zarr directories, from the ZIP file to OME-Zarr.
+    """Check .ozx files and OME-Zarr directories against RFC-9, Zarr and OME-Zarr.
 
     A file without errors is valid; ozx rules ID explains a finding. For a directory, the rules about the ZIP file do
     not apply. For a node (ozx:///data/cells.ozx/labels/nuclei), the whole file is checked, but only findings at

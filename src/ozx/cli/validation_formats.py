@@ -64,7 +64,7 @@ def _sarif_location(path: str) -> dict[str, Any]:
 
 
 def to_junit(answers: Answers) -> str:
-    """Return a JUnit test suite with a case per file; an invalid file is a failure, an unreadable file an error."""
+    """Return a JUnit test suite with a case per file; an invalid file is a failure, an unreadable file is an error."""
     suite = ET.Element("testsuite", name="ozx validate", tests=str(len(answers)))
     failures = errors = 0
     for path, answer in answers:

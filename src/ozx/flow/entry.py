@@ -46,7 +46,7 @@ class Part(Protocol):
 
 
 class Span(Part, Protocol):
-    """A part of which sub-spans can be read."""
+    """A part whose sub-spans can be read."""
 
     def span(self, offset: int, length: int) -> Span:
         """Return the sub-span of `length` bytes from `offset`, without reading the bytes."""

@@ -187,7 +187,7 @@ class _Account:
 
 
 def _accounts(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], _Account]:
-    """Return the history of each source for each command, in the order of their last lines."""
+    """Return the history of each source for each command, sorted by the time of its last line."""
     accounts: dict[tuple[str, str], _Account] = {}
     # By time: logs of several runs may be joined in any order. Lines of one time stay in their order.
     for line in sorted((line for line in lines if line is not None), key=lambda line: line.time):

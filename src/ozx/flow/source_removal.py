@@ -65,7 +65,7 @@ class SourceRemoval:
 
     def __init__(self, root: str) -> None:
         if os.path.islink(root):
-            raise UsageError(f"{root} is a link: give the directory itself to remove it")
+            raise UsageError(f"{root} is a link: to remove the directory, give its own path")
         self._record = TreeRecord.of(root)
         self._record.settle()
 
@@ -135,7 +135,7 @@ def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
 
 
 def record_in_place(source: str, target: str) -> TreeRecord | None:
-    """Record the files of a directory that its own copy will replace; return None if `target` is not `source`.
+    """Record the files of a directory before its own copy replaces it; return None if `target` is not `source`.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
         raise UsageError(
             "expected a hierarchy; this directory was packed and partly removed: the removal was interrupted",
             path=root,
-            hint=f"It was not packed into {archive}, or this file changed. Name the right file, or validate it."
+            hint=f"Perhaps it was packed into another file: name that file. Or {archive} has changed: validate it."
             if remove
             else "Its archive is complete. Pack to that file again with --remove-source to remove the rest.",
         )

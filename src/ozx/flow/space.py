@@ -49,7 +49,7 @@ def check_room(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def _room(folder: str) -> tuple[int, int] | None:
-    """Return the device number of a folder's file system and its free bytes; None if either is unknown."""
+    """Return the device number and the free bytes of a folder's file system; None if either is unknown."""
     try:
         status = os.statvfs(folder or ".")
         return os.stat(folder or ".").st_dev, status.f_bavail * status.f_frsize

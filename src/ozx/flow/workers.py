@@ -36,7 +36,7 @@ def default_jobs() -> int:
 
 @contextmanager
 def working(jobs: int | None = None, executor: Executor | None = None) -> Iterator[Workers]:
-    """Yield the workers of a run; shut the executor down afterwards if it was created here.
+    """Yield the workers of a run; shut the executor down afterwards if this function created it.
 
     Parameters
     ----------

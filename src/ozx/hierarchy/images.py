@@ -132,7 +132,7 @@ class Well:
 
 
 def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
-    """Yield the paths of all images that the root's metadata lists, also of missing images.
+    """Yield the paths of all images that the root's metadata lists, including missing images.
 
     A plate leads to the fields of all wells, a series to its list, a labels group to its labels, a scene to the images
     that it places. Any other root leads to all groups with multiscales, and to label images only if there are no other
@@ -241,7 +241,7 @@ def _describe(
 
 
 def _records(nodes: Mapping[str, Node], path: str, axes: tuple[Axis, ...]) -> Records | None:
-    """Return the records of frames: the arrays in the group ``frames`` with all axes of the image but y and x."""
+    """Return the records of frames: the arrays in the group ``frames`` that have the image's axes except y and x."""
     group = join_path(path, _FRAMES)
     if group not in nodes:
         return None

@@ -52,7 +52,7 @@ def top_nodes(paths: Iterable[str]) -> list[str]:
 
 
 def missing_groups(paths: Iterable[str]) -> list[str]:
-    """Return the folders above nodes that have no metadata, breadth-first.
+    """Return the folders without metadata that have nodes below them, breadth-first.
 
     Zarr core 3.1 has no implicit groups: nodes below such a folder cannot be reached from the root.
     """

@@ -1,4 +1,4 @@
-"""References: relative paths in the metadata of nodes that refer to other nodes.
+"""References: relative paths by which the metadata of nodes refers to other nodes.
 
 ZEP 10 (draft of 2025-05-12), "Application to sub-nodes": an extension on a node below may be a copy of that of the
 group above, or refer to it as in ``{"reference": "../.."}``, by the extension itself or by another one. A label image
@@ -38,7 +38,7 @@ class Surroundings:
 
 
 def resolve_reference(node: str, reference: str) -> str | None:
-    """Return the path of the node to which `reference` in the node at `node` refers; None if outside the root.
+    """Return the path of the node to which `reference` in the node at `node` refers; None for a path outside the root.
 
     Examples
     --------

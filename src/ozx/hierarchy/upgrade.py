@@ -164,7 +164,7 @@ class _HierarchyUpgrade:
                 rule=_ONE_HIERARCHY,
                 hint=f"Convert the images below this group, such as {first!r}, one by one."
                 if images
-                else "An .ozx file holds OME-Zarr: write its metadata first, for example with ome-zarr-py.",
+                else "An .ozx file holds OME-Zarr: write OME-Zarr metadata first, for example with ome-zarr-py.",
             )
 
     def _upgrade_group(self, path: str) -> UpgradedGroup:

@@ -222,10 +222,10 @@ def _written_type(dtype: np.dtype[Any], where: str, notes: list[str]) -> np.dtyp
     if dtype.name not in PIXEL_TYPES:
         raise UnsupportedError(
             f"{where}: expected pixels of a type that OME-TIFF supports, {', '.join(PIXEL_TYPES)}; found {dtype.name}",
-            hint="Integers of 64 bits are usually labels: read them with ozx.open, and write them with at most 32 "
-            "bits with ozx.write_image."
+            hint="Integers of 64 bits are usually labels: read them with ozx.open, convert them to at most 32 bits, "
+            "and write them with ozx.write_image."
             if dtype.kind in "iu"
-            else "Read them with ozx.open, and write their parts as separate images with ozx.write_image.",
+            else "Read them with ozx.open, and write real and imaginary parts as two images with ozx.write_image.",
         )
     return dtype.newbyteorder("=")
 

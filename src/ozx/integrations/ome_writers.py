@@ -178,7 +178,7 @@ class OzxBackend:
         raise NotImplementedError("ozx cannot store global metadata: write the metadata to another file")
 
     def get_metadata(self) -> None:
-        """Return None: `FrameStream.set_metadata` changes metadata."""
+        """Return None: use `FrameStream.set_metadata` to change metadata."""
 
     def update_metadata(self, metadata: Any) -> None:
         """Do nothing, like other backends that do not support updates of metadata."""

@@ -62,7 +62,7 @@ def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryvie
 
 
 class _Window:
-    """A byte source of only the bytes loaded so far; reads elsewhere return no bytes."""
+    """A byte source that contains only the bytes loaded so far; reads of other bytes return no bytes."""
 
     def __init__(self, source: ByteSource) -> None:
         self._source = source

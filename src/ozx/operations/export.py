@@ -256,8 +256,8 @@ def _check_price(taken: ExportedHierarchy, source: Location) -> None:
         raise UnsupportedError(f"{where}: expected at most {_MOST_PAGES:,} planes; found {pages:,}", hint=hint)
     if price.decoded > _SPARSE_FROM and not _has_bytes(source, least := price.decoded // _MOST_RATIO):
         raise UnsupportedError(
-            f"{where}: exporting it would read {price} from less than {least:,} bytes; nearly all chunks are missing, "
-            "but a TIFF file contains every pixel",
+            f"{where}: exporting it would read {price}, although the source has less than {least:,} bytes: "
+            "nearly all chunks are missing, but a TIFF file contains every pixel",
             hint=hint,
         )
 

@@ -79,7 +79,7 @@ def first_sentences(sentences: list[str]) -> tuple[str, ...]:
 
 
 def skipped(result: ImportResult, damage: Iterable[str], *, fills: bool) -> ImportResult:
-    """Return the result for a file that was found complete, without a comparison of pixels.
+    """Return the result for a file that was found complete; its pixels were not compared with the source.
 
     Parameters
     ----------

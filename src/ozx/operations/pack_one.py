@@ -308,7 +308,7 @@ def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
 
 
 def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) -> str | None:
-    """Return the difference between an existing file and a plan with equal keys and sizes, or None.
+    """Compare an existing file with a plan that has equal keys and sizes; return the difference, or None.
 
     The file is synced first.
     """
@@ -329,7 +329,7 @@ def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) 
 
 
 def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
-    """Write the checksum and the manifest of the existing file, which an interrupted run may have omitted."""
+    """Write the checksum and the manifest of the existing file if an interrupted run omitted them."""
     options, digest = run.options, None
     if options.checksum and output_exists(result.path + CHECKSUM_ENDING):
         digest = check_checksum_file(result.path)

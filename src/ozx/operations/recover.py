@@ -114,7 +114,7 @@ def recover(
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> RecoverResult:
-    """Write an intact .ozx file with every value of a damaged archive whose CRC-32 is right.
+    """Write each value of a damaged archive to an intact .ozx file if the CRC-32 of the value is right.
 
     The archive may be cut off, never finished (``NAME.partial`` of `ozx.OzxStore` or `ozx.stream`), without its
     directory, or damaged anywhere. Doubtful values are left out and reported.
@@ -260,7 +260,7 @@ def _find(source: ByteSource, progress: Progress) -> Evidence:
         raise UnsupportedError(
             "its entries are encrypted",
             rule="zip/encrypted",
-            hint="Unpack it with the password in the program that wrote it, then run ozx pack on the folder.",
+            hint="Enter the password in the program that wrote the file, unpack it, then run ozx pack on the folder.",
         )
     if evidence.lost:
         first = evidence.lost[0]

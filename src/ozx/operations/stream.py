@@ -188,8 +188,8 @@ def _plan(
     if sum(map(bool, (cameras, positions, plate is not None))) > 1:
         raise UsageError(
             "expected only one of positions, plate and cameras; got several",
-            hint="The fields of a plate are its positions. For several cameras at each position, give one camera for "
-            "each pair of a camera and a position.",
+            hint="The fields of a plate are its positions. For several cameras at each position, give only cameras: "
+            "one for each combination of a camera and a position.",
         )
     if plate_shape is not None and plate is None:
         raise UsageError("expected plate_shape together with plate; got plate_shape alone")
@@ -224,7 +224,7 @@ def _upload(url: str, *, force: bool) -> StreamUpload:
 
 def _is_waiting(when_full: str) -> bool:
     if when_full not in _WHEN_FULL:
-        raise UsageError(f"expected when_full wait or raise; got {when_full!r}")
+        raise UsageError(f"expected wait or raise for when_full; got {when_full!r}")
     return when_full == "wait"
 
 

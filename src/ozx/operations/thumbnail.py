@@ -127,7 +127,7 @@ def _checked_target(target: str | None, size: int, *, force: bool) -> str:
 
 
 def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[str, str]]:
-    """Return the path of a file's thumbnail in the desktop's cache, and the PNG text fields it requires."""
+    """Return the path of a file's thumbnail in the desktop's cache, and the PNG text fields that the cache requires."""
     if out is not None:
         raise UsageError("expected a file to write, or --cache; got both")
     if size not in CACHE_FOLDERS:
@@ -138,7 +138,7 @@ def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[
     if location.is_remote or location.node or os.path.isdir(location.path):
         found = "a URL" if location.is_remote else "a node" if location.node else "a directory"
         raise UsageError(
-            f"expected a local file, as the cache has pictures of files only; found {found}",
+            f"expected a local file, because the cache has pictures of files only; found {found}",
             path=printable_location(path),
             hint="Name a .png or .jpg file to write instead.",
         )

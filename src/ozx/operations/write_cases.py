@@ -124,7 +124,7 @@ def _write_case(case: Case, root: str) -> dict[str, Any]:
 
 
 def _encode(pieces: Sequence[bytes | int]) -> tuple[bytes, str | None]:
-    """Return the bytes to write and their encoding (``gzip`` or ``parts``); None as encoding for plain bytes."""
+    """Return the bytes to write, and their encoding: ``gzip``, ``parts``, or None for plain bytes."""
     lengths = [piece if isinstance(piece, int) else len(piece) for piece in pieces]
     if sum(lengths) <= _LARGEST:
         return b"".join(piece if isinstance(piece, bytes) else bytes(piece) for piece in pieces), None

@@ -140,7 +140,7 @@ def _gaps(head: int, slots: list[Slot]) -> list[int]:
 
 
 def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
-    """Return whether the file can stay unchanged: spaces can fill the metadata area, and little space is unused."""
+    """Return whether the file can stay unchanged: white space can fill the metadata area, and few bytes are unused."""
     if not gaps:
         return True
     # Without metadata the first local header has to be at offset 0.
@@ -166,7 +166,7 @@ def _complete(
     comment: bytes,
     late: list[_Document],
 ) -> int:
-    """Write the metadata, clear gaps, and add the entries kept from the old archive and the directory.
+    """Write the metadata, clear gaps, add the entries kept from the old archive, and write the directory.
 
     The documents in `late` stand behind the data; in the directory all metadata is in order.
     """

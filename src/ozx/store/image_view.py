@@ -290,7 +290,7 @@ def _levels(nodes: GroupNodes, path: str, multiscale: Multiscale) -> tuple[tuple
 
 
 def lacks_node(store: Store, path: str, zarr_format: Literal[2, 3]) -> bool:
-    """Return whether a store certainly has no node at a path, without zarr's event loop; False if this is unknown.
+    """Return True if a store certainly has no node at a path, else False; zarr's event loop is not used.
 
     A plate may list thousands of missing wells.
     """

@@ -311,7 +311,7 @@ def _places(names: Sequence[str]) -> dict[str, int]:
 
 
 def met_tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:
-    """Return the tiles of `length` pixels that overlap a range: number, slice of the tile, slice of the range.
+    """Return the tiles of `length` pixels that overlap a range; for each: its number, its slice, and the range's slice.
 
     Examples
     --------

@@ -94,7 +94,7 @@ class OzxStore(SessionStore):
         if mode == "r" and read_only is False:
             raise UsageError('mode="r" only reads', hint='Give mode="a" to change a file, mode="w" to write one.')
         if metadata not in ("first", "last"):
-            raise UsageError(f"expected metadata first or last; got {metadata!r}")
+            raise UsageError(f"expected first or last for metadata; got {metadata!r}")
         if live and mode != "r":
             raise UsageError(f"live=True only reads; got mode={mode!r}")
         name = _file_part(path) if mode == "r" else given_output(path, remote=mode != "a")
@@ -130,7 +130,7 @@ class OzxStore(SessionStore):
             self._read.close()
 
     def with_read_only(self, read_only: bool = False) -> OzxStore:  # noqa: FBT001, FBT002 (zarr's signature)
-        """Return a store for the same file that allows or forbids changes.
+        """Return another store for the same file; `read_only` says whether it forbids changes.
 
         Raises
         ------
@@ -224,7 +224,7 @@ class OzxStore(SessionStore):
     # Writing.
 
     def set_sync(self, key: str, value: Buffer) -> None:
-        """Store a value like `set`, without an event loop.
+        """Store a value as `set` does, but without an event loop.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ class OzxStore(SessionStore):
         self._writer().set_if_missing(key, _bytes_of(value))
 
     def delete_sync(self, key: str) -> None:
-        """Delete a value like `delete`, without an event loop.
+        """Delete a value as `delete` does, but without an event loop.
 
         Parameters
         ----------

@@ -62,7 +62,7 @@ class ArchiveSession:
 
     @property
     def state(self) -> str:
-        """The state of the archive, which only a session of a growing file changes."""
+        """The state of the archive: always ``finished``, except for the session of a growing file."""
         return "finished"
 
     def refresh(self) -> bool:

@@ -57,8 +57,8 @@ def check_price(price: Price, most: Price, what: str, hint: str) -> None:
     """
     if price.chunks > most.chunks or price.decoded > most.decoded or price.chunk > most.chunk:
         raise UnsupportedError(
-            f"{what} would read {price}, {_size(price.chunk)} each; expected at most {_amount(most.chunks)} chunks, "
-            f"{_size(most.decoded)} together and {_size(most.chunk)} each",
+            f"{what} would read {price} ({_size(price.chunk)} each); expected at most {_amount(most.chunks)} chunks, "
+            f"which decode to at most {_size(most.decoded)} ({_size(most.chunk)} each)",
             hint=hint,
         )
 

@@ -40,7 +40,7 @@ class SessionStore(Store):
 
     @property
     def archive_session(self) -> ArchiveSession | None:
-        """The session that reads values; None for a store that writes, and while its file grows."""
+        """The session that reads values; None for a store that writes, and for a store whose file still grows."""
         return self._read if self._read is not None and self._read.has_reader else None
 
     @property

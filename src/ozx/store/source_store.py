@@ -31,7 +31,7 @@ def open_source_group(source: Source, zarr_format: Literal[2, 3]) -> zarr.Group:
 
 
 class SourceStore(Store):
-    """A read-only zarr store for the values of a source, which the caller closes."""
+    """A read-only zarr store for the values of a source; the caller closes the source."""
 
     supports_writes = False
     supports_deletes = False

@@ -8,7 +8,7 @@ __all__ = ["Space"]
 
 
 class Space:
-    """The free bytes of a file from `start` on, up to `limit` if given; allocates and frees ranges in any order.
+    """The free bytes of a file from `start` on, up to `limit` if given; ranges are allocated and freed in any order.
 
     Freed bytes are used again for pieces that fit, so that a file does not grow with each rewrite of a chunk.
 

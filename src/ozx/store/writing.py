@@ -68,7 +68,7 @@ class WriteSession:
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Create new locks after a fork, and discard unfinished writes, whose threads the child process lacks."""
+        """Create new locks after a fork; discard unfinished writes: their threads do not exist in the child process."""
         self._lock = threading.RLock()
         self._no_writes = threading.Condition(self._lock)
         self._writes = 0
@@ -134,8 +134,8 @@ class WriteSession:
         except FileNotFoundError:
             pass
         raise ResourceError(
-            f"{slot.raw_name.decode()}: process {self._process}, which writes the file, has replaced the value since "
-            f"this process ({os.getpid()}) was forked, or has closed the file",
+            f"{slot.raw_name.decode()}: since this process ({os.getpid()}) was forked, process {self._process}, "
+            "which writes the file, has replaced the value or closed the file",
             path=self.path,
             hint="Fork after closing the store, and open it for reading.",
         )

@@ -1,4 +1,4 @@
-"""Validation results for the conformance runner of ngff-spec, for a document of attributes or a hierarchy."""
+"""Validation results of a document of attributes or of a hierarchy, for the conformance runner of ngff-spec."""
 
 from __future__ import annotations
 

@@ -96,11 +96,11 @@ def validate(
     True
     """
     if profile not in PROFILES:
-        raise UsageError(f"expected a profile of {' or '.join(PROFILES)}; got {profile!r}")
+        raise UsageError(f"expected the profile {' or '.join(PROFILES)}; got {profile!r}")
     if revision not in REVISIONS:
-        raise UsageError(f"expected a revision of {', '.join(REVISIONS)}; got {revision!r}")
+        raise UsageError(f"expected one of the revisions {', '.join(REVISIONS)}; got {revision!r}")
     if level not in LEVELS:
-        raise UsageError(f"expected a level of {', '.join(LEVELS)}; got {level!r}")
+        raise UsageError(f"expected one of the levels {', '.join(LEVELS)}; got {level!r}")
     options = Options(second_opinion, Schemas.read(schemas or {}))
     location = parse_location(path)
     given, where = printable_location(path), location.path

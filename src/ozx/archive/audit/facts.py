@@ -78,7 +78,7 @@ class ArchiveFacts:
 
 
 def audit(reader: ArchiveReader) -> ArchiveFacts:
-    """Return the facts about an archive, including archives that `ArchiveReader` refuses.
+    """Return the facts about an archive, even if `ArchiveReader` refuses the archive.
 
     Raises
     ------

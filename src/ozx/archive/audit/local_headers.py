@@ -1,4 +1,4 @@
-"""Reading of all local file headers of an archive as columns, and their comparison with the central directory."""
+"""Reading of an archive's local file headers into columns; comparison of the headers with the central directory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PEEK = len(LOCAL_SIGNATURE)
 
 
 class HeaderFault(NamedTuple):
-    """A fault in the local header of entry `entry`, and the rule that it violates."""
+    """A fault in the local header of entry `entry`, and the rule that the header violates."""
 
     entry: int
     message: str

@@ -293,7 +293,7 @@ class _DirectoryMerge:
     # --- entries that the directory does not describe -----------------------------------------------------------------
 
     def _drop_inside(self, start: int, stop: int) -> None:
-        """Drop false entries inside a value, whose bytes only look like an entry."""
+        """Drop false entries inside a value: bytes of the value that only look like entries."""
         edges = [min(place, self._source.size()) for place in (start, stop)]
         first, last = np.searchsorted(self._found_starts, np.array(edges, np.uint64)).tolist()
         inside = [index for index in range(first, last) if index not in self._dropped and index not in self._in_place]
@@ -303,7 +303,7 @@ class _DirectoryMerge:
         self._dropped.update(inside)
 
     def _lose_broken(self) -> None:
-        """Record as lost each damaged entry that the remaining directory does not list."""
+        """Record a lost entry for each damaged entry that the remaining directory does not list."""
         result = self._result
         if result.is_whole:
             return
@@ -336,7 +336,7 @@ class _DirectoryMerge:
         self._dropped.update(doubtful)
 
     def _is_tiled(self) -> bool:
-        """Return whether the listed or counted entries fill the file up to the central directory without gaps."""
+        """Return whether entries fill the file up to the directory; all must be listed or counted by the end record."""
         result, scan = self._result, self._scan
         if not scan.directory_follows or scan.directory_start is None or len(scan.others):
             return False
@@ -364,7 +364,7 @@ class _DirectoryMerge:
             self._dropped.add(index)
 
     def _drop_replaced(self) -> None:
-        """Drop all values except the last for each name that the directory repeats, as readers do."""
+        """Keep only the last value of each name that the directory repeats, as readers do; drop the others."""
         disputed = {int(self._row_of[index]) for index in self._result.disputed}
         replaced = {
             row

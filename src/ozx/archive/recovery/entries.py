@@ -128,7 +128,7 @@ class Scan:
 
 
 def listed_claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:
-    """Yield descriptions of a value at `data_offset` from its directory header and local header.
+    """Yield the descriptions of the value at `data_offset` that its directory header and its local header contain.
 
     A local header with the same name adds its CRC-32, or that of the data descriptor, which may be right if the
     directory's is not.

@@ -16,7 +16,7 @@ __all__ = ["Evidence", "LostEntry", "StoredValue", "Witnesses", "repeated_names"
 
 
 class Witnesses(IntEnum):
-    """The certainty of an entry's name, by the number of headers that contain it.
+    """The certainty of an entry's name, judged by the number of headers that contain the name.
 
     `LOCAL`: only the local header is known. `ONE`: one of two headers gives it, the other one is damaged or differs.
     `TWO`: both headers agree.

@@ -178,7 +178,7 @@ class _Scanner:
         self._result.listed, self._result.is_listed_whole = EntryTable(), False
 
     def _evident_end(self, header: LocalHeader, claim: Claim | None) -> int | None:
-        """Return the end of a damaged entry if its two sizes agree or the following bytes confirm it."""
+        """Return the end of a damaged entry if the bytes there confirm it, or (beyond the file) two equal sizes."""
         fields = sum(4 + len(extra.data) for extra in iter_extra_fields(header.extra))
         if claim is None or not claim.stored_size or fields != len(header.extra):
             return None

@@ -82,7 +82,7 @@ class _Descriptor(NamedTuple):
 
 
 def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
-    """Return possible descriptions of a value by a local header with one damaged field, the most likely first.
+    """Return possible descriptions of a value, the most likely first, if one field of its local header may be damaged.
 
     The two sizes of a stored value are one number written twice, so that one of them may be wrong.
     """

@@ -1,4 +1,4 @@
-"""Access options for object stores, from the caller and from the environment, with the names of obstore."""
+"""Access options for object stores, from the caller and the environment, under the names that obstore uses."""
 
 from __future__ import annotations
 
@@ -105,19 +105,19 @@ def current_options() -> dict[str, Any]:
 
 
 def current_deadline() -> Deadline | None:
-    """Return the deadline for requests that the `storage_options` blocks set; None without a deadline."""
+    """Return the deadline that the enclosing `storage_options` blocks set for requests; None without a deadline."""
     return _CURRENT.get().get(DEADLINE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Carried:
-    """Options hidden from ``repr``, for example in the log of a Dask worker, because options may be secret."""
+    """Options that ``repr`` does not show (for example in the log of a Dask worker), because they may be secret."""
 
     options: Mapping[str, Any] = field(repr=False)
 
 
 def carrying_options(task: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return a task that runs in any process with the current options of `storage_options`; picklable if `task` is.
+    """Return a task that runs in any process with the current `storage_options`; picklable if `task` is picklable.
 
     Examples
     --------

@@ -85,7 +85,7 @@ def traffic() -> Traffic:
 
 
 def new_deadline(timeout: Any, present: Deadline | None = None) -> Deadline:
-    """Return the deadline in `timeout` seconds, or the `present` deadline if it is earlier.
+    """Return the deadline `timeout` seconds from now, or the `present` deadline if it is earlier.
 
     Raises
     ------

@@ -86,7 +86,7 @@ class RemoteFolder:
         return f"{self.name}/{key}"
 
     def find(self, key: str) -> RemoteObject | None:
-        """Return an object, by one request for its headers, or None if it does not exist.
+        """Return an object, or None if it does not exist; make one request for its headers.
 
         Raises
         ------

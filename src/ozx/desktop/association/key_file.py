@@ -50,7 +50,7 @@ def with_item(text: str, section: str, key: str, item: str) -> str:
 
 
 def with_last_item(text: str, section: str, key: str, item: str, ahead: str | None) -> str:
-    r"""Return `text` with `item` in the list of `key`: appended if it is new, after `ahead` if the list is empty.
+    r"""Return `text` with `item` in the list of `key`: appended if it is new; an empty list gets `ahead` first.
 
     Examples
     --------
@@ -88,9 +88,9 @@ def _with_items(text: str, section: str, key: str, items: list[str]) -> str:
 
 
 def without_item(text: str, sections: Iterable[str], key: str, item: str, before: str) -> str:
-    r"""Return `text` without `item` in the lists of `key`; remove lists of `sections` that become empty.
+    r"""Return `text` without `item` in the lists of `key`; remove lists that become empty, and then empty `sections`.
 
-    Other programs may have copied the item into other sections. Sections that the earlier text `before` has stay.
+    Other programs may have copied the item into other sections. Sections in the earlier text `before` stay.
     """
     lines = []
     for _, line in _iter_lines(text):

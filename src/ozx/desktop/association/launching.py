@@ -40,7 +40,7 @@ def find_converter() -> tuple[str, ...]:
 
 
 def find_program(name: str) -> tuple[str, ...] | None:
-    """Return the command of a script that is installed with this ozx, by absolute path; None if it is missing."""
+    """Return the absolute path of a script that is installed with this ozx, as a command; None if it is missing."""
     folders = [os.path.dirname(_python()), sysconfig.get_path("scripts")]
     user = sysconfig.get_preferred_scheme("user")
     if user in sysconfig.get_scheme_names():
@@ -78,7 +78,7 @@ def parse_viewer(command: str) -> tuple[str, ...]:
 
 
 def needs_no_quotes(command: tuple[str, ...]) -> bool:
-    """Return whether a command needs no quotes in a desktop entry, since xdg-open 1.1.3 does not support quotes.
+    """Return whether a command needs no quotes in a desktop entry; xdg-open 1.1.3 does not support quotes.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def converter_path(home: str) -> str:
 
 
 def plan(home: str, viewer: tuple[str, ...], converter: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the steps that make a double-click run `viewer` with the file, and "Open With" run `converter`."""
+    """Return the steps that let a double-click run `viewer` with the file, and let "Open With" run `converter`."""
     return (
         *_plan_applet(applet_path(home), applet_source(viewer), info_entries()),
         *_plan_applet(converter_path(home), converter_source(converter), converter_entries()),

@@ -110,7 +110,7 @@ def run_for_others(arguments: tuple[str, ...], folder: str | None, keep: str | N
 
 
 def _matches(folder: str, pattern: str) -> set[str]:
-    """Return the files below `folder` that match `pattern`, of which only the last part has wildcards."""
+    """Return the files below `folder` that match `pattern`; only the last part of `pattern` has wildcards."""
     below, pattern = os.path.split(pattern)
     try:
         names = os.listdir(os.path.join(folder, below))

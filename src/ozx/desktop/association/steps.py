@@ -31,7 +31,7 @@ NAME = "ozx-toolkit"
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """A step that writes a file only ozx uses; the record keeps the file's previous content."""
+    """A step that writes a file that only ozx uses; the record keeps the file's previous content."""
 
     path: str
     content: bytes
@@ -50,7 +50,7 @@ class PutFirst:
 
 @dataclass(frozen=True, slots=True)
 class PutLast:
-    """A step that puts an item last in a list of a key file, after the item `ahead` if the list is empty."""
+    """A step that puts an item last in a list of a key file; an empty list gets the item `ahead` first."""
 
     path: str
     sections: tuple[str, ...]

@@ -13,7 +13,7 @@ _END = "</actions>"
 
 
 def make_action(identifier: str, name: str, command: str, icon: str, patterns: str) -> str:
-    """Return an action for directories and other files whose names match `patterns`, as in ``*.tif;*.tiff``."""
+    """Return an action for directories and image files with names that match `patterns`, such as ``*.tif;*.tiff``."""
     return (
         "<action>\n"
         f"\t<icon>{escape(icon)}</icon>\n"

@@ -112,7 +112,7 @@ class Transaction:
         self.folders.append(path)
 
     def remove_folder(self, path: str) -> None:
-        """Remove a folder if it is empty; in a dry run, list it if the listed deletions empty it."""
+        """Remove a folder if it is empty; in a dry run, list the folder if the listed deletions would empty it."""
         if self.is_dry:
             gone = {action.target for action in self.actions if action.what == "delete"}
             if os.path.isdir(path) and gone.issuperset(os.path.join(path, name) for name in os.listdir(path)):

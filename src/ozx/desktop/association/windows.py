@@ -31,7 +31,7 @@ def record_path(local_data: str) -> str:
 
 
 def plan(local_data: str, viewer: tuple[str, ...], converter: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the steps that make a double-click run `viewer` with the file, and menus run `converter`."""
+    """Return the steps that let a double-click run `viewer` with the file, and let menus run `converter`."""
     icon = ntpath.join(local_data, NAME, "ozx.ico")
     extension, prog_id = rf"{_CLASSES}\{EXTENSION}", rf"{_CLASSES}\{PROG_ID}"
     return (
@@ -73,7 +73,7 @@ def find_type(registry: Registry) -> str | None:
 
 
 def find_opener(registry: Registry) -> Opener | None:
-    """Return the program that the ProgID of .ozx files names, or None."""
+    """Return the program to which the ProgID of .ozx files refers, or None."""
     prog_id = find_type(registry)
     if not prog_id:
         return None

@@ -47,7 +47,7 @@ class PageWindow:
         return self._is_cancelled
 
     def show(self, text: str, fraction: float | None) -> None:
-        """Show a text, and the completed fraction from 0 to 1, or None if the fraction is unknown."""
+        """Show a text and the completed fraction (from 0 to 1; None if it is unknown)."""
         self._change(text=text, fraction=fraction)
 
     def ask(self, question: str, yes: str) -> bool:

@@ -28,7 +28,7 @@ _MOST_NOTES = 10
 
 
 def main() -> NoReturn:
-    """Convert the files and directories given as arguments; exit with 0, 1 after an error, or 130 after a cancel."""
+    """Convert the files and directories given as arguments; exit with 0 (success), 1 (error) or 130 (cancelled)."""
     sys.exit(convert(sys.argv[1:]))
 
 

@@ -24,7 +24,7 @@ class Window(Protocol):
         """Whether the user has pressed the button or closed the window."""
 
     def show(self, text: str, fraction: float | None) -> None:
-        """Show a text, and the completed fraction from 0 to 1, or None if the fraction is unknown."""
+        """Show a text and the completed fraction (from 0 to 1; None if it is unknown)."""
 
     def ask(self, question: str, yes: str) -> bool:
         """Ask a question; return whether the answer is `yes`, the name of a button."""

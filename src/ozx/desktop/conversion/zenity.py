@@ -42,7 +42,7 @@ class ZenityWindow:
         return self._process.poll() == _CANCELLED
 
     def show(self, text: str, fraction: float | None) -> None:
-        """Show a text, and the completed fraction from 0 to 1, or None if the fraction is unknown."""
+        """Show a text and the completed fraction (from 0 to 1; None if it is unknown)."""
         # At 100 the window offers to close it.
         self._write([] if fraction is None else [str(min(99, int(100 * fraction)))], text)
 

@@ -74,7 +74,7 @@ class _Shelf:
 
 
 class FileServer:
-    """An HTTP server of several files: ``/cells.ozx`` is a file, ``/cells.ozx/zarr.json`` a value in it.
+    """An HTTP server of several files: ``/cells.ozx`` is a file, ``/cells.ozx/zarr.json`` is a value in it.
 
     Pages of the origin `cors` (``https://example.org``) may read them, with ``*`` all pages, with None no other page.
     A directory, a URL or a missing node is a UsageError.
@@ -87,7 +87,7 @@ class FileServer:
             location = parse_location(path)
             if location.is_remote:
                 raise UsageError(
-                    "expected a file on this computer; found a URL, which programs that read URLs can read themselves",
+                    "expected a file on this computer; found a URL: programs that support URLs can read it themselves",
                     path=printable_location(location.path),
                     hint="Give the URL to these programs, or show the file with ozx view.",
                 )

@@ -50,7 +50,7 @@ class Keeper:
         return pictures.group.metadata.zarr_format == 3 and version.startswith(_VERSIONS)
 
     def keep(self, path: str, edits: Edits) -> tuple[EditResult, zarr.Group | None]:
-        """Edit the images at or below `path`; return the result, and the new file's root group if it was written.
+        """Edit the images at or below `path`; return the result, and the root group of the new file if one was written.
 
         Only one call at a time.
 
@@ -79,7 +79,7 @@ class Keeper:
 
 
 def parse_colors(body: bytes) -> tuple[str, Edits]:
-    """Return the path of the image, empty for all images of a plate, and the edits that a page requests.
+    """Return the path of the image (empty for all images of a plate), and the edits that a page requests.
 
     Raises
     ------
@@ -101,12 +101,14 @@ def parse_colors(body: bytes) -> tuple[str, Edits]:
         windows = tuple(_window(channel) for channel in channels)
         active = tuple(_flag(channel.get("active")) for channel in channels)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise UsageError("expected the path of an image, and its channels with color, start, end and active") from None
+        raise UsageError(
+            "expected the path of an image and a list of channels, with the fields 'color', 'start', 'end' and 'active'"
+        ) from None
     return path, replace(parse_edits(colors=colors), windows=windows, active=active)
 
 
 def file_identity(location: Location) -> str:
-    """Return a text that changes with a local file; empty for a URL or a directory."""
+    """Return a text that changes whenever a local file changes; empty for a URL or a directory."""
     if location.is_remote or os.path.isdir(location.path):
         return ""
     status = os.stat(location.path)

@@ -49,7 +49,7 @@ class PageServer:
         self._writing = threading.Lock()
 
     def check(self) -> None:
-        """Raise `FormatError` if the file contains no image that can be shown, or no image yet."""
+        """Raise `FormatError` if the file contains no image, or if a growing file's first image cannot be shown yet."""
         described = describe_file(self.pictures, self.name)
         if self._live is not None and not described["plate"]:
             self.pictures.image(described["images"][0]["path"])
@@ -193,7 +193,7 @@ class PageServer:
 
 
 def _is_from_page(request: Request) -> bool:
-    """Return whether a request comes from the page: with the server's own origin, and JSON, which no form sends."""
+    """Return whether the page sent a request: its origin is this server, and its body is JSON, which no form sends."""
     headers = request.headers
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     is_same_site = headers.get("sec-fetch-site", "same-origin") == "same-origin"

@@ -268,7 +268,7 @@ def _span(number: int, length: int, step: int) -> range:
     """Return the range of source pixels of tile `number` along one axis of `length` pixels."""
     first = number * TILE
     if not 0 <= first < length:
-        raise UsageError(f"expected a tile that begins within {length} pixels; got number {number}")
+        raise UsageError(f"expected the number of a tile that begins within {length} pixels; got {number}")
     return _stretch(range(first, min(first + TILE, length)), step)
 
 

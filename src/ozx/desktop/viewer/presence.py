@@ -1,4 +1,4 @@
-"""Count the open pages; each page keeps a connection open until it is closed."""
+"""Count the open pages; each page keeps a connection open until the page is closed."""
 
 from __future__ import annotations
 

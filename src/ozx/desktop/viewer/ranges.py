@@ -57,7 +57,7 @@ class StoreValues:
 def answer_range(
     request: Request, etag: str, size: int, iterate: Callable[[int, int], Iterator[bytes]], content_type: str
 ) -> Answer:
-    """Return a response of `size` bytes or the requested range; `iterate` yields blocks from an offset and a length."""
+    """Return a response with `size` bytes or the requested range; `iterate(offset, length)` yields blocks of bytes."""
     headers = {"Accept-Ranges": "bytes", "ETag": etag, "Cache-Control": "no-cache"}
     if request.headers.get("if-none-match") == etag:
         return Answer(HTTPStatus.NOT_MODIFIED, headers=headers)

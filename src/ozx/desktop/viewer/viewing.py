@@ -125,7 +125,7 @@ def show_page(
 
 @contextmanager
 def _grown_page(path: str | os.PathLike[str], waiting: Callable[[], None]) -> Iterator[PageServer]:
-    """Yield the page of a file that may be growing, once it has an image to show."""
+    """Wait until a file, which may be growing, has an image to show; then yield the page of the file."""
     is_told = False
     while (found := _page_with_images(path)) is None:
         if not is_told:

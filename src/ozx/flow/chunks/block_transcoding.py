@@ -113,7 +113,7 @@ class InexactError(Exception):
 
 
 def readable_document(document: Document, path: str) -> Document:
-    """Return a copy of a ``zarr.json`` that zarr-python accepts, without attributes and dimension names.
+    """Return a copy of a ``zarr.json``, without attributes and dimension names; zarr-python accepts this copy.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def _decode(transcoding: Transcoding, block: Block) -> NDArray[Any]:
 
 
 def _decode_by_codec(codec: ChunkCodec | None, transcoding: Transcoding, block: Block) -> NDArray[Any] | None:
-    """Return the pixels of a block, undefined where chunks are missing; None if only zarr-python can decode it."""
+    """Return the pixels of a block (undefined for missing chunks); None if only zarr-python can decode the block."""
     if codec is None:
         return None
     values = np.empty([part.stop - part.start for part in block.box], transcoding.old.dtype.to_native_dtype())

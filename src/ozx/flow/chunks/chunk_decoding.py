@@ -30,7 +30,7 @@ _LARGEST = 2 << 30
 
 
 class ChunkDecoder:
-    """Decoder of the chunks of one array with zarr-python; for a sharded array, of its inner chunks.
+    """Decoder that uses zarr-python for the chunks of one array (the inner chunks if the array is sharded).
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _is_decoded(codec: ChunkCodec, data: bytes) -> bool:
 
 
 def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:
-    """Yield the chunks of a stored value with their coordinates in the array's grid, also coordinates beyond the grid.
+    """Yield the chunks of a stored value with their coordinates in the array's grid; they may lie beyond the grid.
 
     Parameters
     ----------

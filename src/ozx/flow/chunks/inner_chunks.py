@@ -1,4 +1,4 @@
-"""Find the encoded chunks of an array that stores them one per value or in (nested) shards."""
+"""Find the encoded chunks of an array; each chunk is a stored value or lies in a (nested) shard."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class InnerChunks:
         self._cached_bytes = 0
 
     def blocks(self, per_block: tuple[int, ...]) -> NDArray[np.int64]:
-        """Return the ascending positions of blocks of `per_block` chunks that contain a stored chunk."""
+        """Return the ascending positions of the blocks of shape `per_block` that contain a stored chunk."""
         blocks = tuple(-(-length // block) for length, block in zip(self.grid, per_block, strict=True))
         found = [np.empty(0, np.int64)]
         for places in self.iter_places():

@@ -128,7 +128,7 @@ def _iter_shards(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[E
 def _in_order(
     numbers: NDArray[np.int64], layout: ArrayLayout, path: str, size: int
 ) -> Iterator[tuple[list[str], NDArray[np.int64]]]:
-    """Yield keys with the numbers of their values in hierarchy order, in arrays of at most `size`."""
+    """Yield batches of at most `size` keys and the numbers of their values; the keys are in hierarchy order."""
     prefix, encode = f"{path}/" if path else "", layout.keys.encode
     if layout.keys.separator == ".":
         # Keys of one component sort as text: c.0.10 before c.0.9.

@@ -83,7 +83,7 @@ class _Decompressor(Protocol):
 
 
 def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
-    """Return the decoded data of any compressor of Zarr, up to a limit.
+    """Return the decoded data of any compressor of Zarr; raise an error if these exceed `limit`.
 
     Parameters
     ----------

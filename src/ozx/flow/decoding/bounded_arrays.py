@@ -43,7 +43,7 @@ _PASSED_ON = (OzxError, OSError)
 
 
 def bound_array(array: Any, pipeline: type[BoundedPipeline] | None = None) -> Any:
-    """Limit the decoded size of a zarr array's chunks, in place; return the array, or any other object unchanged.
+    """Limit the decoded size of a zarr array's chunks in place, and return the array; return other objects unchanged.
 
     Metadata and written chunks stay the same.
 

@@ -65,7 +65,7 @@ def iter_grouped(
     copied: Callable[[str], Entry],
     entries: Callable[[str, KeyGroup], Iterator[Entry]],
 ) -> Iterator[Entry]:
-    """Yield the entries of `keys` in order; `entries` makes the entries of arrays, `copied` the entries of other keys.
+    """Yield the entries of `keys` in order; `entries` makes those of arrays, `copied` makes those of other keys.
 
     Parameters
     ----------

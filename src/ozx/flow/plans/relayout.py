@@ -75,7 +75,7 @@ def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
 
 
 def iter_checksum_variants(source: Source, layout: LayoutChoice) -> Iterator[RelayoutPlan]:
-    """Yield one plan for `layout` with each checksum option that is not requested but possible."""
+    """Yield one plan for `layout` with each possible checksum option other than the requested one."""
     options: list[ChecksumOption | None] = [None, *get_args(ChecksumOption)]
     for option in options:
         if option != layout.checksums:
@@ -186,7 +186,7 @@ class _Relaying:
         return relaid_document(path, old, document)
 
     def _drop_consolidated(self) -> None:
-        """Drop outdated ``consolidated_metadata``, the copies of other nodes' metadata in a group."""
+        """Drop outdated ``consolidated_metadata`` from groups: copies of other nodes' metadata."""
         if not self._changed:
             return
         dropped = []

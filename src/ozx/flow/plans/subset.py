@@ -37,7 +37,7 @@ _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
 class Extractor:
-    """A node of a hierarchy that becomes the root of a new hierarchy, with its metadata.
+    """A node (with its metadata) that becomes the root of a new hierarchy.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Extractor:
         if self._documents[""].get("node_type") == "array":
             raise UsageError(
                 f"expected a group to extract; {node or 'the root'} is an array, and an array alone is not OME-Zarr",
-                hint="Extract its image; --levels selects one of the image's levels.",
+                hint="Extract the image that contains this array; --levels selects one of the image's levels.",
             )
 
     @property

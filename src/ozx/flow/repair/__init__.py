@@ -1,4 +1,4 @@
-"""Repair hierarchies that other programs wrote incorrectly, and damaged archives.
+"""Repair damaged archives, and hierarchies that other programs wrote incorrectly.
 
 ``hierarchy``
     Open any directory or archive as a repaired source.

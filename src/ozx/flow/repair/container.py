@@ -1,4 +1,4 @@
-"""Find and describe container faults that rewriting repairs."""
+"""Find and describe container faults that are repaired when the archive is rewritten."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def litter_repairs(names: Sequence[str]) -> Iterator[Repair]:
 
 
 def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repair]:
-    """Yield the repair of duplicate keys; the last directory entry of a key must also be its last in the file."""
+    """Yield the repair of duplicate keys; a key's last entry in the directory must also be its last in the file."""
     if not keys.repeated:
         return
     same = 0

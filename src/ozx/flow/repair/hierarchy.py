@@ -104,7 +104,7 @@ def _open_archive(file: FileSource | RemoteSource, node: str, *, allow_bombs: bo
 
 
 def _cut_to_root(names: RepairedNames, path: str, node: str) -> tuple[str, list[Repair], list[str]]:
-    """Make names relative to the hierarchy's root; return its prefix, the repairs, and the names outside of it."""
+    """Make names relative to the hierarchy's root; return the root's prefix, the repairs, and the names outside."""
     raw_metadata = names.names.raw_names(np.flatnonzero(metadata_places(names.names)))
     metadata = [raw.decode("utf-8") for raw in raw_metadata]
     nodes = set(map(node_of, [*metadata, *(key for key in names.legacy if not key.endswith(".zmetadata"))]))

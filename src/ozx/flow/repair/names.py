@@ -1,4 +1,4 @@
-"""Repair entry names: convert them to valid keys, omit system files and folders.
+"""Repair entry names: convert them to valid keys, omit system files and entries for folders.
 
 A vectorised check proves most names clean; only the others are examined one by one.
 """

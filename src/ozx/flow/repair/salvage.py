@@ -122,7 +122,7 @@ class _KeyResolver:
     # --- names --------------------------------------------------------------------------------------------------------
 
     def settle_disputes(self) -> None:
-        """Choose between the two names of an entry whose headers disagree; reject it if the evidence is equal."""
+        """Choose between the two names of an entry whose headers disagree; reject the entry if evidence is equal."""
         disputed = sorted(self._unsettled, key=lambda index: not self._is_document(index))  # metadata first
         wanted = self._wanted_nodes() if disputed else set()
         listed = Counter(self._evidence.listed if disputed else ())
@@ -174,7 +174,7 @@ class _KeyResolver:
         return 2 if role.kind == "chunk" else 1
 
     def check_values(self) -> None:
-        """Reject values that do not fit their key, or fit another key better, unless both headers confirm the key."""
+        """Check keys that only one header confirms; reject a value that does not fit its key or fits another better."""
         hierarchy = self._result.hierarchy
         self._look_around()
         for index in self._unconfirmed():
@@ -196,7 +196,7 @@ class _KeyResolver:
                 )
 
     def _has_better_name(self, index: int) -> bool:
-        """Return whether the entry is at the position of a missing chunk whose key differs in one digit."""
+        """Return whether a missing chunk's key differs from the entry's key in one digit, and fits its position."""
         name, hierarchy = self._name(index), self._result.hierarchy
         for position, character in enumerate(name):
             for other in "0123456789" if character.isdigit() else "":
@@ -206,7 +206,7 @@ class _KeyResolver:
         return False
 
     def _is_unlikely_file(self, name: str) -> bool:
-        """Return whether the key of a file outside of nodes is likely a missing key with one damaged character."""
+        """Return whether a file's key is likely damaged: unprintable, or one character different from a missing key."""
         if not name.isprintable() or (
             _differ_by_one(name, _ORIGINAL_METADATA) and _ORIGINAL_METADATA not in self._taken
         ):
@@ -345,7 +345,7 @@ class _KeyResolver:
                 evidence.names_by[older] = Witnesses.ONE
 
     def _lost_array(self, name: str, lost: set[str]) -> str | None:
-        """Return the array without metadata that the chunk `name` belongs to; None if the array has metadata."""
+        """Return the array that the chunk `name` belongs to; None if the array has metadata."""
         hierarchy = self._result.hierarchy
         array = looks_like_chunk(name)
         if array is None:  # with separator "/" and no prefix, a chunk is 0/0/1 below its array
@@ -374,7 +374,7 @@ class _KeyResolver:
         return (index for index in self._order if index not in self._rejected and index not in self._unsettled)
 
     def _unconfirmed(self) -> list[int]:
-        """Return the entries with one undisputed name that only one header confirms."""
+        """Return the entries whose name is not disputed, but is confirmed by only one header."""
         names_by = self._evidence.names_by
         return [index for index in self._kept() if names_by[index] < Witnesses.TWO and index not in self._settled]
 

@@ -172,7 +172,7 @@ class _Shard:
         return _Piece([span], span[1]) if self.keep_unproven else None
 
     def _index(self, span: tuple[int, int], grid: Lengths, form: IndexFormat) -> ShardIndex | None:
-        """Return a shard's index if its checksum is right or unconfirmed indexes are allowed; else None."""
+        """Return a shard's index; None if it is damaged, or has no checksum while `keep_unproven` is false."""
         count, (start, size) = math.prod(grid), span
         if form.size(count) > size or not (form.has_checksum or self.keep_unproven):
             return None

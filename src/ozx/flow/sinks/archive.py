@@ -37,7 +37,7 @@ def write_archive(
     if plan.rooms is not None:
         if not isinstance(output, int):
             raise TypeError(
-                "expected a local file: this metadata is complete only after the data, too late for an upload"
+                "expected a local file: an upload sends metadata first, but this metadata is known only after the data"
             )
         return _write_before_metadata(plan, plan.rooms, output, workers)
     writer = _open_writer(output)

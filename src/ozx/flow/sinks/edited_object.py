@@ -1,4 +1,4 @@
-"""Replace documents of an archive at a URL; the server copies the remaining data, without any transfer."""
+"""Replace documents of an archive at a URL; the remaining data is copied on the server and not transferred."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def check_can_copy(url: str) -> None:
     finally:
         source.close()
     raise UsageError(
-        "expected a file on this computer, or at s3://, where the server copies the pixels; found a URL that ozx only "
-        f"reads: an edit would read and send {cost}",
+        "expected a file on this computer or at s3:// (where the server copies the pixels); found a URL of another "
+        f"kind: an edit would read and send {cost}",
         path=source.name,
         hint="Copy the file to a disk, edit it there, and copy it back.",
     )

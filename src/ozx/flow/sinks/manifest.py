@@ -36,7 +36,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class ManifestValue:
-    """The size, SHA-256 and source file time of one value.
+    """The size and SHA-256 of one value, and the modification time of its source file.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Manifest:
 
 
 def encode_manifest(manifest: Manifest, archive: str) -> bytes:
-    """Return the manifest document of the archive at `path`."""
+    """Return the manifest document of the archive at the path `archive`."""
     # Written by hand, since an encoder call for each of a million values takes longer than the hashes of small ones.
     values = (
         f'{{"key": {json.dumps(key)}, "bytes": {value.bytes}, "sha256": "{value.sha256}", '

@@ -41,7 +41,7 @@ _REQUESTS = 16
 
 @dataclass(slots=True)
 class NewObject:
-    """An object that is being uploaded, with the attributes of `NewFile`.
+    """An object that is being uploaded; it has the attributes of `NewFile`.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class NewObject:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes about uploads that killed runs left on the server; complete when the object is."""
+        """Notes about uploads that killed runs left on the server; the list is complete after the upload."""
         return tuple(self.upload.notes)
 
 

@@ -117,7 +117,7 @@ def check_outside(source: str, target: str) -> None:
 
 
 def name_notes(target: str) -> tuple[str, ...]:
-    """Return a warning if the file name does not end in ``.ozx``, as RFC-9 (R2, 2026-04-20) recommends.
+    """Return a warning if the file name lacks the ending ``.ozx``, which RFC-9 (R2, 2026-04-20) recommends.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def entry_notes(entries: int) -> tuple[str, ...]:
 
 
 def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:
-    """Return notes on temporary files beside the target that were removed or made visible.
+    """Return notes about temporary files beside the target: which files were removed or made visible.
 
     Examples
     --------

@@ -107,7 +107,7 @@ def _be_the_child(work: Work, queue: int, sending: int, parent: int) -> NoReturn
 
 
 class _Doubled:
-    """Progress that counts each byte twice, as the child process handles about as many bytes."""
+    """Progress that counts each byte twice, because the child process handles about the same number of bytes."""
 
     def __init__(self, progress: Progress) -> None:
         self.start, self.stop = progress.start, progress.stop

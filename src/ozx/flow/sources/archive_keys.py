@@ -1,4 +1,4 @@
-"""Sort the keys of an archive into the order in which ozx writes them, with their entries."""
+"""Find the entries of an archive by key, and sort the keys into the order in which ozx writes them."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ class ArchiveView:
 
     @cached_property
     def _rows(self) -> tuple[Columns, dict[int, int], list[int]]:
-        """The central directory, the row of each entry by its offset, and all offsets, sorted."""
+        """The central directory, a mapping from offsets of entries to their rows, and the sorted offsets."""
         from ozx.archive.columns import read_columns  # noqa: PLC0415 (numpy)
 
         columns = read_columns(self.source, self.end)
@@ -299,7 +299,7 @@ class DirectoryView:
 
 
 def similar_nodes(node: str, nodes: Iterable[str]) -> str:
-    """Return a hint for a missing node that lists existing nodes.
+    """Return a hint that lists existing nodes, for a message about a missing node.
 
     Examples
     --------

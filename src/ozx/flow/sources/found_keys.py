@@ -116,7 +116,7 @@ class _Search:
         count = sum(grid.total for grid in grids.values())
         if count > _MOST_CHUNKS:
             raise FormatError(
-                f"expected at most {_MOST_CHUNKS:,} chunks on a server without listing; the arrays have {count:,}",
+                f"expected at most {_MOST_CHUNKS:,} chunks on a server that lists no files; the arrays have {count:,}",
                 path=self._folder.name,
                 hint="Give the URL of the bucket (s3://…), which can be listed.",
             )
@@ -141,7 +141,7 @@ class _Search:
             return key, None, b""
 
     def _add(self, key: str, found: RemoteObject | None, data: bytes) -> Iterable[str]:
-        """Add a document; return the paths of nodes that its kind of metadata implies."""
+        """Add a document; return the paths of child nodes that a node of this kind may have."""
         path = key.rpartition("/")[0]
         if found is None:
             return
@@ -163,7 +163,7 @@ class _Search:
                 self._numbered.setdefault(path, 0)
 
     def _next_numbers(self) -> Iterator[str]:
-        """Yield the next node paths of each numbered series whose last known node exists."""
+        """Yield the next node paths of each numbered series, if its last requested node exists."""
         for path, count in self._numbered.items():
             if count == 0 or join_path(path, str(count - 1)) in self._hierarchy.nodes:
                 self._numbered[path] = count + _SERIES_AT_A_TIME

@@ -1,4 +1,4 @@
-"""Check and sort many keys into the order of `ozx.hierarchy.entry_order`, vectorised."""
+"""Sort many keys into the order of `ozx.hierarchy.entry_order`, or check their order; vectorised."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _component(
 
 
 def sorted_by_hierarchy(keys: Sequence[str]) -> list[int]:
-    """Return the positions that sort keys into `hierarchy_order`, faster than `sorted` with that key.
+    """Return the positions of keys in the order of `hierarchy_order`; faster than `sorted` with this sort key.
 
     Examples
     --------

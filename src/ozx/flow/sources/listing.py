@@ -1,4 +1,4 @@
-"""List the keys of a hierarchy in a directory in archive order.
+"""List the keys of the hierarchy in a directory, sorted into archive order.
 
 One pass of `os.scandir` finds them, without a `stat` per file; memory holds one short string per file.
 """
@@ -270,7 +270,7 @@ def add_files(listing: Listing, prefix: str, names: list[str]) -> None:
 
 
 def _no_hierarchy(root: str, names: list[str]) -> FormatError:
-    """Return the error for a folder of archives and perhaps images, which has no metadata."""
+    """Return the error for a folder that has no metadata, but archives and perhaps images."""
     archives = [name for name in names if name.lower().endswith(_ARCHIVE_ENDINGS)]
     images = describe_names([name for name in names if name not in archives], root, is_folder=True)
     found, hint = images or (

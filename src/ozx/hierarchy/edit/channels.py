@@ -80,7 +80,7 @@ def _set_window(
     data_type: str | None,
     place: tuple[str, int],
 ) -> list[Difference]:
-    """Set the contrast window of a channel, in place; widen its limits, `min` and `max`, to contain it."""
+    """Set the contrast window of a channel, in place; extend the limits `min` and `max` so that they contain it."""
     node, index = place
     differences = []
     new = {**_window(data_type)[0], **before}
@@ -127,7 +127,7 @@ def _new_block(axes: Sequence[Axis], array: ArrayMetadata | None) -> dict[str, A
 
 
 def _complete(channels: list[Any], count: int, data_type: str | None) -> tuple[list[Any], list[str]]:
-    """Add default channels up to `count` channels; return all channels, and a note about the added channels."""
+    """Add a default for each missing channel of `count` channels; return all channels, and a note if any was added."""
     window, assumed = _window(data_type)
     complete = list(channels)
     made = 0

@@ -108,7 +108,7 @@ def edit_label(
     *,
     version: str | None = None,
 ) -> Edited:
-    """Return a label image's ``zarr.json`` with the units of its image, scaled by the same factors as its image.
+    """Return a label image's ``zarr.json`` with its image's `units`, and with all positions multiplied by `factors`.
 
     A label image may have another resolution than its image, and fewer axes: the same factors keep it in place.
     """
@@ -137,7 +137,7 @@ def edit_plate_name(document: _Document, name: str, node: str, *, version: str |
 
 
 def update_copy(document: _Document, below: str, new: _Document) -> bool:
-    """Update the copy of an edited group in a parent's consolidated metadata, in place; return whether it exists.
+    """Update the copy of an edited group in a parent's consolidated metadata, in place; return whether a copy exists.
 
     zarr-python, which writes ``consolidated_metadata``, reads nodes from there and not from their own documents: an
     old copy would hide the edit. `below` is the edited group's path relative to the group above.

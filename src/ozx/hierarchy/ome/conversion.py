@@ -157,8 +157,8 @@ def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: s
     placement = parse_transformations([*steps, *common], count) if steps else None
     if kinds not in (["scale"], ["scale", "translation"]) or placement is None:
         raise UnsupportedError(
-            f"{where}, level {level.get('path')!r}: expected one scale, then at most one translation, of {count} "
-            f"finite numbers; found {[*steps, *common]!r:.200}",
+            f"{where}, level {level.get('path')!r}: expected one scale, then at most one translation, each "
+            f"of {count} finite numbers; found {[*steps, *common]!r:.200}",
             hint="OME-Zarr 0.6 allows no other transformations of levels.",
         )
     if not common:

@@ -86,7 +86,7 @@ def parse_shown_plane(attributes: dict[str, Any], zarr_format: int) -> ShownPlan
 
 
 def default_color(number: int, count: int, label: str | None = None, emission: float | None = None) -> str:
-    """Return the colour of channel `number` of `count` channels for which the metadata gives no colour.
+    """Return the colour of channel `number` of `count` channels if the metadata gives no colour for the channel.
 
     It is that of the dye in its name, else that of its emission wavelength in nanometers, else gray for a single
     channel and the next of cyan, magenta, yellow, red, green, blue for several.

@@ -63,7 +63,7 @@ def with_axes(item: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def with_systems(item: dict[str, Any], original: dict[str, Any]) -> dict[str, Any]:
-    """Return image metadata that `with_axes` made, converted back to the form of 0.6 of the `original`."""
+    """Convert image metadata from `with_axes` back to the form of 0.6, with the coordinate systems of `original`."""
     made: dict[str, Any] = {}
     steps = {as_object(level).get("path"): _step_of(as_object(level)) for level in as_list(original.get("datasets"))}
     for key, value in item.items():
@@ -93,8 +93,8 @@ def _plain_level(level: dict[str, Any], count: int, where: str) -> dict[str, Any
     kinds = [as_object(step).get("type") for step in steps]
     if kinds not in _KINDS or parse_transformations(steps, count) is None:
         raise UnsupportedError(
-            f"{where}, level {level.get('path')!r}: expected a scale, or a sequence of a scale and a translation, of "
-            f"{count} finite numbers; found {steps!r:.200}"
+            f"{where}, level {level.get('path')!r}: expected a scale, or a sequence of a scale and a translation, "
+            f"each of {count} finite numbers; found {steps!r:.200}"
         )
     return {
         **level,

@@ -21,7 +21,7 @@ class Placement:
     translation: tuple[float, ...]
 
     def then(self, other: Placement) -> Placement:
-        """Return the combination of this placement with `after`, which is applied second."""
+        """Return the combination of this placement with `other`, which is applied second."""
         pairs = list(zip(other.scale, self.translation, other.translation, strict=True))
         return Placement(
             tuple(a * b for a, b in zip(self.scale, other.scale, strict=True)),

@@ -1,4 +1,4 @@
-"""Choice of a new chunk layout for the arrays of a hierarchy, and their new documents."""
+"""New chunk layouts for the arrays of a hierarchy: their choice, and the new documents of the arrays."""
 
 from __future__ import annotations
 

@@ -14,14 +14,14 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """Pixels along one dimension with gaps between them, in whole chunks."""
+    """The pixels of whole chunks along one dimension, with gaps between some of the chunks."""
 
     dimension: int
     # Ascending.
     pixels: Lengths
 
     def chunks(self, length: int) -> Lengths:
-        """Return the numbers of the chunks of `length` pixels along the dimension."""
+        """Return the numbers of the chunks that contain the pixels, if each chunk has `length` pixels."""
         return tuple(dict.fromkeys(pixel // length for pixel in self.pixels))
 
 

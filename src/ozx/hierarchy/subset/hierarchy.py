@@ -1,4 +1,4 @@
-"""Plan of a subset: the new metadata for some levels, or a region, of a hierarchy's images.
+"""Plan of a subset: the new metadata for some levels or a region of a hierarchy's images.
 
 Levels and the region apply to each image separately. Label images follow their image: they show the same region in
 their own scale, and keep the levels that their image keeps.
@@ -188,7 +188,7 @@ class _SubsetPlanner:
         crops = self._crop_levels(path, multiscale, kept, requested, places, picked=picked)
         if crops is None:
             raise UnsupportedError(
-                f"{where}: expected a region inside the finest level; the finest level does not overlap it",
+                f"{where}: expected a region inside the finest extracted level; this region is outside of that level",
                 hint="The levels have different translations: keep the first level, or omit the region.",
             )
         self._note_region(path, multiscale, requested, crops)
@@ -197,7 +197,7 @@ class _SubsetPlanner:
     def _find_channels(
         self, path: str, multiscale: Multiscale, finest: ArrayLayout
     ) -> tuple[Interval, tuple[int, ...]]:
-        """Return the requested channels: from the first to the last, and their numbers if there are gaps."""
+        """Return the interval of the requested channels, and their numbers if there are gaps between them."""
         dimension = [axis.type for axis in multiscale.axes].index("channel")
         count, chunk = finest.shape[dimension], finest.chunks[dimension]
         attributes = as_object(self._documents[path].get("attributes"))

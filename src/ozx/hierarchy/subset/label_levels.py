@@ -53,7 +53,7 @@ def matching_levels(label: Multiscale, image: Multiscale, kept: Collection[int])
 
 
 def _fineness(multiscale: Multiscale, dataset: Dataset, other: Multiscale) -> float | None:
-    """Return the sum of the logarithms of a level's scales, for the axes except channels that `other` also has."""
+    """Return the sum of the logarithms of a level's scales along the axes that `other` also has, except channels."""
     if dataset.scale is None or min(dataset.scale, default=1.0) <= 0:
         return None
     names = {axis.name for axis in other.axes}

@@ -165,7 +165,7 @@ def _grids(
             continue
         if axis.unit != place.unit and axis.unit is not None and place.unit is not None:
             raise UnsupportedError(
-                f"{where}: expected the unit {place.unit} of the image along {axis.name}; found {axis.unit}",
+                f"{where}: expected the unit {place.unit} along {axis.name}, as in the image; found {axis.unit}",
                 hint="Set the same unit for both images with ozx edit, or extract them one by one.",
             )
         grids[axis.name] = make_grid(
@@ -188,7 +188,7 @@ def _placement(
         )
     if level.scale is None or level.translation is None:
         raise UnsupportedError(
-            f"{where}: expected a scale, and perhaps a translation, of {len(multiscale.axes)} numbers for level "
+            f"{where}: expected a scale and perhaps a translation, each of {len(multiscale.axes)} numbers, for level "
             f"{level.path!r}; found other transformations, from which the position of the region cannot be computed",
             hint="Omit the region to extract whole levels.",
         )

@@ -56,7 +56,7 @@ def separate_levels(
     *,
     keep_all: bool,
 ) -> tuple[list[int], list[int]]:
-    """Divide levels into levels without and levels with chunks that contain both picked and other channels.
+    """Return the levels whose chunks contain either picked or other channels, then the levels with mixed chunks.
 
     `multiscale` is the image of `places`, or a label image of it. `keep_all` demands all levels.
 
@@ -111,7 +111,7 @@ def pick_channels(
 
 
 def shown_region(multiscale: Multiscale, crops: LevelCrops) -> dict[str, tuple[int, int]]:
-    """Return start and stop of the shown full-resolution pixels by axis, without channels that have gaps."""
+    """Return start and stop of the shown full-resolution pixels by axis; omit a channel axis with gaps."""
     dimension = _channel_axis(multiscale)
     channel = None if dimension is None or not crops.picked else multiscale.axes[dimension].name
     return {axis: interval.pixels() for axis, interval in crops.region.items() if axis != channel}

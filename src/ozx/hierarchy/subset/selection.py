@@ -73,7 +73,7 @@ class Selection:
         counts = [len(multiscale.datasets) for multiscale in multiscales]
         if self.levels is not None and not any(map(self.levels.choose, counts)):
             raise UsageError(
-                f"no image has any of the levels {self.levels}; the largest has {max(counts)} levels",
+                f"no image has any of the levels {self.levels}; the images have at most {max(counts)} levels",
                 hint="Level 0 is the finest level, -1 the coarsest.",
             )
 

@@ -129,7 +129,7 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
 
 
 def check_chunk_count(shape: Lengths, chunks: Lengths, where: str) -> None:
-    """Raise an error if an array has too many chunks to number them.
+    """Raise an error if an array has more chunks than ozx can count.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Zarr v2 metadata, and the conversion of its arrays and groups to Zarr v3.
+"""Zarr v2 metadata, and the conversion of Zarr v2 arrays and groups to Zarr v3.
 
 ``documents``
     Metadata of arrays and groups, from Zarr v2 documents.

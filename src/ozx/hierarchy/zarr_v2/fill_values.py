@@ -123,7 +123,7 @@ def _special(number: float) -> str:
 
 
 def _raw(value: Any, dtype: UpgradedDataType) -> Any:
-    """Return the number encoded in base64 text, without any loss of bits; None if `value` is not valid."""
+    """Decode a number from base64 text, without any loss of bits; return None if `value` is not valid."""
     if not isinstance(value, str) or not value.endswith("="):
         return None
     try:

@@ -242,7 +242,7 @@ def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage])
 
 
 def _wells_of(nodes: GroupNodes, root: zarr.Group, listed: Sequence[str], document: OmeXml) -> dict[int, int] | None:
-    """Return the OME-XML image number of each index into `listed`, matched by row and column of the wells."""
+    """Return OME-XML image numbers by index into `listed`; images are matched by row and column of their wells."""
     plate = _take_plate(nodes, root, listed, 0)
     if plate is None or document.plate is None:
         return None

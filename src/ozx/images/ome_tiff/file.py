@@ -59,7 +59,7 @@ class TileTable:
 
 
 def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
-    """Return the tile height and width of an image: as requested, else 512, or the chunk lengths if more suitable.
+    """Return the tile height and width of an image: as requested, else suitable chunk lengths, else 512.
 
     No tile exceeds its image, except to make its sides multiples of 16 (TIFF 6.0, "TileWidth").
     """

@@ -200,7 +200,7 @@ def _parse_plate(element: Element, numbers: dict[str, int]) -> PlateDescription 
 
 
 def _names(count: int, convention: str) -> tuple[str, ...]:
-    """Return names of rows or columns: letters from A to Z, then from AA on, or numbers from 1."""
+    """Return names of rows or columns: letters (A to Z, then AA and so on), or numbers from 1."""
     if convention != "letter":
         return tuple(str(number + 1) for number in range(count))
     return tuple(map(row_name, range(count)))

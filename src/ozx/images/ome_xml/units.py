@@ -107,7 +107,7 @@ def unit_symbol(unit: str) -> str | None:
 
 
 def in_micrometers(size: PixelSize) -> float | None:
-    """Return a length in micrometers; None if its unit is unknown or not a physical length.
+    """Return a length in micrometers; None if the unit is unknown, or is not a unit of physical length.
 
     Examples
     --------

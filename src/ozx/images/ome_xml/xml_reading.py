@@ -73,7 +73,9 @@ def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) ->
         raise
     except (LookupError, ValueError) as error:  # expat supports only Python's one-byte encodings
         reason = shortened(str(error), 100)
-        raise FormatError(f"expected {what} in UTF-8, UTF-16 or an encoding of one byte; {reason}") from None
+        raise FormatError(
+            f"expected {what} in UTF-8, UTF-16 or an encoding of one byte per character; {reason}"
+        ) from None
     return builder.close()
 
 

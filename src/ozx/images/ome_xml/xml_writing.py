@@ -47,7 +47,7 @@ def _render(element: Element, inherited: str, parts: list[str]) -> None:
 
 
 def _attributes(element: Element) -> list[tuple[str, str]]:
-    """Return XML attributes as text, after declarations of the namespace prefixes that they need."""
+    """Return pairs of name and value: first the needed namespace declarations, then the XML attributes."""
     prefixes: dict[str, str] = {}
     named = []
     for key, value in element.attrib.items():

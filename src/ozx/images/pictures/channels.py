@@ -27,7 +27,7 @@ _MOST_VALUES = 1 << 20
 def choose_channels(
     described: Sequence[ShownChannel], count: int, dtype: np.dtype[Any], *, is_gray: bool = False
 ) -> dict[int, ShownChannel]:
-    """Return the channels to show by channel number, at most six, each with a colour.
+    """Return the channels to show, at most six, each with a colour; the keys are channel numbers.
 
     Parameters
     ----------

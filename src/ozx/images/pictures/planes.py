@@ -232,7 +232,7 @@ def first_index(plane: ShownPlane, axis: Axis, length: int) -> int:
 
 
 def scale_index(index: int, full: int, length: int) -> int:
-    """Return the index in a level of `length` pixels for `index` at full resolution.
+    """Convert `index` at full resolution, of `full` pixels, to an index in a level of `length` pixels.
 
     Examples
     --------

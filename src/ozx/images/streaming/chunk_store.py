@@ -137,7 +137,7 @@ class ChunkStore:
         return chunk
 
     def allocate(self, length: int) -> NDArray[np.uint8]:
-        """Return memory for a chunk, that of an earlier chunk if possible.
+        """Return memory for a chunk; reuse the memory of an earlier chunk if possible.
 
         Memory that one thread frees is not always available to another thread.
         """
@@ -162,7 +162,7 @@ class ChunkStore:
                     chunk.data = None
 
     def save(self, chunks: Sequence[KeptChunk], drafts: Iterable[tuple[str, bytes | memoryview]]) -> None:
-        """Write chunks that are only in memory to the file, even if they were released in the meantime.
+        """If chunks are only in memory, write them to the file, even if they were released in the meantime.
 
         `drafts` are chunks that lack frames, by name; they are not kept.
         """

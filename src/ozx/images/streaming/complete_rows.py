@@ -1,4 +1,4 @@
-"""The rows of stored values of an image that are complete."""
+"""The complete rows of an image's stored values."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class CompleteRows:
 
     @property
     def length(self) -> int:
-        """The number of frames along the growing axis, from the first frame on, whose values are all stored."""
+        """The length along the growing axis up to which all values are stored."""
         return min(rows * frames for rows, frames in zip(self._rows, self._frames, strict=True))
 
     def count(self, level: int, place: Lengths) -> None:
-        """Count the value at a position of the grid as stored, or as a value that need not be stored."""
+        """Record that the value at a position of the grid is stored, or that it need not be stored."""
         row = 0 if self._growing is None else place[self._growing]
         with self._lock:
             counts, grid = self._counts[level], self._grids[level]

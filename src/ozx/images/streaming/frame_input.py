@@ -18,7 +18,7 @@ _LONGEST_HEADER = 64 << 10
 
 
 class InputFrame(NamedTuple):
-    """A frame with its place and position; place None means the next place, position None the first position.
+    """A frame with its place and position; place None means the next place, position None means the first position.
 
     `record` is what else is known about it.
     """
@@ -99,7 +99,7 @@ class FrameInput:
         is_name = position is None or isinstance(position, int) or as_text(position) is not None
         if (index is not None and places is None) or not is_name:
             raise UsageError(
-                f"{where}: expected index to be a list of numbers, and position a name or number; got {header!r}"
+                f"{where}: expected index to be a list of numbers, and position to be a name or number; got {header!r}"
             )
         if record is not None and not isinstance(record, dict):
             raise UsageError(f"{where}: expected record to be an object; got {header!r}")

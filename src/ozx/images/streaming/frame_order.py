@@ -54,7 +54,7 @@ class FrameOrder:
 
     @property
     def length(self) -> int:
-        """The length along the first axis that includes all received frames."""
+        """The length along the first axis up to the last received frame."""
         return -(-len(self._came) // self._per_first)
 
     @property

@@ -138,7 +138,7 @@ class FrameStream:
 
     @property
     def buffer(self) -> int:
-        """Number of frames, of the largest frame size, that fit into the frame buffer."""
+        """Number of frames that fit into the frame buffer if all frames have the largest frame size."""
         return self._ring.size // self._frame_bytes
 
     def append(

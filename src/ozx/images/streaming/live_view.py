@@ -1,4 +1,4 @@
-"""The view of a growing file for readers: each image up to the first frame that is not complete."""
+"""The view of a growing file for readers: each image ends before the first frame that is not complete."""
 
 from __future__ import annotations
 

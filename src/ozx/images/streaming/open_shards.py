@@ -80,7 +80,7 @@ class OpenShards:
         return self._finished(home, shard)
 
     def finish(self) -> Iterator[FinishedValue]:
-        """Yield the incomplete shards; frames are missing for each of their missing chunks."""
+        """Yield the incomplete shards; their missing chunks belong to missing frames."""
         while self._open:
             home, shard = self._open.popitem()
             yield self._finished(home, shard)

@@ -71,7 +71,7 @@ class Samples:
             self._kept[number] = {corner: kept[corner] for corner in kept if corner[growing] % self._step == 0}
 
     def windows(self, missing: int = 0) -> dict[int, Window]:
-        """Return the contrast of each channel; each channel counts `missing` frames whose pixels are zero."""
+        """Return the contrast of each channel, as if `missing` more frames with only zeros had been sampled."""
         zeros = [np.zeros(1 if missing == 0 else missing * self._size, self._dtype)]
         with self._lock:
             return {

@@ -213,7 +213,7 @@ class StreamFile:
 
     @contextmanager
     def _late(self, images: Mapping[str, Documents]) -> Iterator[dict[str, Documents]]:
-        """Write drafts of documents that are too long for their areas; yield the others; then erase old drafts.
+        """Write drafts of documents that are too long for their areas; yield the documents that fit; erase old drafts.
 
         Metadata may become longer when it is given late.
         """
@@ -269,7 +269,7 @@ def _length(documents: Documents) -> int:
 
 
 def _entries(documents: Documents) -> bytes:
-    """Return documents as consecutive archive entries in bytes."""
+    """Return the bytes of consecutive archive entries that contain the documents."""
     pieces = []
     for key, document in documents.items():
         raw_name, flags = encode_name(key)

@@ -1,4 +1,4 @@
-"""The images of a stream: one, a series of positions or cameras, or the fields of a plate."""
+"""The images of a stream: one image, a series of positions or cameras, or the fields of a plate."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _checked_lengths(axes: str | Sequence[str], shape: Sequence[int | None]) -> 
         )
     if None in lengths[1:] or (lengths[0] is None and (axes[0] == "c" or len(lengths) == 2)):
         raise UsageError(
-            "expected no unknown length except the first, which must not be that of c, y or x; "
+            "only the first axis may have an unknown length, and only if it is not c, y or x; "
             f"got {tuple(shape)!r} for {axes!r}"
         )
     if not all(length is None or length > 0 for length in lengths):
@@ -257,7 +257,7 @@ def _all_columns(used: Sequence[str], count: int | None) -> tuple[str, ...]:
 
 
 def _filled(used: Sequence[str], names: Sequence[str], count: int | None, what: str) -> tuple[str, ...]:
-    """Return the usual names up to `count` or to the last used name; only the used names if one is unusual."""
+    """Return the first `count` usual names (None: up to the last used one), or the used names if one is unusual."""
     if not set(used) <= set(names):
         return _named(used, count, f"usual names of {what}")
     filled = [*takewhile(lambda name: name != max(used, key=names.index), names), max(used, key=names.index)]

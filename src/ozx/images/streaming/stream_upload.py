@@ -13,7 +13,7 @@ __all__ = ["StreamUpload"]
 
 
 class StreamUpload:
-    """The target of the upload of a finished file, with the options of `ozx.storage_options` at creation.
+    """The upload target of a finished file; it keeps the `ozx.storage_options` that hold when it is created.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ class StreamedImage:
 
     @property
     def stored_length(self) -> int:
-        """The length along the growing axis that includes all stored values."""
+        """The length along the growing axis up to the last stored value."""
         return min(self._stored, max(1, self.order.length))
 
     @property

@@ -1,4 +1,4 @@
-"""Numbers (turns) of frames, with which work on later frames can be paused until earlier frames are done."""
+"""Numbers (turns) of frames, used to pause the work on later frames until earlier frames are done."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def parse_axes(text: str) -> tuple[str, ...]:
     is_twice = any(letters.count(letter) > 1 for letter in letters)
     if unknown or is_twice or not {"y", "x"} <= set(letters):
         raise UsageError(
-            f"--axes: expected some of t, c, z, y and x, each once, with y and x; got {text!r}",
+            f"--axes: expected y and x, and perhaps some of t, c, z and s, each once; got {text!r}",
             hint="Give one letter for each dimension, in the order of the file; s means the samples of a pixel.",
         )
     return tuple(letters)
@@ -102,7 +102,7 @@ def name_dimensions(codes: str, shape: Sequence[int], asked: Sequence[str] | Non
             free = [name for name in _GUESSES if name not in named]
             if shape[place] > 1 and not free:
                 raise UnsupportedError(
-                    f"the image has dimensions {codes} of {'×'.join(map(str, shape))}: more than t, c, z, y and x",
+                    f"expected at most t, c, z, y and x; the image has {codes} ({'×'.join(map(str, shape))})",
                     hint="Save it as several images of five dimensions or fewer.",
                 )
             names[place] = free[0] if free else "z"

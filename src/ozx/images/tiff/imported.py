@@ -1,4 +1,4 @@
-"""Facts known before an import: images imported already or part of another source, and damage of the source."""
+"""Facts known before an import: images already imported, images of another source, and damage of the source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Claims", "has_images", "known_damage"]
 
 
 class Claims:
-    """Record of the argument that first opened each image of several files."""
+    """Record of the images that consist of several files, each with the source that opened these files first."""
 
     def __init__(self) -> None:
         self._sources: dict[frozenset[str], str] = {}

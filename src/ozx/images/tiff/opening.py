@@ -231,12 +231,12 @@ def _check_files(folder: str, names: Sequence[str], path: str) -> None:
     """Raise `FormatError` if a file named in the OME-XML is missing."""
     for name in names:
         if os.path.isabs(name) or ".." in name.replace("\\", "/").split("/"):
-            raise FormatError(f"the OME-XML names a file outside of its own folder: {name!r}", path=path)
+            raise FormatError(f"the OME-XML refers to a file outside of its own folder: {name!r}", path=path)
     missing = [name for name in names if not os.path.isfile(os.path.join(folder, name))]
     if missing:
         more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
         raise FormatError(
-            f"{len(missing):,} of {len(names):,} files that the OME-XML names are missing in its folder: "
+            f"{len(missing):,} of the {len(names):,} files listed in the OME-XML are missing in its folder: "
             f"{', '.join(missing[:3])}{more}",
             path=path,
             hint="Copy all files of the image into one folder; do not rename them.",
@@ -288,7 +288,7 @@ def _read_images(
 
 
 def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> tuple[list[TiffPageSeries], tuple[str, ...]]:
-    """Return the series of the file, and descriptions of the pages lost with its end."""
+    """Return the series of the file, and descriptions of pages that are lost because the file is cut off."""
     try:
         series = list_series(file)
     except (OSError, FormatError):

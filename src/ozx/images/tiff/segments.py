@@ -27,7 +27,7 @@ _MOST_OPEN = 64
 
 
 class FileSet:
-    """The files of an image, safe to read from any number of threads; limits the number of open files.
+    """The files of an image, safe to read from any number of threads; the number of open files is limited.
 
     A file must not change after its first use, in other processes neither.
     """

@@ -153,7 +153,7 @@ def given_channels(
 
 
 def _is_rgb(image: NewImage, axes: str | Sequence[str] | None) -> bool:
-    """Return whether pixels are colours: 8 bits, red, green, blue and perhaps alpha side by side."""
+    """Return whether the last axis of the array is red, green, blue and perhaps alpha, with 8 bits each."""
     is_last = axes is not None and tuple(axes)[-1:] == ("c",)
     return is_last and image.levels[0].source.dtype == "uint8" and image.channel_count in (3, 4)
 
@@ -176,5 +176,5 @@ def _new_channel(channel: str | Mapping[str, Any]) -> NewChannel:
         return NewChannel(**known)
     except (TypeError, ValueError):
         raise UsageError(
-            f"expected label, color, active, window (start, end) or emission of a channel; got {channel!r}"
+            f"expected the fields label, color, active, window (start, end) or emission for a channel; got {channel!r}"
         ) from None

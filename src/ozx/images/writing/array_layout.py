@@ -109,7 +109,7 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
 
 
 def grown(lengths: Sequence[int], shape: Sequence[int], order: Sequence[Sequence[int]], room: int) -> Lengths:
-    """Return `lengths`, doubled axis by axis to at most `shape` and at most `room` times as many pixels.
+    """Return `lengths`, doubled axis by axis until they cover `shape`, with at most `room` times as many pixels.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _document(array: NewArray, codec: CodecChoice) -> Document:
     dtype = array.dtype
     if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
         raise UnsupportedError(
-            f"expected bool, integers, floats of at most 64 bits or complex numbers of at most 128; found {dtype}",
+            f"expected bool, integers, floats of at most 64 bits or complex numbers of at most 128 bits; found {dtype}",
             hint="Convert them first.",
         )
     # Zarr core 3.1, "bytes codec": endian is for items of several bytes.

@@ -91,7 +91,7 @@ class ChunkEncoder:
         return encoded
 
     def _encode_plain(self, pixels: NDArray[Any]) -> memoryview | None:
-        """Return a chunk without compressor; its pixels are copied once."""
+        """Return an encoded but uncompressed chunk; its pixels are copied once."""
         size = math.prod(self.chunks) * self.dtype.itemsize
         length = size + (CHECKSUM_BYTES if self._has_checksum else 0)
         encoded = np.empty(length, np.uint8) if self._allocate is None else self._allocate(length)

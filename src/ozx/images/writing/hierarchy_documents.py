@@ -83,7 +83,7 @@ class HierarchyDocuments:
             self._groups.setdefault("", None)
 
     def longest_windows(self, path: str) -> dict[int, Window]:
-        """Return contrast windows for the channels of an image, by number, that take the most bytes."""
+        """Return a contrast window that takes the most bytes for each channel of an image, by channel number."""
         return dict.fromkeys(range(self.images[path].image.channel_count), _DRAFT)
 
     def drafts(self) -> dict[str, Document]:

@@ -232,7 +232,7 @@ class _Gathered:
         self._missing = self.pixels.size
 
     def put(self, corner: Lengths, pixels: NDArray[Any]) -> bool:
-        """Copy the part of `pixels` (starting at `corner`) inside this block; return whether the block is complete."""
+        """Copy the pixels that lie inside the block, and return whether it is complete; `pixels` start at `corner`."""
         into, out_of = [], []
         for part, start, length in zip(self._region, corner, pixels.shape, strict=True):
             first, last = max(part.start, start), min(part.stop, start + length)

@@ -1,4 +1,4 @@
-"""Combine lazy arrays to new lazy arrays."""
+"""Combine lazy arrays into new lazy arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Stacked", "Strided"]
 
 
 class Stacked:
-    """A lazy array of arrays with one shape and type, stacked along a new dimension at `axis`.
+    """A lazy array made of several arrays of equal shape and type, stacked along a new dimension at `axis`.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Stacked:
 
 
 class Strided:
-    """A lazy array of every n-th pixel: from each block, a pixel next to its centre; for lower levels of labels.
+    """A lazy array with one pixel of each block, next to the block's centre; used for lower levels of labels.
 
     Examples
     --------

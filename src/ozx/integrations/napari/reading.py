@@ -150,7 +150,7 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
 
 
 def _place_images(scene: Scene | None, views: Sequence[ImageView]) -> list[Place]:
-    """Return the position of each image in the scene, or of a single image in another of its coordinate systems."""
+    """Return the position of each image: in the scene, or else in another coordinate system of the image."""
     known = {view.path: view.multiscale for view in views if view.multiscale is not None}
     places = {} if scene is None else place_scene(scene, known)
     return [
@@ -173,7 +173,7 @@ def _read_image(group: zarr.Group, view: ImageView, place: Place, name: str) -> 
 
 
 def _place_of_label(place: Place, image: ImageView, label: ImageView) -> Place:
-    """Return the position of an image for a label image, which may lack some of the image's axes."""
+    """Return the position of a label image, from its image's position; the label image may lack some axes."""
     names = [axis.name for axis in image.axes]
     axes = [names.index(axis.name) for axis in label.axes if axis.name in names]
     matrix, count = place.matrix, len(names)

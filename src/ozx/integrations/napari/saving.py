@@ -117,7 +117,7 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
     for other in layers[1:]:
         if (other.shapes, other.levels[0].dtype) != (first.shapes, first.levels[0].dtype):
             raise UsageError(
-                "expected images of one shape and type, to become channels, found "
+                "expected layers of one shape and type, because they become channels of one image; found "
                 + " and ".join(
                     f"{item.name!r} with {item.shapes[0]} {item.levels[0].dtype}" for item in (first, other)
                 ),
@@ -125,8 +125,8 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
             )
         if other.axes != first.axes or not np.allclose(other.places[0], first.places[0]):
             raise UsageError(
-                f"expected images at one position, to become channels, found {first.name!r} and {other.name!r} with "
-                "different scales, translations, units or names of dimensions",
+                "expected layers at one position, because they become channels of one image; "
+                f"{first.name!r} and {other.name!r} have different scales, translations, units or names of dimensions",
                 hint=_ONE_BY_ONE,
             )
     channels = tuple(_channel(channel) for layer in layers for channel in layer.channels)

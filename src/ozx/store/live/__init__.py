@@ -1,4 +1,4 @@
-"""Read the file ``NAME.partial`` of a stream while another process writes it, by its index.
+"""Read the file ``NAME.partial`` of a stream with the help of its index, while another process writes both.
 
 ``index``
     The file ``NAME.partial.index``: one line for each finished value, and for each new length of an image.

@@ -94,7 +94,7 @@ class FollowedFile:
             return is_new or self.state != "growing"
 
     def read(self, key: str, offset: int, length: int) -> bytes:
-        """Return a part of a listed value, after a check of the whole value at its first read.
+        """Return a part of a listed value; check the whole value before its first part is returned.
 
         Raises
         ------

@@ -92,11 +92,11 @@ class IndexWriter:
         self._add("value", key, slot.offset, slot.header_length, slot.size, slot.crc32)
 
     def show(self, documents: Mapping[str, bytes]) -> None:
-        """Add documents, by key, that describe the values listed so far."""
+        """Add documents (by key) that describe the values listed so far."""
         self._add("documents", {key: document.decode("utf-8") for key, document in documents.items()})
 
     def resize(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        """Add new shapes, by path, of arrays whose documents are already listed."""
+        """Add new shapes (by path) of arrays whose documents are already listed."""
         self._add("lengths", {path: list(shape) for path, shape in shapes.items()})
 
     def close(self, end: str) -> None:

@@ -1,4 +1,4 @@
-"""The values of a stream by key, while another process writes it and afterwards: for `OzxStore`."""
+"""Read the values of a stream by key, for `OzxStore`: while another process writes the stream, and afterwards."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _block_length(total: int, jobs: int) -> int:
 
 
 class BlockReader:
-    """Reader of blocks of a file in the calling thread and a shared thread pool; passes the bytes to their spans."""
+    """A reader of blocks, which works in the calling thread and a shared thread pool; each span gets its bytes."""
 
     def __init__(self, source: FileSource) -> None:
         self._source = source

@@ -173,7 +173,7 @@ class ShardEdit:
                 yield place, edits.pop(place)
 
     def _edits_in(self, box: Box) -> dict[Lengths, ChunkEdit]:
-        """Decode the changed inner chunks of a box and insert the new pixels; return them as whole chunks."""
+        """Decode the changed inner chunks of a box and insert the new pixels; return the resulting whole chunks."""
         inner = self._codec.inner
         if isinstance(inner, ShardCodec):
             raise TypeError("expected slices as the selection of an array with nested shards")

@@ -89,7 +89,7 @@ class RemoteRequest(PixelRequest):
         return is_part and _predicted(reader, place) < 0
 
     def _missing_indexes(self, reader: ArchiveReader, stored: list[_Stored]) -> Iterator[Block]:
-        """Yield the blocks that contain shard indexes missing in the cache."""
+        """Yield a block for each shard index that is not in the cache."""
         for item, codec, place in stored:
             size = _size(reader, place)
             if not isinstance(codec, ShardCodec) or _is_requested_whole(codec, item[2], size):
@@ -198,7 +198,7 @@ async def _fetch_all(source: RemoteSource, blocks: list[Block]) -> None:
 
 
 async def _take(block: Block, data: memoryview) -> None:
-    """Call a block's `finish`, which may add spans, then process its spans in threads."""
+    """Call `finish` of a block, which may add spans; then process all spans of the block in threads."""
     if block.finish is not None:
         await _in_thread(partial(block.finish, data))
     await asyncio.gather(

@@ -16,7 +16,7 @@ Selection = tuple[Any, ...]
 
 
 class Overlap(NamedTuple):
-    """The part of an inner chunk inside a selection.
+    """The part of an inner chunk that is inside a selection.
 
     `chunk` is its place in the grid; `inside` the part of it, None for all; `target` the part of the result.
     """
@@ -72,7 +72,7 @@ def covers(selection: object, shape: Lengths) -> bool:
 
 
 def iter_overlaps(selection: Selection, shape: Lengths, chunk: Lengths) -> Iterator[Overlap]:
-    """Yield the part of each inner chunk inside a basic selection.
+    """Yield the parts of inner chunks that are inside a basic selection.
 
     `target` has one slice per axis, also for those that an integer selects.
 
@@ -100,7 +100,7 @@ def _iter_axis(part: slice | int, length: int, step: int) -> Iterator[tuple[int,
 
 
 def bounding_box(selection: Selection, shape: Lengths, chunk: Lengths) -> Box | None:
-    """Return the box around a selection with index arrays or steps; None for empty and other selections."""
+    """Return the box around a selection with index arrays or steps; None if it is empty or of another kind."""
     positions: list[NDArray[np.int64] | slice] = []
     for part, length in zip(selection, shape, strict=True):
         if isinstance(part, slice):

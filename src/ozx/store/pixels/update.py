@@ -149,7 +149,7 @@ class _Chunk:
     key: str
 
     def store(self, session: WriteSession, chunks: _Encoded) -> None:
-        """Store the encoded chunk; delete the value if there is none."""
+        """Store the encoded chunk; delete the value if the chunk need not be stored."""
         _store(session, self.key, [data for _, data in chunks if data is not None])
 
 

@@ -1,4 +1,4 @@
-"""Write the values of an archive for a URL into a local file, which `close` uploads."""
+"""Write the values of a new archive into a local file, which `close` uploads to a URL."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ class ArchiveBuilder:
         return self.set(name, data=data, method=8)
 
     def stream(self, name: str, *, signature: bool = True) -> ArchiveBuilder:
-        """Write an entry like streaming writers: sizes and CRC-32 follow the data (APPNOTE 4.3.9)."""
+        """Write sizes and CRC-32 of an entry after its data, as streaming writers do (APPNOTE 4.3.9)."""
         entry = self[name]
         entry.flags |= DESCRIPTOR
         fields = (zlib.crc32(entry.value), len(entry.data), len(entry.value))
@@ -222,7 +222,7 @@ class ArchiveBuilder:
         return self.add(name, self[name].value if value is None else value)
 
     def reorder(self, *names: str) -> ArchiveBuilder:
-        """Sort the entries into this order, in the central directory and in the file."""
+        """Sort the entries into the given order, in the central directory and in the file."""
         self.entries = [self[name] for name in names]
         return self
 

@@ -47,7 +47,7 @@ def check_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (
 
 
 def refuse_errors(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (), *, path: str) -> None:
-    """Raise the first error found in ``zarr.json`` documents before they are written to the file `path`.
+    """Check ``zarr.json`` documents before they are written to the file `path`, and raise the first error.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def check_nodes(
     *,
     folder: str | None = None,
 ) -> Iterator[Finding]:
-    """Yield findings about the hierarchy of the nodes, given by path.
+    """Yield findings about a hierarchy; `nodes` are the facts about its nodes, by path.
 
     `names` are those of all files, used if there is no node; `legacy` are the documents of `legacy_keys`. A `folder`
     may hold OME-Zarr 0.4.
@@ -164,7 +164,7 @@ def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
 
 
 def _refused_by_pack(legacy: Mapping[str, bytes]) -> Finding | None:
-    """Return the reason why pack does not convert a Zarr v2 hierarchy: not OME-Zarr, or before 0.4."""
+    """Return a finding if pack does not convert a Zarr v2 hierarchy: it is not OME-Zarr, or is older than 0.4."""
     if not any(name in legacy for name in LEGACY_METADATA[:3]):
         return None
     from ozx.hierarchy.upgrade import check_root  # noqa: PLC0415 (numpy, which packing does not need)

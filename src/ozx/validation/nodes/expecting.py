@@ -1,4 +1,4 @@
-"""Values checked for the type that a specification requires; a wrong type yields a finding."""
+"""Checks of the types that a specification requires for values; a wrong type yields a finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts about each node that checks of the whole hierarchy need; the documents are not kept in memory."""
+"""Facts about each node, needed for checks of the whole hierarchy; the documents are not kept in memory."""
 
 from __future__ import annotations
 

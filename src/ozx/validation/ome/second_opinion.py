@@ -1,4 +1,4 @@
-"""Additional findings about OME-Zarr metadata by the package ome-zarr-models.
+"""Additional findings of the package ome-zarr-models about OME-Zarr metadata.
 
 It gets parsed attributes, since its ``from_zarr`` walks the store, which takes minutes for a plate. Our own rules check
 the arrays.

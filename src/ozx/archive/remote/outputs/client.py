@@ -82,7 +82,7 @@ class ObjectClient(Protocol):
         """
 
     def continue_upload(self, upload_id: str, *, replace: bool) -> Mapping[int, tuple[int, str]] | None:
-        """Continue an upload by its name from `begin`; return the lengths and tags of its parts, by number from 0.
+        """Continue the upload that `begin` named; return the lengths and tags of its parts by number, counted from 0.
 
         The result is None if the server has no such upload, or shows no parts.
 
@@ -93,7 +93,7 @@ class ObjectClient(Protocol):
         """
 
     def take(self, number: int, tag: str) -> None:
-        """Use a part that `continue_upload` returned instead of sending it."""
+        """Use a part from the result of `continue_upload`, so that this part is not sent again."""
 
     def send(self, number: int, body: IO[bytes], size: int) -> str:
         """Send the part `number`, counted from 0; return the server's tag of this part, or an empty string.
@@ -114,7 +114,7 @@ class ObjectClient(Protocol):
         """
 
     def abort(self) -> bool:
-        """Abort the upload; return False if this failed, so that another run must end the upload."""
+        """Abort the upload; return False if this failed: then another run must end the upload."""
 
     def end(self, upload_id: str) -> None:
         """Abort an unfinished upload, given the name that `begin` returned; do nothing if it no longer exists.

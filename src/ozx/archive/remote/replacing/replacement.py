@@ -217,7 +217,7 @@ def _check_unchanged(old: OldObject) -> None:
 
 
 def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
-    """Raise the error of a completed upload, unless the new object exists and only the reply was lost."""
+    """Raise the error of an upload's last request, unless the new object exists (only the reply was lost)."""
     with contextlib.suppress(ResourceError):
         found = old.object.find()
         if found is not None and found.mark == mark:

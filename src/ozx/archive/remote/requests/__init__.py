@@ -1,4 +1,4 @@
-"""Requests by obstore: repeated after failures, with the pause that a busy server asks for, within a time limit.
+"""Requests by obstore: failed requests are repeated within a time limit; a busy server can set the pause.
 
 ``object_store``
     `ObjectStore`: the store of one URL.

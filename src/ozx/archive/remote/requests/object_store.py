@@ -1,4 +1,4 @@
-"""An obstore store for one URL, whose requests are repeated after failures, within the caller's time limit."""
+"""An obstore store for one URL: failed requests are repeated within the caller's time limit."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class ObjectStore:
 
 
 def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = True) -> Any:
-    """Return obstore's store whose root is the object or folder itself.
+    """Return obstore's store whose root is the object or folder at `url`.
 
     The object's URL is then requested unchanged.
 

@@ -1,4 +1,4 @@
-"""Repetition of failed requests, after random, growing pauses or at the server's request (``Retry-After``).
+"""Repetition of failed requests after random, growing pauses, or the pause that the server asks for (``Retry-After``).
 
 obstore repeats requests, too, but does not pass on what the server says (docs/decisions/0009-remote-by-obstore.md).
 """
@@ -140,7 +140,7 @@ class Retries:
         return self._not_before - time.monotonic()
 
     def _sleep(self, seconds: float) -> float:
-        """Wait for the given number of seconds, and return it.
+        """Wait for the given number of seconds, and return this number.
 
         If the caller's deadline comes earlier, raise its error at the deadline.
         """

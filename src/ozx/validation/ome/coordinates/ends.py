@@ -15,14 +15,14 @@ _RULE = "ome/transformation-ends"
 
 
 class End(NamedTuple):
-    """The input or output of a transformation: a coordinate system's name, and its group's path if in another group."""
+    """The input or output of a transformation: a coordinate system's name, and its group's path (None: this group)."""
 
     name: str
     path: str | None
     place: Place
 
     def dimensions(self, systems: Systems) -> int | None:
-        """Return the number of axes if `systems`, the systems of this group, contain the end; else None."""
+        """Return the end's number of axes if `systems`, the systems of this group, contain the end; else None."""
         axes = systems.get(self.name) if self.path is None else None
         return None if axes is None else len(axes)
 

@@ -19,7 +19,7 @@ _LARGEST = 16
 
 
 def check_matrix(value: Any, place: Place, rows: int | None, columns: int | None) -> Check[list[list[float]] | None]:
-    """Return a matrix after checking its numbers and its shape (None: any shape).
+    """Return a matrix after checking its numbers and its shape; `rows` or `columns` None allows any number.
 
     If the matrix is invalid, yield a finding.
     """

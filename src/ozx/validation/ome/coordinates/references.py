@@ -19,7 +19,7 @@ _FIELDS = ("displacements", "coordinates")
 
 
 def check_transformation_references(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about inputs, outputs and parameters of transformations that are stored in other groups."""
+    """Yield findings about transformations with inputs, outputs or parameters that are stored in other groups."""
     own = system_lengths(group)
     for place, step in further_transformations(group):
         # The checks of the node alone do not know the systems of other groups.
