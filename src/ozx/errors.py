@@ -204,28 +204,22 @@ class BufferFull(ResourceError):  # noqa: N818 (as queue.Full)
 _OF_THE_SYSTEM = ("errno", "strerror", "filename", "filename2")
 
 
-class _MissingFileError(ResourceError, FileNotFoundError):
-    pass
+class _MissingFileError(ResourceError, FileNotFoundError): ...
 
 
-class _ForbiddenError(ResourceError, PermissionError):
-    pass
+class _ForbiddenError(ResourceError, PermissionError): ...
 
 
-class _ExistingFileError(ResourceError, FileExistsError):
-    pass
+class _ExistingFileError(ResourceError, FileExistsError): ...
 
 
-class _DirectoryError(ResourceError, IsADirectoryError):
-    pass
+class _DirectoryError(ResourceError, IsADirectoryError): ...
 
 
-class _NoDirectoryError(ResourceError, NotADirectoryError):
-    pass
+class _NoDirectoryError(ResourceError, NotADirectoryError): ...
 
 
-class _TimeoutError(ResourceError, TimeoutError):
-    pass
+class _TimeoutError(ResourceError, TimeoutError): ...
 
 
 _KINDS = (_MissingFileError, _ForbiddenError, _ExistingFileError, _DirectoryError, _NoDirectoryError, _TimeoutError)
@@ -254,8 +248,8 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
     kind = next((kind for kind in _KINDS if isinstance(error, kind.__bases__[1])), ResourceError)
     name = error.filename if isinstance(error.filename, str | bytes | os.PathLike) else None
     path = None if name is None else os.fsdecode(name)
-    if hint is None and path is not None and kind is _MissingFileError:
-        hint = _hint_at_partial(path)
+    if hint is None and path is not None:
+        hint = _hint_at_partial(path) if kind is _MissingFileError else _hint_at_node(path)
     ours = kind(message or error.strerror or str(error) or type(error).__name__, path=path, hint=hint)
     for attribute in _OF_THE_SYSTEM:
         setattr(ours, attribute, getattr(error, attribute, None))
@@ -268,7 +262,14 @@ def _hint_at_partial(path: str) -> str | None:
     if not os.path.exists(partial):
         return None
     quoted = shlex.quote(partial)
-    return f"Its writer is still running, or was killed; then ozx recover {quoted} OUT saves the written data."
+    return f"Its writer is still running, or was killed; then ozx recover {quoted} OUT.ozx saves the written data."
+
+
+def _hint_at_node(path: str) -> str | None:
+    """Return the hint for a path below an archive, whose end is perhaps a node."""
+    archive, ending, node = path.partition(f".ozx{os.sep}")
+    is_file = ending and os.path.isfile(f"{archive}.ozx")
+    return f"Name a node in the file as {shlex.quote(f'{archive}.ozx|zip:{node}/')}." if is_file else None
 
 
 def name_error(error: OSError, path: str) -> None:

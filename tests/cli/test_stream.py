@@ -49,6 +49,19 @@ def test_raw_frames(here, send, capsys):
     assert image.levels[0].scale == (1.0, 1.0, 0.5, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("size", "scale", "unit"),
+    [("0.325um", 0.325, "micrometer"), ("y=325nm,x=325nm", 325, "nanometer"), ("0.5", 0.5, None)],
+)
+def test_a_pixel_size_is_given_as_to_edit(here, send, capsys, size, scale, unit):
+    send(FRAMES[0].tobytes())
+    words = ["--stdin", "--axes", "tyx", "--shape", "n,30,40", "--dtype", "uint16", "--no-sync", "--pixel-size", size]
+    assert call(capsys, "a.ozx", *words)[0] == 0
+    image = ozx.inspect("a.ozx").images[0]
+    assert image.levels[0].scale == (1.0, scale, scale)
+    assert [axis.unit for axis in image.axes] == [None, unit, unit]
+
+
 def test_one_frame(here, send, capsys):
     send(FRAMES[0].tobytes())
     words = ["--stdin", "--axes", "tyx", "--shape", "n,30,40", "--dtype", "uint16", "--no-sync"]

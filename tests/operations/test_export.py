@@ -221,6 +221,12 @@ def test_some_levels(tmp_path, levels, kept, size):
     assert read(tmp_path / "a.tif")[1].images[0].pixels.physical_size_x == size
 
 
+@pytest.mark.parametrize("levels", ["7:", "5", "1:1", ":0"])
+def test_levels_that_no_image_has_are_refused(tmp_path, levels):
+    with pytest.raises(UsageError, match="no image has any of the levels"):
+        ozx.export(FIXTURES / "image.ome.zarr", tmp_path / "a.tif", levels=levels)
+
+
 def test_bigtiff_where_it_might_be_needed(tmp_path, monkeypatch):
     source = FIXTURES / "image.ome.zarr"
     assert not ozx.export(source, tmp_path / "a.tif").bigtiff

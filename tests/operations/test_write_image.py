@@ -143,6 +143,9 @@ def test_an_existing_file_is_kept_unless_forced(out):
     out.write_bytes(b"old")
     with pytest.raises(UsageError, match="exists already"):
         write_image(out, PIXELS)
+    for scale in ("0.65um", 0.65, {"y": "0.65um", "x": 1}):
+        with pytest.raises(UsageError, match="pixel sizes as numbers, by axis"):
+            write_image(out, PIXELS, scale=scale, force=True)
     with pytest.raises(UsageError, match="an array with shape and dtype; got list"):
         write_image(out, [[1, 2], [3, 4]], force=True)
     with pytest.raises(UsageError, match="2 to 5 dimensions"):

@@ -36,6 +36,12 @@ def test_the_stream_of_a_missing_file_is_recovered(tmp_path):
     assert "ozx recover" in caught.value.hint
 
 
+def test_a_node_written_like_a_folder_is_answered_with_its_name(packed):
+    with pytest.raises(ResourceError) as caught:
+        ozx.inspect(packed / "labels/cells")
+    assert f"'{packed}|zip:labels/cells/'" in caught.value.hint
+
+
 def test_the_root(packed, image):
     group = ozx.open(packed)
     expected = zarr.open_group(image, mode="r")

@@ -31,7 +31,7 @@ def test_every_answer_has_the_number_of_its_file(paths, jobs):
 
 @pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.ci)])
 def test_a_wrong_call_is_raised(paths, jobs):
-    with pytest.raises(UsageError, match="expected a profile"):
+    with pytest.raises(UsageError, match="expected the profile"):
         list(validate_many(paths, jobs=jobs, profile="loose"))
 
 

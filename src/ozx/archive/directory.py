@@ -252,7 +252,7 @@ def _hint_at_recovery(name: str) -> str | None:
 
     if not is_partial(name):
         return None
-    return f"A writer has not finished this file: ozx recover {shlex.quote(name)} OUT saves what it wrote."
+    return f"A writer has not finished this file: ozx recover {shlex.quote(name)} OUT.ozx saves what it wrote."
 
 
 def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -14,7 +15,9 @@ from ozx.cli.metadata_options import parse_metadata, split_names
 from ozx.cli.output import format_bytes, one_line, print_result, say_error
 from ozx.errors import UsageError
 from ozx.flow.sinks.file_size import parse_size
+from ozx.hierarchy.edit.request import parse_edits
 from ozx.hierarchy.ome.conversion import VERSIONS
+from ozx.hierarchy.ome.metadata import Axis
 from ozx.images.streaming.frame_input import FrameInput
 from ozx.images.streaming.statistics import StreamResult
 from ozx.operations.stream import stream
@@ -31,7 +34,7 @@ __all__ = ["command"]
 @click.option("--headers", "has_headers", is_flag=True, help="A line of JSON before each frame gives its index.")
 @click.option("--positions", metavar="A,B,...", help="Write a series of images, one for each of these positions.")
 @click.option("--plate", metavar="A/1=N,...", help="Write a plate of these wells, each with its number of fields.")
-@click.option("--pixel-size", metavar="A=N,...", help="Pixel size by axis, as in y=0.65,x=0.65.")
+@click.option("--pixel-size", metavar="N[U]|A=N,...", help="Pixel size, as in 0.65um or, by axis, y=0.65,x=0.65.")
 @click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
 @click.option("--channel-names", metavar="A,B,...", help="Names of the channels.")
 @click.option("--name", metavar="N", help="Name of the image.")
@@ -88,7 +91,8 @@ def command(
     lengths, kind = _parse_shape(shape), _parse_type(dtype)
     known: dict[str, Any] = parse_metadata({**options, "colors": None})
     del known["colors"]
-    known["scale"], known["channels"] = known.pop("pixel_size"), known.pop("channel_names") or ()
+    known |= _parse_place(known["axes"], known.pop("pixel_size"), known["unit"])
+    known["channels"] = known.pop("channel_names") or ()
     if positions is not None:
         known["positions"] = split_names(positions)
     if plate is not None:
@@ -109,6 +113,18 @@ def command(
     if source.rest:
         say_error(f"the input ended inside a frame: expected {result.frame_bytes:,} bytes, got {source.rest:,}")
     return WITH_LOSS if source.rest or result.missing_count else DONE
+
+
+def _parse_place(
+    names: str, pixel_size: str | Mapping[str, str] | None, unit: str | Mapping[str, str] | None
+) -> dict[str, Any]:
+    """Return pixel sizes and units by axis, as `stream` takes them, from the words that `ozx edit` takes."""
+    if pixel_size is None:
+        return {"scale": None, "unit": unit}
+    types = {"t": "time", "c": "channel"}
+    edits = parse_edits(pixel_size=pixel_size, unit=unit)
+    placed = edits.limited_to([Axis(name, types.get(name, "space"), None) for name in names])
+    return {"scale": {**placed.pixel_size, **edits.pixel_size}, "unit": placed.unit if unit is None else unit}
 
 
 def _parse_shape(text: str) -> list[int | None]:

@@ -92,7 +92,7 @@ def test_of_several_images_one_can_be_read_though_another_cannot(tmp_path):
 def test_files_that_are_missing_are_named(tmp_path, name):
     write_parts(tmp_path)
     os.remove(tmp_path / "part-1.ome.tif")
-    with pytest.raises(FormatError, match=r"1 of 3 files .* missing .* part-1\.ome\.tif") as raised:
+    with pytest.raises(FormatError, match=r"1 of the 3 files .* missing .* part-1\.ome\.tif") as raised:
         opened(tmp_path / name)
     assert "Copy all files" in raised.value.hint
 
@@ -312,6 +312,19 @@ def test_axes_of_length_1_can_stay(tmp_path):
     path = write(tmp_path / "a.ome.tif", pixels((1, 1, 3, 30, 40)), metadata={"axes": "TCZYX"})
     source = opened(path, keep_singletons=True).images[0].source
     assert (source.axes, source.shape, len(source.read_alignment)) == (tuple("tczyx"), (1, 1, 3, 30, 40), 5)
+
+
+@pytest.mark.parametrize("length", [100, 1200, 2428])
+def test_a_file_cut_before_its_list_of_pages_is_copied_again(tmp_path, length):
+    # The list follows the pixels, as many programs write it.
+    data = write(tmp_path / "whole.tif", pixels((30, 40))).read_bytes()
+    offset = int.from_bytes(data[4:8], "little")
+    moved = data[:4] + (2408).to_bytes(4, "little") + bytes(2400) + data[offset:]
+    path = tmp_path / "a.tif"
+    path.write_bytes(moved[:length])
+    with pytest.raises(FormatError) as raised:
+        opened(path)
+    assert "copy or download it again" in raised.value.hint.lower()
 
 
 @pytest.mark.parametrize(

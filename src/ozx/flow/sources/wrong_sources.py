@@ -74,8 +74,9 @@ def not_a_tiff_file(path: str, reason: str) -> FormatError:
     """Return the error for a file that tifffile refuses for `reason`, with a hint that fits its format."""
     known = _read_format(path)
     if known is None or known.is_tiff:
-        hint = None if known is not None else "If it has another format, save it as TIFF first."
-        return FormatError(f"expected a TIFF file; {reason}", path=path, hint=hint)
+        broken = "It begins like a TIFF file, but is cut off or damaged: copy or download it again."
+        other = "If it has another format, save it as TIFF first."
+        return FormatError(f"expected a TIFF file; {reason}", path=path, hint=other if known is None else broken)
     found, hint = known.name, known.hint(path)
     if known.is_zip:
         found, hint = _describe_zip(path) or (found, hint)

@@ -27,6 +27,20 @@ class LevelChoice:
         """Return the chosen level numbers for an image of `count` levels."""
         return list(range(*slice(self.start, self.stop).indices(count)))
 
+    def check(self, counts: Sequence[int]) -> None:
+        """Check that an image has a chosen level; `counts` has the number of levels of each image.
+
+        Raises
+        ------
+        UsageError
+            No image has one.
+        """
+        if not any(map(self.choose, counts)):
+            raise UsageError(
+                f"no image has any of the levels {self}; the images have at most {max(counts)} levels",
+                hint="Level 0 is the finest level, -1 the coarsest.",
+            )
+
     def nearest(self, count: int) -> list[int]:
         """Return the chosen level numbers for an image of `count` levels; if there are none, the nearest level."""
         found = self.choose(count)
@@ -70,12 +84,8 @@ class Selection:
             raise UsageError("expected an image with channels; no image has a channel axis")
         if self.channels and channel_axes & self.region.keys():
             raise UsageError("channels are given twice: by name and in the region", hint="Give only one of them.")
-        counts = [len(multiscale.datasets) for multiscale in multiscales]
-        if self.levels is not None and not any(map(self.levels.choose, counts)):
-            raise UsageError(
-                f"no image has any of the levels {self.levels}; the images have at most {max(counts)} levels",
-                hint="Level 0 is the finest level, -1 the coarsest.",
-            )
+        if self.levels is not None:
+            self.levels.check([len(multiscale.datasets) for multiscale in multiscales])
 
 
 def parse_levels(value: str | int | slice) -> LevelChoice:

@@ -60,7 +60,7 @@ def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> Exporte
     Raises
     ------
     UsageError
-        There is no such node.
+        There is no such node, or no image has any of the levels.
     UnsupportedError
         There is no image, or OME-TIFF cannot hold it.
     FormatError
@@ -107,7 +107,7 @@ def _take_images(
     start: zarr.Group, nodes: GroupNodes, choice: LevelChoice, notes: list[str], given: int
 ) -> Iterator[ExportedImage]:
     """Yield the images below a group for the export; add notes about images and labels that are left out."""
-    labels: list[str] = []
+    labels, counts = list[str](), list[int]()
     root = nodes[""].ome
     if root is not None and root.scene is not None:
         notes.append(describe_scene(root.scene))
@@ -119,6 +119,7 @@ def _take_images(
             continue
         view = view_image(start, path)
         labels += [join_path(start.path, label) for label in view.labels]
+        counts.append(len(view.levels))
         ome = nodes[path].ome
         if ome is not None and len(ome.multiscales) > 1:
             notes.append(
@@ -127,6 +128,8 @@ def _take_images(
         image = take_image(view, full, choice, _emissions(found))
         notes += image.notes
         yield image
+    if counts:
+        choice.check(counts)
     if labels:
         more = f" and {len(labels) - 1:,} more" if len(labels) > 1 else ""
         notes.append(f"labels are left out: {labels[0]}{more}; --path {labels[0][given:]} exports a label image")

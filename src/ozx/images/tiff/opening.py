@@ -309,7 +309,10 @@ def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> tuple
         series = series if stack is None else [stack]
         lost = describe_lost_pages(file, series)
     if not series:
-        raise FormatError("expected images; the TIFF file has no page with pixels")
+        raise FormatError(
+            "expected images; the TIFF file has no page with pixels",
+            hint="If its list of pages is lost because the file is cut off: copy or download it again.",
+        )
     if options.series is not None and not 0 <= options.series < len(series):
         raise UsageError(
             f"--series: expected the number of an image, from 0 to {len(series) - 1}; got {options.series}"

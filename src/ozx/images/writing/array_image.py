@@ -105,12 +105,24 @@ def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> A
 def _by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[str, ...]) -> dict[str, float]:
     if values is None:
         return {}
+    if not isinstance(values, Mapping | Sequence) or isinstance(values, str):
+        raise _no_sizes(values)
     if not isinstance(values, Mapping):
         if len(values) != len(names):
             raise UsageError(f"expected a pixel size for each of the axes {', '.join(names)}; got {len(values)}")
-        return dict(zip(names, map(float, values), strict=True))
+        values = dict(zip(names, values, strict=True))
     _check_names(values, names)
-    return {axis: float(value) for axis, value in values.items()}
+    try:
+        return {axis: float(value) for axis, value in values.items()}
+    except (TypeError, ValueError):
+        raise _no_sizes(values) from None
+
+
+def _no_sizes(values: object) -> UsageError:
+    return UsageError(
+        f"expected pixel sizes as numbers, by axis; got {values!r:.200}",
+        hint='As in scale={"y": 0.65, "x": 0.65}, unit="micrometer".',
+    )
 
 
 def _units(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict[str, str]:
