@@ -53,7 +53,8 @@ def test_an_interrupt_says_what_is_left_and_how_to_go_on(here, options, advice):
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         child.stdout.readline()
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate()
+        # `communicate` would miss the lines that came together with the first one.
+        out, err = child.stdout.read(), child.stderr.read()
     assert child.returncode == 130
     counts, rest, last = filter(None, err.splitlines())
     done = len(out.splitlines()) + 1
