@@ -133,7 +133,10 @@ def test_json(capsys, here):
     ("arguments", "message"),
     [
         (["cells.ome.tif", "a.ozx", "--out-dir", "d"], "both an output"),
-        (["cells.ome.tif", "cells.ome.tif", "a.ozx"], "expected one TIFF file for the output a.ozx; got 2"),
+        (
+            ["cells.ome.tif", "cells.ome.tif", "a.ozx"],
+            "expected one TIFF file as input for the one output a.ozx; got 2",
+        ),
         (["a.ozx"], "It needs no import"),
         (["cells.ome.tif", "--axes", "xyx"], "--axes"),
         (["cells.ome.tif", "--pixel-size", "0.65furlong"], "expected a unit"),

@@ -463,9 +463,8 @@ def test_an_existing_file(tmp_path):
 
 def test_another_ending_is_told(tmp_path):
     result = ozx.export(FIXTURES / "series.ome.zarr", tmp_path / "a.png")
-    assert result.notes == (
-        f"warning: {tmp_path / 'a.png'} ends in neither .tif nor .tiff; programs may not recognise it as a TIFF file",
-    )
+    what = "ends in neither .tif nor .tiff; programs may not recognise it as a TIFF file"
+    assert result.notes == (f"warning: {tmp_path / 'a.png'} {what}; ozx thumbnail makes pictures",)
 
 
 @pytest.mark.parametrize("fault", ["archive", "chunk"])

@@ -114,7 +114,7 @@ def identity_of(status: os.stat_result) -> tuple[int, int]:
 
 
 def facts_of(status: os.stat_result) -> tuple[int, int, int, int]:
-    """Return the status values of a file that a `FolderRecord` stores."""
+    """Return the part of a file's status that a `FolderRecord` stores."""
     return status.st_ino & _MASK, status.st_size, status.st_mtime_ns & _MASK, status.st_ctime_ns & _MASK
 
 

@@ -159,7 +159,7 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
         )
     if names_output(arguments[-1], _ENDINGS):
         raise UsageError(
-            f"expected one TIFF file for the output {arguments[-1]}; got {len(arguments) - 1}",
+            f"expected one TIFF file as input for the one output {arguments[-1]}; got {len(arguments) - 1}",
             hint="Give --out-dir D to get one file for each source.",
         )
     return arguments, None

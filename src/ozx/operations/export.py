@@ -23,6 +23,7 @@ __all__ = ["ExportResult", "ExportedImageResult", "export"]
 
 # Images described one by one; a plate has tens of thousands that are alike.
 _DESCRIBED = 100
+_PICTURES = (".png", ".jpg", ".jpeg")
 _ENDINGS = (".tif", ".tiff")
 _SMALLEST_TILE, _LARGEST_TILE = 16, 8192
 # More threads than that wait for each other where chunks are decoded.
@@ -198,7 +199,9 @@ def export(
         raise error.at(printable_location(path)) from None
     notes = list(dict.fromkeys(taken.notes))
     if not target.lower().endswith(_ENDINGS):
-        notes.append(f"warning: {target} ends in neither .tif nor .tiff; programs may not recognise it as a TIFF file")
+        picture = "; ozx thumbnail makes pictures" if target.lower().endswith(_PICTURES) else ""
+        known = f"{target} ends in neither .tif nor .tiff; programs may not recognise it as a TIFF file"
+        notes.append(f"warning: {known}{picture}")
     notes += swept_notes(new.swept)
     return ExportResult(
         given_path(path),

@@ -246,7 +246,7 @@ def _check_root(view: DirectoryView) -> None:
     """Raise an error if the folder contains no Zarr hierarchy, before listing all files below it."""
     if any(view.find(name) for name in ("zarr.json", ".zgroup", ".zarray", ".zattrs")):
         return
-    inside = [name for name in view.names() if name.endswith((".zarr", ".ozx"))][:3]
+    inside = [os.path.join(view.path, name) for name in view.names() if name.endswith((".zarr", ".ozx"))][:3]
     found = None if inside else describe_folder(view.path)
     what = "the directory has neither zarr.json nor .zgroup nor .zarray" if found is None else f"it is {found[0]}"
     raise FormatError(

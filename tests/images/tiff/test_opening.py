@@ -330,7 +330,7 @@ def test_a_file_cut_before_its_list_of_pages_is_copied_again(tmp_path, length):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "expected a TIFF file"),
+        (b"", "expected a TIFF file; it is empty"),
         (b"GIF89a", "expected a TIFF file"),
         (b"II*\0", "expected a TIFF file"),
         (b"II*\0\x08\0\0\0", "TIFF|images"),

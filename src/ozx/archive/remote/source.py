@@ -118,7 +118,7 @@ class RemoteSource:
 
     @property
     def identity(self) -> str:
-        """The file's ETag at first use, else its modification time, else an empty string."""
+        """The file's ETag, or its modification time if it has no ETag, or an empty string; read at the first use."""
         return self._first().mark.identity
 
     def read_at(self, offset: int, length: int) -> bytes:

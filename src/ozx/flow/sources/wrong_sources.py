@@ -73,6 +73,8 @@ def check_is_tiff_file(path: str) -> None:
 def not_a_tiff_file(path: str, reason: str) -> FormatError:
     """Return the error for a file that tifffile refuses for `reason`, with a hint that fits its format."""
     known = _read_format(path)
+    if os.path.exists(path) and not os.path.getsize(path):
+        return FormatError("expected a TIFF file; it is empty", path=path, hint="Copy or download it again.")
     if known is None or known.is_tiff:
         broken = "It begins like a TIFF file, but is cut off or damaged: copy or download it again."
         other = "If it has another format, save it as TIFF first."

@@ -162,7 +162,7 @@ class ChunkStore:
                     chunk.data = None
 
     def save(self, chunks: Sequence[KeptChunk], drafts: Iterable[tuple[str, bytes | memoryview]]) -> None:
-        """If chunks are only in memory, write them to the file, even if they were released in the meantime.
+        """Write the given chunks that are not yet in the file, even if another thread no longer needs them.
 
         `drafts` are chunks that lack frames, by name; they are not kept.
         """

@@ -116,7 +116,7 @@ def _message(place: Place, expected: str, value: Any) -> str:
 
 
 def _name(place: Place) -> str:
-    """Return the last part of a JSON pointer in the form ``datasets[1].path``."""
+    """Return the end of a JSON pointer, written as ``datasets[1].path``."""
     name = ""
     for part in place.pointer.removeprefix("/attributes").removeprefix("/ome").split("/")[1:]:
         name += f"[{part}]" if part.isdigit() else f"{'.' if name else ''}{cut_short(part)}"
