@@ -139,6 +139,11 @@ def test_layout_and_levels_that_are_asked_for(out):
     assert "zstd" in level.codecs
 
 
+def test_pixel_sizes_may_be_an_array(out):
+    write_image(out, PIXELS, scale=np.arange(1, PIXELS.ndim + 1), sync=False)
+    assert ozx.inspect(out).images[0].levels[0].scale == tuple(range(1, PIXELS.ndim + 1))
+
+
 def test_an_existing_file_is_kept_unless_forced(out):
     out.write_bytes(b"old")
     with pytest.raises(UsageError, match="exists already"):

@@ -105,7 +105,7 @@ def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> A
 def _by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[str, ...]) -> dict[str, float]:
     if values is None:
         return {}
-    if not isinstance(values, Mapping | Sequence) or isinstance(values, str):
+    if isinstance(values, str) or not hasattr(values, "__len__"):
         raise _no_sizes(values)
     if not isinstance(values, Mapping):
         if len(values) != len(names):
