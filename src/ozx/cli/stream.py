@@ -121,9 +121,9 @@ def _parse_place(
     """Return pixel sizes and units by axis, as `stream` takes them, from the words that `ozx edit` takes."""
     if pixel_size is None:
         return {"scale": None, "unit": unit}
-    types = {"t": "time", "c": "channel"}
     edits = parse_edits(pixel_size=pixel_size, unit=unit)
-    placed = edits.limited_to([Axis(name, types.get(name, "space"), None) for name in names])
+    placed = edits.limited_to([Axis(name, None, None) for name in names])
+    # With the sizes of axes that do not exist, which `stream` refuses.
     return {"scale": {**placed.pixel_size, **edits.pixel_size}, "unit": placed.unit if unit is None else unit}
 
 
