@@ -249,7 +249,7 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
     name = error.filename if isinstance(error.filename, str | bytes | os.PathLike) else None
     path = None if name is None else os.fsdecode(name)
     if hint is None and path is not None:
-        hint = _hint_at_partial(path) if kind is _MissingFileError else _hint_at_node(path)
+        hint = (_hint_at_partial(path) if kind is _MissingFileError else None) or _hint_at_node(path)
     ours = kind(message or error.strerror or str(error) or type(error).__name__, path=path, hint=hint)
     for attribute in _OF_THE_SYSTEM:
         setattr(ours, attribute, getattr(error, attribute, None))
