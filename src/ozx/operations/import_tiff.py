@@ -240,7 +240,7 @@ def _failure(path: str, target: str, error: OzxError) -> ImportResult:
 
 
 def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str]:
-    """For each source whose multi-file image was already found in an earlier source, return the earlier source."""
+    """Return the earlier source for each source whose multi-file image was found in an earlier source."""
     parts = {}
     for path in paths:
         # Only OME-TIFF has images of several files. What cannot be read is reported by its task.

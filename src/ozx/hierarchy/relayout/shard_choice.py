@@ -64,7 +64,7 @@ class ShardArray:
 
     @property
     def is_apart(self) -> tuple[bool, ...]:
-        """For each dimension, whether viewers show its positions one at a time, as they do for times."""
+        """A flag for each dimension: whether viewers show its positions one at a time, as they do for times."""
         types = [kind for _, kind in self.axes] if len(self.axes) == len(self.layout.shape) else []
         types = types or [None] * len(self.layout.shape)
         return tuple(
