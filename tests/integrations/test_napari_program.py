@@ -221,7 +221,7 @@ def test_saving_colours(viewer, tmp_path):
 def test_what_cannot_be_saved_is_said(viewer, tmp_path):
     viewer.open(packed("series", tmp_path), plugin=PLUGIN)
     path = tmp_path / "saved.ozx"
-    with pytest.raises(ozx.UnsupportedError, match="expected images of one shape and type"):
+    with pytest.raises(ozx.UnsupportedError, match="expected layers of one shape and type"):
         viewer.layers.save(str(path), plugin=PLUGIN)
     assert not path.exists()
     source = str(tmp_path / "series.ozx")
