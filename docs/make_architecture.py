@@ -34,6 +34,7 @@ _JOBS = {
     "extras": "optional packages",
     "faults": "reports of bugs of ozx",
     "errors": "what callers catch",
+    "missing_files": "hints for wrong paths",
 }
 #: Columns of a drawing.
 _WIDTH = 100
@@ -54,7 +55,7 @@ def layers() -> list[list[str]]:
     Examples
     --------
     >>> layers()[0], layers()[-1]
-    (['cli', 'integrations'], ['errors'])
+    (['cli', 'integrations'], ['missing_files'])
     """
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     (contract,) = (contract for contract in contracts if contract.get("containers") == ["ozx"])

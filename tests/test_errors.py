@@ -13,7 +13,6 @@ from ozx.errors import (
     ResourceError,
     UnsupportedError,
     UsageError,
-    resource_error,
     resource_errors,
     shortened,
 )
@@ -99,12 +98,3 @@ def test_what_is_left_out_is_counted(most):
     assert text.startswith(start)
     assert text.endswith(end)
     assert len(start) + len(end) + int(count.replace(",", "")) == len(text)
-
-
-def test_a_missing_file_whose_writer_was_killed_has_a_hint(tmp_path):
-    path = tmp_path / "run 7.ozx"
-    missing = FileNotFoundError(2, "No such file or directory", str(path))
-    assert resource_error(missing).hint is None
-    (tmp_path / "run 7.ozx.partial").touch()
-    assert "ozx recover" in resource_error(missing).hint
-    assert f"'{path}.partial'" in resource_error(missing).hint

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
+
+from ozx.missing_files import hint_at_missing
 
 __all__ = [
     "LONGEST_TEXT",
@@ -204,25 +205,31 @@ class BufferFull(ResourceError):  # noqa: N818 (as queue.Full)
 _OF_THE_SYSTEM = ("errno", "strerror", "filename", "filename2")
 
 
-class _MissingFileError(ResourceError, FileNotFoundError): ...
+class MissingFileError(ResourceError, FileNotFoundError):
+    """`ResourceError` that is also a `FileNotFoundError`."""
 
 
-class _ForbiddenError(ResourceError, PermissionError): ...
+class ForbiddenError(ResourceError, PermissionError):
+    """`ResourceError` that is also a `PermissionError`."""
 
 
-class _ExistingFileError(ResourceError, FileExistsError): ...
+class ExistingFileError(ResourceError, FileExistsError):
+    """`ResourceError` that is also a `FileExistsError`."""
 
 
-class _DirectoryError(ResourceError, IsADirectoryError): ...
+class FolderError(ResourceError, IsADirectoryError):
+    """`ResourceError` that is also a `IsADirectoryError`."""
 
 
-class _NoDirectoryError(ResourceError, NotADirectoryError): ...
+class NoFolderError(ResourceError, NotADirectoryError):
+    """`ResourceError` that is also a `NotADirectoryError`."""
 
 
-class _TimeoutError(ResourceError, TimeoutError): ...
+class TimeLimitError(ResourceError, TimeoutError):
+    """`ResourceError` that is also a `TimeoutError`."""
 
 
-_KINDS = (_MissingFileError, _ForbiddenError, _ExistingFileError, _DirectoryError, _NoDirectoryError, _TimeoutError)
+_KINDS = (MissingFileError, ForbiddenError, ExistingFileError, FolderError, NoFolderError, TimeLimitError)
 
 
 def resource_error(error: OSError, *, message: str | None = None, hint: str | None = None) -> ResourceError:
@@ -248,28 +255,12 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
     kind = next((kind for kind in _KINDS if isinstance(error, kind.__bases__[1])), ResourceError)
     name = error.filename if isinstance(error.filename, str | bytes | os.PathLike) else None
     path = None if name is None else os.fsdecode(name)
-    if hint is None and path is not None:
-        hint = (_hint_at_partial(path) if kind is _MissingFileError else None) or _hint_at_node(path)
+    if hint is None and path is not None and kind in (MissingFileError, NoFolderError):
+        hint = hint_at_missing(path)
     ours = kind(message or error.strerror or str(error) or type(error).__name__, path=path, hint=hint)
     for attribute in _OF_THE_SYSTEM:
         setattr(ours, attribute, getattr(error, attribute, None))
     return ours
-
-
-def _hint_at_partial(path: str) -> str | None:
-    """Return the hint for a missing file whose writer left ``NAME.partial``."""
-    partial = f"{path}.partial"
-    if not os.path.exists(partial):
-        return None
-    quoted = shlex.quote(partial)
-    return f"Its writer is still running, or was killed; then ozx recover {quoted} OUT.ozx saves the written data."
-
-
-def _hint_at_node(path: str) -> str | None:
-    """Return the hint for a path below an archive, whose end is perhaps a node."""
-    archive, ending, node = path.partition(f".ozx{os.sep}")
-    is_file = ending and os.path.isfile(f"{archive}.ozx")
-    return f"Name a node in the file as {shlex.quote(f'{archive}.ozx|zip:{node}/')}." if is_file else None
 
 
 def name_error(error: OSError, path: str) -> None:
@@ -334,7 +325,7 @@ def resource_errors() -> Iterator[None]:
     >>> with resource_errors():
     ...     file = open("missing.ozx")
     Traceback (most recent call last):
-    ozx.errors._MissingFileError: missing.ozx: No such file or directory
+    ozx.errors.MissingFileError: missing.ozx: No such file or directory
     """
     try:
         yield

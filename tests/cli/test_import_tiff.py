@@ -101,6 +101,12 @@ def test_damage(capsys, here):
     assert code == 3
     assert err.startswith("warning: ")
     assert "page 0, tile 5" in err
+    # The name of the file stands once, in a batch, too.
+    write(here / "b.tif", pixels((30, 40)))
+    _, _, err = ozx(capsys, "import", "a.tif", "b.tif", "--out-dir", "out", "--on-error", "fill", "--no-sync")
+    (warning,) = [line for line in err.splitlines() if line.startswith("warning: ")]
+    assert warning.startswith("warning: a.tif: page 0, tile 5: ")
+    assert warning.count("a.tif") == 1
 
 
 @pytest.mark.usefixtures("cells")

@@ -879,7 +879,7 @@ def test_deflated_archives(tmp_path):
         ({"region": "y=0:300"}, r"the root: expected a region within y=0:256; got y=0:300"),
         ({"region": "y=-300:"}, r"within y=0:256"),
         ({"region": "y=20:20"}, r"at least one pixel"),
-        ({"region": "t=3"}, r"unknown axis 't'; the axes are c, x, y"),
+        ({"region": "t=3"}, r"unknown axis 't'; the axes are c, y, x"),
         ({"region": "y"}, r"expected a range of an axis"),
         ({"levels": "5:"}, r"no image has any of the levels 5:; the images have at most 3"),
         ({"levels": "a"}, r"expected levels"),

@@ -37,6 +37,7 @@ HELP_MAY_IMPORT = {
     "ozx.cli.app",
     "ozx.cli.output",
     "ozx.errors",
+    "ozx.missing_files",
     "ozx.faults",
     "ozx.progress",
 }

@@ -52,7 +52,10 @@ def print_notes(notes: Iterable[str], *, quiet: bool = False, name: str | None =
     for note in notes:
         kind = next((kind for kind in _KINDS if note.startswith(f"{kind}: ")), "note")
         text = note.removeprefix(f"{kind}: ")
-        say(f"{kind}: {text if name is None else f'{one_line(name)}: {text}'}", quiet=quiet)
+        if name is not None:
+            own = next((path for path in (name, os.path.abspath(name)) if text.startswith(f"{path}: ")), None)
+            text = f"{one_line(name)}: {text if own is None else text.removeprefix(f'{own}: ')}"
+        say(f"{kind}: {text}", quiet=quiet)
 
 
 def to_json(answer: object, indent: int | None = None) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import stat
 from collections.abc import Callable
 
@@ -16,13 +17,21 @@ from ozx.atomic.renaming import rename_file
 from ozx.atomic.syncing import check_written, close_written, sync_folder
 from ozx.atomic.targets import check_target
 from ozx.atomic.temporary import name_beside
-from ozx.errors import ResourceError, UsageError
+from ozx.errors import PartialFileWarning, ResourceError, UsageError
 
-__all__ = ["PartialFile"]
+__all__ = ["PartialFile", "left_behind_warning"]
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # Follows no link, and does not block on a pipe that appears between two checks.
 _FLAGS |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def left_behind_warning(target: str, left_behind: str) -> PartialFileWarning:
+    """Return the warning about an abandoned file, which is kept as `left_behind`."""
+    return PartialFileWarning(
+        f"{target}: an earlier writer did not finish; its data is kept as {left_behind}. "
+        f"ozx recover {shlex.quote(left_behind)} OUT.ozx saves it"
+    )
 
 
 class PartialFile:

@@ -22,6 +22,7 @@ from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.finishing import Unfinished, finish
 from ozx.store.growing_file import AppendedValue, GrowingFile, Slot
+from ozx.store.partial_file import left_behind_warning
 from ozx.store.reading import ArchiveSession
 from ozx.store.sorted_keys import SortedKeys
 
@@ -81,7 +82,7 @@ class WriteSession:
             return
         warnings.warn(
             f"{self.path}: the store was never closed, so the file is not finished; the written data stays in "
-            f"{growing.partial.path}. Use the store in a with block, or call close().",
+            f"{growing.partial.path}, and ozx recover saves it. Use the store in a with block, or call close().",
             PartialFileWarning,
             stacklevel=1,
         )
@@ -370,8 +371,7 @@ class WriteSession:
                 self._growing = GrowingFile(self.path)
                 left_behind = self._growing.partial.left_behind
                 if left_behind is not None:
-                    message = f"{self.path}: an earlier writer did not finish; its data is kept as {left_behind}"
-                    warnings.warn(message, PartialFileWarning, stacklevel=2)
+                    warnings.warn(left_behind_warning(self.path, left_behind), stacklevel=2)
             return self._growing
 
     def _begin_values(self) -> GrowingFile:

@@ -119,8 +119,8 @@ def test_an_axis_that_only_some_arrays_have():
     [
         ({"y": 50}, "a multiple of the chunk's length along y, 32; got 50", "The nearest are 32 and 64."),
         ({"y": 5}, "got 5", "The nearest is 32."),
-        ({"z": 5}, "unknown axis 'z'", "The axes are x, y."),
-        ({"0": 32}, "unknown axis '0'", "The axes are x, y."),
+        ({"z": 5}, "unknown axis 'z'; the axes are y, x", None),
+        ({"0": 32}, "unknown axis '0'; the axes are y, x", None),
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_would(lengths, message, hint):

@@ -81,6 +81,7 @@ def test_blosc_shuffles_by_the_size_of_items(size, typesize, shuffle):
         ("zstd:", "got 'zstd:'"),
         ("zstd:fast", "got 'zstd:fast'"),
         ("", "got ''"),
+        (3, "got 3"),
         ("none:1", "without a level"),
         ("zstd:23", "a level of zstd from -131072 to 22; got 23"),
         ("gzip:10", "a level of gzip from 0 to 9; got 10"),
@@ -98,6 +99,8 @@ def test_lengths_of_chunks():
     assert parse_chunk_lengths("y=64,x=32") == {"y": 64, "x": 32}
     with pytest.raises(UsageError, match="as in y=512,x=512; got '64'"):
         parse_chunk_lengths("64")
+    with pytest.raises(UsageError, match="as in y=512,x=512; got 512"):
+        parse_chunk_lengths(512)
 
 
 def choose(lengths, *documents):

@@ -304,8 +304,9 @@ def test_names_and_colours_of_qptiff(tmp_path):
 def test_axes_that_somebody_says(tmp_path):
     path = write(tmp_path / "a.tif", pixels((5, 30, 40)))
     assert opened(path, axes=("t", "y", "x")).images[0].source.axes == ("t", "y", "x")
-    with pytest.raises(UsageError, match=r"a\.tif: .*expected 3 axes for an image of 5×30×40; got 2, yx"):
+    with pytest.raises(UsageError, match=r"a\.tif: .*expected 3 axes for an image of 5×30×40; got 2, yx") as caught:
         opened(path, axes=("y", "x"))
+    assert caught.value.hint == "The file names them ?yx; ? stands for a dimension without a name."
 
 
 def test_axes_of_length_1_can_stay(tmp_path):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import UsageError
+from ozx.hierarchy.ome.axis_names import unknown_axis
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 
@@ -110,7 +111,7 @@ class Edits:
         units = self.unit if isinstance(self.unit, Mapping) else {}
         for name in (*self.pixel_size, *units):
             if name not in found:
-                raise UsageError(f"unknown axis {name!r}; the axes are {', '.join(found) or 'without names'}")
+                raise unknown_axis(name, found)
             if found[name] == "channel":
                 raise UsageError(f"axis {name} is the channel axis, which has neither pixel size nor unit")
         for name, unit in units.items():

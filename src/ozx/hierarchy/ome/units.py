@@ -66,5 +66,7 @@ def check_unit(unit: str) -> str:
     close = difflib.get_close_matches(spelled, sorted(known), 1, cutoff=0.8)
     raise UsageError(
         f"expected a unit of space or time, such as micrometer, um or second; got {unit!r}",
-        hint=f"Did you mean {close[0]}?" if close else f"The units of space are {', '.join(sorted(SPACE_UNITS))}.",
+        hint=f"Did you mean {close[0]}?"
+        if close
+        else "Usual ones are nanometer, micrometer, millimeter, millisecond, second.",
     )

@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ozx.errors import UsageError
+from ozx.hierarchy.ome.axis_names import unknown_axis
 
 __all__ = ["check_axes", "parse_axis_lengths", "requested_axes"]
 
 
 def parse_axis_lengths(value: str | Mapping[str, int]) -> dict[str, int] | None:
     """Return lengths by axis from text or a mapping; None if it is malformed or contains a length below 1."""
+    if not isinstance(value, str | Mapping):
+        return None
     if not isinstance(value, str):
         lengths = {str(axis): length for axis, length in value.items()}
         return lengths if lengths and all(type(length) is int and length > 0 for length in lengths.values()) else None
@@ -45,8 +48,6 @@ def check_axes(lengths: Mapping[str, int], arrays: Iterable[Sequence[str | None]
     found = {axis for names in all_names for axis in requested_axes(lengths, names)}
     missing = [axis for axis in lengths if axis not in found]
     if missing and all_names:
-        names = sorted({name for names in all_names for name in names if name is not None})
-        raise UsageError(
-            f"unknown axis {missing[0]!r}",
-            hint=f"The axes are {', '.join(names)}." if names else "Axes without names are numbered from 0.",
-        )
+        names = [name for names in all_names for name in names if name is not None]
+        error = unknown_axis(missing[0], names)
+        raise error if names else UsageError(str(error), hint="Axes without names are numbered from 0.")

@@ -93,7 +93,7 @@ def parse_codec_choice(text: str) -> CodecChoice:
     UsageError
         It is none of these, or has no such level.
     """
-    match = re.fullmatch(r"\s*([a-z0-9-]+?)(?::(-?[0-9]{1,9}))?\s*", text)
+    match = re.fullmatch(r"\s*([a-z0-9-]+?)(?::(-?[0-9]{1,9}))?\s*", text) if isinstance(text, str) else None
     if match is None or match[1] not in _SPELLINGS:
         raise UsageError(f"expected one of the codecs {', '.join(_SPELLINGS)}, with a level as in zstd:3; got {text!r}")
     spelling, level = match[1], match[2]

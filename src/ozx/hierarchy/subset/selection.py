@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ozx.errors import UsageError
+from ozx.hierarchy.ome.axis_names import unknown_axis
 from ozx.hierarchy.ome.metadata import Multiscale
 from ozx.hierarchy.subset.region import Region
 
@@ -75,10 +76,10 @@ class Selection:
         """
         if not multiscales and (self.region or self.channels or self.levels is not None or self.skipped):
             raise UsageError("expected an image from which to extract levels, channels or a region; found none")
-        names = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.name is not None}
+        names = [axis.name for multiscale in multiscales for axis in multiscale.axes if axis.name is not None]
         for axis in self.region:
             if axis not in names:
-                raise UsageError(f"unknown axis {axis!r}; the axes are {', '.join(sorted(names))}")
+                raise unknown_axis(axis, names)
         channel_axes = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.type == "channel"}
         if self.channels and not channel_axes:
             raise UsageError("expected an image with channels; no image has a channel axis")

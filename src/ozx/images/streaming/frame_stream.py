@@ -109,10 +109,12 @@ class FrameStream:
 
     def __del__(self) -> None:
         if getattr(self, "_is_open", False):
-            message = (
+            warnings.warn(
                 f"{self.path}: the stream was never closed, so the file is not finished; the written data stays in "
+                f"{self._file.partial_path}, and ozx recover saves it",
+                PartialFileWarning,
+                stacklevel=1,
             )
-            warnings.warn(f"{message}{self._file.partial_path}", PartialFileWarning, stacklevel=1)
 
     def __repr__(self) -> str:
         state = "open" if self._is_open else "closed"

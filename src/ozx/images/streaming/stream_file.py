@@ -21,13 +21,14 @@ from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.writer import local_header
 from ozx.atomic.targets import check_target, naming_errors
-from ozx.errors import PartialFileWarning, UnsupportedError, resource_errors
+from ozx.errors import UnsupportedError, resource_errors
 from ozx.flow.entry import BytesPart, Entry, read_part
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.images.streaming.chunk_store import put_aside
 from ozx.store.finishing import Unfinished, finish
 from ozx.store.growing_file import GrowingFile, Slot, document_room
 from ozx.store.live.index import IndexWriter
+from ozx.store.partial_file import left_behind_warning
 from ozx.store.space import Space
 
 __all__ = ["StreamFile"]
@@ -77,8 +78,7 @@ class StreamFile:
             put_aside(target, self._growing.partial.left_behind)
             self.index = IndexWriter(self.partial_path, target, self._growing.partial.descriptor)
         if self._growing.partial.left_behind is not None:
-            message = f"{target}: an earlier writer did not finish; its data is kept as "
-            warnings.warn(f"{message}{self._growing.partial.left_behind}", PartialFileWarning, stacklevel=2)
+            warnings.warn(left_behind_warning(target, self._growing.partial.left_behind), stacklevel=2)
         self._places: dict[str, _Place] = {}
         offset = _length(groups)
         for path, documents in images.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ozx.errors import UnsupportedError, UsageError
@@ -117,13 +117,19 @@ def _asked(codes: str, shape: Sequence[int], asked: Sequence[str]) -> list[str |
         found = "×".join(str(shape[place]) for place in counted)
         raise UsageError(
             f"--axes: expected {len(counted)} axes for an image of {found}; got {len(asked)}, {''.join(asked)}",
-            hint=f"The file names its dimensions {''.join(codes[place] for place in counted)}.",
+            hint=f"The file names them {_known_names(codes[place] for place in counted)}.",
         )
     given = dict(zip(counted, asked, strict=True))
     names: list[str | None] = [None if shape[place] > 1 else _KNOWN.get(code) for place, code in enumerate(codes)]
     for place, name in given.items():
         names[place] = "c" if name == "s" else name
     return names
+
+
+def _known_names(codes: Iterable[str]) -> str:
+    """Return the names in the file of some dimensions, as ``--axes`` takes them; ``?`` for those without a name."""
+    names = "".join("s" if code == "S" else _KNOWN.get(code, "?") for code in codes)
+    return f"{names}; ? stands for a dimension without a name" if "?" in names else names
 
 
 def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[Dimension]:

@@ -1,0 +1,62 @@
+"""Hints for a path that names no file: what it may have meant."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shlex
+
+__all__ = ["hint_at_missing"]
+
+# Names of a folder that are compared with the missing name; a large folder must not hold up an error message.
+_MOST_NAMES = 2000
+
+
+def hint_at_missing(path: str) -> str | None:
+    """Return a hint for a missing file, or None.
+
+    Parameters
+    ----------
+    path
+        The path in the error of the system, ``ENOENT`` or ``ENOTDIR``.
+
+    Examples
+    --------
+    >>> hint_at_missing("cels.ozx")
+    'Did you mean cells.ozx?'
+    """
+    return _hint_at_partial(path) or _hint_at_node(path) or _hint_at_similar(path)
+
+
+def _hint_at_partial(path: str) -> str | None:
+    """Return the hint for a missing file whose writer left ``NAME.partial``."""
+    partial = f"{path}.partial"
+    if not os.path.exists(partial):
+        return None
+    quoted = shlex.quote(partial)
+    return f"Its writer is still running, or was killed; then ozx recover {quoted} OUT.ozx saves the written data."
+
+
+def _hint_at_node(path: str) -> str | None:
+    """Return the hint for a path below an archive, whose end is perhaps a node."""
+    archive, ending, node = path.partition(f".ozx{os.sep}")
+    is_file = ending and os.path.isfile(f"{archive}.ozx")
+    return f"Name a node in the file as {shlex.quote(f'{archive}.ozx|zip:{node}/')}." if is_file else None
+
+
+def _hint_at_similar(path: str) -> str | None:
+    """Return the hint for a path with a similar name beside it."""
+    folder, name = os.path.split(path.rstrip(os.sep))
+    if not name:
+        return None
+    try:
+        with os.scandir(folder or os.curdir) as items:
+            names = [item.name for item in itertools.islice(items, _MOST_NAMES) if not item.name.startswith(".")]
+    except OSError:
+        return None
+    import difflib  # noqa: PLC0415 (only this error needs it)
+
+    # Capitals count on Linux, and are the likeliest difference.
+    same = [other for other in names if other.lower() == name.lower()]
+    near = same or difflib.get_close_matches(name, names, 2, cutoff=0.8)
+    return f"Did you mean {' or '.join(near)}?" if near else None

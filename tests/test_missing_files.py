@@ -1,0 +1,58 @@
+"""Hints for a path that names no file."""
+
+import os
+
+import pytest
+
+import ozx
+from ozx.errors import MissingFileError, resource_error
+from ozx.missing_files import hint_at_missing
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("cells.ozx", "cells-2.ozx", "README.md", ".cells.ozx.tmp"):
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+def test_a_file_whose_writer_was_killed(here):
+    missing = FileNotFoundError(2, "No such file or directory", "run 7.ozx")
+    assert resource_error(missing).hint is None
+    (here / "run 7.ozx.partial").touch()
+    assert "ozx recover 'run 7.ozx.partial' OUT.ozx" in resource_error(missing).hint
+
+
+def test_a_node_of_an_archive(here):
+    open("plate.ozx", "wb").close()
+    assert hint_at_missing(os.path.join("plate.ozx", "A", "1")) == "Name a node in the file as 'plate.ozx|zip:A/1/'."
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("READMEE.md", "README.md"),
+        ("Cells.ozx", "cells.ozx"),
+        ("readme.md", "README.md"),
+        ("./cels-2.ozx", "cells-2.ozx or cells.ozx"),
+    ],
+)
+def test_a_similar_name(here, path, meant):
+    if not os.path.exists(path):  # macOS and Windows ignore capitals
+        assert hint_at_missing(path) == f"Did you mean {meant}?"
+
+
+@pytest.mark.parametrize("path", ["nuclei.ozx", "nowhere/cells.ozx", "README.md/cells.ozx", ""])
+def test_nothing_is_similar(here, path):
+    assert hint_at_missing(path) is None
+
+
+def test_the_errors_of_the_library_have_it(here):
+    with pytest.raises(ozx.ResourceError) as caught:
+        ozx.open("cells_2.ozx")
+    assert caught.value.hint == "Did you mean cells-2.ozx or cells.ozx?"
+    with pytest.raises(MissingFileError) as caught:
+        ozx.unpack("cells_2.ozx", "out.ome.zarr")
+    assert caught.value.hint == "Did you mean cells-2.ozx or cells.ozx?"
+    assert isinstance(caught.value, FileNotFoundError)
