@@ -9,7 +9,7 @@ from hierarchies import FIXTURES
 
 from ozx.errors import FormatError
 from ozx.store.image_view import GroupNodes, list_images, view_image, view_images
-from ozx.store.lazy_views import PlatePicture, find_plate
+from ozx.store.lazy_views import PlatePicture, plate_fields
 
 
 def fixture(name):
@@ -123,7 +123,7 @@ def add_field(root, path, levels):
 
 
 def plate_of(root):
-    return find_plate(root, GroupNodes(root)[""].ome.plate)
+    return plate_fields(root, GroupNodes(root)[""].ome.plate)
 
 
 def test_a_field_with_fewer_levels_than_the_first_is_named():

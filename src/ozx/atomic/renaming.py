@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 
 from ozx.atomic.locks import has_locks
-from ozx.atomic.targets import already_there, check_regular, check_target
+from ozx.atomic.targets import check_regular, check_target, exists_error
 from ozx.atomic.temporary import hidden_name, name_beside
 from ozx.errors import UsageError
 
@@ -58,7 +58,7 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
         try:
             os.link(temporary, path)  # refuses an existing target in the same step
         except FileExistsError:
-            raise already_there(path) from None
+            raise exists_error(path) from None
         except OSError:  # no hard links here
             check_target(path, force=False)
             os.rename(temporary, path)
@@ -118,7 +118,7 @@ def rename_directory(temporary: str, path: str, *, force: bool) -> None:
         if not renameat2(temporary, path, _NOREPLACE):
             os.rename(temporary, path)
     elif not force:
-        raise already_there(path)
+        raise exists_error(path)
     elif not renameat2(temporary, path, _EXCHANGE):
         _swap(temporary, path)
 
@@ -141,7 +141,7 @@ def renameat2(old: str, new: str, flag: int) -> bool:
         return True
     code = ctypes.get_errno()
     if code == errno.EEXIST:
-        raise already_there(new)
+        raise exists_error(new)
     if code in _NOT_POSSIBLE_HERE:
         return False
     raise OSError(code, os.strerror(code), new)

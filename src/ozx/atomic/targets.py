@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from ozx.atomic.full_disk import NO_ROOM, full_disk_error
 from ozx.errors import OzxError, ResourceError, UsageError, name_error
 
-__all__ = ["already_there", "check_folder", "check_regular", "check_removable", "check_target", "naming_errors"]
+__all__ = ["check_folder", "check_regular", "check_removable", "check_target", "exists_error", "naming_errors"]
 
 _KINDS = {
     stat.S_IFDIR: "a directory",
@@ -47,7 +47,7 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
     """
     status = check_regular(path)
     if not force and (status is not None or os.path.islink(path)):
-        raise already_there(path)
+        raise exists_error(path)
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         raise ResourceError(
@@ -107,7 +107,7 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
     if not (force or replace_folder):
         if stat.S_ISDIR(status.st_mode) and not _is_replaceable(path):
             raise UsageError(f"{path} exists already, and is not a Zarr hierarchy", hint=_REPLACES_ANY)
-        raise already_there(path)
+        raise exists_error(path)
     if not stat.S_ISDIR(status.st_mode):
         raise UsageError(
             f"expected a directory to replace at {path}; found {_kind(status)}", hint="Choose another name."
@@ -160,7 +160,7 @@ def _refused_name(path: str, error: OSError) -> OSError | UsageError:
     return error
 
 
-def already_there(path: str) -> UsageError:
+def exists_error(path: str) -> UsageError:
     """Return the error for an output `path` that already exists."""
     return UsageError(f"{path} exists already", hint="Give --force (force=True) to replace it, or another name.")
 

@@ -128,7 +128,7 @@ def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
     for temporary in _names(path):
         with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
             descriptor = os.open(temporary, flags, mode)
-            if _is_locked(descriptor, temporary):
+            if _lock_new(descriptor, temporary):
                 return descriptor, temporary
     raise ResourceError(f"all temporary names next to {path} are in use")
 
@@ -151,12 +151,12 @@ def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
             except OSError:
                 os.rmdir(temporary)
                 raise
-            if _is_locked(lock, temporary):
+            if _lock_new(lock, temporary):
                 return temporary, lock
     raise ResourceError(f"all temporary names next to {path} are in use")
 
 
-def _is_locked(descriptor: int, temporary: str) -> bool:
+def _lock_new(descriptor: int, temporary: str) -> bool:
     """Lock a new file or directory; return False if another process removed it before."""
     try:
         if lock_file(descriptor) and still_has_name(descriptor, temporary):

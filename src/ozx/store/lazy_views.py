@@ -22,7 +22,7 @@ from ozx.hierarchy.ome.metadata import Plate
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 from ozx.store.reading_price import price_of
 
-__all__ = ["LevelSlice", "PlateFields", "PlatePicture", "find_plate", "met_tiles"]
+__all__ = ["LevelSlice", "PlateFields", "PlatePicture", "met_tiles", "plate_fields"]
 
 # The errors that zarr and its codecs raise for damaged chunks. OSError, about the disk, passes through.
 _DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
@@ -275,7 +275,7 @@ def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[sli
     return found[::-1]
 
 
-def find_plate(group: zarr.Group, plate: Plate) -> PlateFields:
+def plate_fields(group: zarr.Group, plate: Plate) -> PlateFields:
     """Return the fields of a plate; `plate` is the ``plate`` metadata of the group.
 
     Raises

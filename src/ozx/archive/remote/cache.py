@@ -115,7 +115,7 @@ def store_record(url: str, options: Mapping[str, Any], record: Record) -> None:
     with contextlib.suppress(OSError):
         folder = os.path.dirname(path)
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        if not _is_private(folder):
+        if not _make_private(folder):
             return
         descriptor, temporary = tempfile.mkstemp(_TEMPORARY, dir=folder)  # mode 0600
         try:
@@ -184,7 +184,7 @@ def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(joined)
 
 
-def _is_private(folder: str) -> bool:
+def _make_private(folder: str) -> bool:
     """Return whether only this user can access the folder; remove the access of other users if possible."""
     if os.name == "nt":
         return True

@@ -14,13 +14,13 @@ from ozx.errors import FormatError, ResourceError, UsageError
 from ozx.extras import install_hint
 
 __all__ = [
-    "changed",
+    "changed_error",
     "explain",
     "explain_code",
     "explain_options",
-    "is_file",
-    "is_folder",
+    "folder_error",
     "missing_extra",
+    "object_error",
     "printable_url",
 ]
 
@@ -82,7 +82,7 @@ def printable_url(url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path}" if host else url.partition("?")[0]
 
 
-def changed(name: str, expected: int, found: int) -> FormatError:
+def changed_error(name: str, expected: int, found: int) -> FormatError:
     """Return the error for a remote file that changed between two responses of its server."""
     sizes = f": {expected:,} bytes before, {found:,} now" if expected != found else ""
     return FormatError(
@@ -93,7 +93,7 @@ def changed(name: str, expected: int, found: int) -> FormatError:
     )
 
 
-def is_folder(name: str) -> ResourceError:
+def folder_error(name: str) -> ResourceError:
     """Return the error for a folder where an archive is expected."""
     return ResourceError(
         "expected a file; found a folder: there are objects below this URL",
@@ -102,7 +102,7 @@ def is_folder(name: str) -> ResourceError:
     )
 
 
-def is_file(name: str) -> FormatError:
+def object_error(name: str) -> FormatError:
     """Return the error for an object where a folder is expected."""
     return FormatError(
         "expected an OME-Zarr directory; found one object, with nothing below it",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ozx.archive.remote.access import access_options
 from ozx.archive.remote.deadline import count_traffic
-from ozx.archive.remote.errors import changed, explain, printable_url
+from ozx.archive.remote.errors import changed_error, explain, printable_url
 from ozx.archive.remote.forks import check_not_forked
 from ozx.archive.remote.requests.object_store import ObjectStore
 from ozx.archive.remote.transport import Mark
@@ -149,7 +149,7 @@ class RemoteFolder:
             result = store.module.get(opened, key, options={} if span is None else {"range": span})
             mark = _mark(result.meta)
             if expected is not None and mark != expected:
-                raise changed(self.name_of(key), expected.size, mark.size)
+                raise changed_error(self.name_of(key), expected.size, mark.size)
             return mark, bytes(result.bytes())
 
         try:
@@ -166,7 +166,7 @@ class RemoteFolder:
         if not missing:
             raise failure
         if expected is not None:  # it was there before
-            raise changed(self.name_of(key), expected.size, 0)
+            raise changed_error(self.name_of(key), expected.size, 0)
         raise KeyError(key)
 
     def missing(self, offset: int, length: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from ozx.archive.remote.errors import changed, explain, is_folder
+from ozx.archive.remote.errors import changed_error, explain, folder_error
 from ozx.archive.remote.requests.object_store import ObjectStore
 from ozx.errors import OzxError
 
@@ -88,7 +88,7 @@ class ObstoreTransport:
             failure = explain(error, self._name)
         if offset is None and unclear:
             return self._fetch_end(length, expected)
-        raise is_folder(self._name) if offset is None and is_missing and self._store.has_children() else failure
+        raise folder_error(self._name) if offset is None and is_missing and self._store.has_children() else failure
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
         """Fetch bytes with obstore; see `Transport.fetch_async`.
@@ -133,5 +133,5 @@ class ObstoreTransport:
         # weak ETag (RFC 9110, 13.1.1), and servers without ETags do not know it.
         mark = Mark(meta["size"], meta["e_tag"] or meta["last_modified"].isoformat())
         if expected is not None and mark != expected:
-            raise changed(self._name, expected.size, mark.size)
+            raise changed_error(self._name, expected.size, mark.size)
         return mark

@@ -16,7 +16,7 @@ from contextlib import closing
 from typing import IO, Any, Self
 
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.outputs.client import exists
+from ozx.archive.remote.outputs.client import exists_error
 from ozx.archive.remote.outputs.opening import open_object
 from ozx.archive.remote.upload_records import SentPart, UploadRecord, recorded_uploads
 from ozx.errors import ResourceError, UsageError
@@ -104,7 +104,7 @@ class Upload:
         self._held: tuple[int, int] | None = None
         self._end = 0
         if not force and self._client.find() is not None:
-            raise exists(url)
+            raise exists_error(url)
         if resume:
             self._continue_leftover()
         try:
@@ -360,4 +360,4 @@ def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
         The server cannot be reached, or refuses; the bucket does not exist.
     """
     if open_object(url, options).find() is not None:
-        raise exists(url)
+        raise exists_error(url)

@@ -21,7 +21,7 @@ from ozx.hierarchy.ome.rendering import Window
 from ozx.images.pictures.channels import percentile_window
 from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
 from ozx.store.image_view import GroupNodes, ImageView, view_image
-from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, find_plate
+from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, plate_fields
 
 __all__ = ["TILE", "Part", "Picture", "PictureLevel", "Pictures"]
 
@@ -222,7 +222,7 @@ class Pictures:
     def fields(self) -> PlateFields | None:
         """The fields of the plate; None for a file without a plate."""
         ome = GroupNodes(self.group)[""].ome
-        return None if ome is None or ome.plate is None else find_plate(self.group, ome.plate)
+        return None if ome is None or ome.plate is None else plate_fields(self.group, ome.plate)
 
     def image(self, path: str) -> Picture:
         """Return the image or label image at `path`; raise `FormatError` if it cannot be shown."""

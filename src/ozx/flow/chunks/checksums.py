@@ -59,7 +59,7 @@ class ChecksummedChunks(InnerChunks):
         parts = [_ComparedPart(part, self, number) for part, number in zip(found.parts, wanted, strict=True)]
         return FoundChunks(found.positions, found.lengths - CHECKSUM_BYTES, parts)
 
-    def differs(self, number: int) -> FormatError:
+    def mismatch_error(self, number: int) -> FormatError:
         """Return the error for a chunk with a wrong checksum."""
         return self._damaged(number, "the checksum differs")
 
@@ -114,7 +114,7 @@ class _ComparedPart(NamedTuple):
             checksum = google_crc32c.extend(checksum, body)
             yield body
         if held != _stored(checksum):
-            raise self.chunks.differs(self.number)
+            raise self.chunks.mismatch_error(self.number)
 
 
 def _stored(checksum: int) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ozx.archive.byte_source import read_exactly
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.errors import changed
+from ozx.archive.remote.errors import changed_error
 from ozx.archive.remote.replacing.parts import Part, plan_parts
 from ozx.archive.remote.replacing.replacement import (
     LOOKS,
@@ -105,6 +105,6 @@ def plan_replacement(
     parts = plan_parts(splice(reader, values))
     present = look_at(source.url, drop_attributes=drop_attributes)
     if present.tag != source.identity or present.size != source.size():
-        raise changed(source.name, source.size(), present.size)
+        raise changed_error(source.name, source.size(), present.size)
     cost = predict_cost(parts, source.missing, bytes_read=source.bytes_read, requests=source.requests + LOOKS)
     return PlannedReplacement(source, present, parts, cost)

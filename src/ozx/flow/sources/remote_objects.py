@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from ozx.archive.remote.errors import is_file
+from ozx.archive.remote.errors import object_error
 from ozx.archive.remote.folder import REQUESTS, RemoteFolder, RemoteObject
 from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
@@ -95,7 +95,7 @@ def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
     objects = folder.list_objects()
     if not objects:
         if folder.find("") is not None:
-            raise is_file(folder.name)
+            raise object_error(folder.name)
         raise FormatError(
             "expected an OME-Zarr directory; the bucket has nothing below this URL",
             path=folder.name,

@@ -63,7 +63,7 @@ class ShardArray:
         return tuple(a or b for a, b in zip(given, own, strict=True)) if given else own
 
     @property
-    def is_apart(self) -> tuple[bool, ...]:
+    def are_apart(self) -> tuple[bool, ...]:
         """A flag for each dimension: whether viewers show its positions one at a time, as they do for times."""
         types = [kind for _, kind in self.axes] if len(self.axes) == len(self.layout.shape) else []
         types = types or [None] * len(self.layout.shape)
@@ -122,7 +122,7 @@ def _choose(array: ShardArray, *, across: bool) -> Lengths | None:
     # The last axes first: a shard is a stack of whole planes, where planes fit.
     for dimension in reversed(range(len(multiples))):
         length = layout.grid[dimension]
-        if array.is_apart[dimension] and not across and layout.chunks[dimension] == 1:
+        if array.are_apart[dimension] and not across and layout.chunks[dimension] == 1:
             continue
         most = min(length, room)
         if most > 1:

@@ -20,7 +20,7 @@ from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, r
 from ozx.images.pictures.raster import fit_size, resize
 from ozx.images.pictures.render import render_channels
 from ozx.store.image_view import GroupNodes, ImageLevel
-from ozx.store.lazy_views import PlateFields, find_plate
+from ozx.store.lazy_views import PlateFields, plate_fields
 
 __all__ = ["Montage", "draw_plate"]
 
@@ -61,7 +61,7 @@ def draw_plate(group: zarr.Group, plate: Plate, size: int) -> Montage:
     UnsupportedError
         The first image has no pixels, or far too many.
     """
-    fields = find_plate(group, plate)
+    fields = plate_fields(group, plate)
     step = _choose_step(fields, size)
     rows, columns = -(-len(fields.rows) // step), -(-len(fields.columns) // step)
     plane = choose_plane(

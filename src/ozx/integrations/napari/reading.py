@@ -22,7 +22,7 @@ from ozx.hierarchy.ome.rendering import LabelDisplay, ShownChannel
 from ozx.hierarchy.ome.transformation_words import unapplied_note
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
 from ozx.store.image_view import GroupNodes, ImageView, view_image, view_images
-from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, find_plate
+from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, plate_fields
 
 __all__ = ["LayerData", "get_reader", "read_layers", "with_way_out"]
 
@@ -193,7 +193,7 @@ def _picture(view: ImageView, name: str, place: Place) -> _Picture:
 
 
 def _read_plate(group: zarr.Group, plate: Plate, name: str) -> list[LayerData]:
-    fields = find_plate(group, plate)
+    fields = plate_fields(group, plate)
     for note in fields.notes:
         warnings.warn(f"{name}: {note}", OzxWarning, stacklevel=2)
     title = plate.name or _stem(name)

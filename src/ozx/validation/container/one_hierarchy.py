@@ -170,8 +170,6 @@ def _refused_by_pack(legacy: Mapping[str, bytes]) -> Finding | None:
     from ozx.hierarchy.upgrade import check_root  # noqa: PLC0415 (numpy, which packing does not need)
 
     try:
-        from ozx.hierarchy.upgrade import check_root  # noqa: PLC0415 (numpy)
-
         check_root(legacy)
     except (FormatError, UnsupportedError) as error:
         # A broken document has a finding of its own.

@@ -18,10 +18,10 @@ from ozx.archive.remote.outputs.client import (
     MARK,
     FoundObject,
     UnnamedUploads,
-    exists,
+    exists_error,
+    forbidden_error,
     missing_package,
-    no_container,
-    refused,
+    no_container_error,
 )
 from ozx.archive.remote.outputs.settings import is_yes, store_settings
 from ozx.archive.remote.urls import split_url
@@ -170,7 +170,7 @@ class AzureObject(UnnamedUploads):
         if found is not None:
             return FoundObject(int(found.size), str((found.metadata or {}).get(MARK, "")))
         if self._call(self._container.get_container_properties, none_if="missing or forbidden") is None:
-            raise no_container(self._url, "container")
+            raise no_container_error(self._url, "container")
         return None
 
     def put(self, body: IO[bytes], size: int, mark: str, *, replace: bool) -> None:
@@ -257,7 +257,7 @@ def _call_azure(
     if "forbidden" in none_if and status in _FORBIDDEN:
         return False
     if code in _EXISTS and can_exist:
-        raise exists(url)
+        raise exists_error(url)
     raise _failure(url, status, code, kind, doing)
 
 
@@ -270,9 +270,9 @@ def _code(error: Exception) -> str:
 
 def _failure(url: str, status: int | None, code: str, kind: str, doing: str) -> ResourceError:
     if code == "ContainerNotFound":
-        return no_container(url, "container")
+        return no_container_error(url, "container")
     if status in _FORBIDDEN:
-        return refused(url, doing)
+        return forbidden_error(url, doing)
     if code in _CHANGED:
         return ResourceError(
             "another program wrote the same object meanwhile", path=printable_url(url), hint="Run it again."

@@ -14,10 +14,10 @@ __all__ = [
     "FoundObject",
     "ObjectClient",
     "UnnamedUploads",
-    "exists",
+    "exists_error",
+    "forbidden_error",
     "missing_package",
-    "no_container",
-    "refused",
+    "no_container_error",
 ]
 
 #: The metadata of an object that says which upload made it, to recognise it after a lost reply.
@@ -168,14 +168,14 @@ class UnnamedUploads:
         """
 
 
-def exists(url: str) -> UsageError:
+def exists_error(url: str) -> UsageError:
     """Return the error for an object that already exists."""
     return UsageError(
         "the object exists already", path=printable_url(url), hint="Give --force (force=True) to replace it."
     )
 
 
-def no_container(url: str, kind: str = "bucket") -> ResourceError:
+def no_container_error(url: str, kind: str = "bucket") -> ResourceError:
     """Return the error for a bucket or container that does not exist."""
     return ResourceError(
         f"the {kind} does not exist",
@@ -184,7 +184,7 @@ def no_container(url: str, kind: str = "bucket") -> ResourceError:
     )
 
 
-def refused(url: str, doing: str) -> ResourceError:
+def forbidden_error(url: str, doing: str) -> ResourceError:
     """Return the error for credentials without the necessary permission."""
     return ResourceError(
         f"the server does not allow ozx to {doing}",

@@ -16,10 +16,10 @@ from ozx.archive.remote.outputs.client import (
     MARK,
     FoundObject,
     UnnamedUploads,
-    exists,
+    exists_error,
+    forbidden_error,
     missing_package,
-    no_container,
-    refused,
+    no_container_error,
 )
 from ozx.archive.remote.outputs.settings import is_yes, store_settings
 from ozx.archive.remote.urls import split_url
@@ -128,7 +128,7 @@ class GcsObject(UnnamedUploads):
         if found is not None:
             return FoundObject(int(found.size), str((found.metadata or {}).get(MARK, "")))
         if self._call(self._bucket.exists, timeout=_TIMEOUT, retry=_retry(), default=True) is False:
-            raise no_container(self._url)
+            raise no_container_error(self._url)
         return None
 
     def put(self, body: IO[bytes], size: int, mark: str, *, replace: bool) -> None:
@@ -189,15 +189,15 @@ class GcsObject(UnnamedUploads):
         if has_default:
             return default
         if status == _EXISTS and self._condition:
-            raise exists(self._url)
+            raise exists_error(self._url)
         raise self._failure(None if status is None else int(status), kind, is_login=is_login)
 
     def _failure(self, status: int | None, kind: str, *, is_login: bool) -> ResourceError:
         name = printable_url(self._url)
         if status == _MISSING:
-            return no_container(self._url)
+            return no_container_error(self._url)
         if status in _FORBIDDEN:
-            return refused(self._url, "write")
+            return forbidden_error(self._url, "write")
         if is_login:
             return ResourceError(
                 "found no credentials in the options, environment variables or role of the computer",

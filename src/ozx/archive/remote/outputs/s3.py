@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import IO, Any, Self
 
-from ozx.archive.remote.outputs.client import MARK, FoundObject, exists, no_container
+from ozx.archive.remote.outputs.client import MARK, FoundObject, exists_error, no_container_error
 from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error, open_client, split_object_url
 
 __all__ = ["S3Object"]
@@ -73,7 +73,7 @@ class S3Object:
             self.client.head_bucket(Bucket=self.target["Bucket"])
         except client_errors() as error:  # a policy may allow writing only
             if error_code_of(error) in ("404", "NoSuchBucket"):
-                raise no_container(self._url) from None
+                raise no_container_error(self._url) from None
         return None
 
     def put(self, body: IO[bytes], size: int, mark: str, *, replace: bool) -> None:
@@ -159,5 +159,5 @@ class S3Object:
             return getattr(self.client, method)(**self.target, **arguments)
         except client_errors() as error:
             if self._condition and error_code_of(error) in _EXISTS:
-                raise exists(self._url) from None
+                raise exists_error(self._url) from None
             raise explain_client_error(error, self._url, doing="write") from None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from ozx.archive.remote.errors import changed, printable_url
+from ozx.archive.remote.errors import changed_error, printable_url
 from ozx.archive.remote.outputs.client import MARK
 from ozx.archive.remote.outputs.s3 import S3Object
 from ozx.archive.remote.replacing.parts import Part
@@ -193,7 +193,7 @@ def _bytes_of(part: Part, read: ReadAt) -> bytes:
 def _explain(old: OldObject, error: BaseException, *, is_copy: bool) -> Exception:
     code = error_code_of(error)
     if code in _CHANGED:
-        return changed(printable_url(old.url), old.size, old.size)
+        return changed_error(printable_url(old.url), old.size, old.size)
     if is_copy and code in _NO_COPIES:
         return UnsupportedError(
             f"the server cannot copy parts of an object: all {old.size:,} bytes would be read and sent",
@@ -213,7 +213,7 @@ def _check_unchanged(old: OldObject) -> None:
     except client_errors() as error:
         raise _explain(old, error, is_copy=False) from None
     if head.get("ETag") != old.tag:
-        raise changed(printable_url(old.url), old.size, int(head["ContentLength"]))
+        raise changed_error(printable_url(old.url), old.size, int(head["ContentLength"]))
 
 
 def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
