@@ -10,7 +10,9 @@ from sweeping import forget_swept_folders
 
 from ozx.atomic import temporary
 from ozx.atomic.host import this_host
+from ozx.atomic.locks import has_locks
 from ozx.atomic.new_file import replacing_file
+from ozx.atomic.temporary import create_directory, create_file
 
 KILLED = """
 import os, signal, sys
@@ -84,3 +86,35 @@ def test_a_link_in_the_place_of_a_temporary_file_is_not_followed(tmp_path):
     write(tmp_path / "a", b"new")
     assert (tmp_path / "victim").read_bytes() == b"old"
     assert (tmp_path / "a").read_bytes() == b"new"
+
+
+@pytest.mark.skipif(not has_locks(), reason="without locks, the next run sweeps it")
+@pytest.mark.parametrize(("create", "call"), [(create_file, "open"), (create_directory, "mkdir")])
+def test_an_interrupt_just_after_the_creation_leaves_nothing(tmp_path, monkeypatch, create, call):
+    make = getattr(os, call)
+
+    def interrupted(*arguments):
+        made = make(*arguments)
+        monkeypatch.undo()
+        if made is not None:
+            os.close(made)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, call, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        create(str(tmp_path / "a"))
+    assert names(tmp_path) == []
+
+
+@pytest.mark.skipif(not has_locks(), reason="an open file stays on Windows")
+def test_an_interrupt_before_the_creation_leaves_the_file_of_another_thread(tmp_path, monkeypatch):
+    with replacing_file(str(tmp_path / "a")) as new:
+
+        def interrupted(*arguments):
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(os, "open", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            create_file(str(tmp_path / "a"))
+        assert os.path.exists(new.path)

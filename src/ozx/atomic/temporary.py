@@ -99,7 +99,7 @@ def _length(name: str) -> int:
 
 
 def _shortened(name: str, longest: int) -> str:
-    """Return `name`; if it is longer than `longest`, replace its end by a hash that keeps it unique."""
+    """Return `name`; if it is longer than `longest`, replace its end by a hash, so that the name stays unique."""
     if _length(name) <= longest:
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -126,10 +126,16 @@ def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     for temporary in _names(path):
-        with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
-            descriptor = os.open(temporary, flags, mode)
-            if _lock_new(descriptor, temporary):
-                return descriptor, temporary
+        try:
+            with naming_errors(path, temporary):
+                descriptor = os.open(temporary, flags, mode)
+        except FileExistsError:
+            continue
+        except KeyboardInterrupt:
+            _remove_unlocked(temporary)
+            raise
+        if _lock_new(descriptor, temporary):
+            return descriptor, temporary
     raise ResourceError(f"all temporary names next to {path} are in use")
 
 
@@ -142,22 +148,42 @@ def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
         As for `create_file`.
     """
     for temporary in _names(path):
-        with contextlib.suppress(FileExistsError), naming_errors(path, temporary):
-            os.mkdir(temporary, mode)
-            if not has_locks():
-                return temporary, None
-            try:
-                lock = os.open(temporary, os.O_RDONLY)
-            except OSError:
-                os.rmdir(temporary)
-                raise
-            if _lock_new(lock, temporary):
-                return temporary, lock
+        try:
+            with naming_errors(path, temporary):
+                lock = _new_directory(temporary, mode)
+        except FileExistsError:
+            continue
+        except KeyboardInterrupt:
+            _remove_unlocked(temporary)
+            raise
+        if lock is None or _lock_new(lock, temporary):
+            return temporary, lock
     raise ResourceError(f"all temporary names next to {path} are in use")
 
 
+def _new_directory(temporary: str, mode: int) -> int | None:
+    """Create a directory; return the descriptor for its lock, or None on a system without locks."""
+    os.mkdir(temporary, mode)
+    if not has_locks():
+        return None
+    try:
+        return os.open(temporary, os.O_RDONLY)
+    except OSError:
+        os.rmdir(temporary)
+        raise
+
+
+def _remove_unlocked(temporary: str) -> None:
+    """Remove a file or directory that was perhaps created just before an interrupt, so that no variable names it.
+
+    Another thread may have taken the name: it holds the lock.
+    """
+    if has_locks():
+        _remove_if_dead(temporary, needs_lock=True)
+
+
 def _lock_new(descriptor: int, temporary: str) -> bool:
-    """Lock a new file or directory; return False if another process removed it before."""
+    """Lock a new file or directory; return False if another process has already removed it."""
     try:
         if lock_file(descriptor) and still_has_name(descriptor, temporary):
             return True
