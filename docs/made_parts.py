@@ -1,4 +1,4 @@
-"""What pages and pictures have that a script makes: parts between two comments, and drawings on a white card."""
+"""Tools of the scripts that make pages and pictures: parts between two comments, and drawings on a white card."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _CODE = "font-family='ui-monospace, monospace'"
 
 
 def with_parts(page: str, parts: Mapping[str, str]) -> str:
-    """Return the text of a page in ``docs/`` with its made parts as they have to be.
+    """Return the text of a page in ``docs/`` with new made parts.
 
     Examples
     --------
-    The page holds ``<!-- made: rooms -->`` and ``<!-- end: rooms -->``; what is between them is replaced.
+    The page holds ``<!-- made: rooms -->`` and ``<!-- end: rooms -->``; the part replaces the text between them.
 
     >>> "<!-- made: rooms -->" in with_parts("explanation/architecture.md", {})
     True
@@ -58,7 +58,7 @@ class Card:
         )
 
     def text(self, x: float, y: float, text: str, *, size: int = 13, anchor: str = "start", code: bool = False) -> None:
-        """Write one line of text; `x`, `y` is where its line of writing begins, has its middle or ends."""
+        """Write one line of text; its baseline begins at `x`, `y`, or has its middle or its end there (`anchor`)."""
         font = _CODE if code else _FONT
         where = f"x='{x:g}' y='{y:g}' font-size='{size}' text-anchor='{anchor}'"
         self._lines.append(f"<text {where} fill='#222' {font}>{escape(text)}</text>")

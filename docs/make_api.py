@@ -1,6 +1,6 @@
 """Write docs/reference/python.md, the reference of Python for readers of the repository: ``python -m docs.make_api``.
 
-The pages in ``docs/reference/api/`` name the objects, and the site shows them; this page has the same texts.
+The pages in ``docs/reference/api/`` name the objects, whose docstrings the site shows. This page has the same texts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def find(name: str) -> Any:
 
 
 def signature_of(name: str, found: Any) -> str:
-    """Return how an object is called, its arguments line by line if they are many."""
+    """Return the signature of an object, with one argument per line if the signature is long."""
     if inspect.ismodule(found):
         return name
     if inspect.isclass(found) and (issubclass(found, BaseException) or getattr(found, "_is_protocol", False)):

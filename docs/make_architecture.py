@@ -50,7 +50,7 @@ def made_files() -> dict[str, str]:
 
 
 def layers() -> list[list[str]]:
-    """Return the layers of the import contract, the highest first; those of one layer do not import each other.
+    """Return the layers of the import contract, the highest first; folders of one layer do not import each other.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def rooms_markdown() -> str:
 
 
 def _drawing(folder: Path, indent: str = "") -> Iterator[str]:
-    """Yield the lines of a folder: its name, its modules, then each sub-folder with its job and those it imports."""
+    """Yield the lines of a folder: its name, its modules, then each sub-folder with its job and its imports."""
     if not indent:
         yield f"{folder.name}/"
     below = sorted(path.parent for path in folder.glob("*/__init__.py"))
@@ -103,7 +103,7 @@ def _drawing(folder: Path, indent: str = "") -> Iterator[str]:
 
 
 def _imported(folder: Path, parent: Path) -> set[str]:
-    """Return which folders beside it the modules of a folder import."""
+    """Return the folders beside a folder that the modules of this folder import."""
     start = "ozx." + ".".join(parent.relative_to(SOURCE).parts) + "."
     names = [
         node.module or ""

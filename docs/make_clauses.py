@@ -1,7 +1,7 @@
 """Write the made part of docs/explanation/clauses.md: ``python -m docs.make_clauses``.
 
-It follows each clause of RFC-9 in docs/clauses/rfc9.toml to its rules, from there to the modules that check them, and
-to the tests.
+The part shows, for each clause of RFC-9 in docs/clauses/rfc9.toml, its rules, the modules that check these rules, and
+the tests.
 """
 
 from __future__ import annotations

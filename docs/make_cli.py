@@ -19,7 +19,7 @@ This page is the help of every command (`ozx COMMAND --help`, `-h`); `docs/make_
 
 ## Options of several commands
 
-Each command below names those of these options that it has.
+The section of each command lists which of these options the command has.
 """
 #: An option that has the same help in this number of commands is explained once.
 _SEVERAL = 3
@@ -71,7 +71,7 @@ def _command_lines(name: str) -> Iterator[str]:
 
 
 def _paragraph_lines(paragraph: str) -> Iterator[str]:
-    """Return a paragraph of a help text as Markdown; one that click must not wrap is a title above commands."""
+    """Return a paragraph of a help text as Markdown. A paragraph that click must not wrap is a title above commands."""
     if not paragraph.startswith("\b"):
         yield _escaped(paragraph)
         return

@@ -55,7 +55,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def read_differences() -> list[dict[str, Any]]:
-    """Return where other programs judge cases otherwise: reader, reason, rule, names of cases."""
+    """Return the differences between ozx and other programs: reader, reason, rule, names of cases."""
     return tomllib.loads((FOLDER / "clauses" / "differences.toml").read_text("utf-8"))["difference"]
 
 
@@ -66,14 +66,18 @@ def conformance_markdown() -> str:
 
 
 def _about(name: str) -> str:
-    """Return the section of a document: what was read, and how many clauses have which outcome."""
+    """Return the section of a document: its revision, the origin of its clauses, and their numbers by outcome."""
     document = _read(name)
     clauses = document["clause"]
     counts = {kind: sum(kind in clause for clause in clauses) for kind in ("rules", "by", "why")}
-    outcome = f"{counts['rules']} with rules, {counts['by']} with code, {counts['why']} with a reason"
+    outcome = f"{counts['rules']} have rules, {counts['by']} have code, and {counts['why']} have a reason."
+    twice = sum(counts.values()) - len(clauses)
+    if twice:
+        outcome += f" {twice} clauses are counted twice, because they have two of these."
     lines = [
         f"## {document['name']}",
-        f"{document['revision']}. {len(clauses)} clauses (`docs/clauses/{name}.toml`): {outcome}.",
+        f"Revision: {document['revision']}.",
+        f"Of the {len(clauses)} clauses in `docs/clauses/{name}.toml`, {outcome}",
         document["about"],
     ]
     return "\n\n".join(lines) + "\n"
@@ -113,15 +117,16 @@ def count_cases() -> dict[str, tuple[int, int]]:
 
 
 def _differences() -> str:
-    """Return why other programs judge cases otherwise, with the number of cases for each reason."""
+    """Return the reasons why other programs judge cases otherwise, with the number of cases for each reason."""
     lines = [
         "## Where other programs judge otherwise",
         "",
-        "A test passes every case to zarr-python and tensorstore (can they open it?) and to ome-zarr-models (is it",
-        "valid?). A program should refuse errors, and warnings that name it, and accept everything else. The test",
-        "fails for a difference that is missing in `docs/clauses/differences.toml`, and for a listed difference that",
-        "no longer exists. zarr-python reads archives through its `ZipStore`; ome-zarr-models uses `open_ome_zarr`.",
-        "The number in each line counts the cases; the file has all cases and reasons.",
+        "A test gives every case to zarr-python and tensorstore (can they open it?) and to ome-zarr-models (is it",
+        "valid?). A program should refuse a case with an error, or with a warning that names this program, and accept",
+        "every other case. The test fails for a difference that is missing in `docs/clauses/differences.toml`, and for",
+        "a listed difference that no longer exists. zarr-python reads archives through its `ZipStore`; ome-zarr-models",
+        "uses `open_ome_zarr`. In the lists below, *it* is the program. The number in parentheses is the number of",
+        "cases; `differences.toml` names each case and its reason.",
     ]
     programs: dict[str, dict[tuple[str, str], int]] = defaultdict(lambda: defaultdict(int))
     for difference in read_differences():
@@ -131,7 +136,7 @@ def _differences() -> str:
             who = "ozx refuses, the program accepts" if refuses == "ozx" else "ozx accepts, the program refuses"
             found = {why: count for (each, why), count in reasons.items() if each == refuses}
             shown = [f"- {why} ({count})" for why, count in found.items() if count > 1]
-            shown += [f"- other reasons ({others})"] if (others := list(found.values()).count(1)) else []
+            shown += [f"- {others} other reasons, one case each"] if (others := list(found.values()).count(1)) else []
             lines += ["", f"**{program}**: {who}", "", *shown]
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""Write docs/screenshots/desktop.png: what a file manager shows of .ozx files after ``ozx associate``.
+"""Write docs/screenshots/desktop.png: .ozx files in a file manager after ``ozx associate``.
 
 ``python docs/make_desktop_screenshot.py [OUT]`` draws some images, packs them, and lets Thunar show them in a home
 directory and on a screen of their own, as the tests with the marker ``desktop`` do; the same programs are needed. Where
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def at_rest(screen: Callable[[], NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Return what is to be seen once it stays the same for two seconds."""
+    """Return the picture of the screen once it stays the same for two seconds."""
     picture = screen()
     for _ in range(20):
         time.sleep(2)

@@ -1,6 +1,6 @@
 """Write the made parts of docs/explanation/format.md, and its pictures: ``python -m docs.make_format``.
 
-Two of the fixtures are packed; every offset and every byte that is shown is read from the files that come out.
+The script packs two of the fixtures, and reads every shown offset and byte from the packed files.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _CLASSIC_END = [
 
 @dataclass(frozen=True)
 class Archive:
-    """A packed fixture: its bytes, and what ozx reads in them."""
+    """A packed fixture: its bytes, and a reader for these bytes."""
 
     data: bytes
     reader: ArchiveReader
@@ -74,7 +74,7 @@ class Archive:
         return self.reader.columns.names()
 
     def span(self, name: str) -> tuple[int, int, int]:
-        """Return where an entry's local header is, where its value begins, and where it ends."""
+        """Return the offsets of an entry's local header, and of the start and the end of its value."""
         entry = self.reader.find(name)
         if entry is None:
             raise KeyError(name)
@@ -106,7 +106,7 @@ def made_files() -> dict[str, str]:
 
 
 def records_markdown(archive: Archive) -> str:
-    """Return the records of a file: offset, length, what it is."""
+    """Return a table of the records of a file: offset, length, kind."""
     lines = ["| offset | bytes | what |", "|--:|--:|---|"]
     names = archive.names
     metadata = [name for name in names if name.rpartition("/")[2] == "zarr.json"]
@@ -192,7 +192,7 @@ def _end_of_directory(archive: Archive) -> int:
 
 
 def _fields(data: bytes, offset: int, fields: list[tuple[str, int]]) -> Iterator[str]:
-    """Yield a table of fields that follow each other: offset, bytes as they stand, what they are and say."""
+    """Yield a table of consecutive fields: offset, bytes, name and value of each field."""
     yield "| offset | bytes | field | says |"
     yield "|--:|---|---|---|"
     for what, size in fields:

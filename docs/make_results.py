@@ -9,7 +9,7 @@ from typing import Any
 from docs.made_parts import DOCS, with_parts, write_files
 
 PAGE = "benchmarks.md"
-#: Task, group, title of the figure up to where it is unique. The first row of a figure is ozx.
+#: Task, group, unique beginning of the figure's title. The first row of a figure is ozx.
 TASKS = (
     ("pack 10,000 chunks of 80 KB", "pack", "pack, 10,000"),
     ("pack 20,000 chunks of 5 KB", "pack", "pack, 20,000"),

@@ -32,7 +32,7 @@ _NUMBERS = re.compile(r"\d+\.\d[^:]*")
 
 
 def rules_markdown() -> str:
-    """Return ``docs/rules.md``: every rule with its section; the usual document stands at the head of each group."""
+    """Return ``docs/rules.md``: every rule with its section. The head of each group names the usual document."""
     text = HEAD
     for group, found in itertools.groupby(RULES.values(), key=lambda rule: rule.id.partition("/")[0]):
         rules = list(found)

@@ -1,6 +1,6 @@
 """Write the screenshots of the viewer that the documents show: ``python docs/make_viewer_screenshots.py``.
 
-Needs Chromium and its driver. The images are made here, of the cells that fixtures/ are made of.
+The script needs Chromium and its driver. It makes the images from the same artificial cells as fixtures/.
 """
 
 import sys
@@ -98,7 +98,7 @@ def make_plate(path: Path) -> None:
 
 
 def take(browser: Browser, path: Path, name: str, *scripts: str) -> None:
-    """Show a file, do what `scripts` say, and keep what is seen as a JPEG."""
+    """Show a file, run `scripts` in the page, and store a screenshot as a JPEG."""
     with page_serving(path) as (server, page):
         browser.show(server.origin + page.gate.page_path)
         for script in scripts:

@@ -1,11 +1,11 @@
-"""Hooks of mkdocs.yml: where the site's Markdown differs from that of code hosts, for which pages are written."""
+"""Hooks of mkdocs.yml: adapt pages, which are written for the Markdown of code hosts, to the Markdown of the site."""
 
 import re
 from typing import Any
 
 
 def on_page_markdown(markdown: str, page: Any = None, **_: object) -> str:
-    r"""Return the page without the backslash that code hosts ask for before a ``|`` of code in a table.
+    r"""Return the page without the backslashes that code hosts need before each ``|`` of code in a table.
 
     Decisions are left out of the search.
 

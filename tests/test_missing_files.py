@@ -26,7 +26,7 @@ def test_a_file_whose_writer_was_killed(here):
 
 def test_a_node_of_an_archive(here):
     open("plate.ozx", "wb").close()
-    assert hint_at_missing(os.path.join("plate.ozx", "A", "1")) == "Name a node in the file as 'plate.ozx|zip:A/1/'."
+    assert hint_at_missing(os.path.join("plate.ozx", "A", "1")) == "For a node in the file, write 'plate.ozx|zip:A/1/'."
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ class ExistingFileError(ResourceError, FileExistsError):
 
 
 class FolderError(ResourceError, IsADirectoryError):
-    """`ResourceError` that is also a `IsADirectoryError`."""
+    """`ResourceError` that is also an `IsADirectoryError`."""
 
 
 class NoFolderError(ResourceError, NotADirectoryError):
@@ -233,7 +233,7 @@ _KINDS = (MissingFileError, ForbiddenError, ExistingFileError, FolderError, NoFo
 
 
 def resource_error(error: OSError, *, message: str | None = None, hint: str | None = None) -> ResourceError:
-    """Return a `ResourceError` for a system error, with the same meaning.
+    """Return a `ResourceError` with the same meaning as a system error.
 
     Parameters
     ----------
@@ -387,4 +387,4 @@ class RewrittenWarning(OzxWarning):
 
 
 class PartialFileWarning(OzxWarning):
-    """Warning that an earlier process did not finish this file; its data is kept under another name."""
+    """Warning that an earlier process did not finish this file; the unfinished data is kept under another name."""

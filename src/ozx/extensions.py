@@ -1,4 +1,4 @@
-"""Handlers with which other packages add support for Zarr extensions to ozx (Zarr core 3.1, ZEP 9, ZEP 10).
+"""Handlers of Zarr extensions (Zarr core 3.1, ZEP 9, ZEP 10), which other packages add to ozx.
 
 Packing carries every extension unchanged. To open an array or lay its chunks out again, a program has to understand its
 metadata; a handler does. It is registered for an extension point and a name, by `register` or by an entry point of the
@@ -52,7 +52,7 @@ _Handler = TypeVar("_Handler")
 
 @dataclass(frozen=True, slots=True)
 class ExtensionNode:
-    """The metadata of a node with an extension, passed to handlers.
+    """The metadata that a handler receives about a node with an extension.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ DEBUG_VARIABLE = "OZX_DEBUG"
 
 _LONGEST_REPORT = 600
 _HINT = (
-    "Please report it to the developers of ozx: these lines, the command and, if you can share it, the file. "
+    "Please report it: send these lines, the command and (if possible) the file to the developers of ozx. "
     f"{DEBUG_VARIABLE}=1 adds a traceback."
 )
 
@@ -40,7 +40,7 @@ class FaultError(OzxError):
 
 
 def as_error(error: Exception) -> OzxError:
-    """Return the error to report for an exception: the exception if it is intentional, else a `FaultError`.
+    """Return the error to report for an exception; an unexpected exception becomes a `FaultError`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Hints for a path that names no file: what it may have meant."""
+"""Hints for a path at which no file exists: a file or a node that the user may have meant."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def _hint_at_partial(path: str) -> str | None:
     if not os.path.exists(partial):
         return None
     quoted = shlex.quote(partial)
-    return f"Its writer is still running, or was killed; then ozx recover {quoted} OUT.ozx saves the written data."
+    return f"Its writer is running or was killed. If it was killed, ozx recover {quoted} OUT.ozx saves the data."
 
 
 def _hint_at_node(path: str) -> str | None:
-    """Return the hint for a path below an archive, whose end is perhaps a node."""
+    """Return the hint for a path that continues after the name of an archive, perhaps with a node."""
     archive, ending, node = path.partition(f".ozx{os.sep}")
     is_file = ending and os.path.isfile(f"{archive}.ozx")
-    return f"Name a node in the file as {shlex.quote(f'{archive}.ozx|zip:{node}/')}." if is_file else None
+    return f"For a node in the file, write {shlex.quote(f'{archive}.ozx|zip:{node}/')}." if is_file else None
 
 
 def _hint_at_similar(path: str) -> str | None:
-    """Return the hint for a path with a similar name beside it."""
+    """Return the hint for a missing path if a similar name exists in the same folder."""
     folder, name = os.path.split(path.rstrip(os.sep))
     if not name:
         return None

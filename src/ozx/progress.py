@@ -171,5 +171,5 @@ class StoppableProgress:
         """Do nothing, because the batch continues."""
 
     def stop_all(self) -> None:
-        """Stop every thread of the batch when it next reports progress."""
+        """Stop every thread of the batch as soon as the thread reports progress."""
         self._stopped.set()

@@ -119,7 +119,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_before_anything_is_made(
         os.setgroups([])
         os.setegid(USER)
         os.seteuid(USER)
-        with pytest.raises(ResourceError, match="could not be removed"):
+        with pytest.raises(ResourceError, match="cannot be removed"):
             fill(path, replace_folder=True)
 
     with tempfile.TemporaryDirectory() as name:
@@ -139,7 +139,7 @@ def test_a_folder_in_it_that_may_not_be_written_to_is_refused_before_anything_is
         os.setgroups([])
         os.setegid(USER)
         os.seteuid(USER)
-        with pytest.raises(ResourceError, match=f"d/{inner} is not writable: the old contents could not be removed"):
+        with pytest.raises(ResourceError, match=f"d/{inner} is not writable, so its old contents cannot be removed"):
             fill(path, replace_folder=True)
 
     with tempfile.TemporaryDirectory() as name:
@@ -187,7 +187,7 @@ def test_what_could_not_be_removed_is_named(tmp_path, monkeypatch):
     with pytest.raises(ResourceError) as caught:
         fill(path, replace_folder=True)
     assert str(caught.value) == (
-        f"{path}: the replaced directory could not be removed (Permission denied); it is kept as {path}.old"
+        f"{path}: the replaced directory cannot be removed (Permission denied); it is kept as {path}.old"
     )
     assert caught.value.hint.startswith("The new directory is complete.")
     assert sorted(os.listdir(tmp_path)) == ["d", "d.old"]

@@ -95,7 +95,10 @@ def test_the_viewer_lists_both_images_and_says_that_they_are_not_placed(scene):
     described = describe_file(pictures, str(scene))
     assert [image["name"] for image in described["images"]] == ["Image a", "Image b"]
     assert described["notes"] == [
-        "the scene places its images in 'world'; ozx does not apply these positions: each image stays in its own system"
+        (
+            "the scene places its images in 'world'; ozx does not apply these positions: each image stays in its own "
+            "coordinate system"
+        )
     ]
     assert pictures.image("a").notes == ("a: the rotation from 'physical' to 'stage' is not applied",)
 

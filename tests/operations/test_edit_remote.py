@@ -222,14 +222,14 @@ class TestFailures:
     def test_a_server_without_copies(self, server, large):
         server.put_file("a.ozx", large)
         server.refuses = {"CopyPart"}
-        with pytest.raises(UnsupportedError, match=r"cannot copy parts of an object: all 22,.* bytes would be read"):
+        with pytest.raises(UnsupportedError, match=r"cannot copy parts of an object, so all 22,.* bytes would be read"):
             edit("s3://b/a.ozx", **SIZE)
         assert server.uploads == {}
         assert len(server.objects["a.ozx"].runs) == 1
 
     def test_other_servers(self, server, large):
         server.put_file("a.ozx", large)
-        with pytest.raises(UsageError, match=f"an edit would read and send all its {large.stat().st_size:,} bytes"):
+        with pytest.raises(UsageError, match=f"an edit would read and send all {large.stat().st_size:,} bytes"):
             edit(f"{server.endpoint}/b/a.ozx", **SIZE)
 
     def test_no_such_object(self, server):

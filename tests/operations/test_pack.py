@@ -559,7 +559,7 @@ def test_resume_takes_a_file_whose_values_differ_for_another_file(changed, optio
     before = tree(root)
     with pytest.raises(UsageError, match=r"not the complete copy of .*: the value of '0/c/0/0/0' differs$") as caught:
         pack(root, out, resume=True, **options)
-    assert "The source changed since it was packed, or source or file is damaged" in caught.value.hint
+    assert "The source changed since it was packed, or the source or the file is damaged" in caught.value.hint
     assert "--resume --force" in caught.value.hint
     assert tree(root) == before
     result = pack(root, out, resume=True, force=True, manifest=True, **options)

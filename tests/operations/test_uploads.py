@@ -137,13 +137,13 @@ class TestUnfinished:
         assert run(["uploads", f"{container.url}/a", "--older-than", "0m"]) == 0
         told = capsys.readouterr()
         assert "1 unfinished uploads\n" in told.out
-        assert "Azure discards them a week after" in told.err
+        assert "Azure discards unfinished uploads a week after" in told.err
         assert run(["uploads", f"{container.url}/none", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["uploads"] == []
 
     def test_google_lists_none(self, capsys):
         assert run(["uploads", "gs://bucket"]) == 0
-        assert "it discards them after a week" in capsys.readouterr().err
+        assert "and discards them after a week" in capsys.readouterr().err
         with pytest.raises(UsageError, match="ozx cannot end other uploads"):
             uploads("gs://bucket", abort="x")
 

@@ -146,7 +146,7 @@ def test_a_checksum_is_compared_too(tmp_path):
         with pytest.raises(ResourceError, match=f"expected the SHA-256 0000.*found {digest}"):
             call()
     (tmp_path / "cells.ozx.sha256").write_text("nonsense")
-    with pytest.raises(UsageError, match="expected a line as sha256sum writes it"):
+    with pytest.raises(UsageError, match="expected a line in the format of sha256sum"):
         verify(path)
 
 

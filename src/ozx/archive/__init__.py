@@ -7,7 +7,7 @@
 ``positional_reading``, ``positional_writing``
     The only modules with POSIX-only calls; each has a portable fallback.
 ``byte_source``, ``remote/``
-    ``read_at(offset, length)`` over a file, over memory and behind a URL.
+    ``read_at(offset, length)`` for a file, for bytes in memory and for a URL.
 ``names/``
     Entry names: decoding, a compact table of a million names, an index by hash.
 ``directory``, ``columns``
@@ -15,13 +15,13 @@
 ``crc32``, ``inflate``
     Checksums and their combination; deflate and Deflate64.
 ``entry_reading``, ``entry_blocks``, ``coalesced_reads``
-    One entry's value, the values of neighbours by one read, and many short spans of a file in few reads.
+    Reading of one entry's value, of adjacent values with one read, and of many short spans with few reads.
 ``empty_values``, ``inner_archives``, ``file_kinds``
     Checks against misreadings: values without sizes, archives in values, entries that are no plain files.
 ``other_formats``
-    Files of other formats by their first bytes and names, and the way from them to .ozx.
+    Detection of other file formats by first bytes and names, with hints on conversion to .ozx.
 ``reader``, ``writer``, ``splicing``
-    Read entries of an archive; write a new archive; give entries of a large archive other values.
+    Read entries of an archive; write a new archive; replace the values of some entries in a large archive.
 ``audit/``, ``recovery/``
     Facts about all records of an archive, without verdicts; entries of a damaged archive, proven by CRC-32.
 

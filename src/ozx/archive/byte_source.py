@@ -128,7 +128,7 @@ class MemorySource:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A range of bytes in a new file: new bytes, or `length` bytes of an old file from `offset`."""
+    """A range of bytes in a new file: either new bytes, or `length` bytes that start at `offset` in an old file."""
 
     offset: int
     length: int
@@ -141,7 +141,7 @@ class Run:
 
 
 class Window(NamedTuple):
-    """A source with one part of a file in memory; offsets count from the beginning of the file."""
+    """A source that has one part of a file in memory; offsets count from the beginning of the file."""
 
     offset: int
     data: bytes | memoryview

@@ -30,7 +30,7 @@ class Pieces(NamedTuple):
 
 
 def read_pieces(source: ByteSource, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Iterator[Pieces]:
-    """Yield the pieces of a file that lie from `starts` (sorted) to `stops`; read several megabytes at a time.
+    """Yield the pieces of a file, given their offsets `starts` (sorted) and `stops`; read several megabytes at a time.
 
     Examples
     --------

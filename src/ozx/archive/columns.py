@@ -165,8 +165,8 @@ def _follow(buffer: bytes, entries: int) -> NDArray[np.int64]:
         position += CentralHeader.from_bytes(buffer, position).length
     if position != len(buffer):
         raise FormatError(
-            f"the central directory has {len(buffer) - position:,} bytes after its {len(starts):,} entries, "
-            f"although the end record declares the same number of entries",
+            f"the end record declares {len(starts):,} entries, but the central directory has "
+            f"{len(buffer) - position:,} bytes after its {len(starts):,} entries",
             rule="zip/directory",
         )
     return np.array(starts, np.int64)

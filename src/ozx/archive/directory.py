@@ -152,8 +152,8 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
     left = len(buffer) - position + stop - following
     if left:
         raise FormatError(
-            f"the central directory has {left:,} bytes after its {end.entries:,} entries, although the end record "
-            f"declares the same number of entries",
+            f"the end record declares {end.entries:,} entries, but the central directory has {left:,} bytes "
+            f"after its {end.entries:,} entries",
             path=source.name,
             rule="zip/directory",
         )
@@ -247,12 +247,12 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
 
 
 def _hint_at_recovery(name: str) -> str | None:
-    """Return the hint for a file that a writer has not finished; such a file need not begin like a ZIP file."""
+    """Return the hint for a file that a writer has not finished, judged by its name; None for other files."""
     from ozx.atomic.temporary import is_partial  # noqa: PLC0415 (only errors need it)
 
     if not is_partial(name):
         return None
-    return f"A writer has not finished this file: ozx recover {shlex.quote(name)} OUT.ozx saves what it wrote."
+    return f"A writer has not finished this file. ozx recover {shlex.quote(name)} OUT.ozx saves the written data."
 
 
 def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> bool:
@@ -270,7 +270,7 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
 
 
 class _Zip64End(NamedTuple):
-    """The ZIP64 end record and its offset; the offset and the number of parts that the locator declares."""
+    """The ZIP64 end record with its real offset, and the offset and number of parts that its locator declares."""
 
     record: Zip64EndRecord
     offset: int
@@ -303,7 +303,7 @@ def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position:
 
 
 def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, locator: int) -> None:
-    """Raise `FormatError` if the ZIP64 end record at `offset` does not end at its locator (4.3.6).
+    """Raise `FormatError` if the ZIP64 end record at `offset` does not end where its locator begins (APPNOTE 4.3.6).
 
     Otherwise it may belong to another archive: a reader that looks right before the locator would see that one.
     """
@@ -359,7 +359,7 @@ def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) ->
     if not fits or declared + size > end_offset:
         raise FormatError(
             f"the end record declares {record.entries:,} entries at bytes {declared:,} to {declared + size:,}; "
-            f"this directory is too short, too long, or ends after {end_offset:,}, where the first end record begins",
+            f"these bytes are too few, too many, or end after {end_offset:,}, where the first end record begins",
             path=source.name,
             rule="zip/directory",
         )

@@ -29,7 +29,7 @@ ROOM_OF_EMPTY = len(SPLIT_SIGNATURE) + _WIDE_DESCRIPTOR.size + len(LOCAL_SIGNATU
 
 
 def says_nothing_of_sizes(extra: bytes) -> bool:
-    r"""Return whether the ZIP64 fields in the local header of an empty entry contain only zeros (4.5.3).
+    r"""Return whether the ZIP64 fields in the local header of an empty entry contain only zeros (APPNOTE 4.5.3).
 
     Examples
     --------

@@ -103,7 +103,7 @@ def value_position(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> 
 
 
 def usual_local_header(columns: Columns, index: int) -> bytes:
-    """Return the local header that most writers write for this entry; empty bytes if it cannot be predicted.
+    """Return the local header that most writers write for this entry; empty bytes if the header is unpredictable.
 
     A local header with these bytes agrees with the central directory in every field. Writers differ in one thing:
     whether the sizes are in a ZIP64 field (version 4.5) or in the header itself.

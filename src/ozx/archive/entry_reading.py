@@ -223,7 +223,7 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
 
 
 def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, behind: bytes) -> None:
-    """Check by the bytes after the local header that an entry with a declared size of 0 is empty.
+    """Check that an entry with a declared size of 0 is empty, given the bytes after its local header.
 
     Raises
     ------

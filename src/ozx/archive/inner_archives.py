@@ -34,8 +34,8 @@ def check_leading(source: ByteSource, prepended: int) -> None:
     else:
         return
     raise FormatError(
-        f"its offsets count from byte {prepended:,} of the file, but {found}. Possible causes: the archive is "
-        "a value in another archive, it was appended to another archive, or bytes were inserted into it",
+        f"the archive begins at byte {prepended:,} of the file, but {found}. Possible causes: the archive is "
+        "a value in another archive, it was appended to another archive, or bytes were inserted into the file",
         path=source.name,
         rule="zip/leading-entries",
         hint="Copy or download the file again; `ozx recover` saves the undamaged entries.",

@@ -119,7 +119,7 @@ _KINDS = {
 
 
 def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple[str, str] | None:
-    """Return a description of the images in a ZIP file or folder without a hierarchy, and a hint for the user.
+    """Return a description of the images in a ZIP file or folder without a Zarr hierarchy, and a hint for the user.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple
 
 
 def _way(kind: str, firsts: Sequence[str]) -> str:
-    """Return the hint for files of the same kind; `firsts` has the first file for each pair of folder and ending."""
+    """Return the hint for files of the same kind; `firsts` has one file for each pair of folder and ending."""
     if kind == "TIFF images":
         patterns = []
         for place in firsts[:_NAMED]:

@@ -148,7 +148,7 @@ class ArchiveReader:
         return offset
 
     def checked_data_offset(self, index: int, local: LocalHeader) -> int:
-        """Check entry `index` with its given local header, and return the offset of its data."""
+        """Check entry `index` against its local header `local`, and return the offset of its data."""
         return data_offset_behind(self.source, self.columns.header(index), local, self.end_of_room(index))
 
     def read(self, index: int, offset: int = 0, length: int | None = None) -> bytes:

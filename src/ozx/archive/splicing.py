@@ -1,4 +1,4 @@
-"""Description of an archive with new values for some entries: runs of old and new bytes; no data is moved."""
+"""Description of an archive with new values for some entries, as runs of old and new bytes; no data is moved."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _VERSION_OF_ZIP64 = 45
 
 
 def splice(reader: ArchiveReader, values: Mapping[int, bytes]) -> list[Run]:
-    """Return the runs of old and new bytes that form the archive with the new `values` (by entry index).
+    """Return the runs of old and new bytes that form the archive; `values` maps entry indices to new values.
 
     Entries stay in their order, in the file and in the central directory, with their headers; a replaced entry is
     stored. Its local header, its value and the unused bytes behind it are new bytes.
@@ -144,7 +144,7 @@ def _zip64_places(
 
 
 def _widened(headers: bytearray, starts: list[int], new: NDArray[np.uint64], rows: list[int]) -> bytes:
-    """Return the headers; in the headers `rows`, the offset is moved to a ZIP64 field."""
+    """Return `headers`, in which the offset of each header with an index in `rows` is moved to a ZIP64 field."""
     parts: list[bytes | bytearray] = []
     position = 0
     for row in rows:

@@ -92,7 +92,7 @@ def local_header(raw_name: bytes, flags: int, checksum: int, size: int) -> bytes
 
 
 class DirectoryBuilder:
-    """Builder of a central directory, with about 50 bytes and the name in memory for each entry."""
+    """Builder of a central directory; each entry takes memory for its name and about 50 bytes more."""
 
     def __init__(self) -> None:
         self._headers = bytearray()

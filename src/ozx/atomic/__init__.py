@@ -13,9 +13,9 @@ into the folder removes the leftovers of killed ones.
 ``temporary``, ``locks``
     Temporary files and directories, and locks that show whether their writer is alive.
 ``host``
-    This computer since its last start, in the names of temporary files.
+    Identification of this computer and its last start, for the names of temporary files.
 ``renaming``, ``syncing``
-    A finished file or directory gets its name, in one step if the system can; waiting for the disk.
+    Renaming of a finished file or directory, in one step if the system supports it; syncing to the disk.
 ``tree_removal``, ``tree_record``
     Removal of a tree, file by file, if it is unchanged since it was recorded.
 """

@@ -54,7 +54,7 @@ def _boot_time() -> float:
 
 
 def is_of_this_host(host: str, boot: str, path: str) -> bool:
-    """Return whether a file was written on this computer since its last start, so that its lock is reliable.
+    """Return whether this computer wrote a file since the computer's last start; then the file's lock is reliable.
 
     Containers of one computer have different names and the same boot identifier. After a restart the name is the same,
     and the file is older than the start; a younger one is of another computer of the same name.

@@ -59,7 +59,7 @@ def is_locked(descriptor: int) -> bool:
 
 
 def is_free(descriptor: int) -> bool:
-    """Return whether no process holds the lock of a file that had a writer; False if the system cannot tell.
+    """Return whether the writer of a file no longer holds the file's lock; False if the system cannot tell.
 
     The lock is held for a moment: ask only about a file whose writer had it.
     """

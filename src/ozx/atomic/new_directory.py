@@ -90,7 +90,7 @@ def replacing_directory(
 
 
 def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
-    """Replace the directory at `path` by the new directory, then remove the old one if it is unchanged."""
+    """Replace the directory at `path` by the new directory, then remove the old directory if it is unchanged."""
     held = f"{temporary.removesuffix('.ozx-tmp')}.ozx-old"  # never swept
     identity = identity_of(os.stat(temporary))
     lock = _lock(path)

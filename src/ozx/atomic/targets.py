@@ -133,7 +133,7 @@ def check_removable(*folders: str) -> None:
     for folder in folders:
         if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             raise ResourceError(
-                f"{folder} is not writable: the old contents could not be removed",
+                f"{folder} is not writable, so its old contents cannot be removed",
                 hint="Make it writable (chmod -R u+w), or choose another name.",
             )
 

@@ -119,7 +119,7 @@ def facts_of(status: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def name_some(names: Sequence[str]) -> str:
-    """Return the number of `names` and the first few names as text.
+    """Return a text with the number of `names` and the first few names.
 
     Examples
     --------

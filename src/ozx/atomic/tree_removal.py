@@ -48,7 +48,7 @@ class RemovalMarker:
 
 
 def write_marker(root: str, newest: int, copy: str) -> None:
-    """Write a marker into `root`, which says that `root` is being removed because `copy` contains its data."""
+    """Write a marker file into `root`. It says that `root` is being removed, because `copy` contains its data."""
     status = os.stat(copy)
     marker = RemovalMarker(newest, status.st_size, status.st_mtime_ns)
     with open(os.path.join(root, MARKER), "x", encoding="utf-8") as file:

@@ -15,7 +15,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def access_options(function: _Function) -> _Function:
-    """Add ``--timeout`` and the options of `store_options`, which apply until the command ends."""
+    """Add ``--timeout`` and the options of `store_options`; all of them apply until the command ends."""
     return click.option(
         "--timeout",
         metavar="SECONDS",

@@ -63,7 +63,7 @@ def _stdout_errors() -> Iterator[None]:
     """End the command cleanly when the program that reads its output stops (``ozx ls big.ozx | head``).
 
     click would exit with 1, and Python would complain again at its exit. Other errors of standard output get a message
-    that names it.
+    that names standard output.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def _open_standard_streams() -> None:
 
 
 def _end_quietly() -> None:
-    """Suppress messages at exit about unfinished tasks.
+    """Suppress messages about unfinished tasks at exit.
 
     zarr starts many chunks at once, raises the error of the first damaged one, and stops its event loop: each remaining
     task would add a traceback to the command's message.

@@ -68,8 +68,8 @@ def refuse_folder(argument: str, out_dir: str | None) -> None:
 def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[str, ...]) -> str | None:
     """Return the second of two arguments if it is an output path; else None.
 
-    It is if its ending (`endings` are in lower case) says so, or if no such file or directory exists. But a missing one
-    that ends as the first does, or in ``.zarr``, is a mistyped source.
+    The second argument is an output if its ending is in `endings` (in lower case), or if no file or directory of this
+    name exists. But a missing path that ends as the first argument does, or in ``.zarr``, is a mistyped source.
 
     Raises
     ------

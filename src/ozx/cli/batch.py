@@ -88,13 +88,13 @@ class Batch:
         Parameters
         ----------
         result
-            The file's result; of a failure, only the error is printed.
+            The file's result; for a failure, only the error is printed.
         notes
             Remarks for stderr, with --quiet only the important ones; each names the file if there are several.
         lines
             Returns the lines for stdout.
         code
-            The exit code for this file alone, unless it has an error; --quiet prints the lines, too, if it is not 0.
+            Exit code for this file alone, unless it has an error. If the code is not 0, --quiet prints the lines, too.
         """
         self.counts[result.status] += 1
         if self._logger is not None:

@@ -23,7 +23,7 @@ _SECONDS = 10
 def dask_option(command: _Command) -> _Command:
     """Add the option ``--dask`` to a command."""
     return click.option(
-        "--dask", metavar="ADDRESS", help="Use the workers of a Dask cluster, as in tcp://host:8786: a task per file."
+        "--dask", metavar="ADDRESS", help="Run a task per file on the Dask cluster with this address: tcp://host:8786."
     )(command)
 
 
@@ -31,7 +31,7 @@ def dask_option(command: _Command) -> _Command:
 def connected(address: str | None) -> Iterator[Executor | None]:
     """Yield an executor on the cluster whose scheduler is at `address`; None without an address.
 
-    A task whose worker is lost is done again by another one.
+    If the worker of a task is lost, another worker runs the task again.
 
     Raises
     ------

@@ -45,9 +45,9 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: 
     one image. FILE is replaced when the new file is complete. Pixels do not change.
 
     A pixel size without an axis applies to all axes of space. Give the size at full resolution; the other levels and
-    the label images change by the same factor. A single unit applies to the axes of its kind, space or time, that get a
-    pixel size; without a pixel size, to all axes of its kind. Numbers are not converted. Write a comma in a name as
-    \\,.
+    the label images change by the same factor. A single unit applies to axes of its kind (space or time): to those
+    with a given pixel size, or to all of them if no pixel size is given. Numbers are not converted. Write a comma in a
+    name as \\,.
 
     FILE may be an s3:// URL: the server copies the pixels, so few bytes are transferred. ozx shows the cost and asks.
     Tags, access rights, encryption and storage class are kept.

@@ -37,7 +37,7 @@ class Verb:
     done
         The status of a file without error, such as ``unpacked``.
     call
-        Makes the output (None: the default) of a source; takes the source, the output, progress and the options.
+        Makes the output of a source; takes the source, the output (None: the default), progress and the options.
     lines
         Returns the lines for stdout of a result.
     notes
@@ -47,7 +47,7 @@ class Verb:
     code
         Returns the exit code for a result.
     needs_output
-        Whether a single source needs its output named.
+        Whether the output of a single source must be given.
     writes_urls
         Whether ``--out-dir`` may be the URL of an object store.
     """
@@ -87,7 +87,7 @@ def many_options(
 
 
 def threads_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options: ``--jobs`` is the number of threads for one file, but the number of concurrent files for many."""
+    """Return the options with ``threads`` added; ``--jobs`` counts threads for one file, concurrent files for many."""
     is_many = options["out_dir"] is not None or options["retry_failed"] is not None
     jobs = options["jobs"] or 1
     return {**options, "jobs": jobs, "threads": (None if jobs == 1 else 1) if is_many else options["jobs"]}
@@ -186,7 +186,7 @@ def _check_is_no_source(usual: str, source: str, out: str) -> None:
 
 
 def _inside_one_file(verb: Verb, executor: Executor) -> dict[str, Any]:
-    """Return the option for using a cluster within one file, which only one command supports."""
+    """Return the option to use a cluster within one file; raise an error unless the command is `repack`."""
     if verb.done != "repacked":
         raise UsageError("--dask: expected several files with --out-dir, because each file is a task")
     return {"executor": executor}

@@ -136,7 +136,7 @@ def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_di
         raise UsageError("expected either sources or --retry-failed; got both", hint="Give only one of them.")
     lines = failed_lines(read_log(retry_failed), context.info_name or "")
     if not lines:
-        told = f"note: {retry_failed} lists no failed source; for sources that it does not list, repeat the command"
+        told = f"note: {retry_failed} lists no failed source; repeat the command for sources that are not in this log"
         say(told, quiet=bool(context.params.get("quiet")))
     for line in lines:
         folder = None if line.output is None else os.path.dirname(line.output)

@@ -74,11 +74,11 @@ def command(
 ) -> int:
     """Write the frames of a camera, from a pipe, to an .ozx file.
 
-    A program of any language sends them. A frame is its pixels, row by row; the next one follows at once. With
-    --headers a line of JSON precedes each: {"index": [3, 0]} gives its numbers along the axes before y, x,
-    {"position": "left"} or {"position": "A/1/0"} its position, {"record": {"time": 0.25}} what else is known about it;
-    an empty object is the next frame. The end of the input ends the image. Exit code 3 if frames are missing or the
-    last is incomplete.
+    A program in any language can send the frames. A frame consists of its pixels, row by row; the next frame follows
+    directly. With --headers, a line of JSON precedes each frame: {"index": [3, 0]} gives its indexes along the axes
+    before y, x; {"position": "left"} or {"position": "A/1/0"} gives its position; {"record": {"time": 0.25}} gives
+    further facts about it; an empty object means the next frame. The end of the input ends the image. The exit code is
+    3 if frames are missing or the last frame is incomplete.
 
     \b
     Examples:
@@ -118,7 +118,7 @@ def command(
 def _parse_place(
     names: str, pixel_size: str | Mapping[str, str] | None, unit: str | Mapping[str, str] | None
 ) -> dict[str, Any]:
-    """Return pixel sizes and units by axis, as `stream` takes them, from the words that `ozx edit` takes."""
+    """Parse pixel sizes and units as `ozx edit` does; return them by axis, in the form that `stream` takes."""
     if pixel_size is None:
         return {"scale": None, "unit": unit}
     edits = parse_edits(pixel_size=pixel_size, unit=unit)

@@ -28,7 +28,7 @@ def show_message(text: str) -> None:
 
 
 def ask(question: str, yes: str) -> bool:
-    """Ask a question in a window on Linux; return whether the answer is `yes`, and False if no window can be shown."""
+    """Ask a question in a window on Linux; return whether the user presses `yes`; False if no window can be shown."""
     for command in question_commands(question, yes):
         if shutil.which(command[0]) is not None:
             done = subprocess.run(  # noqa: S603 (a program of the desktop)
@@ -68,7 +68,7 @@ def window_commands(text: str) -> list[list[str]]:
 
 
 def question_commands(question: str, yes: str) -> list[list[str]]:
-    """Return the commands that ask a question on Linux; the first installed command is run; exit code 0 means `yes`.
+    """Return the commands that ask a question on Linux. The first installed command is run; exit code 0 means `yes`.
 
     Examples
     --------

@@ -7,13 +7,13 @@
 ``plan``, ``plans/``
     Metadata to write, then data in order: plans of a copy, another layout, a part, recovered values.
 ``sinks/``
-    One writer for archives and one for directories; the fast ways; verification, checksums.
+    One writer for archives and one for directories; faster writers; verification, checksums.
 ``chunks/``
     The entries of one array: resharded, transcoded, cropped, moved without decoding.
 ``decoding/``
     Codecs with bounded output, and the codecs that the installed zarr-python can decode.
 ``repair/``
-    Hierarchies with faults of other programs, and damaged archives.
+    Repair of hierarchies that other programs wrote, and of damaged archives.
 ``read_ahead``
     Values of servers, requested before they are reached.
 ``workers``
@@ -27,5 +27,5 @@
 ``byte_ranges``
     Byte ranges that zarr requests of a store.
 ``source_removal``
-    Removal of a source after its archive is complete: only unchanged files.
+    Removal of the unchanged files of a source after its archive is complete.
 """

@@ -1,4 +1,4 @@
-"""Process many sources, each into its own output file; an error in one file does not stop the rest."""
+"""Process many sources, each into its own output file; an error in one file does not stop the other files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _Fail = Callable[[str, str, OzxError], _Result]
 
 
 def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str) -> None:
-    """Check that no two sources have the same output file; `verb` is the command that the hint names.
+    """Check that no two sources have the same output file; the hint of the error names the command `verb`.
 
     Raises
     ------

@@ -182,12 +182,12 @@ class _Account:
 
     @property
     def status(self) -> str:
-        """The status of the source; later runs that skip the source do not change it."""
+        """The status of the source; later runs that skip the source do not change the status."""
         return self.last.status if self.made is None or self.last.status != "skipped" else self.made.status
 
 
 def _accounts(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], _Account]:
-    """Return the history of each source for each command, sorted by the time of its last line."""
+    """Return the history of each source for each command, sorted by the time of the last line in a history."""
     accounts: dict[tuple[str, str], _Account] = {}
     # By time: logs of several runs may be joined in any order. Lines of one time stay in their order.
     for line in sorted((line for line in lines if line is not None), key=lambda line: line.time):
@@ -200,7 +200,7 @@ def _accounts(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], _Account
 def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
     """Return the last log line of each source for which the last run of `verb` failed.
 
-    Last is the latest by its time. A source that one run removed is not one that another did not find.
+    The last line has the latest time. If a run removed the source, a later run that finds no source is ignored.
 
     Examples
     --------

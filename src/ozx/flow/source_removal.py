@@ -1,4 +1,4 @@
-"""Remove a source directory after packing: only files that are in the archive and unchanged."""
+"""Remove a source directory after packing, but only files that are unchanged and in the archive."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def removal_turn(root: str, progress: Progress) -> Iterator[bool]:
 
 
 class SourceRemoval:
-    """The removal of a directory; its state is recorded before its files are listed.
+    """The removal of a directory; the state of the directory is recorded before its files are listed.
 
     Parameters
     ----------
@@ -104,7 +104,8 @@ class SourceRemoval:
             raise ResourceError(
                 f"it changed while it was packed, and nothing was removed: {name_some(found)}",
                 path=root,
-                hint=f"{archive} contains the data as ozx read it. Stop the writer, pack again with --resume --force.",
+                hint=f"{archive} contains the data as ozx read it. Stop the writing program, "
+                "then pack again with --resume --force.",
             )
         write_marker(root, self._record.newest, archive)
         return _left_notes(root, remove_recorded(self._record, _FIRST))
@@ -135,7 +136,7 @@ def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
 
 
 def record_in_place(source: str, target: str) -> TreeRecord | None:
-    """Record the files of a directory before its own copy replaces it; return None if `target` is not `source`.
+    """Record the files of a directory that its own copy will replace; return None if `target` is not `source`.
 
     Raises
     ------

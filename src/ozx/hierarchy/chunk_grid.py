@@ -20,7 +20,7 @@ _CHUNK_KEY = re.compile(r"(?:(?P<array>.*)/)?(?:c(?:[/.][0-9]+)*|[0-9]+(?:\.[0-9
 
 @dataclass(frozen=True, slots=True)
 class ChunkGrid:
-    """The grid of an array's stored values (chunks or shards), and their keys relative to the array."""
+    """The grid of an array's stored values (chunks or shards). The key of a value is relative to the array."""
 
     # Lengths of the array's dimensions.
     shape: tuple[int, ...]
@@ -40,7 +40,7 @@ class ChunkGrid:
         return math.prod(self.counts)
 
     def coordinates(self, key: str) -> tuple[int, ...] | None:
-        """Return the grid coordinates of a chunk, from its key relative to the array; None for any other key."""
+        """Return the coordinates of the chunk with this key (relative to the array); None if there is no such chunk."""
         place = self.keys.decode(key, len(self.shape))
         if place is None or any(n >= count for n, count in zip(place, self.counts, strict=True)):
             return None
@@ -48,9 +48,9 @@ class ChunkGrid:
 
 
 class ChunkTally:
-    """Count of an array's stored chunks, and the region of its missing chunks.
+    """Count of an array's stored chunks, and the bounding box of the array's missing chunks.
 
-    Memory grows with the lengths of the grid's sides that hold chunks, not with their number.
+    Memory grows with the lengths of the grid's sides, not with the number of chunks.
     """
 
     def __init__(self, grid: ChunkGrid) -> None:
@@ -106,6 +106,6 @@ def _grid(array: ArrayMetadata, keys: ChunkKeys) -> ChunkGrid | None:
 
 
 def looks_like_chunk(key: str) -> str | None:
-    """Return the path of the array if `key` has the form of a chunk key, else None."""
+    """If `key` has the form of a chunk key, return the path of its array, else None."""
     match = _CHUNK_KEY.fullmatch(key)
     return None if match is None else match["array"] or ""

@@ -59,7 +59,7 @@ def _dump(document: dict[str, Any]) -> bytes:
 
 
 def parse_comment(data: bytes) -> Comment:
-    """Parse an archive comment; never raises an error: `problem` describes faults.
+    """Parse an archive comment. Faults raise no error; `problem` of the result describes them.
 
     Examples
     --------

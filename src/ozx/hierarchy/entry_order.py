@@ -40,7 +40,7 @@ def component_order(component: str) -> tuple[int, str]:
 
 
 def hierarchy_order(key: str) -> tuple[tuple[int, int, str], ...]:
-    """Return the sort key of a data key: node by node, the values of a folder before its sub-folders."""
+    """Return the sort key of a data key, node by node: in each folder, values come before sub-folders."""
     *folders, last = key.split("/")
     return (*((1, *component_order(folder)) for folder in folders), (0, *component_order(last)))
 

@@ -33,7 +33,7 @@ _EMPTY_GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Role of a key: node metadata, chunk, other file, or misfit (a key below an array that is not a chunk key).
+    """Role of a key: node metadata, chunk, other file, or misfit (a key that is below an array, but is no chunk key).
 
     `array` and `place` identify the chunk; `array` is also the array of a misfit.
     """
@@ -104,7 +104,7 @@ class PartialHierarchy:
         return self.mentioned | self._copies.keys()
 
     def replacement(self, path: str) -> bytes | None:
-        """Return the copy of a node's ``zarr.json`` from the consolidated metadata of a parent group."""
+        """Return the copy of a node's ``zarr.json`` from the consolidated metadata of a parent group, or None."""
         copy = self._copies.get(path)
         return None if copy is None else _to_bytes(copy)
 

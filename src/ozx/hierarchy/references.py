@@ -1,4 +1,4 @@
-"""References: relative paths by which the metadata of nodes refers to other nodes.
+"""References: relative paths from one node to another, in the metadata of the first node.
 
 ZEP 10 (draft of 2025-05-12), "Application to sub-nodes": an extension on a node below may be a copy of that of the
 group above, or refer to it as in ``{"reference": "../.."}``, by the extension itself or by another one. A label image

@@ -192,8 +192,8 @@ class _HierarchyUpgrade:
             self._refuse(
                 array,
                 UnsupportedError(
-                    f"expected one name for each dimension; {other or 'the root'} names them {', '.join(known)}, "
-                    f"{group or 'the root'} {', '.join(names)}",
+                    f"expected equal axis names in all images that list this array; found ({', '.join(known)}) in "
+                    f"{other or 'the root'}, ({', '.join(names)}) in {group or 'the root'}",
                     hint="Zarr v3 stores the names in the array: store a separate copy of the array for each image.",
                 ),
             )

@@ -11,10 +11,10 @@
 ``ome_xml/``
     OME-XML: reading, updating, composing.
 ``writing/``
-    New images with their pyramids into an archive, in one pass.
+    Writing of new images with their pyramids into an archive, in one pass.
 ``streaming/``
-    New images of frames that come one by one, while they are taken.
+    Writing of images from frames that a camera sends one by one.
 ``ome_tiff/``
     Images of a hierarchy as an OME-TIFF file.
-This package is above ``store``: a picture shows an image in a store, and several verbs make pictures.
+This package uses ``store``, because a picture shows an image in a store. Several operations make pictures.
 """

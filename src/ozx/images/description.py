@@ -19,7 +19,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PixelSize:
-    """The distance of neighbouring pixels along an axis; the unit is None if OME-Zarr does not allow it."""
+    """Distance between neighbouring pixels along an axis; `unit` is None if OME-Zarr does not allow the file's unit."""
 
     value: float
     unit: str | None = None
@@ -99,7 +99,7 @@ class PlateDescription:
     acquisitions: tuple[tuple[str | None, int | None, int | None], ...] = ()
 
     def renumbered(self, numbers: Mapping[int, int]) -> PlateDescription | None:
-        """Return the plate with only the images that get new numbers, under these numbers; None if no image remains."""
+        """Return the plate with only the images in `numbers` (old to new numbers); None if no image remains."""
         wells = []
         for well in self.wells:
             pairs = [pair for pair in zip(well.fields, well.acquisitions, strict=True) if pair[0] in numbers]

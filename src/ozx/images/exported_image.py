@@ -98,7 +98,7 @@ class ExportedLevel:
             block = self.pixels[tuple(key)]
         except FormatError as error:
             where = ", ".join(f"{axis}={part.start}:{part.stop}" for axis, part in zip(AXES, region, strict=True))
-            error.message = f"{error.message}; it is in {where} of {self.pixels.path or 'the root'}"
+            error.message = f"{error.message}; the damage is in {where} of {self.pixels.path or 'the root'}"
             raise
         kept = sorted(dimension for dimension in self.dimensions if dimension is not None)
         order = [kept.index(dimension) for dimension in self.dimensions if dimension is not None]

@@ -103,7 +103,7 @@ class ArraySource:
         return self.__dict__
 
     def part(self, region: Region) -> Part:
-        """Return a block for later reading; see `part_of`."""
+        """Return a block to read later; see `part_of`."""
         if not (isinstance(self._array, np.ndarray) or hasattr(self._array, "compute")):
             return Part(self, region)
         lengths = [part.indices(length)[:2] for part, length in zip(region, self.shape, strict=True)]
@@ -127,7 +127,7 @@ class ArraySource:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A block of a source that is read later; it can be pickled if its source can."""
+    """A block of pixels to read later from its source; a part can be pickled if its source can."""
 
     source: PixelSource
     region: Region
@@ -142,7 +142,7 @@ class Part:
 
 
 def part_of(source: PixelSource, region: Region) -> Part:
-    """Return a block of a source for later reading; it holds only the needed part of an array or dask graph.
+    """Return a block to read later from a source; the block holds only the needed part of an array or dask graph.
 
     Examples
     --------

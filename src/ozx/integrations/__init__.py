@@ -1,4 +1,4 @@
-"""Plugins for other programs that open .ozx files; each module is loaded by its program.
+"""Plugins with which other programs read and write .ozx files; each program loads its own module.
 
 ``fsspec``
     The protocol ``ozx``, read-only.

@@ -103,6 +103,6 @@ def _layout(array: Any) -> dict[str, Any]:
     else:
         raise UnsupportedError(
             f"expected downsampling by {' or '.join(_METHODS)}; got {method.name}",
-            hint="Choose one of these, or None and let another program make the levels.",
+            hint="Choose one of these methods, or None to write no lower levels.",
         )
     return words

@@ -188,7 +188,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return data
 
     def archive_session_at(self, path: str) -> tuple[ArchiveSession, str]:
-        """Return the session of the open archive in a path, and the key in the archive, for the codec pipeline.
+        """Return the session of the archive in a path, and the key in the archive; called by the codec pipeline.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return OzxFile(self, path, mode, block_size, autocommit, cache_options=cache_options, **options)
 
     def _locate(self, path: str) -> tuple[ArchiveSession, str]:
-        """Return the archive in `path`, and the rest of the path, which is the key."""
+        """Return the session of the archive in `path`, and the key in the archive, which is the rest of the path."""
         end = path.find("/", 1)
         while end >= 0:
             session = self._sessions.get(path[:end])

@@ -1,7 +1,7 @@
 """Write .ozx files with the settings of ome-writers: `create_stream` replaces `ome_writers.create_stream`.
 
-The list of backends of ome-writers is closed: `ome_writers.create_stream` makes only those that it names. `OzxBackend`
-has the methods of its backends, and `create_stream` makes an `ome_writers.OMEStream` that writes to it.
+The list of backends of ome-writers is closed: `ome_writers.create_stream` makes only the backends in this list. So this
+module has an `OzxBackend` with the methods of a backend, and a `create_stream` whose `OMEStream` writes to it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class OzxBackend:
         self._left_out: set[str] = set()
 
     def is_incompatible(self, settings: Any) -> str | Literal[False]:
-        """Return the reason why ozx cannot write these settings; False if ozx can."""
+        """Return the reason why ozx cannot write a file with these settings; False if ozx can write it."""
         names = [dimension.name for dimension in settings.array_storage_dimensions]
         if not set(names) <= _AXES or names[-2:] != ["y", "x"]:
             return f"expected some of the dimensions t, c and z, then y and x; got {', '.join(names)}"

@@ -148,7 +148,7 @@ class OzxBackend(BackendEntrypoint):
         group: str = "",
         options: dict[str, Any] | None = None,
     ) -> dict[str, xr.Dataset]:
-        """Return a dataset for every level of every image and label image, by the path of its array below `group`.
+        """Return a dataset for every level of every image and label image, by the level's path below `group`.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class OzxBackend(BackendEntrypoint):
         group: str = "",
         options: dict[str, Any] | None = None,
     ) -> xr.DataTree:
-        """Return every level of every image and label image as a tree of datasets, at the path of its array.
+        """Return a tree with a dataset for every level of every image and label image, at the level's path.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
     raise UsageError(
         f"expected one image, but {asked}; found {len(paths):,} images ({listed})",
         path=name,
-        hint=f"Choose by group={paths[0]!r} or image=0, or open all of them with xarray.open_datatree."
+        hint=f"Choose an image with group={paths[0]!r} or image=0, or open all with xarray.open_datatree."
         if paths
         else "ozx info lists the images.",
     )

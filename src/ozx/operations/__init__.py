@@ -1,4 +1,4 @@
 """Operations of the library and the command line: one module per command, one result type per operation.
 
-No verb calls another; what two of them need stands in a room below.
+No command calls another; code that two commands need is in a package of a lower layer.
 """

@@ -168,7 +168,7 @@ def edit(
 
 
 def edit_file(location: Location, edits: Edits, *, dry_run: bool = False, sync: bool = True) -> EditResult:
-    """Make checked `edits` of a local file; see `edit`.
+    """Apply `edits`, which are already checked, to a local file; see `edit`.
 
     Raises
     ------

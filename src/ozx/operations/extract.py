@@ -231,7 +231,7 @@ def extract(
 
 
 def _result(path: StrPath, target: str, root: str, source: RepairedSource, plan: SubsetPlan) -> ExtractResult:
-    """Return the result without the numbers of the written file, and with the number of requests so far."""
+    """Return the result before the file is written: without its entry count and size, with the requests so far."""
     images, remote = plan.images, source.remote
     return ExtractResult(
         source=printable_location(path),

@@ -240,7 +240,7 @@ def _failure(path: str, target: str, error: OzxError) -> ImportResult:
 
 
 def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str]:
-    """Return the earlier source for each source whose multi-file image was found in an earlier source."""
+    """Return, for each source that has the same image files as an earlier source, that earlier source."""
     parts = {}
     for path in paths:
         # Only OME-TIFF has images of several files. What cannot be read is reported by its task.

@@ -128,10 +128,10 @@ class PackOptions:
             raise UsageError("a source is removed only when its copy is on the disk: leave out --no-sync (sync=False)")
 
 
-_OTHER = "It has another source, or the source changed since it was packed. Give --force (force=True) to replace it."
+_OTHER = "The file is from another source, or the source has changed. Give --force (force=True) to replace the file."
 _DIFFERS = (
-    "The source changed since it was packed, or source or file is damaged (`ozx verify` checks the file). "
-    "Give --resume --force (force=True) to pack it again."
+    "The source changed since it was packed, or the source or the file is damaged (`ozx verify` checks the file). "
+    "Give --resume --force (force=True) to pack the source again."
 )
 
 
@@ -308,7 +308,7 @@ def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:
 
 
 def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) -> str | None:
-    """Compare an existing file with a plan that has equal keys and sizes; return the difference, or None.
+    """Compare an existing file with a plan that has equal keys and sizes; return the difference as a text, or None.
 
     The file is synced first.
     """

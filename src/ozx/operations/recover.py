@@ -211,11 +211,11 @@ def _check_places(file: str, target: str, *, force: bool) -> None:
     check_target(target, force=force)
     # RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
     for finding in check_surroundings(target):
-        raise UsageError(f"{target}: {finding.message}", hint="Choose a place outside of it.")
+        raise UsageError(f"{target}: {finding.message}", hint="Choose a path outside of this hierarchy.")
 
 
 def _check_not_written(source: FileSource) -> None:
-    """Raise an error if an `OzxStore` is still writing the file, as the lock of the file shows."""
+    """Raise an error if a lock on the file shows that another program is still writing the file."""
     if is_partial(source.name):
         if not lock_file(source.descriptor()):
             raise ResourceError(
@@ -283,7 +283,7 @@ def _check_usable(found: Salvage, file: str) -> None:
         return
     nodes = [path for path in found.hierarchy.nodes if path]
     what = f"{len(found.indices):,} values of {len(nodes):,} nodes can be read"
-    hint = "To get these values, repair the ZIP file with zip -FF. Without the root, they are not an image."
+    hint = "To get these values, repair the ZIP file with zip -FF. Without root metadata, the values are not an image."
     whole = file.partition(".partial")[0]
     if whole != file and os.path.exists(whole):
         hint = f"{whole} is the original file, which an interrupted writer does not change."
@@ -337,7 +337,8 @@ def _notes(found: Salvage) -> Iterator[str]:
     yield from _chunk_notes(found)
     if found.unconfirmed:
         yield (
-            f"{found.unconfirmed:,} keys are in only one header, and no checksum covers them; each fits the hierarchy"
+            f"{found.unconfirmed:,} keys are in only one header each, and no checksum covers keys; "
+            "these keys fit the hierarchy"
         )
     if repeated := found.repeated + len(evidence.replaced):
         yield f"{repeated:,} keys had several values; the last value of each key was taken"

@@ -184,7 +184,7 @@ def _plan(
     plate_shape: tuple[int, int] | None,
     how: tuple[str, str, str | Sequence[str] | None],
 ) -> tuple[dict[str, FramePlan], NewHierarchy]:
-    """Return the plans of images by path, and the hierarchy; `how` is the name, the method and the axes to halve."""
+    """Return the plan of each image by path, and the hierarchy. `how` is (name, downsampling method, axes to halve)."""
     if sum(map(bool, (cameras, positions, plate is not None))) > 1:
         raise UsageError(
             "expected only one of positions, plate and cameras; got several",

@@ -163,14 +163,14 @@ def unpack(
     progress.stop()
     skipped = len(columns) - len(values)
     if skipped and not node:
-        notes.append(f"left out {skipped:,} entries for folders, which have no value; folders of files are made")
+        notes.append(f"left out {skipped:,} entries for folders, because such entries have no value")
     return UnpackResult(printable_location(path), printable_location(target), len(indices), size, tuple(notes))
 
 
 def _copy_directory(
     url: str, target: str, *, force: bool, replace_folder: bool, sync: bool, progress: Progress
 ) -> UnpackResult:
-    """Write every object below a URL as a file of a directory, unchanged."""
+    """Write every object below a URL, unchanged, to a file in a directory."""
     from ozx.flow.sources.remote_directory import ObjectPart  # noqa: PLC0415 (few directories are remote)
     from ozx.flow.sources.remote_objects import find_objects  # noqa: PLC0415
 
@@ -178,7 +178,7 @@ def _copy_directory(
         raise UsageError(
             "expected a directory on this computer for the copy of a directory; found a URL",
             path=printable_location(target),
-            hint="Copy it to this computer first, or use a program for object stores.",
+            hint="Unpack to a directory on this computer, or copy the directory with a program for object stores.",
         )
     check_folder(target, force=force, replace_folder=replace_folder)
     objects = find_objects(url)

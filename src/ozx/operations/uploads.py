@@ -1,4 +1,4 @@
-"""uploads: list unfinished uploads in a bucket, and abort uploads that killed runs of this user left.
+"""uploads: list unfinished uploads in a bucket; on request, abort uploads that killed runs of this user left.
 
 S3 lists and ends them. Azure lists them, and both Azure and Google Cloud Storage discard them after a week.
 """
@@ -22,8 +22,12 @@ __all__ = ["FoundUpload", "UploadsResult", "uploads"]
 
 # The largest difference in seconds between the clocks of a user and of S3, which refuses requests beyond it.
 _CLOCKS = 15 * 60
-_OF_AZURE = "Azure discards them a week after their last part, or when another upload to the same URL is complete"
-_OF_GCS = "Google Cloud Storage does not list unfinished uploads; it discards them after a week, and ozx ends its own"
+_OF_AZURE = (
+    "Azure discards unfinished uploads a week after their last part, or when another upload to the same URL is complete"
+)
+_OF_GCS = (
+    "Google Cloud Storage does not list unfinished uploads, and discards them after a week; ozx ends its own uploads"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class UploadsResult:
 
 @resource_errors()
 def uploads(url: str, *, abort: str | None = None, older_than: float | None = None) -> UploadsResult:
-    """List the unfinished uploads in a bucket or below a prefix; abort uploads of this user's killed runs.
+    """List the unfinished uploads in a bucket or below a prefix; on request, abort uploads of this user's killed runs.
 
     Uploads of others, and live ones, are only listed: a bucket's owner ends those by a lifecycle rule. Azure and Google
     Cloud Storage discard unfinished uploads after a week, and end none before; the latter lists none.

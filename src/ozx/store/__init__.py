@@ -9,9 +9,9 @@
 ``sorted_keys``, ``partial_values``, ``after_fork``
     The keys below a prefix; writes to parts of a value; locks in a forked child.
 ``normalised``, ``source_store``, ``local_store``, ``remote_directory_store``
-    Other stores: metadata in the form that zarr-python reads, a source as a store, directories, here and behind a URL.
+    Other stores: metadata in the form that zarr-python reads, a source as a store, local and remote directories.
 ``opening``, ``extension_groups``
-    Groups out of files; their arrays opened by the handlers of extensions.
+    Zarr groups of files; the arrays of a group, opened by the handlers of extensions.
 ``live/``
     Sessions that read a stream while another process writes it.
 ``remote/``

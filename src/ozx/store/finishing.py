@@ -140,7 +140,7 @@ def _gaps(head: int, slots: list[Slot]) -> list[int]:
 
 
 def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
-    """Return whether the file can stay unchanged: white space can fill the metadata area, and few bytes are unused."""
+    """Return whether the values can stay in place: white space can fill the metadata area, and few bytes are unused."""
     if not gaps:
         return True
     # Without metadata the first local header has to be at offset 0.

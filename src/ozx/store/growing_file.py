@@ -136,7 +136,7 @@ class GrowingFile:
                 self._erase(slot)
 
     def forget_drafts(self) -> None:
-        """Free the space of all drafts for the final metadata."""
+        """Free the space of all drafts, so that the final metadata can use this space."""
         with self.lock:
             for slot in self._drafts.values():
                 self._space_of(slot).give_back(slot.offset, slot.length)
@@ -147,7 +147,7 @@ class GrowingFile:
         return self._write(key, parts, is_draft=False)
 
     def append(self, key: str) -> AppendedValue:
-        """Begin a value of unknown length at the end of the file; no other value can be written until it ends.
+        """Begin a value of unknown length at the end of the file; the caller writes nothing else until the value ends.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class GrowingFile:
         return self._file.read_at(offset, length)
 
     def holds(self, slot: Slot) -> bool:
-        """Return whether a value is still in its place.
+        """Return whether the file still holds the value of this slot.
 
         The header of a value is erased before its space is reused.
         """

@@ -108,7 +108,7 @@ class LevelSlice:
             ) from error
 
     def _read(self, index: Index) -> NDArray[Any]:
-        """Read a part of the array, some thousands of chunks at a time, as zarr needs about 1 KB per chunk."""
+        """Read a part of the array, some thousands of chunks at a time: zarr needs about 1 KB of memory per chunk."""
         if price_of(self.array, index).chunks <= _MOST_CHUNKS:
             return np.asarray(self.array[index])
         parts = [part if isinstance(part, slice) else slice(part, part + 1) for part in index]
@@ -263,7 +263,7 @@ class PlatePicture:
 
 
 def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[slice, range]]]:
-    """Divide the range of each axis into pieces, such that a block of pieces overlaps about `_MOST_CHUNKS` chunks."""
+    """Divide the range of each axis into pieces. One piece per axis makes a block of about `_MOST_CHUNKS` chunks."""
     most = _MOST_CHUNKS
     found = []
     for part, chunk in zip(reversed(ranges), reversed(chunks), strict=True):
@@ -311,7 +311,7 @@ def _places(names: Sequence[str]) -> dict[str, int]:
 
 
 def met_tiles(wanted: range, length: int) -> list[tuple[int, slice, slice]]:
-    """Return the tiles of `length` pixels that overlap a range; for each: its number, its slice, and the range's slice.
+    """Return each tile of `length` pixels that overlaps a range: its number, a slice of the tile, a slice of the range.
 
     Examples
     --------

@@ -66,20 +66,21 @@ def open_group(
     Parameters
     ----------
     path
-        A local .ozx file; a URL of one, or of an OME-Zarr directory (extra ``remote``); or a node in a file: ``ozx:///data/cells.ozx/labels/cells``,
-        ``cells.ozx|zip:labels/cells/``, ``https://example.org/cells.ozx|zip:labels/cells/``.
+        A local .ozx file; the URL of an .ozx file or of an OME-Zarr directory (extra ``remote``); or a node in a file:
+        ``ozx:///data/cells.ozx/labels/cells``, ``cells.ozx|zip:labels/cells/``,
+        ``https://example.org/cells.ozx|zip:labels/cells/``.
     options
         For URLs: settings of the object store, as keyword arguments of obstore.
     live
-        Whether a local file may be one that `ozx.stream` is writing, by the name ``NAME`` or ``NAME.partial``: the
-        group is then a `LiveGroup`. Without locks (Windows) only finished files can be read.
+        Whether `path` may be a local file that `ozx.stream` is still writing, given as ``NAME`` or ``NAME.partial``.
+        The group is then a `LiveGroup`. Without locks (Windows) only finished files can be read.
 
     Raises
     ------
     FormatError
         It is not an archive, it is damaged, or it has no hierarchy at its root.
     UnsupportedError
-        It is Zarr v2, or the node has an extension that must be understood and is not.
+        The hierarchy is Zarr v2, or ozx does not understand a required extension of the node.
     UsageError
         There is no such node, or it is an array.
     ResourceError
@@ -109,7 +110,7 @@ def open_array(
 ) -> zarr.Array[Any]:
     """Return one array of the hierarchy in an .ozx file as a read-only zarr array.
 
-    Type checkers know that it is an array; of ``ozx.open(path)["0"]`` they do not.
+    Type checkers know that the result is an array, which they do not know of ``ozx.open(path)["0"]``.
 
     Parameters
     ----------
@@ -257,5 +258,5 @@ def _missing(store: NormalisedStore, node: str, path: str) -> FormatError | Unsu
         f"expected a hierarchy; found no zarr.json at the root of the archive ({len(keys):,} entries)",
         path=path,
         rule="rfc9/root",
-        hint=f"There is one at {min(nodes, key=len)}/: open {path}|zip:{min(nodes, key=len)}/." if nodes else None,
+        hint=f"Found zarr.json in {min(nodes, key=len)}/: open {path}|zip:{min(nodes, key=len)}/." if nodes else None,
     )

@@ -30,9 +30,9 @@ class OzxStore(SessionStore):
     Nothing is opened or locked before the first use. Reading is safe with threads, fork, pickle and process pools; if
     the file is replaced meanwhile, reading raises. A writer sets, replaces and deletes keys in any order; `close`, or
     the end of the ``with`` block, makes the file conform to RFC-9: one entry per key, metadata first and breadth-first,
-    comment, ZIP64. Until then the file is called ``NAME.partial``; after an exception or a kill it stays there.
+    comment, ZIP64. Until then the file is called ``NAME.partial``; it keeps that name after an exception or a kill.
 
-    Methods that read or list raise what `get` raises, methods that change the store what `set` raises.
+    Methods that read or list raise the errors of `get`; methods that change the store raise the errors of `set`.
 
     Parameters
     ----------
@@ -50,21 +50,21 @@ class OzxStore(SessionStore):
     keep_partial
         Whether what was written is kept as ``NAME.partial`` when an exception ends the ``with`` block.
     metadata
-        ``first``: all metadata stands at the head of the file; if it outgrows its room, `close` writes the file again.
-        ``last``: metadata without room stands behind the data instead, where RFC-9 (R2) does not recommend it.
+        ``first``: all metadata is at the start of the file; if it exceeds the reserved space, `close` writes the file
+        again. ``last``: metadata that exceeds the space is behind the data, which RFC-9 (R2) does not recommend.
     sync
         Whether `close` waits until the file is on the disk.
     options
         For URLs: settings of the object store, see `ozx.archive.remote.source`.
     live
-        Whether a local file may be one that `ozx.stream` is writing, by the name ``NAME`` or ``NAME.partial``. The
-        store has what is complete; `refresh` brings more, and `state` says whether the file is finished.
+        Whether `path` may be a local file that `ozx.stream` is still writing, given as ``NAME`` or ``NAME.partial``.
+        The store has the complete data; `refresh` adds newer data, and `state` says whether the file is finished.
 
     Raises
     ------
     UsageError
-        The mode does not exist, does not fit `live`, or contradicts `read_only`; `metadata` is another word; `path` is
-        empty or leads to a node; or it is a URL of a kind that ozx does not read, or with `mode` not write.
+        The mode does not exist, does not fit `live`, or contradicts `read_only`; `metadata` is invalid; `path` is
+        empty or leads to a node; or `path` is a URL that ozx cannot read or, with `mode`, cannot write.
 
     Examples
     --------
@@ -117,8 +117,8 @@ class OzxStore(SessionStore):
         Raises
         ------
         FormatError
-            `require_ome` was given and it is not an OME-Zarr; or the file that is added to has changed. The written
-            values stay in ``NAME.partial``.
+            `require_ome` was given and the hierarchy is not OME-Zarr; or the old file of mode ``a`` has changed. The
+            written values stay in ``NAME.partial``.
         ResourceError
             The file cannot be written; the written values stay, too. For a full disk the message has the needed and the
             free space.
@@ -130,12 +130,12 @@ class OzxStore(SessionStore):
             self._read.close()
 
     def with_read_only(self, read_only: bool = False) -> OzxStore:  # noqa: FBT001, FBT002 (zarr's signature)
-        """Return another store for the same file; `read_only` says whether it forbids changes.
+        """Return another store for the same file; with `read_only`, the new store forbids changes.
 
         Raises
         ------
         UsageError
-            Mode ``r`` cannot be changed into a writing one.
+            A store in mode ``r`` cannot become writable.
         """
         if self.mode == "r" and not read_only:
             raise self._opened_for_reading()

@@ -94,7 +94,7 @@ class PartialFile:
         if status is not None and not stat.S_ISREG(status.st_mode):
             kind = "a link" if stat.S_ISLNK(status.st_mode) else "something else"
             raise UsageError(
-                f"expected a regular file at {self.path}, where the file is written first; found {kind}",
+                f"expected no file or a regular file at {self.path}, where ozx first writes the data; found {kind}",
                 path=self.target,
                 hint=f"Remove {self.path}.",
             )

@@ -105,7 +105,7 @@ class ArchiveSession:
         return reader
 
     async def ensure_open(self) -> None:
-        """Open the archive; if this sends requests, use a thread so that the event loop is not blocked."""
+        """Open a remote archive in a thread, so that the event loop is not blocked; do nothing for a local archive."""
         if self._reader is None and self.is_remote:
             await asyncio.to_thread(lambda: self.reader)
 

@@ -101,7 +101,7 @@ class WriteSession:
             return self._base.size(key) if self._base is not None and key in self._base_indices else None
 
     def read(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
-        """Return the requested bytes of a value, or None; raise `ResourceError` if a forked process cannot read it."""
+        """Return the requested bytes of a value; None for a missing key. A forked process may get a `ResourceError`."""
         self._prepare()
         with self._lock:
             self._check_open()
@@ -173,7 +173,7 @@ class WriteSession:
     def appended(self, key: str, most: int) -> Iterator[AppendedValue]:
         """Store a value that is appended piece by piece during the ``with`` block; an empty value is not stored.
 
-        Others wait, since its length (about `most` at most) is unknown until the end. Raises as `set_parts`.
+        Other writers wait, because the length (about `most` at most) is unknown until the end. Raises as `set_parts`.
         """
         self._check_key(key)
         with self._writing_errors(most), self._only_writer() as growing:
@@ -294,7 +294,7 @@ class WriteSession:
 
     @contextmanager
     def _writing_errors(self, more: int = 0) -> Iterator[None]:
-        """Convert system errors to a `ResourceError` with the final name; the needed space includes `more` bytes."""
+        """Convert system errors to a `ResourceError` with the final name and needed space, including `more` bytes."""
 
         def needed() -> int:
             with self._lock:
@@ -387,7 +387,7 @@ class WriteSession:
             self._remember(key)
 
     def _forget(self, key: str) -> bool:
-        """Drop the slot of the value of `key`; return whether the slot existed."""
+        """Drop the value of `key`; return whether the key had a value."""
         slot = self._slots.pop(key, None)
         if slot is not None and self._growing is not None:
             self._growing.free(slot)

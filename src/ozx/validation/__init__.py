@@ -26,5 +26,5 @@ clause.
 ``wording``
     Values from documents in messages.
 ``cases/``
-    Files that break each rule, and files that just do not.
+    Files that break each rule, and similar files that obey the rule.
 """

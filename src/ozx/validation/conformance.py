@@ -35,7 +35,7 @@ _ARCHIVES = (".ozx", ".zip")
 def conformance(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[bool, str]:
     """Return whether metadata is valid, with messages, in the form that the runner of ngff-spec requires.
 
-    Findings that only the published schemas justify count, since the cases come from the schemas.
+    Findings based only on the published schemas count, too, because the runner's cases come from these schemas.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def _is_warning(finding: Finding) -> bool:
 def check_attributes(data: bytes, *, strict: bool = False) -> Iterator[Finding]:
     """Yield findings about the attributes of one group, without findings about other nodes.
 
-    With `strict`, each image has all descriptions that the text recommends, also an image of one level.
+    With `strict`, each image must have all descriptions that the text recommends, even an image of one level.
     """
     try:
         attributes, _ = parse_strictly(data, "attributes")

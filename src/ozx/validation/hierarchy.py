@@ -1,7 +1,7 @@
 """All checks of metadata documents: of single nodes, and of the whole hierarchy.
 
 No function here reads a file. A check of a node is a function from a `NodeDocument` to findings, a check of the
-hierarchy one from all `NodeFacts`; the tables below list them.
+hierarchy is a function from all `NodeFacts` to findings; the tables below list the checks.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ def validate_many(
     """Yield the number of each file and its report or error, in the order of completion.
 
     `executor` checks each file by a task. Without one, `jobs` files are checked at a time, each by its own process,
-    since Python holds its lock while it parses documents. With 1, as many threads as there are processors decode the
-    chunks of a file (level ``data``), and show `progress`.
+    since Python holds its lock while it parses documents. If `jobs` is 1, as many threads as there are processors
+    decode the chunks of a file (level ``data``), and `progress` is shown.
     """
     check = partial(
         _outcome, level=level, profile=profile, revision=revision, second_opinion=second_opinion, schemas=schemas

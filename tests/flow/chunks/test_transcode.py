@@ -340,7 +340,7 @@ def test_codecs_that_do_not_give_pixels_back():
     values = write_v3(RANDOM.random((64, 64)).astype("<f4"), (8, 8), filters=filters)
     with pytest.raises(UnsupportedError, match=r"numcodecs\.delta, bytes changes values") as failed:
         transcode(values, chunks=(16, 16))
-    assert failed.value.hint == "Choose another codec to replace these."
+    assert failed.value.hint == "Choose another codec to replace this chain."
 
 
 def test_codecs_that_zarr_does_not_have():

@@ -132,7 +132,7 @@ def test_a_bomb_in_a_shard_is_refused(tmp_path):
     bomb = gzip.compress(BOMB, 1)
     index[:2] = len(shard) - 68, len(bomb)
     (tmp_path / "0/c/0/0").write_bytes(bytes(shard[:-68]) + bomb + index.tobytes() + checksum(index.tobytes()))
-    with pytest.raises(UndecodableChunkError, match=r"0/c/0/0: inner chunk \[0, 0\]: expected at most 512 bytes"):
+    with pytest.raises(UndecodableChunkError, match=r"0/c/0/0: .*: inner chunk \[0, 0\]: expected at most 512 bytes"):
         bound_array(array)[0:2, 0:2]
     assert np.array_equal(bound_array(array)[16:, 0:16], PIXELS[16:, 0:16])
 
@@ -157,7 +157,7 @@ def test_texts_count_what_the_chunk_counts(zarr_format):
     assert bound_array(array)[...].tolist() == ["nucleus", "", "Zellkern", "核"]
     key = "0/0" if zarr_format == 2 else "0/c/0"
     store[key] = default_buffer_prototype().buffer.from_bytes(b"\xff\xff\xff\x7f" + bytes(40))
-    with pytest.raises(UndecodableChunkError, match="expected 4 values in the chunk; its header has 2,147,483,647"):
+    with pytest.raises(UndecodableChunkError, match="4 values in the chunk; its header declares 2,147,483,647"):
         bound_array(array)[...]
 
 
@@ -178,7 +178,8 @@ def test_a_bounded_array_goes_to_other_processes(tmp_path):
 
 def test_the_error_of_a_chunk_goes_to_other_processes():
     error = pickle.loads(pickle.dumps(UndecodableChunkError("0/c/1", "too much")))
-    assert (error.key, error.reason, str(error)) == ("0/c/1", "too much", "0/c/1: too much")
+    assert (error.key, error.reason) == ("0/c/1", "too much")
+    assert str(error) == "0/c/1: the chunk cannot be decoded: too much"
 
 
 def test_what_is_bounded_stays_so():

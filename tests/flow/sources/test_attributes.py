@@ -34,7 +34,7 @@ def test_usual_files_have_none(image):
 def test_a_hard_link(image, tmp_path):
     os.link(image / "zarr.json", tmp_path / "other.json")
     with pytest.raises(
-        UsageError, match=r"attributes that an archive does not keep would be lost.*: zarr.json \(2 names\)"
+        UsageError, match=r"attributes that an archive does not keep would be lost.*: zarr.json \(hard links: 2\)"
     ):
         check_no_attributes(str(image))
 

@@ -133,5 +133,5 @@ def test_a_chunk_that_does_not_decode():
     store = group.store
     key = next(key for key in store._store_dict if key.startswith("0/c"))
     store._store_dict[key] = zarr.core.buffer.cpu.Buffer.from_bytes(b"broken")
-    with pytest.raises(FormatError, match="0: a chunk cannot be decoded"):
+    with pytest.raises(FormatError, match="chunk cannot be decoded"):
         read_planes(choose_plane(view_image(group), 16), [0])

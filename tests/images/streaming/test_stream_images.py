@@ -54,7 +54,7 @@ def test_rows_after_z():
         ({"A1": 1}, None, "a well as ROW/COLUMN, letters and digits, as in B/3; got 'A1'"),
         ({"A/1/0": 1}, None, "a well as ROW/COLUMN"),
         ({"A/é": 1}, None, "a well as ROW/COLUMN"),
-        ({"A/1": 0}, None, "a number of fields of at least 1 for the well A/1; got 0"),
+        ({"A/1": 0}, None, "a whole number of fields, at least 1, for the well A/1; got 0"),
         ({"A/1": True}, None, "got True"),
         ({"C/1": 1}, (2, 3), "a plate of at least 3 rows, as C is in use; got 2"),
         ({"A/4": 1}, (2, 3), "a plate of at least 4 columns"),

@@ -226,6 +226,9 @@ def test_damaged_inner_chunks_are_named(tmp_path: Path) -> None:
     with pytest.raises(UndecodableChunkError, match=r"cells\.ozx: 0/c/0/0/0: .*inner chunk") as raised:
         ozx.open(path)["0"][0, 0, 0]
     assert raised.value.path == str(path)
+    assert isinstance(raised.value, FormatError)  # a type that callers know
+    assert raised.value.rule == "zarr/chunk-data"
+    assert "ozx recover" in raised.value.hint
 
 
 def test_damaged_shard_indexes_are_named(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ _Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Ambiguities:
-    """Structures that programs interpret differently; entries are given by index in the central directory."""
+    """Structures that programs interpret differently; an entry is given as its index in the central directory."""
 
     other_paths: list[OtherPath]  # Unicode Path fields that contradict the name
     broken_local_extras: _Indices  # entries whose local header has extra fields that cannot be parsed
@@ -105,5 +105,5 @@ def find_ambiguities(
 
 
 def _is_signature(data: bytes, length: int) -> bool:
-    """Return whether the `length` bytes after the central directory are one digital signature (4.3.13)."""
+    """Return whether the `length` bytes after the central directory are one digital signature (APPNOTE 4.3.13)."""
     return data.startswith(DIGITAL_SIGNATURE) and length == 6 + int.from_bytes(data[4:6], "little")

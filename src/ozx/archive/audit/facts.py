@@ -48,7 +48,7 @@ class Zip64Use:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFacts:
-    """The facts that `audit` collects; entries are given by index in the central directory."""
+    """The facts that `audit` collects; an entry is given as its index in the central directory."""
 
     file_size: int  # length of the file in bytes
     end: EndOfDirectory  # the end records
@@ -131,7 +131,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
 
 
 def _embedded(source: ByteSource, columns: Columns, local: LocalHeaders) -> _Indices:
-    """Return the entries whose uncompressed value begins with a local header and ends with an end record."""
+    """Return the uncompressed entries whose value begins with a local header and ends with an end record."""
     sizes = columns.compressed_sizes
     candidates = np.flatnonzero(local.begins_as_archive & (columns.methods == STORED) & (sizes > LOCAL_HEADER.size))
     found = []

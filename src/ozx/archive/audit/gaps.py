@@ -80,7 +80,7 @@ def _skip_descriptors(
     begins: _Indices,
     rooms: _Indices,
 ) -> _Indices:
-    """Subtract the data descriptors (4.3.9) from the gaps after values.
+    """Subtract the data descriptors (APPNOTE 4.3.9) from the gaps after values.
 
     Return the entries that have an invalid data descriptor.
     """

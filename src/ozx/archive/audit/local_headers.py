@@ -84,7 +84,7 @@ def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np
 def _add_matching(
     pieces: Pieces, entries: NDArray[np.int64], columns: Columns, headers: LocalHeaders
 ) -> NDArray[np.int64]:
-    """Add all headers that match the central directory; return the entries of the other headers."""
+    """Add all headers that match the central directory; return the entries whose headers do not match."""
     data, everything = pieces.data, entries
     rows = np.flatnonzero(pieces.positions + LOCAL_HEADER.size <= pieces.ends)
     local = gather(data, _HEADER, pieces.positions[rows])

@@ -25,7 +25,7 @@ _PLAIN = re.compile(rb"\w[\w.\-]*(?:/\w[\w.\-]*)*")
 
 @dataclass(frozen=True, slots=True)
 class NameFacts:
-    """Indices of entries with problematic names, by problem."""
+    """Indices of entries with problematic names, with one field for each problem."""
 
     faulty: NDArray[np.int64]  # names that no store key may have, by `ozx.archive.names.decoding.name_fault`
     # names that are not ASCII and not declared to be UTF-8 (bit 11): readers differ in how they decode them

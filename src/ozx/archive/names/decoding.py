@@ -73,7 +73,7 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
 
 
 def _is_path_of(path: bytes, raw: bytes) -> bool:
-    """Return whether a Unicode path may replace a non-ASCII name; only a non-ASCII path may replace it."""
+    """Return whether a Unicode path may replace a non-ASCII name; an ASCII path may not replace such a name."""
     # Entries with ASCII names are found by their bytes, and folders by the last byte.
     return not path.isascii() and path.endswith(b"/") == raw.endswith(b"/")
 

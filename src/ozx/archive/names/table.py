@@ -41,7 +41,7 @@ class NameTable:
         return [buffer[start:end] for start, end in zip(starts.tolist(), ends, strict=True)]
 
     def iter_name_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Yield the names as bytes in blocks of some thousands, each block with the index of its first name."""
+        """Yield the names as bytes in blocks of some thousands, with the index of each block's first name."""
         for first in range(0, len(self), _NAMES):
             yield first, self.raw_names(np.arange(first, min(first + _NAMES, len(self))))
 

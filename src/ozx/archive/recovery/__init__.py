@@ -7,5 +7,5 @@
 ``directory``
     The scanned entries compared with the surviving central directory.
 ``entries``, ``evidence``
-    What both steps return.
+    The results of the scan and of the comparison.
 """

@@ -95,7 +95,7 @@ class _DirectoryMerge:
     # --- headers and entries that fit each other ----------------------------------------------------------------------
 
     def _match_exactly(self) -> list[tuple[int, int]]:
-        """Match entries with directory rows of equal offset, value and name; return all pairs of equal offset."""
+        """Match entries with directory rows of the same offset, value and name; return all pairs of the same offset."""
         found, listed = self._scan.found, self._listed
         if not len(listed) or not len(found):
             return []
@@ -189,7 +189,7 @@ class _DirectoryMerge:
     def _keep(
         self, row: int, entry: FoundEntry, start: int, value: VerifiedValue, local: LocalHeader | None, name: str | None
     ) -> None:
-        """Add a value that was found from its row in the directory; drop false entries inside the value."""
+        """Add a value that was found by its row in the directory; drop false entries inside the value."""
         result, index = self._result, len(self._result.entries)
         stop = max(value.end, self._finder.stop_of(value))
         self._drop_inside(start, stop)
@@ -336,7 +336,7 @@ class _DirectoryMerge:
         self._dropped.update(doubtful)
 
     def _is_tiled(self) -> bool:
-        """Return whether entries fill the file up to the directory; all must be listed or counted by the end record."""
+        """Return whether entries fill the file up to the directory; the end record must count any unlisted entries."""
         result, scan = self._result, self._scan
         if not scan.directory_follows or scan.directory_start is None or len(scan.others):
             return False
@@ -364,7 +364,7 @@ class _DirectoryMerge:
             self._dropped.add(index)
 
     def _drop_replaced(self) -> None:
-        """Keep only the last value of each name that the directory repeats, as readers do; drop the others."""
+        """Keep only the last value of each name that the directory repeats, as readers do; drop the earlier values."""
         disputed = {int(self._row_of[index]) for index in self._result.disputed}
         replaced = {
             row
@@ -389,7 +389,7 @@ class _DirectoryMerge:
         self._result.replaced = {name for name in still if len(values[name]) > 1}
 
     def _doubt_order(self) -> None:
-        """Mark the order of entries as uncertain if a repeated name's last entry differs in directory and file."""
+        """Mark the entry order as uncertain if a repeated name has different last entries in directory and file."""
         for places in repeated_names(self._listed.names).values():
             starts = [int(self._starts[row]) for row in places]
             if starts[-1] < max(starts):

@@ -69,7 +69,7 @@ class EntryTable:
         return FoundEntry._make([*(column[index] for column in self._columns), index in self.searched])
 
     def values_by_name(self) -> dict[str, set[tuple[int, int]]]:
-        """Return the size and CRC-32 of each value, by entry name."""
+        """Return a map from each entry name to the sizes and CRC-32s of its values."""
         values: dict[str, set[tuple[int, int]]] = {}
         for row, name in enumerate(self.names):
             values.setdefault(name, set()).add((self.sizes[row], self.checksums[row]))
@@ -128,7 +128,7 @@ class Scan:
 
 
 def listed_claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:
-    """Yield the descriptions of the value at `data_offset` that its directory header and its local header contain.
+    """Yield descriptions of the value at `data_offset`: from its directory header, then with the local header's CRC-32.
 
     A local header with the same name adds its CRC-32, or that of the data descriptor, which may be right if the
     directory's is not.

@@ -178,7 +178,7 @@ class _Scanner:
         self._result.listed, self._result.is_listed_whole = EntryTable(), False
 
     def _evident_end(self, header: LocalHeader, claim: Claim | None) -> int | None:
-        """Return the end of a damaged entry if the bytes there confirm it, or (beyond the file) two equal sizes."""
+        """Return the end of a damaged entry if the bytes there (or, beyond the file, two equal sizes) confirm it."""
         fields = sum(4 + len(extra.data) for extra in iter_extra_fields(header.extra))
         if claim is None or not claim.stored_size or fields != len(header.extra):
             return None
@@ -258,7 +258,7 @@ def _read_end(source: ByteSource) -> EndOfDirectory | None:
 
 
 def _name_at(source: ByteSource, place: int) -> str:
-    """Return the name from a truncated header, as far as the file contains it."""
+    """Return the name from a truncated header, or the part of the name that the file contains."""
     fixed = source.read_at(place, 30)
     length = int.from_bytes(fixed[26:28], "little") if len(fixed) == 30 else 0
     return source.read_at(place + 30, length).decode("utf-8", "replace")

@@ -107,7 +107,7 @@ def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
 
 
 def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Pattern[bytes] = SIGNATURE) -> int | None:
-    """Return the offset of the first record signature between `start` and `stop`; None if it is missing."""
+    """Return the offset of the first record signature between `start` and `stop`; None if there is no signature."""
     length = len(LOCAL_SIGNATURE)  # it is mostly right at `start`
     while start < stop:
         data = source.read_at(start, min(length, stop - start))
@@ -220,7 +220,7 @@ class ValueFinder:
         return VerifiedValue(claim.data_offset, claim.method, stored_size, size, checksum, end)
 
     def _find_descriptor(self, claim: Claim) -> VerifiedValue | None:
-        """Search for the end of a stored value of unknown length, by its data descriptor with matching CRC-32."""
+        """Search for a stored value of unknown length: its data descriptor, with matching CRC-32, marks its end."""
         # A descriptor without signature is right before the next header.
         start, stop, position = claim.data_offset, self.source.size(), claim.data_offset
         while self.patience >= 0:
@@ -271,7 +271,7 @@ def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:
 
 
 def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterator[int]:
-    """Yield the possible lengths of a stored value at `start`, from data descriptors next to a signature.
+    """Yield the possible lengths of a stored value at `start`, from data descriptors that begin or end at a signature.
 
     The signature is at `found` in the file and at `position` in `data`.
     """

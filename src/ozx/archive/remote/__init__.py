@@ -5,25 +5,25 @@
 ``folder``
     `RemoteFolder`: the objects below a URL, listed, found and read.
 ``opening``
-    A URL to a source, without imports that only requests need.
+    Opening of a URL as a source, without imports that only requests need.
 ``source``
     `RemoteSource`: ``read_at`` by range requests; every answer is compared with the first one.
 ``reading``
-    One entry by as few requests as possible.
+    Reading of one entry with as few requests as possible.
 ``transport``
     Requests for parts of a file.
 ``requests/``
-    obstore's requests: repeated after failures, when a busy server says.
+    Requests by obstore, repeated after failures; a busy server can set the pause before the next attempt.
 ``deadline``
-    The time that a caller gives to all requests.
+    The time limit for all requests of a caller.
 ``cache``, ``user_folders``
-    The directories of archives that were opened before; where ozx keeps such data of the user.
+    Cached central directories of archives; the folders in which ozx keeps data of the user.
 ``forks``, ``helper``
-    Forked processes, and their requests, made by a process of its own.
+    Detection of forked processes; a helper process that makes their requests.
 ``errors``
     obstore's errors in plain words and without secrets.
 ``upload``, ``upload_writer``, ``upload_records``
-    One object, written in parts; an archive written into it; records of uploads.
+    Upload of one object in parts, or of an archive while it is written; records of uploads.
 ``new_objects``
     Many objects below one URL.
 ``outputs/``
@@ -31,5 +31,5 @@
 ``s3``
     Clients of S3, by boto3.
 ``replacing/``
-    An object of S3 replaced by one whose data the server copies.
+    Replacement of an S3 object; the server copies the unchanged bytes.
 """

@@ -117,7 +117,7 @@ class _Carried:
 
 
 def carrying_options(task: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return a task that runs in any process with the current `storage_options`; picklable if `task` is picklable.
+    """Return a task that runs in any process with the current `storage_options`; the result is picklable if `task` is.
 
     Examples
     --------

@@ -81,7 +81,7 @@ def has_strong_tag(identity: str) -> bool:
 
 
 def cache_folder() -> str:
-    """Return the cache folder: ``$OZX_CACHE``, else the system's usual folder; empty if the system has none."""
+    """Return the cache folder: ``$OZX_CACHE``, else the system's usual folder; an empty string if it is unknown."""
     given = os.environ.get("OZX_CACHE")
     if given is not None:
         return given
@@ -185,7 +185,7 @@ def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _make_private(folder: str) -> bool:
-    """Return whether only this user can access the folder; remove the access of other users if possible."""
+    """Remove the access of other users to the folder, if possible; return whether only this user can access it."""
     if os.name == "nt":
         return True
     status = os.stat(folder)

@@ -52,7 +52,7 @@ _CODES = {
 }
 # Words in obstore's errors about connections, and what they mean.
 _CAUSES = (
-    (("InvalidMessage(",), "it does not use TLS; perhaps its URL begins with http://"),
+    (("InvalidMessage(",), "it does not use TLS; the URL may have to begin with http://"),
     (("TimedOut", "kind: Timeout"), "no answer in time"),
     (("kind: Interrupted",), "the connection ended before the answer was complete"),
     (("certificate", "Certificate"), "its certificate is not accepted"),
@@ -180,9 +180,7 @@ def explain_options(error: Exception, name: str) -> UsageError:
         message = str(error).splitlines()[0].rpartition(": ")[2]
     else:
         message = "the options do not match the URL"
-    return UsageError(
-        message, path=name, hint="The options are those of obstore's store for this kind of URL: see its documentation."
-    )
+    return UsageError(message, path=name, hint="See the documentation of obstore for the options of this kind of URL.")
 
 
 def _cause(text: str, kind: str) -> str:

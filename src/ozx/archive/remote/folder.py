@@ -108,7 +108,7 @@ class RemoteFolder:
         raise failure
 
     def find_all(self, keys: Iterable[str]) -> Iterator[RemoteObject]:
-        """Yield the existing objects with these keys in the order of the keys, with 64 requests at a time."""
+        """Yield the existing objects with these keys in the order of the keys; make up to 64 requests at a time."""
         with ThreadPoolExecutor(REQUESTS, "ozx-head") as threads:
             for batch in _batched(keys, 16 * REQUESTS):
                 yield from filter(None, threads.map(self.find, batch))
@@ -170,7 +170,7 @@ class RemoteFolder:
         raise KeyError(key)
 
     def missing(self, offset: int, length: int) -> int:
-        """Return the number of bytes that a read would request, which is the full length."""
+        """Return the number of bytes that a read would request, which is always `length`."""
         del offset
         return length
 

@@ -130,7 +130,7 @@ class Upload:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether the store requires parts in order.
+        """Whether the store requires that parts are sent in order.
 
         In this case, a part that `hold` keeps back also delays all later parts.
         """
@@ -303,7 +303,7 @@ class Upload:
             self._record = None
 
     def _continue_leftover(self) -> None:
-        """Take over the newest unfinished upload to the same URL that a killed process of this user began.
+        """Take over an unfinished upload to the same URL: the newest that this user's killed processes began.
 
         A part counts if the server has it with the length and the tag of the record.
         """
@@ -333,12 +333,12 @@ class Upload:
             return
 
     def _end_leftovers(self) -> None:
-        """Abort unfinished uploads to the same URL that this user's killed processes left on the server."""
+        """Abort uploads to the same URL that are unfinished because processes of this user were killed."""
         for found in recorded_uploads():
             if found.url == self.name and found.upload_id and not found.is_live:
                 self._client.end(found.upload_id)
                 found.remove()
-                self.notes.append(f"ended an upload to {self.name} that a killed run left")
+                self.notes.append(f"ended an upload that a killed run had not finished: {self.name}")
 
 
 def _sha256_of(buffer: IO[bytes]) -> str:

@@ -94,7 +94,7 @@ class RecordedUpload:
         _remove(self.path)
 
     def read_parts(self) -> dict[int, SentPart]:
-        """Return the recorded parts by number, counted from 0; omit an incomplete line of a killed process."""
+        """Return a map of the recorded parts, numbered from 0; omit an incomplete line that a killed process wrote."""
         parts = {}
         with contextlib.suppress(OSError), open(_parts_path(self.path), "rb") as file:
             for line in file:
@@ -105,7 +105,7 @@ class RecordedUpload:
 
 
 class UploadRecord:
-    """The record of a running upload of this process, which exists until `close`.
+    """The record of a running upload of this process; the record exists until `close`.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class UploadRecord:
 
     @classmethod
     def intend(cls, url: str, *, mark: str = "", part_size: int = 0) -> Self:
-        """Record an upload before it begins, when it has no name yet.
+        """Record an upload before it begins, when the server has not named it yet.
 
         Parameters
         ----------

@@ -33,8 +33,8 @@ _Put = PutFirst | PutLast | PutAction
 def apply(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: str, transaction: Transaction) -> None:
     """Apply `steps` in order, and write a record of the changes to `path`.
 
-    Changes of the `old` association that this one lacks are reverted. The record of a change in both keeps the content
-    before the old one. `command` is the program to associate.
+    Changes of the `old` association that `steps` do not make are reverted. If both make a change, its record keeps the
+    content from before the `old` association. `command` is the program to associate.
     """
     files: list[ChangedFile] = []
     values: list[ChangedValue] = []
@@ -133,7 +133,7 @@ def _tree(folder: str | None) -> set[str]:
 
 
 def _clear(step: RunProgram, old: Record, transaction: Transaction) -> None:
-    """Remove the files that a program created last time, unless other programs use them."""
+    """Remove the files that a program of the `old` association created, unless other programs use them."""
     for program in old.programs:
         if step.folder is not None and step.keep is None and program.folder == step.folder:
             own = [file.path for file in old.files if file.path.startswith(step.folder + os.sep)]

@@ -56,8 +56,8 @@ class Association:
 def associate(*, viewer: str | None = None, dry_run: bool = False) -> Association:
     """Register a viewer for ``.ozx`` files for this user only: file type, icon, default program, thumbnails.
 
-    After an error, no change stays. A second call changes nothing; with another viewer, it replaces the first. A record
-    of the changes lets `dissociate` revert them.
+    After an error, no change stays. A second call with the same viewer changes nothing; a call with another viewer
+    replaces the first viewer. A record of the changes lets `dissociate` revert them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Edit key files (``[section]``, ``key=one;two;``): add an item to lists, keep all other bytes unchanged."""
+"""Edit key files (``[section]``, ``key=one;two;``): add items to lists, remove them, keep all other bytes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def with_item(text: str, section: str, key: str, item: str) -> str:
 
 
 def with_last_item(text: str, section: str, key: str, item: str, ahead: str | None) -> str:
-    r"""Return `text` with `item` in the list of `key`: appended if it is new; an empty list gets `ahead` first.
+    r"""Return `text` with `item` in the list of `key`. A new item is appended; an empty list gets `ahead` before it.
 
     Examples
     --------
@@ -88,9 +88,9 @@ def _with_items(text: str, section: str, key: str, items: list[str]) -> str:
 
 
 def without_item(text: str, sections: Iterable[str], key: str, item: str, before: str) -> str:
-    r"""Return `text` without `item` in the lists of `key`; remove lists that become empty, and then empty `sections`.
+    r"""Return `text` without `item` in the lists of `key`; remove lists, and then `sections`, that become empty.
 
-    Other programs may have copied the item into other sections. Sections in the earlier text `before` stay.
+    Other programs may have copied the item into other sections. Sections that the earlier text `before` contains stay.
     """
     lines = []
     for _, line in _iter_lines(text):

@@ -35,7 +35,7 @@ def find_background_viewer() -> tuple[str, ...]:
 
 
 def find_converter() -> tuple[str, ...]:
-    """Return the command that converts files with progress in a window: ``ozx-convert``, or its module."""
+    """Return the command that converts files and shows the progress in a window: ``ozx-convert``, or its module."""
     return find_program("ozx-convert") or _without_console("ozx.desktop.conversion.convert")
 
 

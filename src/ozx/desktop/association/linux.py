@@ -1,4 +1,4 @@
-"""Linux desktops (freedesktop.org): the steps that register .ozx, and the program that currently opens it."""
+"""Linux desktops (freedesktop.org): the steps that register .ozx, and the program that currently opens .ozx files."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _encode(text: str) -> bytes:
 
 
 def _find_other_opener(places: Places, media_type: str) -> str | None:
-    """Return the desktop entry of another program that opens files of a type now, or None."""
+    """Return the desktop entry that opens files of a type now, ignoring the converter's own entry; else None."""
     candidates = (entry for entry in _iter_candidates(places, media_type) if entry != CONVERT_ENTRY)
     return next((entry for entry in candidates if _find_entry(entry, places) is not None), None)
 

@@ -99,7 +99,7 @@ def _revert_program(program: MadeFiles, own: set[str], transaction: Transaction)
 
 
 def run_for_others(arguments: tuple[str, ...], folder: str | None, keep: str | None) -> None:
-    """Run a program again after a rollback if its folder contains files of other programs.
+    """Run a program again after a rollback if `folder` contains files of other programs, which match `keep`.
 
     Errors are ignored, so that the first one is reported.
     """

@@ -71,7 +71,7 @@ class PutAction:
 
 @dataclass(frozen=True, slots=True)
 class MergePlist:
-    """A step that changes entries of a property list made in an earlier step; None removes an entry."""
+    """A step that changes entries of a property list made in an earlier step; the value None removes an entry."""
 
     path: str
     entries: dict[str, Any]

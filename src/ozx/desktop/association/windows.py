@@ -1,4 +1,4 @@
-"""Windows: the steps that register .ozx for one user (ProgID and extension), and the program that currently opens it.
+"""Windows: the steps that register .ozx for one user (ProgID, extension), and the program that opens .ozx files now.
 
 Written from Microsoft's documentation and not tried on Windows.
 """

@@ -1,4 +1,4 @@
-"""A page in the browser that shows the progress of a conversion, served on this computer only, at a secret address."""
+"""Show the progress of a conversion on a page in the browser, at a secret address that only this computer can reach."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PageWindow:
         self._change(text=text, fraction=fraction)
 
     def ask(self, question: str, yes: str) -> bool:
-        """Ask a question; return whether the answer is `yes`, the name of a button."""
+        """Ask a question; return whether the user presses the button labelled `yes`."""
         self._answer = None
         self._change(question=question, yes=yes)
         with self._changed:

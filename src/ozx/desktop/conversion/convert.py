@@ -1,4 +1,4 @@
-"""The program behind *Convert to .ozx* in file managers: writes ``NAME.ozx`` beside each file, with a progress window.
+"""The program behind *Convert to .ozx* in file managers: it writes ``NAME.ozx`` beside each file, and shows progress.
 
 ``ozx-convert FILE|DIR…``, installed as a program without a console, or ``python -m ozx.desktop.conversion.convert``.
 """
@@ -35,8 +35,8 @@ def main() -> NoReturn:
 def convert(paths: Sequence[str]) -> int:
     """Convert TIFF files and OME-Zarr directories, one after the other, and return an exit code.
 
-    A failed one does not stop the rest. An existing file is replaced only if the user says so. After a cancel, the file
-    being written is gone, and complete ones stay.
+    After a failed conversion, the next one begins. An existing file is replaced only if the user agrees. If the user
+    cancels, the incomplete file is removed, and complete files stay.
     """
     if not paths:
         show_message("Select TIFF files or OME-Zarr folders in a file manager, then choose Convert to .ozx there.")
@@ -76,7 +76,7 @@ def output_of(path: str) -> str:
 
 
 class WindowProgress:
-    """The progress of one of several conversions, shown in a window that can cancel it.
+    """The progress of one conversion of several, shown in a window that can cancel the conversion.
 
     Parameters
     ----------

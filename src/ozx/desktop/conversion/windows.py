@@ -27,7 +27,7 @@ class Window(Protocol):
         """Show a text and the completed fraction (from 0 to 1; None if it is unknown)."""
 
     def ask(self, question: str, yes: str) -> bool:
-        """Ask a question; return whether the answer is `yes`, the name of a button."""
+        """Ask a question; return whether the user presses the button labelled `yes`."""
 
     def finish(self, text: str, *, is_error: bool) -> None:
         """Show the result, until the user closes the window."""

@@ -47,7 +47,7 @@ class ZenityWindow:
         self._write([] if fraction is None else [str(min(99, int(100 * fraction)))], text)
 
     def ask(self, question: str, yes: str) -> bool:
-        """Ask a question in a second window; return whether the answer is `yes`, the name of a button."""
+        """Ask a question in a second window; return whether the user presses the button labelled `yes`."""
         return ask(question, yes)
 
     def finish(self, text: str, *, is_error: bool) -> None:

@@ -1,4 +1,4 @@
-"""Show an image in a window: a page served on this computer only, or another viewer.
+"""Show an image in a window: on a page that is served on this computer only, or in another viewer.
 
 ``viewing``
     `ozx view`: all of this together.

@@ -46,7 +46,7 @@ class Window:
         Raises
         ------
         ResourceError
-            It ended with an error.
+            The started process ended with an error.
         """
         code = None if self.process is None else self.process.poll()
         if code:
@@ -74,8 +74,8 @@ def app_command(
 ) -> list[str] | None:
     """Return the command that opens `url` in a window of a Chromium browser; None if there is no such browser.
 
-    If ``BROWSER`` is set, that browser is used: None, too, unless it is a Chromium browser. The other parameters let
-    tests try other systems.
+    If ``BROWSER`` is set, only that browser is used; the result is None unless it is a Chromium browser. The other
+    parameters let tests try other systems.
     """
     wanted = environment.get("BROWSER")
     if wanted:

@@ -1,4 +1,4 @@
-"""Cache decoded chunks, which neighbouring tiles mostly share."""
+"""Cache decoded chunks, because neighbouring tiles usually need the same chunks."""
 
 from __future__ import annotations
 

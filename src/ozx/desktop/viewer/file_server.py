@@ -76,8 +76,8 @@ class _Shelf:
 class FileServer:
     """An HTTP server of several files: ``/cells.ozx`` is a file, ``/cells.ozx/zarr.json`` is a value in it.
 
-    Pages of the origin `cors` (``https://example.org``) may read them, with ``*`` all pages, with None no other page.
-    A directory, a URL or a missing node is a UsageError.
+    Web pages of the origin `cors` (``https://example.org``) may read the files. ``*`` allows all pages, None allows no
+    page of another origin. A directory, a URL or a missing node is a UsageError.
     """
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], *, cors: str | None = None) -> None:

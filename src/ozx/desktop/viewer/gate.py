@@ -1,4 +1,4 @@
-"""Protect all requests of a page by a secret path."""
+"""Protect a server: the path of every request must contain a secret token."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Keeper:
         Raises
         ------
         ResourceError
-            The file is another one than the page shows, or cannot be written.
+            The file is no longer the one that the page shows, or cannot be written.
         UsageError, FormatError, UnsupportedError
             As `ozx.edit`.
         """

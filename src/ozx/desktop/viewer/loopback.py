@@ -1,6 +1,6 @@
 """Run an HTTP server that only programs on this computer can reach.
 
-A function from `Request` to `Answer`, which knows no sockets, does the serving.
+The function that answers requests maps a `Request` to an `Answer`, and uses no sockets.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def json_answer(document: Any, status: HTTPStatus = HTTPStatus.OK, headers: dict
 class LoopbackServer(ThreadingHTTPServer):
     """A server on 127.0.0.1 that calls `respond` for each request, in one thread per connection.
 
-    Requests with another host in the ``Host`` header are refused (403), as from a foreign site whose name points here.
-    So are methods that change something (405), except ``POST`` if the server `takes_posts`. Errors of `respond` become
-    responses that name them; unexpected ones also go to stderr and end the connection.
+    Requests with another host in the ``Host`` header are refused (403), because the name of a foreign site may point
+    here. Methods that change something are refused (405), except ``POST`` if the server `takes_posts`. Errors of
+    `respond` become responses with the error's message; unexpected errors also go to stderr and end the connection.
     """
 
     daemon_threads = True

@@ -49,7 +49,7 @@ Offset = tuple[int, int]
 
 
 def make_state(pictures: Pictures, base: str) -> dict[str, Any]:
-    """Return the neuroglancer state that shows a file; `base` is the URL of its root without a slash at the end.
+    """Return the neuroglancer state that shows a file; `base` is the URL of the file's root without a slash at the end.
 
     Raises
     ------

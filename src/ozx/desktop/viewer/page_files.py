@@ -1,4 +1,4 @@
-"""Serve the files of a page that are part of a package."""
+"""Serve the files of a page from the folder ``page`` of a package."""
 
 from __future__ import annotations
 

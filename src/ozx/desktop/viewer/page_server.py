@@ -193,7 +193,7 @@ class PageServer:
 
 
 def _is_from_page(request: Request) -> bool:
-    """Return whether the page sent a request: its origin is this server, and its body is JSON, which no form sends."""
+    """Return whether the page sent a request: its origin is this server; its body is JSON, which forms never send."""
     headers = request.headers
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     is_same_site = headers.get("sec-fetch-site", "same-origin") == "same-origin"

@@ -149,7 +149,7 @@ class Picture:
     ) -> list[int]:
         """Return the number of pixels of a channel in each of 96 equal bins from `ends[0]` to `ends[1]`.
 
-        A lower level, if one is fine enough, stands for the whole picture or for `part`.
+        The pixels come from the coarsest level that has enough of them in the whole picture or in `part`.
 
         Raises
         ------
@@ -167,7 +167,7 @@ class Picture:
         return [int(count) for count in counts]
 
     def _telling(self, channel: int, planes: Sequence[int], part: Part | None) -> NDArray[Any]:
-        """Return the pixels of a channel, or of a part, from the coarsest level with enough pixels for statistics."""
+        """Return pixels of a channel, in the picture or a part, from the coarsest level with enough for statistics."""
         full = self.levels[0]
         top, left, bottom, right = part or (0, 0, full.height, full.width)
         if not (0 <= top < bottom <= full.height and 0 <= left < right <= full.width):

@@ -25,7 +25,7 @@ def sample_type(dtype: np.dtype[Any], *, is_label: bool) -> str:
     Raises
     ------
     UnsupportedError
-        They are not numbers, or label values that are not integers (OME-Zarr 0.5, "labels": they MUST be).
+        The pixels are not numbers, or they are label values but not integers (OME-Zarr 0.5, "labels": they MUST be).
     """
     if is_label and dtype.kind in "biu":
         return f"uint{8 * min(dtype.itemsize, 4)}"

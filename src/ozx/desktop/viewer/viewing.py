@@ -33,7 +33,7 @@ _PERIOD = 0.5
 
 
 class ServedPage(Protocol):
-    """The server of the page in a window."""
+    """A server of the page that a window shows."""
 
     gate: Gate
     presence: Presence
@@ -102,8 +102,8 @@ def show_page(
 ) -> None:
     """Show `path` in a window, and return when the window is closed; for the arguments see `page_serving`.
 
-    `browser` opens a window at a URL, and returns it, or None if it could not. Without a window, or if `browser` is
-    None, the page is served until an interrupt, and `announce` gets its URL.
+    `browser` opens a window at a URL; it returns the window, or None if no window opened. Without a window, or if
+    `browser` is None, the page is served until an interrupt, and `announce` gets the URL of the page.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.errors import OzxError, UnsupportedError
+from ozx.errors import ResourceError, UnsupportedError
 from ozx.flow.decoding.bounded import decoding_reason
 from ozx.flow.decoding.zarr_errors import check_codecs_installed, missing_codec, words_of
 from ozx.hierarchy.json.documents import Document
@@ -92,11 +92,11 @@ class Block:
     Attributes
     ----------
     box
-        Their region.
+        The region of the pixels.
     chunks
-        Its stored old chunks by their coordinates.
+        The stored old chunks of the block by their coordinates.
     missing
-        Coordinates of its old chunks that are not stored.
+        Coordinates of the block's old chunks that are not stored.
     """
 
     box: tuple[slice, ...]
@@ -225,7 +225,7 @@ def _encode_chunk(transcoding: Transcoding, codec: ChunkCodec, pixels: NDArray[A
         pixels[tuple(slice(0, length) for length in inside.shape)] = inside
     try:
         return bytes(codec.encode(pixels))
-    except (MemoryError, OzxError):
+    except (MemoryError, ResourceError, UnsupportedError):
         raise
     except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
         raise InexactError(f"{type(error).__name__}: {error}") from None
@@ -238,7 +238,7 @@ def _encode(transcoding: Transcoding, block: Block, values: NDArray[Any]) -> dic
     try:
         target[block.box] = values
         is_kept = not transcoding.is_checked or _is_same(np.asarray(target[block.box], values.dtype), values)
-    except (MemoryError, OzxError):
+    except (MemoryError, ResourceError, UnsupportedError):
         raise
     except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
         raise InexactError(f"{type(error).__name__}: {error}") from None
@@ -283,7 +283,7 @@ def _decode_by_zarr(transcoding: Transcoding, block: Block) -> NDArray[Any]:
     try:
         # For text in an array without dimensions, zarr returns a str, whose length numpy would make the type's.
         values = np.asarray(source[block.box], source.dtype)
-    except (MemoryError, OzxError):
+    except (MemoryError, ResourceError, UnsupportedError):
         raise
     except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
         for place in block.chunks:
@@ -297,7 +297,7 @@ def _try_chunk(source: zarr.Array[Any], transcoding: Transcoding, place: Lengths
     box = tuple(slice(at * length, (at + 1) * length) for at, length in zip(place, transcoding.old_chunks, strict=True))
     try:
         source[box]
-    except (MemoryError, OzxError):
+    except (MemoryError, ResourceError, UnsupportedError):
         raise
     except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
         raise UndecodableError(place, decoding_reason(error)) from None
@@ -355,7 +355,7 @@ def _without_time(data: bytes, codecs: tuple[str, ...]) -> bytes:
 
 
 def open_decoded(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
-    """Return a zarr array that reads its stored values from a dictionary and limits each decoded value to one chunk."""
+    """Return a zarr array that reads stored values from a dictionary; a value larger than a chunk raises an error."""
     import zarr  # noqa: PLC0415 (see open_transcoding)
     from zarr.storage import MemoryStore, StorePath  # noqa: PLC0415
 

@@ -20,7 +20,7 @@ __all__ = ["ChecksummedChunks"]
 
 
 class ChecksummedChunks(InnerChunks):
-    """The chunks of an array by number, each with its four-byte checksum added or removed.
+    """The chunks of an array, indexed by chunk number; a four-byte checksum is added to or removed from each chunk.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class ChecksummedChunks(InnerChunks):
             return FoundChunks(found.positions, found.lengths + CHECKSUM_BYTES, parts)
         short = np.flatnonzero(found.lengths <= CHECKSUM_BYTES)
         if len(short):
-            raise self._damaged(int(numbers[found.positions[short[0]]]), "it is too short")
+            raise self._damaged(int(numbers[found.positions[short[0]]]), "the chunk is too short")
         wanted: list[int] = numbers[found.positions].tolist()
         parts = [_ComparedPart(part, self, number) for part, number in zip(found.parts, wanted, strict=True)]
         return FoundChunks(found.positions, found.lengths - CHECKSUM_BYTES, parts)

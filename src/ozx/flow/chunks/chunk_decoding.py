@@ -127,7 +127,7 @@ def _is_decoded(codec: ChunkCodec, data: bytes) -> bool:
 
 
 def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:
-    """Yield the chunks of a stored value with their coordinates in the array's grid; they may lie beyond the grid.
+    """Yield each chunk of a stored value with its coordinates, which may lie beyond the array's chunk grid.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class FoundChunks(NamedTuple):
 
 
 class InnerChunks:
-    """The chunks of an array by number; the number is the position in the chunk grid in C order.
+    """The chunks of an array, indexed by chunk number (the position in the chunk grid in C order).
 
     Inner chunks beyond the array's edge, which zarr-python may write, are excluded.
 
@@ -67,7 +67,7 @@ class InnerChunks:
         self._cached_bytes = 0
 
     def blocks(self, per_block: tuple[int, ...]) -> NDArray[np.int64]:
-        """Return the ascending positions of the blocks of shape `per_block` that contain a stored chunk."""
+        """Return the ascending positions of blocks with stored chunks; a block has `per_block` chunks per dimension."""
         blocks = tuple(-(-length // block) for length, block in zip(self.grid, per_block, strict=True))
         found = [np.empty(0, np.int64)]
         for places in self.iter_places():
@@ -168,7 +168,7 @@ class InnerChunks:
 
 
 def _read_index(shard: Span, levels: tuple[ShardLevel, ...], where: str) -> ShardIndex:
-    """Read the index of the innermost chunks of a shard; the index has the shape of these chunks' grid."""
+    """Read the index of the innermost chunks of a shard; the index has the shape of the grid of these chunks."""
     level, *deeper = levels
     chunks = math.prod(level.chunks_per_shard)
     size, offset = level.index.size(chunks), level.index.offset(chunks, shard.length)

@@ -1,7 +1,7 @@
 """Move the encoded chunks of an array into other shards, or out of shards.
 
-No chunk is decoded, nor read before its entry is written: a new shard is spans of the old values, a new index and, if
-asked for, new checksums.
+No chunk is decoded, nor read before its entry is written: a new shard consists of spans of the old values, a new
+index and, if requested, new checksums.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
     stored
         The stored values in the old layout.
     old, new
-        The layouts, of the same shape and chunks: that of the old document, and that of its `relayout_document`. If
+        The layouts of the old document and of its `relayout_document`; both have the same array shape and chunks. If
         only one has a checksum at the end of each chunk, checksums are added, or compared and removed.
     path
         Path of the array, the start of its keys.
@@ -79,7 +79,7 @@ def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[
     if not new.levels:
         return _iter_chunks(chunks, new, path)
     if len(new.levels) > 1 or new.levels[0].index != IndexFormat():
-        raise UsageError(f"{path or 'the root'}: expected one level of shards, with the index at the end and a CRC-32C")
+        raise UsageError(f"{path or 'the root'}: expected one level of shards with an index and its CRC-32C at the end")
     return _iter_shards(chunks, new, path)
 
 
@@ -128,7 +128,7 @@ def _iter_shards(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[E
 def _in_order(
     numbers: NDArray[np.int64], layout: ArrayLayout, path: str, size: int
 ) -> Iterator[tuple[list[str], NDArray[np.int64]]]:
-    """Yield batches of at most `size` keys and the numbers of their values; the keys are in hierarchy order."""
+    """Yield batches of at most `size` keys in hierarchy order, each batch with the numbers of the values."""
     prefix, encode = f"{path}/" if path else "", layout.keys.encode
     if layout.keys.separator == ".":
         # Keys of one component sort as text: c.0.10 before c.0.9.

@@ -1,4 +1,4 @@
-"""Hold values until they are written: in memory up to a limit, the others in a temporary file."""
+"""Hold values until they are written: in memory up to a limit, beyond that limit in a temporary file."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _NONE: NDArray[np.int64] = np.empty(0, np.int64)
 
 
 class StoredChunks(Protocol):
-    """The stored values (shards or chunks) of one array by number.
+    """The stored values (shards or chunks) of one array, indexed by number.
 
     The number is the position in the grid of the values in C order.
 

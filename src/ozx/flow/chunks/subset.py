@@ -48,7 +48,7 @@ def iter_cropped(stored: SourceChunks, box: Box, new: ArrayLayout) -> Iterator[E
 
 
 class CroppedChunks(InnerChunks):
-    """The chunks in a box of an array by number; the number is the position in the box's grid in C order.
+    """The chunks in a box of an array, indexed by chunk number (the position in the box's grid in C order).
 
     Parameters
     ----------

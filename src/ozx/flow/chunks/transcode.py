@@ -118,7 +118,7 @@ class _Layouts:
 
 @dataclass(frozen=True, slots=True)
 class _EncodedChunks:
-    """Newly encoded chunks by number, as input of `iter_resharded`."""
+    """Newly encoded chunks, indexed by chunk number, as input of `iter_resharded`."""
 
     found: Mapping[int, Part]
     path: str
@@ -189,9 +189,9 @@ class _Transcoder:
             raise UnsupportedError(
                 f"{self._path or 'the root'}: expected codecs that keep every value; the chain "
                 f"{', '.join(self._transcoding.new_codecs)} changes values{reason}",
-                hint="Keep chunks and codec: the chunks are then copied without decoding."
+                hint="Keep the chunk shape and the codec: the chunks are then copied without decoding."
                 if "transpose" in self._transcoding.new_codecs
-                else "Choose another codec to replace these.",
+                else "Choose another codec to replace this chain.",
             ) from None
 
     def _iter_blocks(self) -> Iterator[tuple[int, Block]]:

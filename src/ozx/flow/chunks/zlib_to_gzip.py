@@ -1,4 +1,4 @@
-"""Convert zlib chunks to gzip by replacing only header and trailer; Zarr v3 supports gzip."""
+"""Convert zlib chunks to gzip, which Zarr v3 supports, by replacing only the header and the trailer."""
 
 from __future__ import annotations
 

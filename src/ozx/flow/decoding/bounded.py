@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Protocol
 
+from ozx.errors import FormatError
+
 fast_zlib: ModuleType = zlib
 try:
     from isal import isal_zlib
@@ -48,28 +50,23 @@ class OversizeError(ValueError):
     """Error for data that decode to more bytes than the limit."""
 
 
-class UndecodableChunkError(ValueError):
+class UndecodableChunkError(FormatError):
     """Error for a chunk that cannot be decoded; `key` is its store key, the cause is the original exception.
 
     Examples
     --------
     >>> str(UndecodableChunkError("0/c/1", "the data decode to more"))
-    '0/c/1: the data decode to more'
+    '0/c/1: the chunk cannot be decoded: the data decode to more'
     """
 
     def __init__(self, key: str, reason: str, path: str | None = None) -> None:
-        super().__init__(key, reason, path)
+        hint = "ozx validate --level data lists all damage; ozx recover saves the intact chunks."
+        super().__init__(f"{key}: the chunk cannot be decoded: {reason}", path=path, rule="zarr/chunk-data", hint=hint)
         self.key = key
         self.reason = reason
-        self.path = path
 
-    def __str__(self) -> str:
-        place = self.key if self.path is None else f"{self.path}: {self.key}"
-        return f"{place}: {self.reason}"
-
-    def at(self, path: str) -> UndecodableChunkError:
-        """Return the same error with the file name added."""
-        return UndecodableChunkError(self.key, self.reason, path)
+    def __reduce__(self) -> tuple[object, ...]:
+        return (UndecodableChunkError, (self.key, self.reason, self.path))
 
 
 class _Decompressor(Protocol):
@@ -83,7 +80,7 @@ class _Decompressor(Protocol):
 
 
 def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
-    """Return the decoded data of any compressor of Zarr; raise an error if these exceed `limit`.
+    """Return the decoded data of any compressor of Zarr; raise an error if the data exceed `limit`.
 
     Parameters
     ----------

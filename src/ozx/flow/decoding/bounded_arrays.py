@@ -69,7 +69,7 @@ def bound_array(array: Any, pipeline: type[BoundedPipeline] | None = None) -> An
 
 
 class BoundedPipeline(BatchedCodecPipeline):
-    """zarr's codec pipeline with size limits; each chunk is decoded separately, so that errors can name it."""
+    """zarr's codec pipeline with size limits; each chunk is decoded separately, so that errors can name the chunk."""
 
     @classmethod
     def from_codecs(cls, codecs: Iterable[Codec], *, batch_size: int | None = None) -> Self:
@@ -137,7 +137,7 @@ class _BoundedSharding(ShardingCodec):
 
 @dataclass(frozen=True)
 class _BoundedTexts(ArrayBytesCodec):
-    """A codec for variable-length strings that checks their number before it allocates memory."""
+    """A codec for variable-length strings; it checks the number of strings before it allocates memory."""
 
     codec: Any
     is_fixed_size = False
@@ -160,7 +160,7 @@ class _BoundedTexts(ArrayBytesCodec):
 
 @dataclass(frozen=True)
 class BoundedCompressor(BytesBytesCodec):
-    """A compressor whose output is limited; the codecs before it determine the limit."""
+    """A compressor with a limit on the decompressed size; the codecs before the compressor determine the limit."""
 
     codec: Any
     config: Mapping[str, Any]

@@ -29,7 +29,7 @@ _MOST_REWRITTEN = 8
 
 
 def largest_stored(decoded: int, *, is_shard: bool = False) -> int:
-    """Return the maximal stored length of a chunk or shard of `decoded` bytes, with any compressor.
+    """Return the maximal stored length, with any compressor, of a chunk or shard that decodes to `decoded` bytes.
 
     Compressors add little to incompressible data; a chain of several, and their checksums, fit as well. Shards may have
     gaps from chunks that were written again.
@@ -68,7 +68,7 @@ def check_count(data: Any, count: int) -> None:
     # numcodecs, vlen.pyx: the number of items comes first, 4 bytes little-endian.
     found = int.from_bytes(bytes(memoryview(data).cast("B")[:4]), "little")
     if found != count:
-        raise ValueError(f"expected {count:,} values in the chunk; its header has {found:,}")
+        raise ValueError(f"expected {count:,} values in the chunk; its header declares {found:,}")
 
 
 def check_item_sizes(config: Mapping[str, Any], dtype: np.dtype[Any]) -> None:

@@ -57,7 +57,7 @@ class ChunkCodec:
     size
         Length of the decoded chunk in bytes.
     inverse
-        The place of each axis of the chunk among those that are stored.
+        The position of each axis of the chunk in the order in which the axes are stored.
     """
 
     shape: Lengths
@@ -278,7 +278,7 @@ def _encode_zstd(data: memoryview, level: int) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Return the value of an enumeration member, or a string unchanged: older zarr-python has enumerations."""
+    """Return the value of an enumeration member (older zarr-python uses enumerations), or a string unchanged."""
     return getattr(value, "value", value)
 
 
@@ -303,7 +303,7 @@ _kept = threading.local()
 
 
 def _scratch(size: int) -> NDArray[np.uint8]:
-    """Return a buffer that this thread reuses for each chunk: new memory pages cost more time than decoding."""
+    """Return a buffer that this thread reuses for each chunk, because new memory pages cost more time than decoding."""
     buffer: NDArray[np.uint8] | None = getattr(_kept, "buffer", None)
     if buffer is None or buffer.size < size:
         buffer = np.empty(size, np.uint8)

@@ -1,6 +1,6 @@
 """Make the entries of arrays whose chunks are moved or transcoded.
 
-No chunk is read before its entry is written. Encoded chunks are moved; only what must be is decoded.
+No chunk is read before its entry is written. Encoded chunks are moved; a chunk is decoded only if necessary.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def iter_grouped(
     copied: Callable[[str], Entry],
     entries: Callable[[str, KeyGroup], Iterator[Entry]],
 ) -> Iterator[Entry]:
-    """Yield the entries of `keys` in order; `entries` makes those of arrays, `copied` makes those of other keys.
+    """Yield the entries of `keys` in order; `entries` makes the entries of arrays, `copied` makes all others.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class ArrayPlans:
         return iter_resharded(chunks, array.old, array.new, array.path)
 
     def _take_slashes(self, array: ArrayPlan, group: KeyGroup) -> None:
-        """Read keys such as ``0/0`` as chunks, unless keys such as ``0.0`` exist.
+        """Treat keys such as ``0/0`` as chunk keys, unless keys such as ``0.0`` exist.
 
         Early writers did not declare the separator.
         """

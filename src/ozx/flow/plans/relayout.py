@@ -75,7 +75,7 @@ def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
 
 
 def iter_checksum_variants(source: Source, layout: LayoutChoice) -> Iterator[RelayoutPlan]:
-    """Yield one plan for `layout` with each possible checksum option other than the requested one."""
+    """Yield a variant of the plan for each possible checksum option, except the option requested in `layout`."""
     options: list[ChecksumOption | None] = [None, *get_args(ChecksumOption)]
     for option in options:
         if option != layout.checksums:
@@ -113,7 +113,7 @@ def _make_plan(
 
 
 class _Relaying:
-    """Planner of Zarr v3 hierarchies: arrays are copied unless the requested layout differs."""
+    """Planner of Zarr v3 hierarchies; an array that already has the requested layout is copied."""
 
     def __init__(self, source: Source, layout: LayoutChoice) -> None:
         self._source = source
@@ -186,7 +186,7 @@ class _Relaying:
         return relaid_document(path, old, document)
 
     def _drop_consolidated(self) -> None:
-        """Drop outdated ``consolidated_metadata`` from groups: copies of other nodes' metadata."""
+        """Drop ``consolidated_metadata`` (outdated copies of other nodes' metadata) from groups."""
         if not self._changed:
             return
         dropped = []

@@ -1,4 +1,4 @@
-"""Plan a part of a hierarchy as a new hierarchy: a node with its subtree, some levels, or a region.
+"""Plan a new hierarchy from a part of another hierarchy: a node with its subtree, some levels, or a region.
 
 Nothing is decoded. Whole arrays and unchanged metadata are copied byte for byte; of cropped arrays the encoded chunks
 are moved.

@@ -101,7 +101,8 @@ class _Conversion:
         key = join_path(path, METADATA)
         if key in self._changed:
             raise UnsupportedError(
-                f"{path}: expected one name for each dimension; one image gives the names {names!r}, another does not",
+                f"{path}: expected one name for each dimension; one image gives the names {names!r}, "
+                "another image gives other names",
                 hint="OME-Zarr 0.5 stores the names in the array: give each image its own array.",
             )
         self._changed[key] = {**array, "dimension_names": list(names)}

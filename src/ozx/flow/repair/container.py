@@ -41,7 +41,7 @@ def litter_repairs(names: Sequence[str]) -> Iterator[Repair]:
 
 
 def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repair]:
-    """Yield the repair of duplicate keys; a key's last entry in the directory must also be its last in the file."""
+    """Yield the repair of duplicate keys; reject a key whose last entry in the directory is not last in the file."""
     if not keys.repeated:
         return
     same = 0
@@ -52,7 +52,7 @@ def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repa
         alike = (columns.crc32s[rows] == columns.crc32s[rows[-1]]).all()
         same += bool(alike and (columns.uncompressed_sizes[rows] == columns.uncompressed_sizes[rows[-1]]).all())
     first = keys.names.raw_name(keys.repeated[0][-1]).decode("utf-8", "replace")
-    done = "the last one counts" + (f", {same:,} of them with the same contents" if same else "")
+    done = "the last entry counts" + (f" (names with equal entries: {same:,})" if same else "")
     yield Repair.of_many("zip/duplicate-name", "names of several entries", len(keys.repeated), done, first)
 
 

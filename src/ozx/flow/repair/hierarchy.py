@@ -1,7 +1,7 @@
-"""Open any OME-Zarr hierarchy as a source, with faults of other programs repaired and reported.
+"""Open any OME-Zarr hierarchy as a source; repair and report the faults that other programs caused.
 
-Repaired is what every tolerant reader understands alike: the place of the root, the spelling of names, the form and
-order of entries. Refused is what is ambiguous or harmful: encryption, overlapping entries, contradicting headers, names
+ozx repairs what every tolerant reader understands alike: the place of the root, the spelling of names, the form and
+order of entries. It refuses what is ambiguous or harmful: encryption, overlapping entries, contradicting headers, names
 that lead out of the folder, archives in archives. See docs/decisions/0012-repair.md.
 """
 
@@ -104,7 +104,7 @@ def _open_archive(file: FileSource | RemoteSource, node: str, *, allow_bombs: bo
 
 
 def _cut_to_root(names: RepairedNames, path: str, node: str) -> tuple[str, list[Repair], list[str]]:
-    """Make names relative to the hierarchy's root; return the root's prefix, the repairs, and the names outside."""
+    """Make names relative to the root; return the root's prefix, the repairs, and the names outside the root."""
     raw_metadata = names.names.raw_names(np.flatnonzero(metadata_places(names.names)))
     metadata = [raw.decode("utf-8") for raw in raw_metadata]
     nodes = set(map(node_of, [*metadata, *(key for key in names.legacy if not key.endswith(".zmetadata"))]))

@@ -101,7 +101,7 @@ def repair_names(columns: Columns, path: str) -> RepairedNames:
     """
     kinds = find_kinds(columns, np.empty(0, np.int64))
     for rows, rule, what in (
-        (kinds.symlinks, "zip/symlink", "a symbolic link, whose value is not in the archive"),
+        (kinds.symlinks, "zip/symlink", "a symbolic link, which ozx does not follow"),
         (kinds.special, "zip/special-file", "a device, pipe or socket"),
     ):
         if len(rows):
@@ -226,5 +226,5 @@ def _refused(path: str, name: str, fault: str, rule: str) -> FormatError:
         f"entry name {name!r} is refused: {fault}" if rule == "zip/name" else f"entry {name!r} is refused: {fault}",
         path=path,
         rule=rule,
-        hint="ozx cannot repair it. Unpack the file with the program that wrote it, check the result, then pack it.",
+        hint="ozx cannot repair it. Unpack the file with the program that wrote it, check the folder and pack it.",
     )

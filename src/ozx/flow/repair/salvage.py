@@ -122,7 +122,7 @@ class _KeyResolver:
     # --- names --------------------------------------------------------------------------------------------------------
 
     def settle_disputes(self) -> None:
-        """Choose between the two names of an entry whose headers disagree; reject the entry if evidence is equal."""
+        """Choose between two names of an entry whose headers disagree; reject the entry if both have equal evidence."""
         disputed = sorted(self._unsettled, key=lambda index: not self._is_document(index))  # metadata first
         wanted = self._wanted_nodes() if disputed else set()
         listed = Counter(self._evidence.listed if disputed else ())
@@ -154,7 +154,7 @@ class _KeyResolver:
                 self._result.hierarchy.add(name, document)
 
     def _doubt_older(self, index: int, names: tuple[str, str]) -> None:
-        """Mark earlier entries with one of the two names as doubtful: the disputed entry may have replaced them."""
+        """Mark older entries with one of `names` as doubtful; entry `index` may be a newer version of such an entry."""
         starts = self._evidence.entries.starts
         for other in self._kept():
             if starts[other] < starts[index] and self._name(other) in names:
@@ -174,7 +174,7 @@ class _KeyResolver:
         return 2 if role.kind == "chunk" else 1
 
     def check_values(self) -> None:
-        """Check keys that only one header confirms; reject a value that does not fit its key or fits another better."""
+        """Check keys that only one header confirms; reject a key if it does not fit, or if another key fits better."""
         hierarchy = self._result.hierarchy
         self._look_around()
         for index in self._unconfirmed():
@@ -196,7 +196,7 @@ class _KeyResolver:
                 )
 
     def _has_better_name(self, index: int) -> bool:
-        """Return whether a missing chunk's key differs from the entry's key in one digit, and fits its position."""
+        """Return whether the key of a missing chunk fits the position of the entry, and differs in one digit."""
         name, hierarchy = self._name(index), self._result.hierarchy
         for position, character in enumerate(name):
             for other in "0123456789" if character.isdigit() else "":
@@ -206,7 +206,7 @@ class _KeyResolver:
         return False
 
     def _is_unlikely_file(self, name: str) -> bool:
-        """Return whether a file's key is likely damaged: unprintable, or one character different from a missing key."""
+        """Return whether a key is likely damaged: unprintable, or different from a missing key in one character."""
         if not name.isprintable() or (
             _differ_by_one(name, _ORIGINAL_METADATA) and _ORIGINAL_METADATA not in self._taken
         ):
@@ -266,8 +266,8 @@ class _KeyResolver:
     def take_last_values(self) -> None:
         """Keep only the last value of each repeated key; if the last value is damaged, keep no value.
 
-        If the file ends inside the last value, that was still being written: the value before it counts. So it is with
-        metadata of a file that was never finished, whose writer writes a new draft before it erases the old one.
+        If the file ends inside the last value, that was still being written: the value before it counts. The same
+        applies to metadata of an unfinished file, because a writer writes a new draft before it erases the old draft.
         """
         entries, result, cut_off = self._evidence.entries, self._result, self._evidence.cut_off
         kept = [index for index in self._kept() if index not in self._unsettled]
@@ -320,10 +320,10 @@ class _KeyResolver:
         alone = {path for path in missing if path not in hierarchy.nodes and not self._evidence.is_whole}
         for index in self._unconfirmed() if alone else ():
             if not alone.isdisjoint(parents_of(self._name(index))):
-                self._reject(index, "its name is likely damaged: no group leads to it")
+                self._reject(index, "its name is likely damaged: no other entry shows that its group existed")
 
     def confirm_by_counting(self) -> None:
-        """Confirm keys without an alternative: chunks of complete grids, and nodes that other metadata refers to."""
+        """Confirm keys that cannot be other keys: chunks of complete grids, and nodes that other metadata refers to."""
         evidence, hierarchy = self._evidence, self._result.hierarchy
         single = [index for index in self._kept() if evidence.names_by[index] < Witnesses.TWO]
         # Local headers of streamed entries have a name but no CRC-32: several may have been exchanged.

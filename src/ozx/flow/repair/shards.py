@@ -1,7 +1,7 @@
 """Rescue chunks from damaged array values: shards and single chunks with a wrong CRC-32.
 
-Its own checksum proves the index of a shard. The checksum of the last codec proves a chunk: that of ``crc32c``, gzip,
-or zstd if the frame has one. Unproven chunks are lost, or kept on request.
+The index of a shard is proven by its own checksum, a chunk by the checksum of its last codec (``crc32c``, gzip, or zstd
+if the frame has a checksum). Unproven chunks are lost, or kept on request.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class _Shard:
     is_bytewise: bool = True
 
     def piece(self, span: tuple[int, int], place: Lengths, depth: int) -> _Piece | None:
-        """Return the rescued part of a shard, or of a chunk below the last shard level; None if nothing is left."""
+        """Return the rescued bytes of a shard at `depth`, or of a chunk below all levels; None if nothing is left."""
         if depth == len(self.layout.levels):
             return self._chunk(span, place)
         level = self.layout.levels[depth]

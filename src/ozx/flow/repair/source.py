@@ -75,7 +75,7 @@ class Closing(Protocol):
 
 @runtime_checkable
 class Remote(Protocol):
-    """A file or folder on a server, which counts requests and bytes."""
+    """A remote file or folder, with counters of requests and bytes."""
 
     requests: int
     bytes_read: int
@@ -134,7 +134,7 @@ class RepairedSource:
 
     @property
     def remote(self) -> Remote | None:
-        """The remote file or folder, which counts requests; None if the hierarchy is local."""
+        """The remote file or folder, with its counters of requests and bytes; None if the hierarchy is local."""
         place = self._file if self._file is not None else getattr(self._source, "folder", None)
         return place if isinstance(place, Remote) else None
 

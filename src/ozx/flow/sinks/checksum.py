@@ -44,7 +44,7 @@ def read_checksum_file(path: str) -> str:
     digest = text[1 if text.startswith(b"\\") else 0 :][:64].decode("ascii", "replace").lower()
     if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
         raise UsageError(
-            "expected a line as sha256sum writes it",
+            "expected a line in the format of sha256sum",
             path=printable_location(path),
             hint="Remove the checksum file, or write it again.",
         )

@@ -56,7 +56,7 @@ class PlannedReplacement:
 
 
 def check_can_copy(url: str) -> None:
-    """Raise an error if the server of a URL cannot copy parts of objects; state the cost of an edit.
+    """Raise an error, with the cost of an edit, if the server of a URL cannot copy parts of objects.
 
     Raises
     ------
@@ -67,9 +67,9 @@ def check_can_copy(url: str) -> None:
         return
     source = RemoteSource(url, {"retry_config": {"max_retries": 0}})
     try:
-        cost = f"all its {source.size():,} bytes"
+        cost = f"all {source.size():,} bytes of the file"
     except OzxError:  # there is no such file: the message remains true
-        cost = "all its bytes"
+        cost = "all bytes of the file"
     finally:
         source.close()
     raise UsageError(

@@ -66,7 +66,7 @@ def write_files(reader: ArchiveReader, indices: NDArray[np.int64], target: str, 
 def _write_small(
     reader: ArchiveReader, order: NDArray[np.int64], firsts: Iterable[int], target: str, progress: Progress
 ) -> None:
-    """Write the batches of small entries that begin at positions `firsts` of `order`."""
+    """Write batches of the small entries with rows `order`; each batch begins at a position from `firsts`."""
     size = _batch_size(order)
     buffer = memoryview(bytearray(_SPAN))  # one for all: fresh memory would cost a page fault for every 4 KiB
     folder = os.open(target, os.O_RDONLY)
@@ -115,7 +115,7 @@ def _write_batch(
 
 
 def _foreign_value(reader: ArchiveReader, index: int, block: memoryview, at: int) -> memoryview:
-    """Return the value after a local header of another program; truncated if `block` ends inside the value."""
+    """Return the value after a local header that another program wrote; truncate the value at the end of `block`."""
     try:
         local = LocalHeader.from_bytes(block, at)
     except FormatError:

@@ -66,7 +66,7 @@ class NewObject:
 
     @property
     def swept(self) -> list[str]:
-        """An empty list; `notes` contains the notes about uploads of killed runs."""
+        """Always empty, unlike for `NewFile`; `notes` describes the uploads of killed runs."""
         return []
 
     @property

@@ -1,7 +1,7 @@
 """Write entries as objects below a URL; write the root's metadata last, when all other objects are complete.
 
-A store renames nothing, so that this is not one step: after an error what was written is removed; after a kill it
-stays, without root metadata.
+An object store cannot rename, so that the write is not one step. After an error, ozx removes the objects that it wrote;
+after a kill they stay, without root metadata.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _check_old(old: set[str], names: set[str], url: str, *, force: bool, replace
             f"expected no objects below the URL, or a Zarr hierarchy to replace; found {len(old):,} objects without "
             "zarr.json at the root",
             path=url,
-            hint="Choose another name. --replace-folder (replace_folder=True) removes all of them.",
+            hint="Choose another name. --replace-folder (replace_folder=True) removes all of these objects.",
         )
     if not force:
         raise UsageError(

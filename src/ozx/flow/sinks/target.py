@@ -82,7 +82,7 @@ def check_place(source: str, target: str) -> None:
     folder = os.path.realpath(os.path.dirname(os.path.abspath(target)))
     real_source = os.path.realpath(source)
     if os.path.isdir(source) and (folder == real_source or folder.startswith(real_source.rstrip(os.sep) + os.sep)):
-        raise UsageError(f"{target} lies inside its own source {source}", hint="Choose a place outside of it.")
+        raise UsageError(f"{target} lies inside its own source {source}", hint="Choose a path outside of the source.")
     while True:
         for name in (METADATA, *LEGACY_METADATA):
             if os.path.exists(os.path.join(folder, name)):
@@ -140,14 +140,14 @@ def entry_notes(entries: int) -> tuple[str, ...]:
     if entries <= _MANY_ENTRIES:
         return ()
     advice = (
-        "every reader first loads the list of all entries. Sharding puts many chunks into one entry and keeps opening "
-        "fast (--shards auto does it; nothing is recompressed)"
+        "every reader first loads the list of all entries. Sharding puts many chunks into one entry, so that the file "
+        "opens fast (--shards auto does it; nothing is recompressed)"
     )
     return (f"{entries:,} entries: {advice}",)
 
 
 def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:
-    """Return notes about temporary files beside the target: which files were removed or made visible.
+    """Return notes about temporary files beside the target: removed, renamed and remaining files.
 
     Examples
     --------
@@ -163,5 +163,5 @@ def _swept_note(path: str) -> str:
     if not os.path.lexists(path):
         return f"removed {path}, left by a run that was killed"
     if path.endswith(".ozx-tmp"):
-        return f"{path} is a day old, from a run on another computer; if that run has ended, remove it with ozx clean"
-    return f"warning: {path} was replaced by a run that was killed; check its latest changes, then remove it"
+        return f"{path}, from a run on another computer, is a day old; if that run has ended, remove it with ozx clean"
+    return f"warning: {path} is the old directory that a killed run replaced; check it for changes, then remove it"

@@ -37,7 +37,7 @@ def are_possible() -> bool:
 
 
 def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
-    """Run `work` on all `numbers` in this process and a child process; each takes the next number when free.
+    """Run `work` on all `numbers` in this process and a child process; a process that is free takes the next number.
 
     Parameters
     ----------

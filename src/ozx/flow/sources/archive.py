@@ -166,7 +166,7 @@ class ArchiveSource:
                 f"{key} is a ZIP archive inside the hierarchy, which RFC-9 forbids",
                 path=self.name,
                 rule="rfc9/not-embedded",
-                hint="Unpack the file, move the archive out of the folder, then pack it.",
+                hint="Unpack the file, move the inner archive out of the folder, then pack the folder.",
             )
 
     def crc32(self, key: str) -> int | None:

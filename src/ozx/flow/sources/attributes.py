@@ -38,13 +38,13 @@ def check_no_attributes(root: str) -> None:
 
 
 def _attributes(root: str) -> Iterator[str]:
-    """Yield the name of each file or folder with such attributes, and a description of them."""
+    """Yield each file or folder with attributes that an archive does not keep, and name the attributes."""
     for folder, _, files in os.walk(root, onerror=raise_error):
         for path in (folder, *(os.path.join(folder, name) for name in files)):
             shown = os.path.relpath(path, root)
             status = os.lstat(path)
             if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-                yield f"{shown} ({status.st_nlink} names)"
+                yield f"{shown} (hard links: {status.st_nlink})"
             names = _attribute_names(path)
             if names & _ACCESS_LISTS:
                 yield f"{shown} (access control list)"

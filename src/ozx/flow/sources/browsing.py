@@ -134,7 +134,7 @@ class ArchiveView:
         self._starts, self._is_sorted = starts, False
 
     def _end_of_room(self, header: CentralHeader) -> int:
-        """Return the largest possible end of an entry.
+        """Return the largest offset at which an entry can end.
 
         This is the start of the next entry if it is known, else of the central directory.
         """

@@ -163,7 +163,7 @@ class _Search:
                 self._numbered.setdefault(path, 0)
 
     def _next_numbers(self) -> Iterator[str]:
-        """Yield the next node paths of each numbered series, if its last requested node exists."""
+        """Yield the next node paths of each numbered series whose last requested node exists."""
         for path, count in self._numbered.items():
             if count == 0 or join_path(path, str(count - 1)) in self._hierarchy.nodes:
                 self._numbered[path] = count + _SERIES_AT_A_TIME

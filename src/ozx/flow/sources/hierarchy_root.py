@@ -30,7 +30,7 @@ class FoundRoot:
 
 
 def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Sequence[str] = ()) -> str:
-    """Return the path of the node that contains all other nodes.
+    """Return the path of the root: the node `asked`, or by default the node that contains all other nodes.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def find_root_folder(path: str) -> FoundRoot:
                     f"expected an OME-Zarr hierarchy; found none in the first {_FOLDERS:,} folders",
                     path=path,
                     rule="rfc9/root",
-                    hint="Name the folder whose root is the image, the plate or the series.",
+                    hint="Give the path of the root folder of the image, the plate or the series.",
                 )
             following += _look(path, prefix, found)
         level = following

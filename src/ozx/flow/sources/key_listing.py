@@ -1,4 +1,4 @@
-"""List the keys of a remote directory, which need not be valid file names."""
+"""List the keys of a remote directory; the keys need not be valid file names."""
 
 from __future__ import annotations
 

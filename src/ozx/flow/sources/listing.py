@@ -282,7 +282,7 @@ def _no_hierarchy(root: str, names: list[str]) -> FormatError:
 
 
 def check_names(listing: Listing, prefix: str, names: list[str]) -> None:
-    """Check the file names in one folder; the folder's own name must be checked already.
+    """Check the file names in one folder, but not the folder's own name, which was checked before.
 
     Raises
     ------
@@ -304,7 +304,7 @@ def check_names(listing: Listing, prefix: str, names: list[str]) -> None:
 
 
 def _follow(listing: Listing, key: str, real_root: str, links: tuple[str, ...]) -> str:
-    """Return the target of a symbolic link inside the hierarchy; raise `FormatError` for any other link."""
+    """Return the target of a link to a file or folder in the hierarchy; raise `FormatError` for any other path."""
     path = listing.path(key)
     mode = os.lstat(path).st_mode
     if not stat.S_ISLNK(mode):

@@ -28,7 +28,7 @@ _GROUP_NAMES = (METADATA, LEGACY_METADATA[0])
 
 
 def check_is_directory(root: str) -> None:
-    """Check that the source of pack is a directory.
+    """Check that the source of ``ozx pack`` is a directory.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def check_is_directory(root: str) -> None:
 
 
 def check_is_tiff_file(path: str) -> None:
-    """Check that the source of import is a regular file.
+    """Check that the source of ``ozx import`` is a regular file.
 
     Raises
     ------

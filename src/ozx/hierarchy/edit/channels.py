@@ -80,7 +80,7 @@ def _set_window(
     data_type: str | None,
     place: tuple[str, int],
 ) -> list[Difference]:
-    """Set the contrast window of a channel, in place; extend the limits `min` and `max` so that they contain it."""
+    """Set the contrast window of a channel, in place; extend the limits `min` and `max` to contain the window."""
     node, index = place
     differences = []
     new = {**_window(data_type)[0], **before}
@@ -127,7 +127,7 @@ def _new_block(axes: Sequence[Axis], array: ArrayMetadata | None) -> dict[str, A
 
 
 def _complete(channels: list[Any], count: int, data_type: str | None) -> tuple[list[Any], list[str]]:
-    """Add a default for each missing channel of `count` channels; return all channels, and a note if any was added."""
+    """Replace missing channels, up to `count`, by defaults; return all channels, and a note if a default was added."""
     window, assumed = _window(data_type)
     complete = list(channels)
     made = 0
@@ -141,8 +141,8 @@ def _complete(channels: list[Any], count: int, data_type: str | None) -> tuple[l
         made += 1
     low, high = window["min"], window["max"]
     note = (
-        f"{made} of {count} channels had no description; added one, with a contrast window from {low} to {high} "
-        f"({assumed}; no pixels were read)"
+        f"{made} of {count} channels had no description; each got a default, with a contrast window from {low} to "
+        f"{high} ({assumed}; no pixels were read)"
     )
     return complete, [note] if made else []
 

@@ -108,7 +108,7 @@ def edit_label(
     *,
     version: str | None = None,
 ) -> Edited:
-    """Return a label image's ``zarr.json`` with its image's `units`, and with all positions multiplied by `factors`.
+    """Return a label image's ``zarr.json`` with the `units` of its image and all positions multiplied by `factors`.
 
     A label image may have another resolution than its image, and fewer axes: the same factors keep it in place.
     """
@@ -192,8 +192,8 @@ def _size(item: dict[str, Any], multiscale: Multiscale, axis: str, node: str) ->
     if size <= 0:
         raise UnsupportedError(
             f"{node or 'the root'}: expected a current pixel size greater than 0 along {axis}; found {float(size)}",
-            hint="The sizes of the other levels are scaled in proportion to this size: correct the scales in "
-            "zarr.json by hand.",
+            hint="Correct the scales in zarr.json by hand: ozx computes the new sizes of all levels in proportion to "
+            "this size.",
         )
     return size
 

@@ -139,7 +139,7 @@ class _DocumentEditor:
         return self._old[path]
 
     def name_plate(self, node: str, edits: Edits, name: str, images: list[str]) -> Edits:
-        """Set the name of the plate if `node` is a plate; return the other edits, which apply to its images."""
+        """Set the name of the plate if `node` is a plate; return the edits that apply to the images."""
         ome = self._nodes[node].ome
         if ome is not None and ome.plate is not None:
             self._take(node, edit_plate_name(self.open(node), name, node, version=self._version))

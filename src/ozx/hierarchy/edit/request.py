@@ -48,7 +48,7 @@ class Edits:
     channel_names: tuple[str | None, ...] | None
     colors: tuple[str | None, ...] | None
     name: str | None
-    # The pixel size along all axes of space without one in `pixel_size`.
+    # The pixel size along each axis of space that `pixel_size` lacks.
     space_size: float | None = None
     # One per channel: the values that are black and in full colour; and whether viewers show it at first.
     windows: tuple[tuple[float, float] | None, ...] | None = None
@@ -185,7 +185,7 @@ def unit_note(axes: Sequence[str], path: str) -> str:
 def _parse_sizes(
     value: PixelSize | None,
 ) -> tuple[float | None, dict[str, float], str | dict[str, str] | None]:
-    """Return the size along all axes of space, the sizes by axis, and the units that are given with them."""
+    """Return the size along all axes of space, the sizes by axis, and the units that `value` contains."""
     if value is None:
         return None, {}, None
     if not isinstance(value, Mapping):

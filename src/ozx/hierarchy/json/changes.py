@@ -21,7 +21,7 @@ class JsonChange(NamedTuple):
 
 
 def iter_changes(old: Any, new: Any, pointer: str = "") -> Iterator[JsonChange]:
-    """Yield the innermost changes: members of objects, elements of arrays of equal length."""
+    """Yield the innermost changed values. Arrays are compared element by element only if their lengths are equal."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             place = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"

@@ -151,7 +151,7 @@ def _ends(start: dict[str, Any], stop: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: str) -> dict[str, Any]:
-    """Return a level of OME-Zarr 0.5 with the whole image's transformations merged into its scale and translation."""
+    """Return a level of OME-Zarr 0.5, with the transformations of the whole image merged into the level's own."""
     steps = as_list(level.get("coordinateTransformations"))
     kinds = [as_object(step).get("type") for step in steps]
     placement = parse_transformations([*steps, *common], count) if steps else None
@@ -224,7 +224,7 @@ def _further(item: dict[str, Any]) -> list[str]:
 
 
 def _common(item: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the 0.5 transformations of the whole image that an earlier conversion to 0.6 stored separately."""
+    """Return the whole image's transformations in 0.5 form, which an earlier conversion to 0.6 stored separately."""
     steps = [as_object(step) for step in as_list(item.get("coordinateTransformations"))]
     if len(steps) != 1 or as_object(steps[0].get("input")) != {"name": _LEVELS}:
         return []

@@ -21,7 +21,10 @@ def describe_transformation(step: Transformation) -> str:
 def describe_scene(scene: Scene) -> str:
     """Return a note that the images of a scene are shown separately, without their transformations."""
     where = f" in {scene.systems[0].name!r}" if scene.systems else ""
-    return f"the scene places its images{where}; ozx does not apply these positions: each image stays in its own system"
+    return (
+        f"the scene places its images{where}; ozx does not apply these positions: each image stays in its own "
+        f"coordinate system"
+    )
 
 
 def unapplied_note(where: str, phrase: str) -> str:

@@ -32,7 +32,7 @@ def has_systems(version: str | None) -> bool | None:
 
 
 def is_before_objects(version: str) -> bool:
-    """Return whether a version is a draft of 0.6 in which transformations had another form.
+    """Return whether a version is an early draft of 0.6, in which transformations have another form.
 
     Examples
     --------

@@ -12,7 +12,7 @@ __all__ = ["check_axes", "parse_axis_lengths", "requested_axes"]
 
 
 def parse_axis_lengths(value: str | Mapping[str, int]) -> dict[str, int] | None:
-    """Return lengths by axis from text or a mapping; None if it is malformed or contains a length below 1."""
+    """Return lengths by axis from text or a mapping; None if `value` is malformed or contains a length below 1."""
     if not isinstance(value, str | Mapping):
         return None
     if not isinstance(value, str):
@@ -28,7 +28,7 @@ def parse_axis_lengths(value: str | Mapping[str, int]) -> dict[str, int] | None:
 
 
 def requested_axes(lengths: Mapping[str, int], names: Sequence[str | None]) -> list[str | None]:
-    """Return for each dimension its key in `lengths`, or None.
+    """Return the key in `lengths` of each dimension; None for a dimension without a requested length.
 
     The key is the name of the dimension, or its number if it has no name.
     """

@@ -50,7 +50,7 @@ def relaid_document(path: str, old: Document, new: Document) -> Document:
 
 
 def check_group_extensions(group: str, document: Document, path: str, old: Document, new: Document) -> None:
-    """Call the handlers of a group's extensions for one array of the group, which gets a new chunk layout.
+    """For one array that gets a new chunk layout, call the handlers of its group's extensions.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""New chunk layouts for the arrays of a hierarchy: their choice, and the new documents of the arrays."""
+"""Choice of new chunk layouts for a hierarchy's arrays, and the new documents of these arrays."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Division of an array into boxes of pixels that are decoded and encoded together when its chunks change.
+"""Division of an array into blocks of pixels, which are decoded and encoded together when the array gets new chunks.
 
-A block is processed at a time; a group of several blocks is written at a time: a shard, or as many chunks as have to
-wait for each other. Both hold whole new chunks; blocks hold whole old ones as well wherever they can, so that none is
-decoded twice.
+One block is processed at a time. One group of blocks is written at a time: a shard, or as many chunks as have to wait
+for each other. Blocks and groups hold whole new chunks. Where possible, blocks also hold whole old chunks, so that no
+old chunk is decoded twice.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Rechunking:
         return tuple(-(-whole // part) for whole, part in zip(self.shape, self.groups, strict=True))
 
     def touched_groups(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sorted numbers of the groups that overlap the old chunks at `places`, one chunk per row.
+        """Return the sorted numbers of the groups that overlap old chunks; `places` has one row per old chunk.
 
         Examples
         --------

@@ -160,7 +160,9 @@ def transcoded_document(
     codec: CodecChoice | None = None,
     shards: Lengths | None = None,
 ) -> Document:
-    """Return an array's ``zarr.json`` with other chunk lengths or another compressor; None keeps the current value.
+    """Return an array's ``zarr.json`` with other chunk lengths or another compressor.
+
+    None for `chunks` or `codec` keeps the current ones; None for `shards` means no shards.
 
     The requested compressor replaces all present ones; the order of dimensions, the order of bytes and checksums stay.
     Array-to-array codecs that Zarr v3 does not register are dropped with the compressor: pixels are stored as decoded,
@@ -212,7 +214,7 @@ def is_exact(document: Document) -> bool:
 
 
 def _flatten(codecs: list[Any]) -> list[Any]:
-    """Return the codecs inside of all sharding codecs, without codecs that apply to whole shards."""
+    """Return the codecs of the innermost chunks, without sharding codecs and codecs that apply to whole shards."""
     while (sharding := next((named for named in parse_codecs(codecs) if named.name == SHARDING), None)) is not None:
         codecs = as_list(sharding.configuration.get("codecs"))
     return codecs

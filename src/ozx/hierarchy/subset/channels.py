@@ -32,7 +32,7 @@ def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, 
 
 
 def find_channels(wanted: Sequence[str], labels: Sequence[str | None], count: int, where: str) -> tuple[int, ...]:
-    """Return the numbers of channels in the order of the image.
+    """Return the numbers of the requested channels, in the order of the image.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def find_channels(wanted: Sequence[str], labels: Sequence[str | None], count: in
     Raises
     ------
     UsageError
-        There is no such channel, or a name is that of several channels.
+        There is no such channel, or several channels have a requested name.
 
     Examples
     --------

@@ -39,7 +39,7 @@ _SEPARATE = "channels share chunks: ozx repack --chunks c=1 separates them first
 
 @dataclass(frozen=True, slots=True)
 class CroppedArray:
-    """A cropped array: its old and new layout, the box of its pixels, and its new document."""
+    """A cropped array: its old and new layout, the box of the kept pixels, and its new document."""
 
     old: ArrayLayout
     new: ArrayLayout
@@ -197,7 +197,7 @@ class _SubsetPlanner:
     def _find_channels(
         self, path: str, multiscale: Multiscale, finest: ArrayLayout
     ) -> tuple[Interval, tuple[int, ...]]:
-        """Return the interval of the requested channels, and their numbers if there are gaps between them."""
+        """Return the interval around the requested channels, and the channel numbers if the interval has gaps."""
         dimension = [axis.type for axis in multiscale.axes].index("channel")
         count, chunk = finest.shape[dimension], finest.chunks[dimension]
         attributes = as_object(self._documents[path].get("attributes"))
@@ -252,7 +252,7 @@ class _SubsetPlanner:
             self._notes.add(
                 path,
                 f"{_names(multiscale, crops.alone)} cannot be cropped to the same region as the other levels: "
-                f"more pixels are kept, and programs that ignore translations show them in the wrong place",
+                f"more pixels are kept, and programs that ignore translations show the pixels in the wrong place",
             )
         return crops
 

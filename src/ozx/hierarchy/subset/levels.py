@@ -140,7 +140,7 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> st
     smaller = ",".join(
         f"{axis}={1 << max(0, math.floor(interval.length).bit_length() - 1)}" for axis, (_, interval) in chunks.items()
     )
-    without = "--levels 1: leaves out the largest level, and " if levels > 1 else ""
+    without = "'--levels 1:' leaves out the largest level, and " if levels > 1 else ""
     return (
         f"everything is kept, because all chunks ({found}) overlap the region; {without}"
         f"ozx repack --chunks {smaller} makes smaller chunks first"

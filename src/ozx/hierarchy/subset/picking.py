@@ -1,4 +1,4 @@
-"""Extraction of channels with gaps between them: the levels whose chunks permit this, and the boxes of their arrays."""
+"""Extraction of channels that are not consecutive: the levels with suitable chunks, and the boxes of the arrays."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def separate_levels(
     *,
     keep_all: bool,
 ) -> tuple[list[int], list[int]]:
-    """Return the levels whose chunks contain either picked or other channels, then the levels with mixed chunks.
+    """Return two lists of levels: levels whose chunks do not mix picked and other channels, and levels whose chunks do.
 
     `multiscale` is the image of `places`, or a label image of it. `keep_all` demands all levels.
 
     Raises
     ------
     UnsupportedError
-        All levels are demanded, or the finest has chunks of both.
+        Chunks of the finest level mix both, or chunks of any level do and `keep_all` is given.
     """
     dimension = _channel_axis(multiscale)
     if not picked or dimension is None:
@@ -93,9 +93,9 @@ def pick_channels(
     others: Sequence[int],
     layout_of: Callable[[Dataset], ArrayLayout],
 ) -> LevelCrops:
-    """Return crops from the first to the last picked channel, without the other channels in between.
+    """Return `crops` limited to the picked channels, without the other channels between them.
 
-    `others` are the numbers of levels that were left out because their chunks have picked channels and others.
+    `others` are the numbers of levels that were left out because their chunks mix picked and other channels.
     """
     dimension = _channel_axis(multiscale)
     left_out = tuple(sorted((*crops.left_out, *others)))

@@ -14,7 +14,7 @@ from ozx.hierarchy.subset.region import Region
 __all__ = ["LevelChoice", "Selection", "parse_levels"]
 
 _SLICE = re.compile(r"\s*(-?[0-9]{1,9})?\s*(:)?\s*(-?[0-9]{1,9})?\s*")
-_HINT = "Write 2: for all levels but the two finest, :3 for the three finest, -1 for the coarsest; 0 is the finest."
+_HINT = "Write '2:' for all but the 2 finest levels, ':3' for the 3 finest, 0 for the finest, -1 for the coarsest."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class LevelChoice:
         return list(range(*slice(self.start, self.stop).indices(count)))
 
     def check(self, counts: Sequence[int]) -> None:
-        """Check that an image has a chosen level; `counts` has the number of levels of each image.
+        """Check that at least one image has a chosen level; `counts` has the number of levels of each image.
 
         Raises
         ------
         UsageError
-            No image has one.
+            No image has a chosen level.
         """
         if not any(map(self.choose, counts)):
             raise UsageError(
@@ -43,7 +43,7 @@ class LevelChoice:
             )
 
     def nearest(self, count: int) -> list[int]:
-        """Return the chosen level numbers for an image of `count` levels; if there are none, the nearest level."""
+        """Return the chosen level numbers for an image of `count` levels; if none exists, the nearest level."""
         found = self.choose(count)
         if found:
             return found

@@ -55,7 +55,7 @@ class ArrayMetadata:
 
 
 def parse_array(document: dict[str, Any]) -> ArrayMetadata:
-    """Parse an array's ``zarr.json``; never raises an error: `problems` describes faults."""
+    """Parse an array's ``zarr.json``. Faults raise no error; `problems` of the result describes them."""
     problems = []
     shape = as_lengths(document.get("shape"))
     if shape is None:

@@ -37,7 +37,7 @@ class ChunkKeys:
         return self.separator.join(parts) or "0"
 
     def decode(self, key: str, ndim: int) -> tuple[int, ...] | None:
-        """Return the chunk coordinates of `key` in a grid of `ndim` dimensions; None for any other key.
+        """Return the chunk coordinates of `key` in a grid of `ndim` dimensions; None if `key` is no chunk key.
 
         Only results of `encode` are chunk keys: no leading zeros, no signs, no digits other than those of ASCII.
         """

@@ -21,7 +21,7 @@ class GroupMetadata:
 
 
 def parse_group(document: dict[str, Any]) -> GroupMetadata:
-    """Parse a group's ``zarr.json``; never raises an error: `problems` describes faults."""
+    """Parse a group's ``zarr.json``. Faults raise no error; `problems` of the result describes them."""
     attributes = document.get("attributes", {})
     return GroupMetadata(
         attributes=as_object(attributes),

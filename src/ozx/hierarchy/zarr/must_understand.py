@@ -38,7 +38,7 @@ _HINT = "Keep the present chunks: ozx pack and ozx unpack copy them unchanged."
 
 
 def is_registered(point: str, value: Any) -> bool:
-    """Return whether a codec, data type, chunk grid or chunk key encoding is in the Zarr core or its registry."""
+    """Return whether a codec, data type, chunk grid or chunk key encoding is in the Zarr core or registered."""
     named = parse_named(value)
     if named is None:
         return False

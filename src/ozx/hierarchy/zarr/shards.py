@@ -116,7 +116,7 @@ def parse_index(
             raise FormatError(
                 f"{where}: the shard's index is damaged: its CRC-32C differs from the stored CRC-32C",
                 rule="zarr/shard-index",
-                hint="Copy or download the file again; without the index its chunks cannot be found.",
+                hint="Copy or download the file again; without the index, the chunks of the shard cannot be found.",
             )
     pairs = np.frombuffer(data, "<u8" if form.endian == "little" else ">u8").astype(np.uint64)
     starts, lengths = pairs[0::2], pairs[1::2]

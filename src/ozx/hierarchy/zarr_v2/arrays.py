@@ -139,7 +139,7 @@ def _take_names(
 ) -> list[str] | None:
     """Return an array's dimension names, and remove the attribute that contains them."""
     if given is not None and len(given) != dimensions:
-        raise FormatError(f"expected as many axes as dimensions, {dimensions}; found {len(given)}: {', '.join(given)}")
+        raise FormatError(f"expected {dimensions} axes, one per dimension; found {len(given)}: {', '.join(given)}")
     found = attributes.get(DIMENSIONS_OF_XARRAY)
     if found is None:
         return None if given is None else list(given)

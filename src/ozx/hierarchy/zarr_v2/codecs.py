@@ -133,7 +133,7 @@ def _blosc(name: str, level: int, shuffle: str, item_size: int, block: int = 0) 
 
 
 def _number(codec: str, settings: _Codec, key: str, default: int, limits: tuple[int, int]) -> int:
-    """Return a compressor setting, limited to its valid range; readers ignore these settings."""
+    """Return a compressor setting, limited to its valid range. Readers ignore the setting."""
     value = settings.get(key, default)
     if type(value) is not int:
         raise FormatError(f"expected the {key} of {codec} to be a number; found {value!r}")

@@ -84,7 +84,7 @@ def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> Exporte
         root, more = kept.update(images, sorted(numbers), plate)
         return ExportedHierarchy(tuple(images), render_xml(root), True, (*notes, *more))
     if kept is not None:
-        notes.append(f"{METADATA_KEY} is left out: it does not say which of its images are exported here")
+        notes.append(f"{METADATA_KEY} is left out: its images cannot be matched with the exported images")
     root = make_ome(images, plate)
     return ExportedHierarchy(tuple(images), render_xml(root), False, tuple(notes))
 
@@ -245,7 +245,7 @@ def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage])
 
 
 def _wells_of(nodes: GroupNodes, root: zarr.Group, listed: Sequence[str], document: OmeXml) -> dict[int, int] | None:
-    """Return OME-XML image numbers by index into `listed`; images are matched by row and column of their wells."""
+    """Return OME-XML image numbers by index into `listed`; wells are matched by row and column, fields by order."""
     plate = _take_plate(nodes, root, listed, 0)
     if plate is None or document.plate is None:
         return None

@@ -1,4 +1,4 @@
-"""Writer of OME-TIFF files: tifffile writes the directories first; tiles follow in the order of completion.
+"""Writer of OME-TIFF files: tifffile writes the directories first; then `OmeTiff.append` adds the tiles.
 
 A TIFF file lists the place of each tile. So tifffile writes all directories for empty tiles, the tiles follow as they
 are read from the source, and the tables of their places are filled in at the end.
@@ -175,7 +175,7 @@ def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding]
 
 
 def _plane_of(level: ExportedLevel, plane: tuple[int, ...], depth: int) -> int:
-    """Return the plane of a level for a full-resolution plane; levels may have fewer z planes than `depth`."""
+    """Return the plane number in a level for a full-resolution plane; a level may have fewer z planes than `depth`."""
     t, c, z = plane
     _, channels, planes = level.shape[:3]
     return (t * channels + c) * planes + z * planes // depth

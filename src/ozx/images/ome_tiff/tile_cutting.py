@@ -1,7 +1,7 @@
 """Division of stored blocks of pixels into the tiles of a TIFF file.
 
-Every block is read once. A tile that lies in several blocks waits until it is complete: none if chunks and tiles fit
-together, as powers of two do; else about one row of tiles.
+Every block is read once. A tile that lies in several blocks waits until it is complete. No tile waits if chunks and
+tiles fit together, as powers of two do; else about one row of tiles waits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TileId = tuple[int, int]
 
 
 def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterator[Region]:
-    """Yield the blocks (t, c, z, y, x) of an image in order, each a multiple of `read_alignment`.
+    """Yield the blocks (t, c, z, y, x) of an image in order; their lengths are multiples of `read_alignment`.
 
     Parameters
     ----------

@@ -1,15 +1,15 @@
 """Reading and writing OME-XML, the metadata of OME-TIFF files.
 
 ``claims``
-    A limit on the number of planes it claims.
+    Limits on the numbers of planes and samples in a document.
 ``parsing``
-    Its images, channels and plates.
+    Parser of images, channels and plates.
 ``composing``
     OME-XML of images that come from a hierarchy.
 ``updating``
-    The original OME-XML of an image, updated.
+    Update of an image's original OME-XML.
 ``units``
-    Lengths and times in its units and in those of OME-Zarr.
+    Conversion of lengths and times between units of OME-XML and OME-Zarr.
 ``xml_reading``, ``xml_writing``
     Elements from untrusted text, and back.
 """

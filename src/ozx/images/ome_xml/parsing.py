@@ -1,6 +1,6 @@
 """Parser of OME-XML: names, sizes, channels, dates, plates, and the file of each plane.
 
-It reads the schema 2016-06, and the same names in older ones. Only malformed XML is an error: a missing or malformed
+It reads the schema 2016-06, and the same names in older schemas. Only malformed XML is an error: a missing or malformed
 attribute counts as unknown.
 """
 

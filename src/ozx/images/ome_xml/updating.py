@@ -98,7 +98,10 @@ class KeptXml:
         lengths = zip("TCZ", image.shape[:3], strict=True)
         planes = pixels.findall(self._tag("Plane"))
         if planes and any(pixels.get(f"Size{axis}") != str(length) for axis, length in lengths):
-            notes.append(f"{image.path or 'the root'}: the OME-XML of single planes is left out, as they changed")
+            notes.append(
+                f"{image.path or 'the root'}: the OME-XML of single planes is left out, "
+                "as the length of t, c or z changed"
+            )
             _remove(pixels, planes)
         channels = pixels.findall(self._tag("Channel"))
         if len(channels) != image.shape[1] or any(channel.get("SamplesPerPixel", "1") != "1" for channel in channels):

@@ -14,5 +14,5 @@
     A picture of any hierarchy.
 ``thumbnail_cache``
     The thumbnail folder of desktops.
-The first two are plain NumPy on arrays.
+The first two modules use only NumPy, on arrays.
 """

@@ -151,7 +151,7 @@ def check_plane_price(plane: Plane, level: ImageLevel, share: int = 1) -> None:
         key[plane.channel] = slice(0, _MOST_CHANNELS)
     most = Price(_MOST.chunks // share, _MOST.decoded // share, _MOST.chunk)
     hint = "Write the image with resolution levels, in chunks of about a megabyte."
-    check_price(price_of(array, key), most, f"{level.path}: a picture of it", hint)
+    check_price(price_of(array, key), most, f"{level.path}: a picture of this level", hint)
 
 
 def choose_level(shapes: Sequence[tuple[int, ...]], axes: tuple[int, int], size: int) -> int:
@@ -232,7 +232,7 @@ def first_index(plane: ShownPlane, axis: Axis, length: int) -> int:
 
 
 def scale_index(index: int, full: int, length: int) -> int:
-    """Convert `index` at full resolution, of `full` pixels, to an index in a level of `length` pixels.
+    """Convert an index at full resolution (`full` pixels) to an index in a level of `length` pixels.
 
     Examples
     --------

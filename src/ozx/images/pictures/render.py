@@ -1,6 +1,6 @@
 """Rendering of pixels and label values as red, green and blue.
 
-Plain NumPy. A plane is an array of (y, x), a picture one of (y, x, 3) bytes.
+Plain NumPy. A plane is an array (y, x); a picture is an array (y, x, 3) of bytes.
 """
 
 from __future__ import annotations

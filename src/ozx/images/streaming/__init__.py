@@ -8,7 +8,7 @@
 ``frame_stream``, ``encoding_threads``, ``turns``
     The stream that a program writes to; its threads, and a pause in their work.
 ``frame_order``, ``frame_records``, ``frame_ring``, ``frame_input``
-    The places of frames, and what is known about each; the memory in which frames wait; frames of a pipe.
+    The places of frames, the records about frames, the memory in which frames wait, and frames from a pipe.
 ``streamed_image``, ``frame_pyramid``, ``open_shards``, ``samples``
     One image: its levels, its unfinished shards, and the pixels that determine its contrast.
 ``stream_images``, ``stream_documents``, ``stream_file``
@@ -17,9 +17,9 @@
 ``complete_rows``, ``live_view``
     The complete frames of an image; their list for readers of the unfinished file.
 ``chunk_store``, ``recovered_chunks``
-    Chunks of unfinished shards, in memory and in a file; what a recovery makes of that file.
+    Chunks of unfinished shards, in memory and in a file; the recovery of shards from that file.
 ``stream_upload``
-    The finished file is sent to an object store.
+    Upload of the finished file to an object store.
 ``statistics``
     The result: counts, rate and waits.
 """

@@ -1,7 +1,7 @@
 """Store for the chunks of unfinished shards: in memory, or in the file ``NAME.partial.chunks``.
 
-The file has one entry of an archive for each chunk, without a directory: ``ARRAY/PLACE``, such as ``0/31.0.2.2``. The
-last entry of a name counts. It exists only while chunks in it are needed.
+The file has one ZIP entry for each chunk, but no central directory. An entry is named ``ARRAY/PLACE``, such as
+``0/31.0.2.2``; the last entry of a name counts. The file exists only while its chunks are needed.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ def chunks_path(target: str) -> str:
 
 
 def chunks_of(partial: str) -> str:
-    """Return the path of the file for waiting chunks, from the path of the partial file."""
+    """Return the path of the chunks file that belongs to the partial file `partial`."""
     return f"{partial}.chunks"
 
 
 def put_aside(target: str, left_behind: str | None) -> None:
-    """Rename the chunks file of an earlier writer, so that it belongs to `left_behind`.
+    """Rename the chunks file of an earlier writer after `left_behind`, the new path of that writer's partial file.
 
-    `left_behind` is the new path of that writer's partial file. If it is None, remove the chunks file.
+    If `left_behind` is None, remove the chunks file.
     """
     with contextlib.suppress(FileNotFoundError):
         if left_behind is None:
@@ -162,9 +162,9 @@ class ChunkStore:
                     chunk.data = None
 
     def save(self, chunks: Sequence[KeptChunk], drafts: Iterable[tuple[str, bytes | memoryview]]) -> None:
-        """Write the given chunks that are not yet in the file, even if another thread no longer needs them.
+        """Write the given chunks that are only in memory, and the drafts, to the file.
 
-        `drafts` are chunks that lack frames, by name; they are not kept.
+        `drafts` are chunks that lack frames, each with its name. The store does not keep them.
         """
         self._shrink(chunks)
         for chunk in chunks:

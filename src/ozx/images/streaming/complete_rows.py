@@ -1,4 +1,4 @@
-"""The complete rows of an image's stored values."""
+"""Complete rows of an image: grid positions along its growing axis at which all values are stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Lengths = tuple[int, ...]
 
 
 class CompleteRows:
-    """Counter of the complete rows of stored values across the growing axis of an image; thread-safe.
+    """Thread-safe counter of complete rows. A row has all values at one grid position along the growing axis.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class CompleteRows:
         return min(rows * frames for rows, frames in zip(self._rows, self._frames, strict=True))
 
     def count(self, level: int, place: Lengths) -> None:
-        """Record that the value at a position of the grid is stored, or that it need not be stored."""
+        """Record that the value (shard or unsharded chunk) at a grid position is stored, or need not be stored."""
         row = 0 if self._growing is None else place[self._growing]
         with self._lock:
             counts, grid = self._counts[level], self._grids[level]

@@ -117,7 +117,7 @@ class EncodingThreads:
         self.raise_error()
 
     def finish_values(self) -> None:
-        """Write the incomplete values, whose missing frames become zero; call this after `wait`."""
+        """Write the values that still lack frames, with zeros for missing frames; call this after `wait`."""
         for image in self._images:
             for entry in image.finish():
                 self._write(entry)

@@ -18,7 +18,7 @@ _LONGEST_HEADER = 64 << 10
 
 
 class InputFrame(NamedTuple):
-    """A frame with its place and position; place None means the next place, position None means the first position.
+    """A frame of the input. `place` None stands for the next place, `position` None for the first position.
 
     `record` is what else is known about it.
     """
@@ -92,7 +92,7 @@ class FrameInput:
         except FormatError as error:
             raise UsageError(
                 f"expected a line of JSON before each frame; {error.message}",
-                hint='Write {} or {"index": [3, 0]} and a line feed, then the pixels; without --headers only pixels.',
+                hint='Before each frame, write {} or {"index": [3, 0]} and a line feed; without --headers only pixels.',
             ) from None
         index, position, record = header.get("index"), header.get("position"), header.get("record")
         places = None if index is None else as_lengths(index)

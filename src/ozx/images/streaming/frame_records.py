@@ -97,7 +97,7 @@ class FrameRecords:
         self._lock = threading.Lock()
 
     def check(self, record: Mapping[str, Any]) -> dict[str, float | str]:
-        """Return a record with numbers and texts.
+        """Check a record, and return its fields as numbers and texts, without the fields whose value is None.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class FrameRecords:
         return checked
 
     def add(self, index: Sequence[int], record: Record | None) -> Iterator[FinishedValue]:
-        """Add the record of a frame, or None for a frame without a record; yield the values that are now complete.
+        """Add the record of a frame, or None if the frame has none; yield the chunks or shards that are now complete.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class FrameRecords:
         yield from (value for value in finished if value is not None)
 
     def finish(self) -> Iterator[FinishedValue]:
-        """Yield the incomplete values; call this after the last frame."""
+        """Yield the incomplete chunks or shards; call this after the last frame."""
         with self._lock:
             finished = [value for block in sorted(self._blocks) for value in self._end(block)]
         yield from (value for value in finished if value is not None)
@@ -192,7 +192,7 @@ class FrameRecords:
                 raise UsageError(f"expected at most {MOST_FIELDS} fields; {name} is one more")
 
     def _begin(self, name: str) -> list[FinishedValue | None]:
-        """Begin the array of a new field, which has no value in the completed blocks."""
+        """Begin the array of a new field; the completed blocks have no value of this field."""
         array = join_path(self._path, name)
         layout = parse_layout(self._document(name, ENDLESS if self._length is None else self._length), array)
         shards = self._shards[name] = OpenShards(layout, array, self._store)
@@ -252,7 +252,7 @@ class FrameRecords:
 
 @dataclass(slots=True)
 class _Block:
-    """Records of some frames, by the number of the frame in the block."""
+    """Records of frames in one block, with the number of each frame in the block."""
 
     numbers: array[int] = field(default_factory=lambda: array("q"))
     fields: dict[str, array[float] | list[str]] = field(default_factory=dict)
@@ -270,7 +270,7 @@ class _Block:
                 values.append(str(record.get(name, "")))
 
     def plain(self, name: str, count: int, turn: np.ndarray[Any, np.dtype[np.intp]] | None) -> bytes:
-        """Return the decoded bytes of a chunk of `count` frames, in the order of `turn` if given."""
+        """Return the uncompressed bytes of a chunk of `count` frames; `turn` lists their numbers in chunk order."""
         values, numbers = self.fields[name], np.frombuffer(self.numbers, np.int64)
         if isinstance(values, array):
             chunk = np.full(count, math.nan, "<f8")

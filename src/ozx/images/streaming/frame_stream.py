@@ -127,7 +127,7 @@ class FrameStream:
 
     @property
     def durable(self) -> int:
-        """Number of frames that the last `flush` made safe.
+        """Number of frames that were on disk when the last `flush` ended.
 
         `ozx recover` can recover these frames after a kill or a power cut.
         """

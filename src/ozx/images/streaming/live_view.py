@@ -1,4 +1,4 @@
-"""The view of a growing file for readers: each image ends before the first frame that is not complete."""
+"""The view that readers have of a growing file: each image ends before its first incomplete frame."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["LiveView"]
 
 
 class LiveView:
-    """Writer of the complete length of each image into the index of the growing file.
+    """Writer that records the complete length of each image in the index of the growing file.
 
-    All documents of an image are listed again when its length has doubled, as its contrast may be another one.
+    When the length of an image has doubled, all its documents are listed again, as its contrast may have changed.
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ class Durations:
         self.longest = max(self.longest, seconds)
 
     def percentile(self, share: float) -> float:
-        """Return a duration that the given share of all durations does not exceed; it is at most 5 % too long."""
+        """Return a duration that the given share of durations does not exceed. The result is up to 5 % too long."""
         rest = sum(self._counts.values()) * (1 - share)
         for number in sorted(self._counts, reverse=True):
             rest -= self._counts[number]

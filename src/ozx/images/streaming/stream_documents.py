@@ -81,7 +81,7 @@ class StreamDocuments:
         return replace(planned, image=replace(planned.image, levels=(full,)), levels=tuple(levels))
 
     def described(self, path: str, given: GivenMetadata) -> PlannedImage:
-        """Return an image with new metadata, for `replace`; omitted arguments keep the current values.
+        """Return an image with new metadata, to pass to `replace`; metadata that is None keeps the current values.
 
         Raises
         ------
@@ -163,12 +163,12 @@ class StreamDocuments:
         }
 
     def _align_shards(self, path: str) -> None:
-        """Reduce the shards of lower levels to the frames of a full-resolution shard.
+        """Limit the shards of lower levels to the frames that one full-resolution shard contains.
 
         Shards of all levels are then complete at the same time.
 
-        The chosen shards of a lower level hold more frames: they would wait in memory, and their frames be lost with a
-        killed program, long after those of the full resolution are written.
+        Without this limit, shards of a lower level contain more frames. They would wait in memory long after the shards
+        of the full resolution are written, and a killed program would lose their frames.
         """
         levels = self._planned.images[path].levels
         first = parse_layout(self._planned.arrays[join_path(path, "0")], path)

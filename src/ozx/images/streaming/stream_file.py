@@ -4,9 +4,9 @@
 
     [ groups ][ image, draft A ][ image, draft B ] … [ late drafts ][ value ][ value ] …
 
-The documents of an image are written together, by one call, alternately into one of two places, and the older ones are
-erased by one call: a killed program leaves documents that fit each other. The final documents stand behind the values
-first, then at the head, and the central directory replaces that copy.
+One call writes all documents of an image, alternately as draft A and draft B; another call erases the older draft. So
+a killed program leaves documents that fit each other. The final documents are first written behind the values, then at
+the head of the file; at last, the central directory overwrites the copy behind the values.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class StreamFile:
             self.index.add_value(entry.key, slot)
 
     def draft(self, documents: Documents) -> list[Slot]:
-        """Write drafts of documents outside of the reserved space; return the places of the earlier drafts.
+        """Write drafts of documents outside of the areas of images; return the places of the drafts that they replace.
 
         `ozx recover` finds them; they are no part of the finished file.
         """
@@ -213,7 +213,7 @@ class StreamFile:
 
     @contextmanager
     def _late(self, images: Mapping[str, Documents]) -> Iterator[dict[str, Documents]]:
-        """Write drafts of documents that are too long for their areas; yield the documents that fit; erase old drafts.
+        """Write documents too long for their areas as late drafts; yield the others; then erase replaced drafts.
 
         Metadata may become longer when it is given late.
         """

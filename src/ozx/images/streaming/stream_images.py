@@ -29,7 +29,7 @@ _NAME = re.compile("[A-Za-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """One of several cameras of a stream; omitted arguments are those of `ozx.stream`.
+    """One of several cameras of a stream; omitted arguments are taken from the call of `ozx.stream`.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ def plate_fields(image: NewImage, plate: Mapping[str, int], plate_shape: tuple[i
         if len(parts) != 2 or not all(_NAME.fullmatch(part) for part in parts):
             raise UsageError(f"expected a well as ROW/COLUMN, letters and digits, as in B/3; got {path!r}")
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise UsageError(f"expected a number of fields of at least 1 for the well {path}; got {count!r}")
+            raise UsageError(f"expected a whole number of fields, at least 1, for the well {path}; got {count!r}")
         places.append((parts[0], parts[1], count))
     rows = _all_rows([row for row, _, _ in places], None if plate_shape is None else plate_shape[0])
     columns = _all_columns([column for _, column, _ in places], None if plate_shape is None else plate_shape[1])
@@ -257,7 +257,7 @@ def _all_columns(used: Sequence[str], count: int | None) -> tuple[str, ...]:
 
 
 def _filled(used: Sequence[str], names: Sequence[str], count: int | None, what: str) -> tuple[str, ...]:
-    """Return the first `count` usual names (None: up to the last used one), or the used names if one is unusual."""
+    """Return the first `count` usual names, by default up to the last used; if one is unusual, the used names."""
     if not set(used) <= set(names):
         return _named(used, count, f"usual names of {what}")
     filled = [*takewhile(lambda name: name != max(used, key=names.index), names), max(used, key=names.index)]

@@ -13,7 +13,7 @@ __all__ = ["StreamUpload"]
 
 
 class StreamUpload:
-    """The upload target of a finished file; it keeps the `ozx.storage_options` that hold when it is created.
+    """Upload target of a finished file; `send` uses the `ozx.storage_options` in effect when the target is created.
 
     Parameters
     ----------

@@ -148,7 +148,7 @@ class StreamedImage:
         return ((chunk_name(self._arrays[level], place), data) for level, place, data in chunks if data is not None)
 
     def described(self, **given: Any) -> PlannedImage:
-        """Return the image with new metadata, the fields of `GivenMetadata`, for `redescribe`."""
+        """Return the image with new metadata, to pass to `redescribe`; `given` has the fields of `GivenMetadata`."""
         return self._documents.described(self.path, GivenMetadata((*self.order.axes, "y", "x"), **given))
 
     def redescribe(self, image: PlannedImage) -> None:
@@ -187,7 +187,7 @@ class StreamedImage:
         return {array: level.shape for array, level in zip(self._arrays, levels, strict=True)}
 
     def _give(self, level: int | None, value: FinishedValue) -> Iterator[Entry]:
-        """Yield a stored value of the level `level`, or of the records if `level` is None."""
+        """Yield the entry of a value, if it has one, and count the value as stored; `level` is None for records."""
         if value.entry is not None:
             yield value.entry
             # It is written when the next one is asked for.

@@ -1,11 +1,11 @@
 """Reading of TIFF files: images, pixels and metadata.
 
 ``opening``
-    A file, and those that belong to it, as images.
+    Opening of a TIFF file, and of the files that belong to it, as images.
 ``source``, ``pages``, ``segments``, ``axes``, ``segment_cache``
     The pixels of a series in blocks: its pages in the image, the strips and tiles in a page, each decoded once.
 ``cut_off``
-    What is known of files whose end is missing.
+    The pages of files whose end is missing.
 ``description``
     Metadata from ImageJ, slide scanners, and the tags of any TIFF.
 ``hierarchy``, ``imported``

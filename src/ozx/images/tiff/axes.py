@@ -102,7 +102,7 @@ def name_dimensions(codes: str, shape: Sequence[int], asked: Sequence[str] | Non
             free = [name for name in _GUESSES if name not in named]
             if shape[place] > 1 and not free:
                 raise UnsupportedError(
-                    f"expected at most t, c, z, y and x; the image has {codes} ({'×'.join(map(str, shape))})",
+                    f"expected at most the axes t, c, z, y and x; the image has {codes} ({'×'.join(map(str, shape))})",
                     hint="Save it as several images of five dimensions or fewer.",
                 )
             names[place] = free[0] if free else "z"
@@ -127,7 +127,7 @@ def _asked(codes: str, shape: Sequence[int], asked: Sequence[str]) -> list[str |
 
 
 def _known_names(codes: Iterable[str]) -> str:
-    """Return the names in the file of some dimensions, as ``--axes`` takes them; ``?`` for those without a name."""
+    """Return the file's names of some dimensions, in the form of ``--axes``; ``?`` is a dimension without a name."""
     names = "".join("s" if code == "S" else _KNOWN.get(code, "?") for code in codes)
     return f"{names}; ? stands for a dimension without a name" if "?" in names else names
 

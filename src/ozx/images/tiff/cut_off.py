@@ -60,7 +60,7 @@ def _restore_shaped_stack(file: TiffFile) -> TiffPageSeries | None:
 
 
 def describe_lost_pages(file: TiffFile, series: list[TiffPageSeries]) -> str | None:
-    """Return a sentence if a cut-off file may have lost pages, and their number is unknown; else None."""
+    """Return a sentence if a cut-off file may have lost an unknown number of pages, else None."""
     described = sum(one.size // max(1, one.keyframe.size) for one in series)
     if described > len(file.pages) or (series and series[0].kind in ("imagej", "ome")):
         return None  # the missing planes are counted

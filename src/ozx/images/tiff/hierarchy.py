@@ -208,8 +208,8 @@ def _levels(
             pixels = f"{source.dtype} of {'×'.join(map(str, source.shape))}"
             notes.add(
                 image,
-                f"level {number} of the file, {pixels}, does not match the full resolution: it is computed "
-                f"from the pixels",
+                f"level {number} of the file, {pixels}, does not match the full resolution: this "
+                f"level is computed from the full resolution instead",
             )
             break
         smaller = tuple(size * factor for size, factor in zip(scale, factors, strict=True))
@@ -221,7 +221,7 @@ def _levels(
 
 
 def _factors(full: TiffSource, source: TiffSource, above: PixelSource) -> tuple[float, ...] | None:
-    """Return the downsampling factor of a level along each axis, or None if it shows another image.
+    """Return the downsampling factor of a level along each axis, or None if the level shows another image.
 
     In a level, only y and x are shorter, both by the same whole number, as far as whole pixels allow.
     """

@@ -311,7 +311,7 @@ def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> tuple
     if not series:
         raise FormatError(
             "expected images; the TIFF file has no page with pixels",
-            hint="If its list of pages is lost because the file is cut off: copy or download it again.",
+            hint="If the file is cut off, its list of pages may be lost: copy or download the file again.",
         )
     if options.series is not None and not 0 <= options.series < len(series):
         raise UsageError(

@@ -188,7 +188,7 @@ def _is_plain(page: Page) -> bool:
 
 
 def _is_place(offset: object) -> bool:
-    """Return whether an offset is a valid integer; in a damaged tag, it may be negative, a float or a text."""
+    """Return whether an offset is a valid integer; in a damaged tag, an offset may be negative, a float or a text."""
     return isinstance(offset, int) and offset >= 0
 
 

@@ -159,7 +159,7 @@ class SegmentReader:
         self.lengths = (1, *block, samples)
         size = prod(self.lengths) * np.dtype(keyframe.dtype).itemsize
         if not 0 < size <= _LARGEST_SEGMENT or 0 in keyframe.shaped:
-            found = f"{'×'.join(map(str, block))} pixels in one of {'×'.join(map(str, keyframe.shaped))}"
+            found = f"{'×'.join(map(str, block))} pixels in a page of {'×'.join(map(str, keyframe.shaped))}"
             raise FormatError(f"page {keyframe.index}: expected {self._word}s of at most 8 GiB; found {found}")
         self.grid = (separate, -(-depth // block[0]), -(-height // block[1]), -(-width // block[2]), 1)
         if len(keyframe.dataoffsets) < prod(self.grid):
@@ -186,17 +186,17 @@ class SegmentReader:
             It is truncated, damaged or missing.
         """
         if number >= min(len(page.dataoffsets), len(page.databytecounts)):
-            raise self._error(page, number, f"the page has {len(page.dataoffsets):,} {self._word}s only")
+            raise self._error(page, number, f"the page has only {len(page.dataoffsets):,} {self._word}s")
         offset, count = page.dataoffsets[number], page.databytecounts[number]
         if not (isinstance(offset, int) and isinstance(count, int)):  # a tag of another type
             raise self._error(page, number, "its offset or length is not a number")
         if offset < 0 or count < 0:
-            raise self._error(page, number, f"it has {count:,} bytes at {offset:,}")
+            raise self._error(page, number, f"its offset or length is negative: {offset:,}, {count:,}")
         if offset == 0 or count == 0:  # sparse files leave out empty ones
             return np.full(self.lengths, self._keyframe.nodata, self._keyframe.dtype)
         source = self._files[page.parent.filehandle.path]
         if offset + count > source.size():
-            cut = f"bytes {offset:,} to {offset + count:,} are needed, and the file ends at {source.size():,}"
+            cut = f"bytes {offset:,} to {offset + count:,} are needed, but the file ends at {source.size():,}"
             raise self._error(page, number, cut, "The file is incomplete: copy or download it again.")
         options = {}
         if self._is_jpeg:

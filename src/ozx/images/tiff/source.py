@@ -252,7 +252,7 @@ class TiffSource:
         pages = self._pages
         if missing := pages.count_missing():
             problem = f"{missing:,} of the {pages.count:,} planes in the metadata are missing"
-            hint = "--on-error fill (on_error='fill') puts zeros there."
+            hint = "--on-error fill (on_error='fill') fills missing planes with zeros."
             self._damaged("planes", FormatError(problem, hint=hint))
         last = pages.count - 1
         offset = pages.plain_offset(last)
@@ -273,7 +273,7 @@ class TiffSource:
 
     def _cut_off(self, which: str, begin: int, end: int, source: FileSource) -> FormatError:
         return FormatError(
-            f"{which} cut off: bytes {begin:,} to {end:,} are needed, and the file ends at {source.size():,}",
+            f"{which} cut off: bytes {begin:,} to {end:,} are needed, but the file ends at {source.size():,}",
             path=source.name,
             hint="The file is incomplete: copy or download it again.",
         )

@@ -7,9 +7,9 @@
 ``pyramid_plan``, ``pyramid``
     The blocks of a pyramid and their order; the pyramid, made in one pass.
 ``array_layout``, ``image_documents``, ``hierarchy_documents``
-    Chunks, shards, and the ``zarr.json`` of arrays and groups, one by one and of a whole hierarchy.
+    Chunks and shards of arrays; the ``zarr.json`` documents of one image, and of a whole hierarchy.
 ``chunk_encoding``, ``shard_assembly``
-    Pixels to chunks in any thread, chunks to stored values.
+    Encoding of pixels as chunks in any thread, and assembly of chunks into shards.
 ``hierarchy_writing``
-    The plan of new images, written into an archive.
+    Writing of new images into an archive.
 """

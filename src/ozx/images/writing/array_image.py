@@ -35,7 +35,7 @@ def describe_array(
     scale: Sequence[float] | Mapping[str, float] | None,
     unit: str | Mapping[str, str] | None,
 ) -> DescribedArray:
-    """Return the axes of an array, and the array as the full resolution, both in OME order.
+    """Return the axes of an array, and the array as a full-resolution level, both with the axes in OME order.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[
 def _no_sizes(values: object) -> UsageError:
     return UsageError(
         f"expected pixel sizes as numbers, by axis; got {values!r:.200}",
-        hint='As in scale={"y": 0.65, "x": 0.65}, unit="micrometer".',
+        hint='Write them as in scale={"y": 0.65, "x": 0.65}, unit="micrometer".',
     )
 
 

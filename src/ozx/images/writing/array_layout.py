@@ -10,9 +10,9 @@ channels     one channel             one channel, unless a hierarchy would have 
 ============ ======================= ==================================================
 
 Chunks are planes, as viewers of slices read them, with half a MiB of 16-bit pixels. Shards have 32 MiB, since they wait
-in memory for their last chunk. A shard has a power of two of chunks along each axis, or spans it, so that one of a
-lower level covers whole ones of the level above, and few wait at a time. If pixels are decoded in squares that do not
-divide 512, chunks are made of whole squares, so that none is decoded twice.
+in memory for their last chunk. Along each axis, the number of chunks in a shard is a power of two, or the shard spans
+the axis. So a shard of a lower level covers whole shards of the level above, and few shards wait at a time. If pixels
+are decoded in squares that do not divide 512, chunks consist of whole squares, so that no square is decoded twice.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
 
 
 def grown(lengths: Sequence[int], shape: Sequence[int], order: Sequence[Sequence[int]], room: int) -> Lengths:
-    """Return `lengths`, doubled axis by axis until they cover `shape`, with at most `room` times as many pixels.
+    """Return `lengths`, doubled axis by axis until they cover `shape`, but to at most `room` times as many pixels.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ def _made_even(block: NDArray[Any], axes: Sequence[int]) -> NDArray[Any]:
 
 
 def _groups(block: NDArray[Any], axes: Sequence[int]) -> list[NDArray[Any]]:
-    """Return one view for each position in the groups of pixels that are averaged, in C order."""
+    """Return one view of the block for each position in a group of pixels; a group becomes one pixel."""
     return [block[_every_second(block.ndim, axes, first)] for first in product((0, 1), repeat=len(axes))]
 
 

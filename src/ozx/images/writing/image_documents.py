@@ -102,7 +102,7 @@ def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[s
 
 
 def _limited(window: Window, dtype: np.dtype[Any]) -> Window:
-    """Return a contrast window with `min` and `max`: by default the range of integers, for floats start and end."""
+    """Return a window with `min` and `max`; defaults are the limits of an integer type, start and end for floats."""
     least, most = window.start, window.end
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)

@@ -64,7 +64,7 @@ class PyramidChoice:
         names = downsample.split(",") if isinstance(downsample, str) else downsample
         axes = tuple(name.strip() for name in names)
         if len(set(axes)) < len(axes) or "" in axes:
-            raise UsageError(f"expected auto, none, or axes that are halved as in z,y,x; got {downsample!r}")
+            raise UsageError(f"expected auto, none, or the axes to halve, as in z,y,x; got {downsample!r}")
         return cls(chosen, axes)
 
 
@@ -160,7 +160,7 @@ def _choose(level: PyramidLevel, axes: Sequence[Axis]) -> tuple[int, ...]:
 
 
 def _is_known(level: PyramidLevel, axes: Sequence[Axis], voxel: tuple[int, ...]) -> bool:
-    """Return whether a voxel's sides are comparable: they have one unit, or have no unit and are not all 1."""
+    """Return whether a voxel's sides are comparable: they have the same unit, or have no unit and are not all 1."""
     if len({axes[axis].unit for axis in voxel}) > 1:
         return False
     return axes[voxel[0]].unit is not None or any(level.scale[axis] != 1.0 for axis in voxel)

@@ -1,9 +1,9 @@
 """Computation of an image pyramid in one pass: each full-resolution pixel is read once.
 
 Blocks of the full resolution are independent: `make_block` reads one, halves it, and encodes its chunks, in any thread
-or process. `Pyramid` takes the results in the order of `Pyramid.tasks`, and makes the rest itself: a small part of the
-work, which so gives the same chunks in the same order whatever the parallelism. Blocks, stages and their order: see
-`pyramid_plan`.
+or process. `Pyramid` takes the results in the order of `Pyramid.tasks`, and computes the later stages itself, which is
+a small part of the work. So it gives the same chunks in the same order with any number of threads or processes.
+`pyramid_plan` describes blocks, stages and their order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The order and size of the blocks from which a pyramid is computed.
 
-A *stage* takes blocks of one level, and makes their whole chunks of this level and of those below;
-one level further down it hands pixels on to the next stage, which gathers them into its own blocks. With blocks of
-2048 × 2048 pixels and chunks of 512 × 512 the first stage makes three levels, and hands on one pixel of 64::
+A *stage* takes blocks of one level, and makes their chunks of this level and of the lower levels whose chunks lie in
+one block. It passes pixels of the next lower level to the next stage, which gathers these pixels into its own blocks.
+With blocks of 2048 × 2048 pixels and chunks of 512 × 512, the first stage makes three levels, and passes on one pixel
+for every 64::
 
     level 0   2048 × 2048   16 chunks ┐
     level 1   1024 × 1024    4 chunks ├ first stage, from the source
@@ -67,7 +68,7 @@ class Stage:
 
 
 def halvings(levels: Sequence[LevelGeometry], start: int, stop: int) -> Lengths:
-    """Return, for each axis, the number of pixels of level `start` for one pixel of level `stop`.
+    """Return, for each axis, the number of pixels of level `start` that make one pixel of level `stop`.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Plugin of napari that opens .ozx files and saves layers as .ozx, declared in ``napari.yaml``.
 
-Layer data is plain, so neither way needs napari.
+Layer data consists of plain tuples, so neither reading nor saving needs napari.
 ``reading``
     Files into layer data.
 ``saving``

@@ -41,7 +41,7 @@ class Stacked:
 
 
 class Strided:
-    """A lazy array with one pixel of each block, next to the block's centre; used for lower levels of labels.
+    """A lazy array of one pixel per block: the pixel next to the centre of the block. Lower levels of labels use it.
 
     Examples
     --------

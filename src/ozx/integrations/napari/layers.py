@@ -46,7 +46,7 @@ class Layer:
 
     @property
     def levels(self) -> tuple[ArrayLike, ...]:
-        """The levels of the first part of the layer."""
+        """The levels of the layer, or of its first channel if each channel has levels of its own."""
         return self.parts[0]
 
     @property
@@ -81,7 +81,7 @@ class _Integers:
 
 
 def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
-    """Parse layer data.
+    """Parse the layer data that napari passes to writers.
 
     Raises
     ------

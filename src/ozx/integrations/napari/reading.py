@@ -309,7 +309,7 @@ def _add_affine(meta: dict[str, Any], picture: _Picture, kept: Sequence[int]) ->
     matrix, view = picture.place.matrix, picture.view
     count = len(view.axes)
     if matrix is None or matrix.shape != (count, count + 1) or not _keeps_apart(matrix, kept):
-        message = f"{view.path or 'the root'}: napari cannot show its position in {picture.place.system!r}"
+        message = f"{view.path or 'the root'}: napari cannot show the image at its position in {picture.place.system!r}"
         warnings.warn(f"{picture.file}: {message}", OzxWarning, stacklevel=2)
         return
     meta["affine"] = np.vstack([matrix[np.ix_(kept, [*kept, count])], np.eye(1, len(kept) + 1, len(kept))])

@@ -133,7 +133,7 @@ class FollowedFile:
         return self.index.end is not None or still_has_name(self._descriptor, self.target)
 
     def _wait_for_end(self) -> None:
-        """Wait for the last record of a writer that removed its file, or rewrote it under the final name."""
+        """Wait for the last record of a writer that removed its file, or rewrote this file under the final name."""
         end = time.monotonic() + _PATIENCE
         while self.index.end is None and time.monotonic() < end:
             time.sleep(_STEP)
@@ -146,7 +146,7 @@ def find_followed(path: str) -> FollowedFile | None:
     Raises
     ------
     ResourceError
-        There is no such file, none that can be followed, or no frame in it is complete yet.
+        There is no such file, the file cannot be followed, or no frame is complete yet.
     UnsupportedError
         This system has no locks, which show whether a writer is alive.
     """

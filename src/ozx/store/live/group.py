@@ -13,11 +13,11 @@ __all__ = ["LiveGroup"]
 
 
 class LiveGroup(OpenedGroup):
-    """A read-only zarr group of a stream; `ozx.open` with ``live=True`` returns one.
+    """A read-only zarr group of a stream: the result of `ozx.open` with ``live=True``.
 
-    It shows what was complete when it was opened. `refresh` brings what came since; take arrays again after it, as an
-    array keeps its shape: ``group["0"]``. A shard is visible once it is wholly written, and an image ends before the
-    first frame that is not complete in all channels, planes and levels.
+    The group shows the data that was complete when the group was opened. `refresh` adds newer data. Read arrays again
+    after it, as in ``group["0"]``, because an array keeps its shape. A shard is visible once it is wholly written. An
+    image ends before the first frame that is not complete in all channels, planes and levels.
 
     Examples
     --------
@@ -39,8 +39,8 @@ class LiveGroup(OpenedGroup):
     def state(self) -> str:
         """The state of the file at the last `refresh`.
 
-        ``growing``; ``finished``, and read as any other file; ``unfinished``: its writer is gone, and ``ozx recover``
-        saves what came; or ``removed``: its writer gave it up.
+        ``growing``; ``finished``: the group reads the finished file; ``unfinished``: the writer ended without finishing
+        the file, and ``ozx recover`` saves the written data; or ``removed``: the writer removed the file.
         """
         state: str = self._archive.state
         return state

@@ -100,7 +100,7 @@ class IndexWriter:
         self._add("lengths", {path: list(shape) for path, shape in shapes.items()})
 
     def close(self, end: str) -> None:
-        """Add the final state (``finished``, ``unfinished`` or ``removed``), and remove the index."""
+        """Add the final state (``finished``, ``unfinished`` or ``removed``), then remove the index file."""
         self._add("end", end)
         with self._lock:
             file, self._file = self._file, None

@@ -50,9 +50,9 @@ class StorePipeline(CodecPipeline):
 
 
 def use_pipeline() -> None:
-    """Configure zarr-python to read and write arrays of an `OzxStore` with the codec pipeline of ozx, in this process.
+    """In this process, configure zarr-python to read and write arrays of an `OzxStore` with the codec pipeline of ozx.
 
-    Only arrays opened afterwards have it; those of `ozx.open` have it anyway. Arrays of other stores keep the pipeline
+    Only arrays opened afterwards use it; arrays from `ozx.open` always use it. Arrays of other stores keep the pipeline
     that is configured now. To undo it, set ``codec_pipeline.path`` in ``zarr.config`` to another class.
 
     Examples

@@ -217,7 +217,7 @@ class ShardEdit:
         return build_index(self._offsets, self._lengths, self._codec.index)
 
     def parts(self, encoded: Iterable[tuple[Lengths, memoryview | None]]) -> list[bytes | memoryview]:
-        """Return the parts of the new shard: its chunks, then its index.
+        """Return the chunks and the index of the new shard, in the order of the file.
 
         Return an empty result if the shard has no chunks.
         """

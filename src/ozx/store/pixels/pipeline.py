@@ -160,7 +160,7 @@ def _write_session_of(items: list[Any]) -> WriteSession | None:
 
 
 def _archive_of(items: list[Any]) -> tuple[ArchiveSession, str] | None:
-    """Return the session of the archive that contains all chunks, and the prefix of their keys in it; else None."""
+    """Return the session of the archive that contains all chunks, and the prefix of keys in the archive; else None."""
     store = items[0][0].store if items and isinstance(items[0][0], StorePath) else None
     session: ArchiveSession | None = getattr(store, "archive_session", None)
     if session is not None:

@@ -2,7 +2,7 @@
 
 A file is ``{"rule", "fails": […], "passes": […]}``, named after the rule; a case is ``{"name", "documents", "found"}``:
 the value of each metadata key, an object or text; and the ids of all findings with their severities. Every case in
-``fails`` breaks the rule; those in ``passes`` just do not. If the rule needs more than documents, ``schemas`` of the
+``fails`` breaks the rule; those in ``passes`` obey it. If the rule needs more than documents, ``schemas`` of the
 file holds JSON schemas by URL, and ``handlers`` names the extensions that must be understood.
 """
 

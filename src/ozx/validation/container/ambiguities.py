@@ -1,6 +1,7 @@
-"""Rules about ZIP structures that programs interpret differently, from `ozx.archive.audit.ambiguities`.
+"""Rules about ZIP structures that programs interpret differently, as found by `ozx.archive.audit.ambiguities`.
 
-An error where programs return different names or bytes, or some return nothing; a warning where they only complain.
+A finding is an error if programs return different names or bytes, or if some return nothing. It is a warning if
+programs only complain.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _check_ends(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.3.14.1 and 4.3.14.2: the size of the ZIP64 end record; programs do not read past its fields.
     if end.zip64_length not in (None, ZIP64_END_LENGTH):
         message = (
-            f"expected a ZIP64 end record of {ZIP64_END_LENGTH} bytes; by its own size it has {end.zip64_length:,}. "
+            f"expected a ZIP64 end record of {ZIP64_END_LENGTH} bytes; the record declares {end.zip64_length:,}. "
             "zipfile, unzip or bsdtar refuse the file"
         )
         yield make_finding("zip/end-record", message, offset=end.end_offset)
@@ -129,7 +130,7 @@ def _check_versions(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.4.3.2
     if len(new):
         most = int(versions.max())
-        message = f"{len(new):,} entries need readers of a version beyond 4.6, up to {most // 10}.{most % 10}"
+        message = f"{len(new):,} entries require a ZIP version above 4.6, up to {most // 10}.{most % 10}"
         yield make_finding("zip/version-needed", message, entry=facts.columns.name(int(new[0])))
     message = "entry {name!r} needs a reader on VMS; unzip skips it"
     yield from each_entry(facts, "zip/version-needed", facts.ambiguities.needs_vms, message)

@@ -27,7 +27,7 @@ _CONVERT = "`ozx repack` and `ozx pack` convert it to OME-Zarr 0.5."
 
 _OF_THE_ROOT = ("rfc9/root", "rfc9/one-hierarchy")
 _JOIN = (
-    "Each chunk is a whole time or channel, and automatic shards do not join times or channels. "
+    "Each chunk covers all of one time point or channel, and automatic shards do not join time points or channels. "
     "`ozx repack --shards {}`, for example, joins them."
 )
 _EXPECTED = "expected a zarr.json at the root; found"
@@ -79,8 +79,8 @@ def check_nodes(
 ) -> Iterator[Finding]:
     """Yield findings about a hierarchy; `nodes` are the facts about its nodes, by path.
 
-    `names` are those of all files, used if there is no node; `legacy` are the documents of `legacy_keys`. A `folder`
-    may hold OME-Zarr 0.4.
+    `names` are the names of all files, used if there is no node; `legacy` are the documents of `legacy_keys`.
+    A `folder` may hold OME-Zarr 0.4.
     """
     root = nodes.get("")
     if root is None:
@@ -164,7 +164,7 @@ def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
 
 
 def _refused_by_pack(legacy: Mapping[str, bytes]) -> Finding | None:
-    """Return a finding if pack does not convert a Zarr v2 hierarchy: it is not OME-Zarr, or is older than 0.4."""
+    """Return a finding if pack refuses a Zarr v2 hierarchy that is not OME-Zarr, or is older than OME-Zarr 0.4."""
     if not any(name in legacy for name in LEGACY_METADATA[:3]):
         return None
     from ozx.hierarchy.upgrade import check_root  # noqa: PLC0415 (numpy, which packing does not need)

@@ -147,7 +147,7 @@ def check_comment(
     ome = as_object(document.get("ome"))
     for place, found in (("", document), ("ome.", ome), ("ome.zipFile.", as_object(ome.get("zipFile")))):
         if "jsonFirst" in found:
-            message = f"{place}jsonFirst is where no reader looks; expected ome.zipFile.centralDirectory.jsonFirst"
+            message = f"expected ome.zipFile.centralDirectory.jsonFirst; found {place}jsonFirst, where no reader looks"
             yield make_finding("rfc9/comment", message, severity="note")
     yield from _check_keys(ome)
     others = sorted(document.keys() - {"ome"}) + sorted(f"ome.{key}" for key in ome.keys() - {"version", "zipFile"})

@@ -137,8 +137,8 @@ def _check_zip64_fields(facts: ArchiveFacts) -> Iterator[Finding]:
         def contradiction(entry: int, name: str, place: str = place) -> str:
             stored, original = _sizes(facts, entry)
             return (
-                f"entry {name!r}: a ZIP64 field of its {place} contradicts the sizes in this header, "
-                f"{stored:,} compressed and {original:,} uncompressed bytes, or its offset"
+                f"entry {name!r}: a size or the offset in a ZIP64 field of its {place} contradicts this header, "
+                f"which declares {stored:,} compressed and {original:,} uncompressed bytes"
             )
 
         # 4.5.3

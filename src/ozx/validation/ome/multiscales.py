@@ -19,7 +19,7 @@ __all__ = ["check_multiscales"]
 def check_multiscales(value: Any, place: Place, *, has_systems: bool | None = None) -> Iterator[Finding]:
     """Yield findings about the images of a group, from the group's own metadata only.
 
-    `has_systems` tells whether images of this version have coordinate systems; if it is None, their form tells it.
+    `has_systems` tells whether images of this version have coordinate systems; if None, the form of each image decides.
     """
     # OME-Zarr 0.5.2, "multiscales": ""multiscales" contains a list of dictionaries where each entry describes a
     # multiscale image."

@@ -1,7 +1,7 @@
 """Additional findings of the package ome-zarr-models about OME-Zarr metadata.
 
-It gets parsed attributes, since its ``from_zarr`` walks the store, which takes minutes for a plate. Our own rules check
-the arrays.
+ome-zarr-models gets parsed attributes, because its ``from_zarr`` walks the store, which takes minutes for a plate. Our
+own rules check the arrays.
 """
 
 from __future__ import annotations

@@ -114,9 +114,9 @@ class LimitedFindings:
         return self._counts.copy()
 
     def count_again(self, kinds: Counter[Kind]) -> bool:
-        """Count further findings of the given kinds, and return True.
+        """Count further findings if all of their kinds have reached the limit; return whether they are counted.
 
-        Return False if one of the findings would still be kept; nothing is counted then.
+        Otherwise nothing is counted, because some of these findings must be kept.
         """
         if any(self._counts[kind] < MOST_OF_A_KIND for kind in kinds):
             return False

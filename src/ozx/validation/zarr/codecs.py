@@ -179,5 +179,5 @@ def _check_index_codecs(chain: _Chain, index: int, value: Any) -> Iterator[Findi
     # sharding codec 1.0, "index_codecs": "The codecs MUST have a fixed-size encoded representation".
     for position, codec in enumerate(map(parse_named, value if isinstance(value, list) else [])):
         if codec is not None and codec.name in CODECS and codec.name not in _FIXED_SIZE:
-            message = f"expected codecs of fixed size for the index of a shard; found {codec.name}"
+            message = f"expected codecs with output of fixed size for the index of a shard; found {codec.name}"
             yield chain.finding("zarr/sharding", message, index, "configuration", "index_codecs", position)

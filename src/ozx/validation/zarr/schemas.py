@@ -28,7 +28,7 @@ class Schemas:
     Raises
     ------
     UsageError
-        One is no JSON schema, or refers to another that is not given.
+        One of the files is no JSON schema, or refers to a schema that is not given.
     """
 
     def __init__(self, documents: Mapping[str, Any] | None = None) -> None:
@@ -52,7 +52,7 @@ class Schemas:
         Raises
         ------
         UsageError
-            One is no JSON schema, or refers to another that is not given.
+            One of the files is no JSON schema, or refers to a schema that is not given.
         """
         documents = {}
         for url, path in files.items():

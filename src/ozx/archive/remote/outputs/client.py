@@ -62,7 +62,7 @@ class ObjectClient(Protocol):
         """
 
     def put(self, body: IO[bytes], size: int, mark: str, *, replace: bool) -> None:
-        """Create the object from `size` bytes by one request.
+        """Create the object from the `size` bytes of `body`, by one request.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class ObjectClient(Protocol):
         """
 
     def continue_upload(self, upload_id: str, *, replace: bool) -> Mapping[int, tuple[int, str]] | None:
-        """Continue the upload that `begin` named; return the lengths and tags of its parts by number, counted from 0.
+        """Continue the upload that `begin` named; return a map from part numbers, counted from 0, to lengths and tags.
 
         The result is None if the server has no such upload, or shows no parts.
 
@@ -96,7 +96,7 @@ class ObjectClient(Protocol):
         """Use a part from the result of `continue_upload`, so that this part is not sent again."""
 
     def send(self, number: int, body: IO[bytes], size: int) -> str:
-        """Send the part `number`, counted from 0; return the server's tag of this part, or an empty string.
+        """Send part `number` (counted from 0); return the server's tag of this part, or an empty string.
 
         Raises
         ------
@@ -114,10 +114,10 @@ class ObjectClient(Protocol):
         """
 
     def abort(self) -> bool:
-        """Abort the upload; return False if this failed: then another run must end the upload."""
+        """Abort the upload; return False if this failed, so that another run must end the upload."""
 
     def end(self, upload_id: str) -> None:
-        """Abort an unfinished upload, given the name that `begin` returned; do nothing if it no longer exists.
+        """Abort an unfinished upload, given the name that `begin` returned; do nothing if the upload no longer exists.
 
         Raises
         ------

@@ -59,7 +59,7 @@ def _open_bucket(url: str, options: Mapping[str, Any] | None) -> Any:
 
 
 def _credentials(settings: Mapping[str, str]) -> tuple[Any, str | None]:
-    """Return the credentials, and the endpoint if a service account file names one.
+    """Return the credentials, and the endpoint if the service account's key contains an endpoint.
 
     If the credentials are None, the client uses the default credentials of the computer.
     """

@@ -1,4 +1,4 @@
-"""Replacement of an S3 object by a similar object: the server copies the unchanged bytes, without any transfer.
+"""Replacement of an S3 object by a similar object: the server itself copies the unchanged bytes.
 
 ``parts``
     The parts of the new object: bytes to send, and ranges that the server copies.

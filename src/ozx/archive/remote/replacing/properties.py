@@ -40,7 +40,7 @@ _GRANTS = {
     "READ_ACP": "GrantReadACP",
     "WRITE_ACP": "GrantWriteACP",
 }
-_DROP_HINT = "--drop-attributes (drop_attributes=True) edits the object without these properties."
+_DROP_HINT = "With --drop-attributes (drop_attributes=True), the edited object does not keep these properties."
 
 
 def kept_properties(

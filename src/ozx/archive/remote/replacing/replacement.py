@@ -55,7 +55,7 @@ LOOKS = 3
 
 
 def look_at(url: str, *, drop_attributes: bool) -> OldObject:
-    """Return the facts about an object that its replacement requires; make three requests.
+    """Return the facts that are necessary to replace an object; make three requests.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def _explain(old: OldObject, error: BaseException, *, is_copy: bool) -> Exceptio
         return changed_error(printable_url(old.url), old.size, old.size)
     if is_copy and code in _NO_COPIES:
         return UnsupportedError(
-            f"the server cannot copy parts of an object: all {old.size:,} bytes would be read and sent",
+            f"the server cannot copy parts of an object, so all {old.size:,} bytes would be read and sent",
             path=printable_url(old.url),
             hint="Copy the file to a disk, edit it there, and copy it back.",
         )
@@ -217,7 +217,7 @@ def _check_unchanged(old: OldObject) -> None:
 
 
 def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
-    """Raise the error of an upload's last request, unless the new object exists (only the reply was lost)."""
+    """Raise the error of an upload's last request; do nothing if the new object exists and only the reply was lost."""
     with contextlib.suppress(ResourceError):
         found = old.object.find()
         if found is not None and found.mark == mark:
@@ -233,7 +233,7 @@ def _check_size(old: OldObject, expected: int) -> None:
 
 
 def _abort(old: OldObject, upload: str, record: UploadRecord) -> None:
-    """Abort the upload; if this fails, keep its record, so that a later run can abort the upload."""
+    """Abort the upload; if this fails, keep the record, so that a later run can abort the upload."""
     try:
         old.object.end(upload)
     except ResourceError:  # the first error is the one to report

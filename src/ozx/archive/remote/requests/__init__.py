@@ -3,7 +3,7 @@
 ``object_store``
     `ObjectStore`: the store of one URL.
 ``retries``
-    Which failures are repeated, and when.
+    Which requests are repeated after failures, and when.
 ``retry_after``
     The header ``Retry-After``.
 """

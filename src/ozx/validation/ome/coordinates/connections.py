@@ -54,7 +54,7 @@ def _all_of(path: str, nodes: OmeNodes) -> list[_System]:
 
 
 def _resolve(value: Any, group: OmeGroup, nodes: OmeNodes) -> _System | None:
-    """Return the coordinate system at one end of a transformation; an unknown group has only one system."""
+    """Return the coordinate system at one end of a transformation; all systems of an unknown group count as one."""
     end = as_object(value)
     name, given = as_text(end.get("name")), as_text(end.get("path"))
     path = group.path if given is None else nodes.resolve(group, given)

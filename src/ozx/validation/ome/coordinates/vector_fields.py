@@ -43,7 +43,7 @@ def check_vector_field(step: Step, path: str | None, nodes: OmeNodes) -> Iterato
         return
     # "and `"discrete": true`".
     if not _is_discrete(image, axes[places[0]].name):
-        yield where.finding(_RULE, f"expected discrete: true for the axis of type {kind} in {shown(path)}; it is not")
+        yield where.finding(_RULE, f"expected the axis of type {kind} in {shown(path)} to be discrete; it is not")
     yield from _check_length(step, image, places[0], nodes)
 
 
