@@ -84,7 +84,8 @@ class FaultProxy(http.server.ThreadingHTTPServer):
     requests, times
         (method, path, value of the Range header) of every request, and when it came, by `time.monotonic`.
     most
-        The largest number of requests at a time.
+        The largest number of requests that waited for the start of their answers at a time. The client knows the end of
+        an answer before the proxy does, and may already have sent its next request.
     delay
         Seconds before every answer.
     """
@@ -133,10 +134,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.close_connection = True
         fault = self.server.begin(self.command, self.path, self.headers.get("Range"))
+        self.is_waiting = True
         try:
             self._act(fault or Fault("pass"))
         finally:
-            self.server.end()
+            self._end_waiting()
 
     def do_HEAD(self):
         self.do_GET()
@@ -169,6 +171,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         else:
             self._pass_on(fault, body)
 
+    def _end_waiting(self) -> None:
+        if self.is_waiting:
+            self.is_waiting = False
+            self.server.end()
+
     def _read_body(self) -> bytes:
         if self.headers.get("Expect", "").lower() == "100-continue":
             self.send_response_only(100)
@@ -198,6 +205,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.connection.close()
             return
         changed = dict(fault.headers)
+        self._end_waiting()
         self.send_response(answer.status)
         for name, value in answer.getheaders():
             if name.lower() not in ("transfer-encoding", "connection", *map(str.lower, changed)):

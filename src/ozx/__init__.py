@@ -28,26 +28,32 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
+    from ozx.images.streaming.frame_stream import FrameStream
+    from ozx.images.streaming.statistics import StreamResult
     from ozx.operations.detect import is_ozx
-    from ozx.operations.edit import edit
-    from ozx.operations.export import export
-    from ozx.operations.extract import extract
+    from ozx.operations.edit import EditResult, edit
+    from ozx.operations.export import ExportResult, export
+    from ozx.operations.extract import ExtractResult, extract
+    from ozx.operations.import_result import ImportManyResult, ImportResult
     from ozx.operations.import_tiff import import_tiff, import_tiffs
-    from ozx.operations.info import inspect
-    from ozx.operations.list_entries import list_entries
+    from ozx.operations.info import Inspection, inspect
+    from ozx.operations.list_entries import EntryListing, ListedEntry, list_entries
     from ozx.operations.pack import pack, pack_many
+    from ozx.operations.pack_one import PackManyResult, PackResult
     from ozx.operations.read_value import read_value
-    from ozx.operations.recover import recover
-    from ozx.operations.repack import repack
+    from ozx.operations.recover import RecoverResult, recover
+    from ozx.operations.repack import RepackResult, repack
     from ozx.operations.stream import Camera, stream
-    from ozx.operations.thumbnail import thumbnail
-    from ozx.operations.unpack import unpack
-    from ozx.operations.write_image import write_image
+    from ozx.operations.thumbnail import ThumbnailResult, thumbnail
+    from ozx.operations.unpack import UnpackResult, unpack
+    from ozx.operations.write_image import WriteImageResult, write_image
     from ozx.progress import Cancelled, Progress
+    from ozx.store.live.group import LiveGroup
     from ozx.store.opening import open_array
     from ozx.store.opening import open_group as open  # noqa: A004 (ozx.open reads like gzip.open)
     from ozx.store.ozx_store import OzxStore
     from ozx.store.pixels.configured import use_pipeline
+    from ozx.validation.report import Finding, Report, Where
     from ozx.validation.validate import validate
 
 __version__ = "0.1.0"
@@ -56,17 +62,38 @@ __all__ = [
     "BufferFull",
     "Camera",
     "Cancelled",
+    "EditResult",
+    "EntryListing",
+    "ExportResult",
+    "ExtractResult",
+    "Finding",
     "FormatError",
+    "FrameStream",
+    "ImportManyResult",
+    "ImportResult",
+    "Inspection",
+    "ListedEntry",
+    "LiveGroup",
     "NotOmeZarrWarning",
     "OzxError",
     "OzxStore",
     "OzxWarning",
+    "PackManyResult",
+    "PackResult",
     "PartialFileWarning",
     "Progress",
+    "RecoverResult",
+    "RepackResult",
+    "Report",
     "ResourceError",
     "RewrittenWarning",
+    "StreamResult",
+    "ThumbnailResult",
+    "UnpackResult",
     "UnsupportedError",
     "UsageError",
+    "Where",
+    "WriteImageResult",
     "edit",
     "export",
     "extract",
@@ -93,6 +120,27 @@ __all__ = [
 
 # The modules of the public names that are neither errors nor operations in a module of their own name.
 _HOMES = {
+    "PackResult": "ozx.operations.pack_one",
+    "PackManyResult": "ozx.operations.pack_one",
+    "UnpackResult": "ozx.operations.unpack",
+    "RepackResult": "ozx.operations.repack",
+    "ExtractResult": "ozx.operations.extract",
+    "EditResult": "ozx.operations.edit",
+    "RecoverResult": "ozx.operations.recover",
+    "ImportResult": "ozx.operations.import_result",
+    "ImportManyResult": "ozx.operations.import_result",
+    "WriteImageResult": "ozx.operations.write_image",
+    "FrameStream": "ozx.images.streaming.frame_stream",
+    "StreamResult": "ozx.images.streaming.statistics",
+    "ExportResult": "ozx.operations.export",
+    "ThumbnailResult": "ozx.operations.thumbnail",
+    "Report": "ozx.validation.report",
+    "Finding": "ozx.validation.report",
+    "Where": "ozx.validation.report",
+    "LiveGroup": "ozx.store.live.group",
+    "Inspection": "ozx.operations.info",
+    "EntryListing": "ozx.operations.list_entries",
+    "ListedEntry": "ozx.operations.list_entries",
     "Camera": "ozx.operations.stream",
     "OzxStore": "ozx.store.ozx_store",
     "Cancelled": "ozx.progress",

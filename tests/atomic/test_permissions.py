@@ -187,7 +187,7 @@ def test_what_could_not_be_removed_is_named(tmp_path, monkeypatch):
     with pytest.raises(ResourceError) as caught:
         fill(path, replace_folder=True)
     assert str(caught.value) == (
-        f"{path}: the replaced directory cannot be removed (Permission denied); it is kept as {path}.old"
+        f"{path}: the replaced directory could not be removed (Permission denied); it is kept as {path}.old"
     )
     assert caught.value.hint.startswith("The new directory is complete.")
     assert sorted(os.listdir(tmp_path)) == ["d", "d.old"]

@@ -27,6 +27,11 @@ from ozx.validation.rules.table import RULES
             "ozx [OPTIONS] COMMAND [ARGS]...",
         ),
         (["nonsense"], "There is no command 'nonsense'.", "ozx [OPTIONS] COMMAND [ARGS]..."),
+        (
+            ["convert", "x.tif"],
+            "There is no command 'convert'. Did you mean import or export?",
+            "ozx [OPTIONS] COMMAND [ARGS]...",
+        ),
         (["cat", "x.ozx"], "Missing argument 'KEY'.", "ozx cat [OPTIONS] FILE|DIR KEY"),
         (["info"], "Missing argument 'FILE|DIR...'.", "ozx info [OPTIONS] FILE|DIR..."),
     ],
@@ -38,6 +43,12 @@ def test_a_wrong_command_line_is_told_as_every_error(capsys, arguments, message,
     assert out == ""
     err = err.replace("[COMMAND]", "COMMAND")  # as newer releases of click have it
     assert err == f"error: {message}\nhint: {hint}; see {command} --help.\n"
+
+
+def test_a_file_instead_of_a_command(capsys, tmp_path):
+    (tmp_path / "my cells.ozx").touch()
+    assert run([str(tmp_path / "my cells.ozx")]) == 2
+    assert f"name a command before it, such as ozx info '{tmp_path / 'my cells.ozx'}'" in capsys.readouterr().err
 
 
 def test_an_error_without_a_way_out_leads_to_its_rule(capsys, tmp_path):

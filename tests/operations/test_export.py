@@ -462,9 +462,13 @@ def test_an_existing_file(tmp_path):
 
 
 def test_another_ending_is_told(tmp_path):
-    result = ozx.export(FIXTURES / "series.ome.zarr", tmp_path / "a.png")
+    result = ozx.export(FIXTURES / "series.ome.zarr", tmp_path / "a.out")
     what = "ends in neither .tif nor .tiff; programs may not recognise it as a TIFF file"
-    assert result.notes == (f"warning: {tmp_path / 'a.png'} {what}; ozx thumbnail makes pictures",)
+    assert result.notes == (f"warning: {tmp_path / 'a.out'} {what}",)
+    with pytest.raises(UsageError, match=r"expected the name of a TIFF file; got .*a\.png") as caught:
+        ozx.export(FIXTURES / "series.ome.zarr", tmp_path / "a.png")
+    assert caught.value.hint == "ozx thumbnail writes pictures."
+    assert not (tmp_path / "a.png").exists()
 
 
 @pytest.mark.parametrize("fault", ["archive", "chunk"])

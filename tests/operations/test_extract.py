@@ -137,6 +137,26 @@ def test_a_region_of_an_image_and_its_labels(take):
     assert any("left out level 2" in note for note in result.notes)
 
 
+def test_a_region_that_grows_much_leads_to_smaller_chunks(tmp_path):
+    write_pixels(tmp_path / "a.ozx", (1200, 1400), chunks="y=512,x=512")
+    region = "y=100:500,x=600:900"
+    result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", region=region)
+    assert result.images[0].region == {"y": (0, 512), "x": (512, 1024)}
+    assert "smaller chunks fit the region better: ozx repack --chunks y=64,x=64" in "".join(result.notes)
+    ozx.repack(tmp_path / "a.ozx", tmp_path / "s.ozx", chunks="y=64,x=64")
+    result = ozx.extract(tmp_path / "s.ozx", tmp_path / "c.ozx", region=region)
+    assert result.images[0].region == {"y": (64, 512), "x": (576, 960)}
+    assert not any("ozx repack" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(("name", "verb"), [("a.tif", "export"), ("a.PNG", "thumbnail")])
+def test_an_archive_does_not_get_the_name_of_an_image(tmp_path, name, verb):
+    with pytest.raises(UsageError, match=r"expected the name of an \.ozx file") as caught:
+        ozx.extract(IMAGE, tmp_path / name, levels="1")
+    assert caught.value.hint.startswith(f"ozx {verb} writes")
+    assert os.listdir(tmp_path) == []
+
+
 def write_pixels(path, shape, axes="yx", channels=(), chunks=None, shards="auto"):
     pixels = np.random.default_rng(0).integers(0, 4000, shape, dtype="uint16")
     ozx.write_image(path, pixels, axes=axes, channels=list(channels), chunks=chunks, shards=shards)

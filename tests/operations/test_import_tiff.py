@@ -190,6 +190,27 @@ def test_what_is_unknown_is_one_without_a_unit(tmp_path):
     assert any("unnamed dimension of length 4" in note and "axis z" in note for note in result.notes)
 
 
+@pytest.mark.parametrize(
+    ("pixel_size", "note"),
+    [
+        ("0.1um", "also used for z, the distance between planes (in the file: 0.5 micrometer); to set it apart: "),
+        ("z=0.5um,y=0.1um,x=0.1um", None),
+        ("y=0.1um,x=0.1um", None),
+    ],
+)
+def test_a_pixel_size_for_all_axes_of_a_stack_names_what_it_does_to_z(tmp_path, pixel_size, note):
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, pixels((4, 30, 40)), imagej=True, metadata={"axes": "ZYX", "spacing": 0.5, "unit": "um"})
+    sizes = dict(item.split("=") for item in pixel_size.split(",")) if "=" in pixel_size else pixel_size
+    said = [text for text in ozx.import_tiff(path, pixel_size=sizes).notes if "planes" in text]
+    assert (note in said[0]) if note else said == []
+
+
+def test_a_stack_without_a_distance_between_planes(tmp_path):
+    path = write(tmp_path / "a.tif", pixels((4, 30, 40)), photometric="minisblack")
+    assert any("--pixel-size z=2um" in text for text in ozx.import_tiff(path, pixel_size={"y": 1, "x": 1}).notes)
+
+
 def test_axes_that_somebody_says(tmp_path):
     path = write(tmp_path / "a.tif", pixels((4, 30, 40)), photometric="minisblack")
     assert axes(imported(path, axes="tyx")) == "tyx"
@@ -410,6 +431,9 @@ def test_an_output_that_exists_and_one_that_is_the_source(tmp_path):
         ozx.import_tiff(path)
     assert (tmp_path / "a.ozx").read_bytes() == b"mine"
     content = path.read_bytes()
+    with pytest.raises(UsageError, match=r"expected the name of an \.ozx file"):
+        ozx.import_tiff(path, path, force=True)
+    path = path.rename(tmp_path / "a")
     with pytest.raises(UsageError, match="is the file that is to be imported"):
         ozx.import_tiff(path, path, force=True)
     assert path.read_bytes() == content

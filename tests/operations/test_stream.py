@@ -393,6 +393,9 @@ def test_close_twice_and_a_stream_without_frames(out, tmp_path):
 def test_a_stream_that_is_never_closed(out):
     frames = stream(out, shape=PIXELS.shape, **WORDS)
     assert repr(frames) == f"<ozx stream of 0 frames to {str(out)!r}, open>"
+    with pytest.raises(ozx.FormatError, match="it is empty") as caught:
+        ozx.inspect(f"{out}.partial")
+    assert caught.value.hint == "Its writer has not written any values yet."
     with pytest.warns(PartialFileWarning, match="never closed"):
         del frames
 

@@ -189,6 +189,13 @@ def test_what_does_not_fit(out, options, message):
     assert not os.listdir(out.parent)
 
 
+@pytest.mark.parametrize("options", [{"channels": ["a", "b"]}, {"scale": (0.3, 0.3), "unit": "um"}])
+def test_an_array_without_names_of_axes_leads_to_them(out, options):
+    with pytest.raises(UsageError) as caught:
+        write_image(out, PIXELS, **options)
+    assert 'as in axes="cyx"' in caught.value.hint
+
+
 def test_arrays_that_are_no_images(out):
     with pytest.raises(UsageError, match="has none"):
         write_image(out, PIXELS[:, :0])

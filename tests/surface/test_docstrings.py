@@ -268,7 +268,7 @@ def test_errors_are_told(name):
 
 @pytest.mark.parametrize(("name", "method"), [(name, method) for name, ways in RAISES_AS.items() for method in ways])
 def test_a_class_says_which_method_tells_the_errors_of_others(name, method):
-    assert f" what `{method}` raises" in TARGETS[name].__doc__
+    assert f" the errors of `{method}`" in TARGETS[name].__doc__
     assert named_in(function_of(f"{name}.{method}"), "Raises")
 
 

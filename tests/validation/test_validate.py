@@ -292,6 +292,15 @@ def test_archives_in_a_directory_are_all_named(tmp_path):
     ]
 
 
+def test_a_folder_of_archives_has_one_finding(tmp_path):
+    for name in ("a.ozx", "b 1.ozx", "c.zip"):
+        (tmp_path / name).write_bytes(ArchiveBuilder.valid().build())
+    (finding,) = validate(tmp_path).findings
+    assert finding.id == "rfc9/root"
+    assert finding.message.endswith("found 3 archives, such as a.ozx")
+    assert finding.hint == f"To check the archives: ozx validate {tmp_path}/*.ozx {tmp_path}/*.zip"
+
+
 def test_a_directory_with_a_link_that_leads_out(tmp_path):
     values = {"zarr.json": group(None), "0/zarr.json": array([4], [2]), "._x.zip": b"litter"}
     root = write_tree(tmp_path / "cells.zarr", values)

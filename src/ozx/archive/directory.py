@@ -233,7 +233,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
             "expected an .ozx file; it is empty",
             path=source.name,
             rule="zip/not-a-zip",
-            hint=_hint_at_recovery(source.name),
+            hint=None if _hint_at_recovery(source.name) is None else "Its writer has not written any values yet.",
         )
     known = find_format(head)
     raise FormatError(

@@ -327,5 +327,5 @@ def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> Non
             "its bytes are damaged",
             path=source.name,
             rule="zip/crc",
-            hint="Copy or download the file again.",
+            hint="Copy or download the file again; `ozx recover` saves the undamaged parts.",
         )

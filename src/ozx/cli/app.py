@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import importlib
 import os
+import shlex
 import signal
 import sys
 import warnings
@@ -44,6 +45,29 @@ COMMANDS = {
     "clean": "Remove temporary files that killed runs left.",
     "log": "Count the results of each command in a log of runs.",
     "rules": "Explain what a finding means and how to repair it.",
+}
+
+# Words for a command in other programs.
+_OTHER_WORDS = {
+    "convert": ("import", "export"),
+    "zip": ("pack",),
+    "compress": ("pack",),
+    "unzip": ("unpack",),
+    "open": ("view",),
+    "show": ("view",),
+    "crop": ("extract",),
+    "cut": ("extract",),
+    "subset": ("extract",),
+    "check": ("validate",),
+    "fix": ("repack", "recover"),
+    "repair": ("repack", "recover"),
+    "upgrade": ("repack",),
+    "describe": ("info",),
+    "inspect": ("info",),
+    "list": ("ls",),
+    "set": ("edit",),
+    "rename": ("edit",),
+    "picture": ("thumbnail",),
 }
 
 # Python keywords, which cannot name a module.
@@ -110,9 +134,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not ctx.resilient_parsing:  # as shell completion parses
-            near = difflib.get_close_matches(name, COMMANDS)
-            suggestion = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise click.UsageError(f"There is no command {name!r}.{suggestion}", ctx)
+            raise click.UsageError(f"There is no command {name!r}.{_suggestion(name)}", ctx)
         return super().resolve_command(ctx, args)
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -127,6 +149,14 @@ class _Commands(click.Group):
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _suggestion(name: str) -> str:
+    """Return the sentence that follows the message about an unknown command; empty if nothing is similar."""
+    if os.path.lexists(name):
+        return f" {name} is a file or folder: name a command before it, such as ozx info {shlex.quote(name)}."
+    near = _OTHER_WORDS.get(name.lower()) or difflib.get_close_matches(name, COMMANDS)
+    return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
 @click.command(

@@ -184,6 +184,8 @@ def export(
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
     _check_tile(tile)
+    if target.lower().endswith(_PICTURES):
+        raise UsageError(f"expected the name of a TIFF file; got {target}", hint="ozx thumbnail writes pictures.")
     _check_target(path, target, force=force)
     try:
         with opened_hierarchy(path) as group:
@@ -199,9 +201,8 @@ def export(
         raise error.at(printable_location(path)) from None
     notes = list(dict.fromkeys(taken.notes))
     if not target.lower().endswith(_ENDINGS):
-        picture = "; ozx thumbnail makes pictures" if target.lower().endswith(_PICTURES) else ""
         known = f"{target} ends in neither .tif nor .tiff; programs may not recognise it as a TIFF file"
-        notes.append(f"warning: {known}{picture}")
+        notes.append(f"warning: {known}")
     notes += swept_notes(new.swept)
     return ExportResult(
         given_path(path),

@@ -14,7 +14,7 @@ from ozx.errors import OzxError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
 from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.output import present_outputs
-from ozx.flow.sinks.target import default_output
+from ozx.flow.sinks.target import check_archive_name, default_output
 from ozx.flow.sources.location import Location, StrPath, given_output, given_source, parse_location, printable_location
 from ozx.flow.space import check_room
 from ozx.operations.pack_one import PackManyResult, PackOptions, PackResult, pack_one
@@ -129,6 +129,7 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
         *layout,
     )
     target = None if out is None else given_output(out, remote=True)
+    check_archive_name(target or "")
     root = _root(source)
     return pack_one(root, given_output(_default_output(root)) if target is None else target, options, progress)
 

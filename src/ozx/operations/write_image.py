@@ -10,6 +10,7 @@ from typing import Any
 
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sinks.output import spooled_output
+from ozx.flow.sinks.target import check_archive_name
 from ozx.flow.sources.location import given_output
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.ome.rendering import LabelDisplay
@@ -138,6 +139,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     [(2, 600, 800), (2, 300, 400), (2, 150, 200)]
     """
     target = given_output(path, remote=True)
+    check_archive_name(target)
     title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
     described = describe_array(array, axes, scale, unit)
     choice = PyramidChoice.parse(method or ("nearest" if labels is True else "mean"), downsample)

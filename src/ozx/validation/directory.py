@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -48,11 +49,25 @@ def check_directory(
         # The listing stops at the first file that cannot be an entry; the others are checked nevertheless.
         refusal, listing = error, _list_everything(path)
     archives = [key for key in listing.iter_keys() if key.lower().endswith(_ARCHIVE_ENDINGS)]
+    if archives and not (listing.metadata or listing.legacy_keys):
+        yield _folder_of_archives(path, archives)
+        return
     if refusal is not None and not (archives and refusal.rule == "rfc9/not-embedded"):
         yield finding_from_error(refusal)
     yield from _report_archives(archives)
     yield from _check_contents(listing, set(archives))
     yield from _check_nodes(DirectorySource(listing), level, options, jobs=jobs, progress=progress)
+
+
+def _folder_of_archives(path: str, archives: Sequence[str]) -> Finding:
+    """Return the finding about a folder of archives without a hierarchy."""
+    patterns = sorted({f"{shlex.quote(path)}/*{os.path.splitext(key)[1]}" for key in archives if "/" not in key})
+    first = shlex.quote(os.path.join(path, min(archives)))
+    return make_finding(
+        "rfc9/root",
+        f"expected an OME-Zarr hierarchy; found {len(archives):,} archives, such as {min(archives)}",
+        hint=f"To check the archives: ozx validate {' '.join(patterns) or first}",
+    )
 
 
 def check_remote_directory(

@@ -142,7 +142,11 @@ def check_archive(
         # Without a directory no entries are known.
         yield finding_from_error(error)
         if level == "data":
-            yield make_finding("zarr/not-decoded", "no chunk was checked: the archive cannot be opened")
+            yield make_finding(
+                "zarr/not-decoded",
+                "no chunk was checked: the archive cannot be opened",
+                hint="Repair the errors above first.",
+            )
     else:
         yield from check_zip(facts, strict=strict)
         yield from check_container(facts, strict=strict)

@@ -12,6 +12,7 @@ from ozx.flow.sources.location import given_path, printable_location
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
 __all__ = [
+    "check_archive_name",
     "check_outside",
     "check_place",
     "default_output",
@@ -114,6 +115,32 @@ def check_outside(source: str, target: str) -> None:
     folder = os.path.realpath(target).rstrip(os.sep) + os.sep
     if os.path.isdir(target) and os.path.realpath(source).startswith(folder):
         raise UsageError(f"{target} contains the source {source} and cannot be replaced", hint="Choose another name.")
+
+
+#: Other programs open files of these endings by their names, and the command that writes such files.
+_OTHERS = {
+    **dict.fromkeys((".tif", ".tiff"), "ozx export writes TIFF files."),
+    **dict.fromkeys((".png", ".jpg", ".jpeg"), "ozx thumbnail writes pictures."),
+}
+
+
+def check_archive_name(target: str) -> None:
+    """Check that the name of a new archive is not that of an image of another format.
+
+    Raises
+    ------
+    UsageError
+        It is; the hint names the command that writes such images.
+
+    Examples
+    --------
+    >>> check_archive_name("cells.tif")
+    Traceback (most recent call last):
+    ozx.errors.UsageError: expected the name of an .ozx file as output; got cells.tif
+    """
+    hint = _OTHERS.get(os.path.splitext(target)[1].lower())
+    if hint is not None:
+        raise UsageError(f"expected the name of an .ozx file as output; got {target}", hint=hint)
 
 
 def name_notes(target: str) -> tuple[str, ...]:

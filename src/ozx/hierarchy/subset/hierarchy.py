@@ -24,7 +24,7 @@ from ozx.hierarchy.subset.array import Box, crop_document
 from ozx.hierarchy.subset.channels import find_channels
 from ozx.hierarchy.subset.image import crop_image_document
 from ozx.hierarchy.subset.label_levels import LABELS, labels_group, matching_levels
-from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops, crop_levels, explain_whole, place_axes
+from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops, crop_levels, explain_whole, place_axes, smaller_chunks
 from ozx.hierarchy.subset.picking import has_gaps, pick_channels, separate_levels, shown_region, whole_chunks
 from ozx.hierarchy.subset.selection import LevelChoice, Selection
 from ozx.hierarchy.zarr.array import parse_array
@@ -259,23 +259,25 @@ class _SubsetPlanner:
     def _note_region(
         self, path: str, multiscale: Multiscale, requested: Mapping[str, Interval], crops: LevelCrops
     ) -> None:
-        for axis, interval in requested.items():
-            taken = crops.region[axis]
-            if taken != interval:
-                self._notes.add(
-                    path,
-                    f"{axis}={interval.start}:{interval.stop} became {_text(taken)}, because only whole "
-                    f"chunks are copied",
-                )
         grown = {axis: interval for axis, interval in requested.items() if crops.region[axis] != interval}
-        if grown and all(box is None for box in crops.boxes):
-            finest = multiscale.datasets[crops.kept[0]]
-            chunks = dict(zip((axis.name for axis in multiscale.axes), self._layout(path, finest).chunks, strict=True))
-            self._notes.add(path, explain_whole({axis: (chunks[axis], grown[axis]) for axis in grown}, len(crops.kept)))
+        for axis, interval in grown.items():
+            became = f"{axis}={interval.start}:{interval.stop} became {_text(crops.region[axis])}"
+            self._notes.add(path, f"{became}, because only whole chunks are copied")
+        if not grown:
+            return
+        layout = self._layout(path, multiscale.datasets[crops.kept[0]])
+        chunks = dict(zip((axis.name for axis in multiscale.axes), layout.chunks, strict=True))
+        sizes = {axis: (chunks[axis], interval) for axis, interval in grown.items()}
+        if all(box is None for box in crops.boxes):
+            self._notes.add(path, explain_whole(sizes, len(crops.kept)))
         elif self._selection.channels and any(
             axis.type == "channel" and axis.name in grown for axis in multiscale.axes
         ):
             self._notes.add(path, _SEPARATE)
+        elif any(crops.region[axis].length > 1.5 * interval.length for axis, interval in grown.items()):
+            self._notes.add(
+                path, f"smaller chunks fit the region better: ozx repack --chunks {smaller_chunks(sizes, 4)}"
+            )
 
     def _keep_arrays(self, path: str, multiscale: Multiscale, crops: LevelCrops) -> None:
         chosen = dict(zip(crops.kept, crops.boxes, strict=True))

@@ -13,7 +13,7 @@ from ozx.hierarchy.subset.alignment import AxisGrid, Interval, align, make_grid
 from ozx.hierarchy.subset.array import Box
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["AxisPlace", "LevelCrops", "crop_levels", "explain_whole", "place_axes"]
+__all__ = ["AxisPlace", "LevelCrops", "crop_levels", "explain_whole", "place_axes", "smaller_chunks"]
 
 # Programs draw an image of so many pixels along each axis of space without coarser levels.
 _SMALL = 1024
@@ -137,14 +137,31 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> st
     'everything is kept, because all chunks (y=512) overlap the region'
     """
     found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
-    smaller = ",".join(
-        f"{axis}={1 << max(0, math.floor(interval.length).bit_length() - 1)}" for axis, (_, interval) in chunks.items()
-    )
     without = "'--levels 1:' leaves out the largest level, and " if levels > 1 else ""
     return (
         f"everything is kept, because all chunks ({found}) overlap the region; {without}"
-        f"ozx repack --chunks {smaller} makes smaller chunks first"
+        f"ozx repack --chunks {smaller_chunks(chunks)} makes smaller chunks first"
     )
+
+
+def smaller_chunks(chunks: Mapping[str, tuple[int, Interval]], parts: int = 1) -> str:
+    """Return chunk lengths for ``--chunks``: powers of two, of which `parts` fit into the requested interval.
+
+    Parameters
+    ----------
+    chunks
+        As for `explain_whole`.
+    parts
+        The least number of chunks along the interval.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> smaller_chunks({"y": (512, Interval(Fraction(0), Fraction(300)))}, 4)
+    'y=64'
+    """
+    lengths = {axis: math.floor(interval.length) // parts for axis, (_, interval) in chunks.items()}
+    return ",".join(f"{axis}={1 << max(0, length.bit_length() - 1)}" for axis, length in lengths.items())
 
 
 def _grids(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -151,12 +151,8 @@ def _new_image(
     description, source = image.description, image.source
     edits = options.edits.limited_to(_axes(source)) if options.edits is not None else None
     axes, scale = _place(description, source, edits)
-    if "y" not in description.sizes and (edits is None or "y" not in edits.pixel_size):
-        # The planes of a stack are seldom as far apart as its pixels.
-        example = "z=2um,y=0.65um,x=0.65um" if "z" in source.axes else "0.65um"
-        notes.add(
-            number, f"the file has no pixel size, so 1 without a unit is used; to set one: --pixel-size {example}"
-        )
+    for note in _size_notes(description, source, options.edits):
+        notes.add(number, note)
     for axis in source.guessed:
         length = source.shape[source.axes.index(axis)]
         notes.add(number, f"an unnamed dimension of length {length:,} became the axis {axis}")
@@ -179,6 +175,26 @@ def _new_image(
             )
         return new
     return replace(new, channels=_channels(description, source.dtype, new.channel_count, edits))
+
+
+def _size_notes(description: ImageDescription, source: TiffSource, edits: Edits | None) -> Iterator[str]:
+    """Yield notes on pixel sizes that the user perhaps did not mean: those of the file, and the distance of planes."""
+    is_stack = "z" in source.axes
+    everywhere = None if edits is None else edits.space_size
+    given = {} if edits is None else edits.pixel_size
+    # The planes of a stack are seldom as far apart as its pixels.
+    if "y" not in description.sizes and everywhere is None and "y" not in given:
+        example = "z=2um,y=0.65um,x=0.65um" if is_stack else "0.65um"
+        yield f"the file has no pixel size, so 1 without a unit is used; to set one: --pixel-size {example}"
+    elif is_stack and everywhere is not None and "z" not in given:
+        known = description.sizes.get("z")
+        was = "" if known is None else f" (in the file: {known.value:g}{f' {known.unit}' if known.unit else ''})"
+        yield (
+            f"the pixel size is also used for z, the distance between planes{was}; "
+            f"to set it apart: --pixel-size z=2um,y={everywhere:g}um,x={everywhere:g}um"
+        )
+    elif is_stack and "z" not in description.sizes and "z" not in given:
+        yield "the file has no distance between planes, so 1 is used for z; to set it: --pixel-size z=2um"
 
 
 def _place(

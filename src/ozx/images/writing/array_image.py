@@ -109,7 +109,10 @@ def _by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[
         raise _no_sizes(values)
     if not isinstance(values, Mapping):
         if len(values) != len(names):
-            raise UsageError(f"expected a pixel size for each of the axes {', '.join(names)}; got {len(values)}")
+            raise UsageError(
+                f"expected a pixel size for each of the axes {', '.join(names)}; got {len(values)}",
+                hint='Name the axes with a size, as in axes="cyx", scale={"y": 0.65, "x": 0.65}.',
+            )
         values = dict(zip(names, values, strict=True))
     _check_names(values, names)
     try:
@@ -160,7 +163,10 @@ def given_channels(
     if not channels and _is_rgb(image, axes):
         return _RGB[:count]
     if len(channels) > count:
-        raise UsageError(f"expected at most {count} channels, as many as the array has; got {len(channels)}")
+        raise UsageError(
+            f"expected at most {count} channels, as many as the array has; got {len(channels)}",
+            hint='Name the axis of the channels, as in axes="cyx".' if image.channel_axis is None else None,
+        )
     return tuple(map(_channel, channels))
 
 
