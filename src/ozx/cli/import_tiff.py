@@ -35,7 +35,11 @@ _ENDINGS = (".ozx",)
 @click.option("--series", metavar="N", type=int, help="Import only image N, counted from 0.")
 @click.option("--axes", metavar="tczyx", help="Axes in the order of the file, if the file does not name them.")
 @click.option("--keep-singletons", is_flag=True, help="Keep axes of length 1.")
-@click.option("--pixel-size", metavar="N[U]|A=N,...", help="Pixel size, as in 0.65um or, by axis, y=0.65,x=0.65.")
+@click.option(
+    "--pixel-size",
+    metavar="N[U]|A=N,...",
+    help="Pixel size of z, y and x, as in 0.65um; or by axis, as in z=2um,y=0.65um,x=0.65um.",
+)
 @click.option("--unit", metavar="U", help="Unit of the axes, as in um, micrometer or x=um,t=s.")
 @click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty name keeps the old name.")
 @click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour.")
