@@ -17,7 +17,8 @@ from ozx.flow.entry import BytesPart, Entry, Part
 
 __all__ = ["LONGEST_HEADER", "Place", "RemotePart", "read_ahead", "spans_of"]
 
-_REQUESTS = 64
+# Requests at a time: to any server, and at most.
+_REQUESTS, _MOST_REQUESTS = 64, 128
 # Bytes that are requested or kept; twice as many are in use for a moment.
 _ROOM = 128 << 20
 # The most that neighbours are joined to, and the longest request.
@@ -32,7 +33,8 @@ LONGEST_HEADER = 256
 class Place(NamedTuple):
     """Bytes `start` to `stop` of a remote `source`; `read` requests bytes, and `take` extracts and checks the value.
 
-    `take` gets the offset and the bytes of a span that contains the place, and checks the value.
+    `take` gets the offset and the bytes of a span that contains the place, and checks the value. Servers of many
+    machines may get more requests at a time than a web server.
     """
 
     source: object
@@ -40,6 +42,7 @@ class Place(NamedTuple):
     stop: int
     read: Callable[[int, int], bytes]
     take: Callable[[int, bytes], bytes]
+    is_of_object_store: bool = False
 
 
 class RemotePart(Part, Protocol):
@@ -86,6 +89,11 @@ class _Batch:
         """The number of bytes to request."""
         return self.places[-1].stop - self.places[0].start if self.places else 0
 
+    @property
+    def most_requests(self) -> int:
+        """The number of requests at a time that its server may get."""
+        return _MOST_REQUESTS if self.places and self.places[0].is_of_object_store else _REQUESTS
+
     def spans(self) -> Iterator[tuple[int, int]]:
         """Yield offset and length of each request."""
         for done in range(0, self.length, _LONGEST):
@@ -95,7 +103,7 @@ class _Batch:
 def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
     """Yield the entries in order; the bytes of remote entries are already in memory.
 
-    At most 64 requests are made at a time, and 128 MiB are waiting. A value of more is read in pieces, when it is
+    At most 64 requests are made at a time, to an object store 128, and 128 MiB are waiting. A value of more is read in pieces, when it is
     reached. Entries on this computer pass unchanged, and no thread is started for them.
 
     Raises
@@ -122,11 +130,11 @@ def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
 def _request_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
     waiting: deque[tuple[_Batch, list[Future[bytes]]]] = deque()
     used = requests = 0
-    threads = ThreadPoolExecutor(_REQUESTS, "ozx-request")
+    threads = ThreadPoolExecutor(_MOST_REQUESTS, "ozx-request")
     parts: list[Part] = []  # of the present entry
     try:
         for batch in _batches(entries):
-            while waiting and (used + batch.length > _ROOM or requests >= _REQUESTS):
+            while waiting and (used + batch.length > _ROOM or requests >= batch.most_requests):
                 done, futures = waiting.popleft()
                 yield from _finish(done, futures, parts)
                 used -= done.length

@@ -153,7 +153,8 @@ class ObjectPart:
                 self._check_not_embedded()
             return data
 
-        return Place(self, self.offset, self.offset + self.length, read, take)
+        is_of_object_store = self.folder.can_list
+        return Place(self, self.offset, self.offset + self.length, read, take, is_of_object_store)
 
     def span(self, offset: int, length: int) -> ObjectPart:
         """Return a sub-span of this span."""
