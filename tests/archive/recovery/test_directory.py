@@ -1,5 +1,6 @@
 """The directory as a witness: names confirmed, disputed, dropped; values that only it can find."""
 
+import re
 import warnings
 import zipfile
 
@@ -65,6 +66,41 @@ def test_a_damaged_header_of_the_directory_loses_no_value(byte):
     for index in evidence.order.tolist():
         true = NAMES[[2, 5, 6].index(evidence.entries[index].size)]
         assert true in (evidence.entries.names[index], evidence.disputed.get(index))
+
+
+@pytest.mark.parametrize("row", [0, 1, 2])
+@pytest.mark.parametrize("offset", [DATA.index(b"second"), len(DATA), 1 << 31])
+def test_a_row_with_a_damaged_offset_and_a_damaged_name_loses_no_value(row, offset):
+    """The value is proven, and named by its local header."""
+    starts = [match.start() for match in re.finditer(b"PK\1\2", DATA)]
+    damaged = bytearray(DATA)
+    damaged[starts[row] + 42 : starts[row] + 46] = offset.to_bytes(4, "little")
+    damaged[starts[row] + 46] ^= 0xFF
+    evidence = hear(bytes(damaged))
+    assert sorted(names(evidence)) == sorted(NAMES)
+    assert evidence.lost == []
+    (index,) = evidence.disputed
+    assert evidence.entries.names[index] == NAMES[row]
+
+
+def test_a_row_whose_value_cannot_be_told_either_drops_no_entry():
+    start = [match.start() for match in re.finditer(b"PK\1\2", DATA)][1]
+    damaged = bytearray(DATA)
+    damaged[start + 16 : start + 20] = b"\xff" * 4  # its CRC-32
+    damaged[start + 42 : start + 47] = b"\x7f" * 5
+    evidence = hear(bytes(damaged))
+    assert sorted(names(evidence)) == sorted(NAMES)
+    assert len(evidence.lost) == 1
+    assert not evidence.is_whole
+
+
+def test_a_deleted_entry_stays_deleted_although_a_row_is_damaged():
+    deleted = Member(b"0/c/2", b"deleted").local_record()
+    members = [*MEMBERS[:2], Member(b"0/c/1", b"second", follow=deleted)]
+    data = bytearray(forge(members))
+    start = [match.start() for match in re.finditer(b"PK\1\2", bytes(data))][1]
+    data[start + 42 : start + 47] = b"\x7f" * 5
+    assert sorted(names(hear(bytes(data)))) == sorted(NAMES)
 
 
 @pytest.mark.parametrize("inserted", [b"#!/bin/sh\n", bytes(1000)])

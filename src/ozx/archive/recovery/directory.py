@@ -18,6 +18,7 @@ from ozx.archive.names.decoding import decode_name, name_fault
 from ozx.archive.records import LOCAL_HEADER, MASK_16, STORED, LocalHeader
 from ozx.archive.recovery.entries import BrokenEntry, FoundEntry, Scan, listed_claims
 from ozx.archive.recovery.evidence import Evidence, LostEntry, StoredValue, Witnesses, repeated_names
+from ozx.archive.recovery.listed_rows import find_shift, pair_by_value, rows_inside_values
 from ozx.archive.recovery.values import ValueFinder, VerifiedValue, header_lengths, local_header_at
 
 __all__ = ["merge_directory"]
@@ -56,14 +57,16 @@ class _DirectoryMerge:
         result, scan = self._result, self._scan
         result.has_holes = scan.has_holes
         result.names_by = bytearray(len(scan.found))
-        self._starts += np.uint64(self._shift(scan.end.prepended if scan.end is not None else 0))
-        end = [] if scan.directory_start is None else [scan.directory_start]
-        self._boundaries = np.unique(np.concatenate([self._starts, np.array(end, np.uint64)]))
+        prepended = scan.end.prepended if scan.end is not None else 0
+        self._starts += np.uint64(find_shift(self._found_starts, self._starts, prepended))
+        end = np.array([] if scan.directory_start is None else [scan.directory_start], np.uint64)
+        self._boundaries = np.unique(np.concatenate([self._starts, end]))
         # Two headers for one place: one of them may have overwritten that of another entry.
         result.is_whole = scan.is_listed_whole and len(np.unique(self._starts)) == len(self._starts)
         pairs = self._match_exactly()
         self._match_by_name()
         self._dispute(pairs)
+        self._match_by_value()
         self._look_again(dict(pairs))
         result.is_whole = result.is_whole and not self._is_second_archive()
         self._lose_broken()
@@ -71,33 +74,22 @@ class _DirectoryMerge:
         is_accounted = result.is_whole or self._is_tiled()
         self._drop_folders()
         self._drop_replaced()
-        kept = [index for index in range(len(result.entries)) if index not in self._dropped]
+        kept = np.array([index for index in range(len(result.entries)) if index not in self._dropped], np.int64)
         starts = np.array(result.entries.starts, np.uint64)
-        indices = np.array(kept, np.int64)
-        result.order = indices[np.argsort(starts[indices], kind="stable")]
+        result.order = kept[np.argsort(starts[kept], kind="stable")]
         # In a whole directory the last of several values counts; several directories may be several archives.
         others = self._scan.differing_others()
-        result.is_accounted = (
-            is_accounted and self._is_sound and not others and (result.is_whole or not result.replaced)
-        )
+        is_settled = result.is_whole or not result.replaced
+        result.is_accounted = is_accounted and self._is_sound and not others and is_settled
         result.replaced |= others
         return result
-
-    def _shift(self, prepended: int) -> int:
-        """Return the shift that makes most offsets in the directory match a scanned entry."""
-        found = self._found_starts
-        if not len(found) or not len(self._starts):
-            return 0
-        first = int(found[0]) - int(self._starts.min())
-        sound = [shift for shift in dict.fromkeys((0, prepended, first)) if shift >= 0]
-        return max(sound, key=lambda shift: int(np.isin(self._starts + np.uint64(shift), found).sum()))
 
     # --- headers and entries that fit each other ----------------------------------------------------------------------
 
     def _match_exactly(self) -> list[tuple[int, int]]:
-        """Match entries with directory rows of the same offset, value and name; return all pairs of the same offset."""
+        """Match entries with directory rows by offset, name and value; return (row, entry) pairs of equal offset."""
         found, listed = self._scan.found, self._listed
-        if not len(listed) or not len(found):
+        if not (len(listed) and len(found)):
             return []
         places = np.minimum(np.searchsorted(self._found_starts, self._starts), len(found) - 1)
         rows = np.flatnonzero(self._found_starts[places] == self._starts)
@@ -117,12 +109,10 @@ class _DirectoryMerge:
     def _match_by_name(self) -> None:
         """Match entries with directory rows that have the same name and value, but another offset."""
         found, listed = self._scan.found, self._listed
-        rows = {
-            (listed.names[row], listed.checksums[row], listed.sizes[row]): row
-            for row in np.flatnonzero(~self._is_matched).tolist()
-        }
+        unmatched = np.flatnonzero(~self._is_matched).tolist()
+        rows = {(listed.names[row], *listed.value(row)): row for row in unmatched}
         for index in np.flatnonzero(self._row_of < 0).tolist() if rows else ():
-            row = rows.pop((found.names[index], found.checksums[index], found.sizes[index]), None)
+            row = rows.pop((found.names[index], *found.value(index)), None)
             if row is not None:
                 self._join(index, row, Witnesses.TWO)
 
@@ -133,9 +123,20 @@ class _DirectoryMerge:
                 self._result.disputed[index] = self._listed.names[row]
                 self._join(index, row, Witnesses.ONE)
 
+    def _match_by_value(self) -> None:
+        """Match entries with directory rows of which both name and offset are damaged, by CRC-32 and size."""
+        scan, unmatched = self._scan, np.flatnonzero(~self._is_matched)
+        rows = rows_inside_values(unmatched, self._starts, scan.found, scan.directory_start)
+        unlisted = np.flatnonzero(self._row_of < 0).tolist() if rows else []
+        pairs = list(pair_by_value(rows, self._listed, unlisted, scan.found))
+        for row, index in pairs:
+            self._result.disputed[index] = self._listed.names[row]
+            self._join(index, row, Witnesses.ONE)
+        # If as many rows as entries remain, each row may be one of the entries; otherwise some entries were deleted.
+        self._result.is_whole &= len(rows) == len(pairs) or len(rows) != len(unlisted)
+
     def _has_same_value(self, index: int, row: int) -> bool:
-        found, listed = self._scan.found, self._listed
-        return found.checksums[index] == listed.checksums[row] and found.sizes[index] == listed.sizes[row]
+        return self._scan.found.value(index) == self._listed.value(row)
 
     def _join(self, index: int, row: int, names_by: Witnesses) -> None:
         self._row_of[index] = row
@@ -336,7 +337,7 @@ class _DirectoryMerge:
         self._dropped.update(doubtful)
 
     def _is_tiled(self) -> bool:
-        """Return whether entries fill the file up to the directory; the end record must count any unlisted entries."""
+        """Return whether entries fill the file up to the directory and the end record counts all unlisted entries."""
         result, scan = self._result, self._scan
         if not scan.directory_follows or scan.directory_start is None or len(scan.others):
             return False

@@ -72,8 +72,12 @@ class EntryTable:
         """Return a map from each entry name to the sizes and CRC-32s of its values."""
         values: dict[str, set[tuple[int, int]]] = {}
         for row, name in enumerate(self.names):
-            values.setdefault(name, set()).add((self.sizes[row], self.checksums[row]))
+            values.setdefault(name, set()).add(self.value(row))
         return values
+
+    def value(self, row: int) -> tuple[int, int]:
+        """Return the size and CRC-32 of a row's value."""
+        return self.sizes[row], self.checksums[row]
 
     def append(self, entry: FoundEntry) -> None:
         """Append an entry to the table."""
@@ -128,7 +132,7 @@ class Scan:
 
 
 def listed_claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:
-    """Yield descriptions of the value at `data_offset`: from its directory header, then with the local header's CRC-32.
+    """Yield the directory's description of the value at `data_offset`, then the same with the local header's CRC-32.
 
     A local header with the same name adds its CRC-32, or that of the data descriptor, which may be right if the
     directory's is not.

@@ -98,7 +98,7 @@ class _Scanner:
         result.has_holes = result.has_holes or (is_followed and start == self._value_end)
 
     def _read_record(self, place: int) -> int:
-        """Read the record at `place`, and return the offset at which to continue."""
+        """Read the record at `place`, and return the offset at which the scan continues."""
         if self._directory is not None and self._directory[0] <= place < self._directory[1]:
             self._follow(place)
             return self._directory[1]
@@ -178,7 +178,7 @@ class _Scanner:
         self._result.listed, self._result.is_listed_whole = EntryTable(), False
 
     def _evident_end(self, header: LocalHeader, claim: Claim | None) -> int | None:
-        """Return the end of a damaged entry if the bytes there (or, beyond the file, two equal sizes) confirm it."""
+        """Return a damaged entry's declared end if the next bytes (or, beyond the file, two equal sizes) confirm it."""
         fields = sum(4 + len(extra.data) for extra in iter_extra_fields(header.extra))
         if claim is None or not claim.stored_size or fields != len(header.extra):
             return None
@@ -189,7 +189,7 @@ class _Scanner:
         return end if is_followed else None
 
     def _read_central(self, place: int) -> int:
-        """Read a central directory header if it directly follows another header or the last value."""
+        """Read a central directory header if it follows a header or the last value; return where the scan continues."""
         fixed = self._ahead.read_at(place, CENTRAL_HEADER.size)
         if len(fixed) < CENTRAL_HEADER.size:
             return place + 4

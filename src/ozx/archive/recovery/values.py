@@ -60,7 +60,7 @@ class Claim(NamedTuple):
 
 
 class VerifiedValue(NamedTuple):
-    """A value whose bytes match the declared CRC-32; `end` includes its data descriptor.
+    """A value whose bytes match the declared CRC-32; `end` is the offset after the value and any data descriptor.
 
     `is_searched` means that its length comes from a search for that descriptor: a stored value may contain a false one.
     """
@@ -82,7 +82,7 @@ class _Descriptor(NamedTuple):
 
 
 def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
-    """Return possible descriptions of a value, the most likely first, if one field of its local header may be damaged.
+    """Return the possible descriptions of a value, the most likely first; one field of its local header may be damaged.
 
     The two sizes of a stored value are one number written twice, so that one of them may be wrong.
     """
@@ -255,7 +255,7 @@ class ValueFinder:
 
 
 def _descriptor_length(data: bytes, numbers: tuple[int, int, int]) -> int:
-    """Return the length of the data descriptor with `numbers` at the start of `data`, or 0 if it is missing."""
+    """Return the length of the data descriptor with these CRC-32 and sizes at the start of `data`; 0 if missing."""
     fitting = [found.length for found in _descriptors_at(data) if found[:3] == numbers]
     # The descriptor of an empty value is all zeros in both widths: the following bytes decide.
     return next((length for length in fitting if SIGNATURE.match(data, length)), fitting[0] if fitting else 0)
