@@ -20,7 +20,8 @@ search:
 
 # Python, on one page
 
-The texts of the [pages about Python](api/index.md), which the site shows with links. Made by `python -m docs.make_api`.
+This page has the texts of the [pages about Python](api/index.md). The site shows those pages with links.
+`python -m docs.make_api` makes this page.
 """
 
 

@@ -73,7 +73,7 @@ def rooms_markdown() -> str:
     for room in rooms:
         lines += ["", f"### {room}", "", _job(SOURCE / room), "", "```text", *_drawing(SOURCE / room), "```"]
     modules = [f"| `{path.stem}` | {_job(path)} |" for path in _modules(SOURCE)]
-    lines += ["", "### Outside of the rooms", "", "| module | |", "|---|---|", *modules]
+    lines += ["", "### Modules outside of these folders", "", "| module | |", "|---|---|", *modules]
     return "\n".join(lines)
 
 

@@ -27,7 +27,7 @@ def made_files() -> dict[str, str]:
 def clauses_markdown() -> str:
     """Return a table of the clauses of RFC-9: rules, modules, tests."""
     modules = modules_of_rules()
-    lines = ["| clause | | rule and its cases | checked in | kept by | test of that |", "|---|---|---|---|---|---|"]
+    lines = ["| clause | | rule and its cases | checked in | kept by | test of code |", "|---|---|---|---|---|---|"]
     documents = [document for document in read_documents() if document["name"].startswith("RFC-9")]
     for clause in (clause for document in documents for clause in document["clause"]):
         rules = clause.get("rules", ())

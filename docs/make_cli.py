@@ -13,7 +13,7 @@ from ozx.cli.app import COMMANDS, load_command
 
 HEAD = """# Command line
 
-This page is the help of every command (`ozx COMMAND --help`, `-h`); `docs/make_cli.py` makes it. The
+This page has the help texts of all commands (`ozx COMMAND --help` or `-h`). `docs/make_cli.py` makes this page. The
 [interface](../interface.md) explains exit codes and the answers of `--json`. `ozx --version` shows the version, `ozx
 --version -v` also the versions of libraries.
 

@@ -20,27 +20,27 @@ FOLDER = Path(__file__).parent
 
 HEAD = """# Conformance
 
-The documents that ozx follows contain sentences with a key word: MUST, SHOULD, RECOMMENDED or MAY, also in small
-letters. `docs/clauses/` lists every such sentence as a *clause*, in one TOML file for each document. This page is an
-overview. `docs/make_conformance.py` makes it.
+The documents that ozx follows contain sentences with a key word: MUST, SHOULD, RECOMMENDED or MAY, in capital or
+small letters. `docs/clauses/` lists every such sentence as a *clause*, in one TOML file for each document. This page is
+an overview. `docs/make_conformance.py` makes this page.
 
 ## How to read a clause
 
 | field of a clause | meaning |
 |---|---|
-| `section`, `level`, `demand` | its place in the document, its key word, and the demand in our words |
-| `rules` | the [rules](rules.md) of `ozx validate` that check it |
-| `by`, `test` | the code that fulfils it, and the test of this code |
+| `section`, `level`, `demand` | the section of the document, the key word, and the demand in our words |
+| `rules` | the [rules](rules.md) of `ozx validate` that check the clause |
+| `by`, `test` | the code that follows the clause, and the test of this code |
 | `why` | the reason if no rule and no code exists |
 | `decision` | how ozx reads an ambiguous clause |
 
 `pytest tests/surface/test_conformance.py` fails if a clause has neither a rule, nor code with a test, nor a reason. For
-RFC-9, [From the clause to the code](explanation/clauses.md) shows all fields.
+RFC-9, [From a clause to its test](explanation/clauses.md) shows all fields.
 
 ## How to read a case
 
 Each rule has failing files (*cases*) and the most similar files that pass. `ozx rules --cases DIR` writes all of them,
-`ozx rules ID --cases DIR` those of one rule. [Cases for other programs](cases.md) describes the files.
+`ozx rules ID --cases DIR` writes the files of one rule. [Cases for other programs](cases.md) describes the files.
 `pytest tests/conformance` validates every case and compares the findings.
 """
 
@@ -73,7 +73,7 @@ def _about(name: str) -> str:
     outcome = f"{counts['rules']} have rules, {counts['by']} have code, and {counts['why']} have a reason."
     twice = sum(counts.values()) - len(clauses)
     if twice:
-        outcome += f" {twice} clauses are counted twice, because they have two of these."
+        outcome += f" {twice} clauses are counted twice, because they have two of these (rules, code, reason)."
     lines = [
         f"## {document['name']}",
         f"Revision: {document['revision']}.",
@@ -88,7 +88,7 @@ def _rules() -> str:
     lines = [
         "## Rules and their cases",
         "",
-        "The failing and the passing cases of each [rule](rules.md):",
+        "The table has the numbers of failing and of passing cases for each [rule](rules.md):",
         "",
         "```text",
         f"{'rule':<36}fail  pass",

@@ -138,13 +138,14 @@ def chunk_markdown(archive: Archive) -> str:
     where = ", ".join(f"{axis} = {place}" for axis, place in zip("tczyx", PIXEL, strict=True))
     count, last = math.prod(found.grid), found.start + found.offset + found.length - 1
     return f"""
-1. The pixel {where} of level 0 lies in the shard {found.shard}: each coordinate divided by the shard's length.
-2. Its key is `{found.key}`. The directory has its local header at {found.header:,}; its value of
-   {found.end - found.start:,} bytes begins at {found.start:,}.
-3. The shard holds {" × ".join(map(str, found.grid))} = {count} inner chunks; the pixel is in {found.inner}, which is
-   number {found.number} in C order.
-4. The index is the last 16 × {count} + 4 = {found.index_size} bytes of the value. Its pair {found.number} says: offset
-   {found.offset:,}, {found.length:,} bytes.
+1. The pixel {where} of level 0 lies in the shard {found.shard}. Each number is a coordinate of the
+   pixel, divided by the length of a shard along this axis and rounded down.
+2. The key of this shard is `{found.key}`. The central directory gives the offset of the local header, {found.header:,}.
+   The value has {found.end - found.start:,} bytes and begins at {found.start:,}.
+3. The shard holds {" × ".join(map(str, found.grid))} = {count} inner chunks. The pixel is in the inner chunk
+   {found.inner}, which is number {found.number} in C order, counted from 0.
+4. The index is the last 16 × {count} + 4 = {found.index_size} bytes of the value. Pair {found.number} of the index
+   gives the offset {found.offset:,} in the value and the length {found.length:,}.
 5. So the chunk is bytes {found.start + found.offset:,} to {last:,} of the file. The codecs inside the shard
    (`zstd`, then `bytes`) decode these bytes to the pixels.
 """

@@ -10,8 +10,8 @@ from ozx.validation.rules.table import RULES, Rule
 
 HEAD = """# Rules
 
-Every finding of `ozx validate` names its rule. This page lists each rule with its message, its severity, and the first
-section of a document that demands it. `ozx rules ID` prints the demand, the meaning and the repair.
+Every finding of `ozx validate` names its rule. This page lists each rule with its title, its severity, and the section
+of the document from which the rule comes. `ozx rules ID` prints the demand, the meaning and the repair.
 `docs/make_rules.py` makes this page from `src/ozx/validation/rules/`.
 
 - *error*: the file breaks a MUST of a document, or readers see different contents. The file is not valid.

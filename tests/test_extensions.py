@@ -246,7 +246,7 @@ def test_a_package_that_cannot_be_loaded_is_named(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     extensions._entry_points.cache_clear()
     try:
-        with pytest.raises(UsageError, match=r"extensions:example\.broken, nowhere:Handler, cannot be loaded"):
+        with pytest.raises(UsageError, match=r"handler nowhere:Handler of the extension extensions:example\.broken"):
             find_handler("extensions", "example.broken")
     finally:
         extensions._entry_points.cache_clear()

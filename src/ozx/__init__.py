@@ -1,6 +1,6 @@
 """OME-Zarr images as single .ozx files (RFC-9): pack, unpack, inspect, validate, open.
 
-`import ozx` is cheap: each public name is loaded at its first use, and zarr and numpy only with those that need them.
+`import ozx` is fast: each public name is loaded at its first use, and zarr and numpy only with the names that use them.
 
 Examples
 --------

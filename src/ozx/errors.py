@@ -63,14 +63,14 @@ class OzxError(Exception):
     Parameters
     ----------
     message
-        What was expected, what was found, and where inside the file; the middle of more than 1,500 characters is left
-        out.
+        What was expected, what was found, and where in the file. A message of more than 1,500 characters is shortened
+        in its middle.
     path
-        The file or directory concerned; it begins the printed message.
+        The file or directory concerned; the printed message begins with this path.
     rule
         The id of the broken rule (``zip/overlap``); ``ozx rules ID`` explains it.
     hint
-        What to do about it, one sentence.
+        What the user can do about the error, in one sentence.
 
     Examples
     --------
@@ -163,9 +163,9 @@ class UsageError(OzxError, ValueError):
 class ResourceError(OzxError, OSError):
     """Error of the environment: disk, permissions, network, or a missing optional package.
 
-    A system error keeps its `errno`, `strerror` and `filename`, and its kind: for a missing file the error is also a
-    `FileNotFoundError`, for an unreadable one a `PermissionError`. Only `ozx.open` and `ozx.OzxStore` raise a
-    `ResourceError` that is no `FileNotFoundError` for a missing file, since zarr takes that for a missing key.
+    A system error keeps its `errno`, `strerror` and `filename`, and its kind: the error for a missing file is also a
+    `FileNotFoundError`, the error for an unreadable file also a `PermissionError`. Exception: for a missing file,
+    `ozx.open` and `ozx.OzxStore` raise a plain `ResourceError`, as zarr takes a `FileNotFoundError` for a missing key.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
     message
         A message instead of the system's.
     hint
-        What to do about it.
+        What the user can do about the error.
 
     Examples
     --------
@@ -264,7 +264,7 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
 
 
 def name_error(error: OSError, path: str) -> None:
-    """Add a file name to a system error that has none, such as an error from a call with a descriptor.
+    """Add a file name to a system error that has no file name, such as an error from a call with a descriptor.
 
     Examples
     --------
@@ -289,7 +289,7 @@ _CODES_OF_THE_SYSTEM = {
 
 
 def error_code(error: OzxError) -> str:
-    """Return a stable identifier for the kind of an error, for programs.
+    """Return a stable identifier of the kind of an error, for use in programs.
 
     Returns
     -------
@@ -312,13 +312,13 @@ def error_code(error: OzxError) -> str:
 
 @contextmanager
 def resource_errors() -> Iterator[None]:
-    """Convert system errors in a block or decorated function to `ResourceError`.
+    """Convert system errors in a ``with`` block or decorated function to `ResourceError`.
 
     Raises
     ------
     ResourceError
-        The system raised an `OSError`; of the same kind. A broken pipe and a broken connection pass unchanged: the
-        reader has ended, which is no fault.
+        The system raised an `OSError`; both errors have the same kind. Errors about a broken pipe or connection pass
+        unchanged, because it is no fault if the reader has ended.
 
     Examples
     --------
@@ -336,7 +336,7 @@ def resource_errors() -> Iterator[None]:
 
 
 def raise_error(error: BaseException) -> NoReturn:
-    """Raise `error`; for use with `os.walk`, which otherwise skips folders that it cannot list.
+    """Raise `error`. Pass this function to `os.walk`, which otherwise skips folders that it cannot list.
 
     Raises
     ------
@@ -387,4 +387,4 @@ class RewrittenWarning(OzxWarning):
 
 
 class PartialFileWarning(OzxWarning):
-    """Warning that an earlier process did not finish this file; the unfinished data is kept under another name."""
+    """Warning that an earlier process did not finish the same file; its unfinished data is kept under another name."""

@@ -1,22 +1,23 @@
-"""Handlers of Zarr extensions (Zarr core 3.1, ZEP 9, ZEP 10), which other packages add to ozx.
+"""Handlers that other packages add to ozx for Zarr extensions (Zarr core 3.1, ZEP 9, ZEP 10).
 
-Packing carries every extension unchanged. To open an array or lay its chunks out again, a program has to understand its
-metadata; a handler does. It is registered for an extension point and a name, by `register` or by an entry point of the
-group ``ozx.extensions``, whose name is ``POINT:NAME`` and whose object is a class without parameters or an instance::
+Packing keeps every extension unchanged. To open an array or change its chunk layout, a program must understand the
+extension's metadata, and a handler does. A handler is registered for an extension point and a name, by `register` or by
+an entry point of the group ``ozx.extensions``. The entry point is named ``POINT:NAME``, and refers to a class without
+parameters or to an instance::
 
     [project.entry-points."ozx.extensions"]
     "extensions:example.offset" = "example_package:Offset"
 
-Each of its three methods may be missing:
+A handler may have up to three methods:
 
 ``check(configuration, node)``
     Yields a `Fault` for each error; `ozx validate` reports them.
 ``open(node, array)``
-    Returns the array to use in place of `array`, or `array` itself, for `ozx.open`. Without it the array cannot be
-    opened, unless the extension may be ignored.
+    Returns the array that `ozx.open` returns in place of `array`, or `array` itself. Without this method, the array
+    cannot be opened, unless the extension may be ignored.
 ``relayout(configuration, old, new)``
-    Returns the right configuration after a new layout of an array's chunks; raises `ozx.UnsupportedError` if there is
-    none. Without it ``ozx repack`` keeps the chunks in place, unless the extension may be ignored.
+    Returns the right configuration after a change of an array's chunk layout; raises `ozx.UnsupportedError` if no
+    configuration is right. Without this method, ``ozx repack`` keeps the layout, unless the extension may be ignored.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ class ExtensionNode:
     Attributes
     ----------
     path
-        Path of the node; the root's is empty.
+        Path of the node; empty for the root.
     document
-        Its ``zarr.json``, parsed. Do not change it.
+        The parsed ``zarr.json`` of the node. Do not change it.
 
     Examples
     --------
@@ -81,7 +82,7 @@ class Fault:
     message
         What was expected and what was found.
     pointer
-        Its place: a JSON pointer (RFC 6901) into the configuration.
+        The place of the fault: a JSON pointer (RFC 6901) into the configuration.
     severity
         ``error``, ``warning`` or ``note``.
 
@@ -109,12 +110,12 @@ def register(point: str, name: str) -> Callable[[_Handler], _Handler]:
     Returns
     -------
     Callable
-        Registers a class, of which it creates an instance, or an instance, and returns its argument.
+        Takes a class or an instance, and returns it unchanged. For a class, an instance of the class is registered.
 
     Raises
     ------
     UsageError
-        There is no such point.
+        `point` is not one of `POINTS`.
 
     Examples
     --------
@@ -218,7 +219,7 @@ def _load(name: str) -> Any:
         handler = found.load()
         return handler() if isinstance(handler, type) else handler
     except Exception as error:
-        message = f"the handler of the extension {name}, {found.value}, cannot be loaded: {error!r}"
+        message = f"cannot load the handler {found.value} of the extension {name}: {error!r}"
         raise UsageError(message, hint="Repair or remove the package that provides the handler.") from error
 
 

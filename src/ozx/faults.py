@@ -20,7 +20,7 @@ DEBUG_VARIABLE = "OZX_DEBUG"
 _LONGEST_REPORT = 600
 _HINT = (
     "Please report it: send these lines, the command and (if possible) the file to the developers of ozx. "
-    f"{DEBUG_VARIABLE}=1 adds a traceback."
+    f"To see a traceback, set {DEBUG_VARIABLE}=1."
 )
 
 
@@ -30,7 +30,7 @@ class FaultError(OzxError):
     Attributes
     ----------
     fault
-        Type of the exception and the innermost line of ozx it passed through.
+        Type of the exception, and the innermost line of ozx in its traceback.
     """
 
     fault: str = ""

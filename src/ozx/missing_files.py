@@ -38,7 +38,7 @@ def _hint_at_partial(path: str) -> str | None:
 
 
 def _hint_at_node(path: str) -> str | None:
-    """Return the hint for a path that continues after the name of an archive, perhaps with a node."""
+    """Return the hint for a path that continues after the name of an archive, perhaps with the name of a node."""
     archive, ending, node = path.partition(f".ozx{os.sep}")
     is_file = ending and os.path.isfile(f"{archive}.ozx")
     return f"For a node in the file, write {shlex.quote(f'{archive}.ozx|zip:{node}/')}." if is_file else None

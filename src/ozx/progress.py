@@ -11,8 +11,8 @@ __all__ = ["NO_PROGRESS", "Cancelled", "Progress", "StoppableProgress", "needs_t
 class Cancelled(BaseException):
     """Exception that cancels an operation; raise `Cancelled` in a method of your `Progress`.
 
-    It passes through the operation unchanged, like an interrupt; the output is as it was before. It is no `Exception`,
-    so that in a batch it ends all files, not only one.
+    It passes through the operation unchanged, like an interrupt; the output path is as it was before. It is not a
+    subclass of `Exception`, so that it ends a whole batch, and not only the current file of the batch.
 
     Examples
     --------
@@ -35,8 +35,8 @@ class Cancelled(BaseException):
 class Progress(Protocol):
     """Interface of a progress display; its methods may be called from any thread.
 
-    An operation begins a phase by `start`, counts its bytes by `advance` and ends it by `stop`; after an error, `stop`
-    may be missing. To cancel the operation, raise `ozx.Cancelled` in `start` or `advance`.
+    An operation begins a phase by `start`, counts its bytes by `advance` and ends the phase by `stop`. After an error,
+    `stop` is not always called. To cancel the operation, raise `ozx.Cancelled` in `start` or `advance`.
 
     Examples
     --------
@@ -59,9 +59,9 @@ class Progress(Protocol):
         Parameters
         ----------
         description
-            Name of the work: that of a file, ``cells.ozx``, or the size of a batch, ``3 hierarchies``.
+            Text for the display: a file name, such as ``cells.ozx``, or the size of a batch, such as ``3 hierarchies``.
         total
-            The number of bytes in all, or None.
+            The total number of bytes of the phase, or None if it is unknown.
         """
 
     def advance(self, amount: int) -> None:
@@ -116,14 +116,14 @@ def needs_total(progress: Progress) -> bool:
 
 
 class StoppableProgress:
-    """Progress of a batch of files, which can also stop the batch's threads after an interrupt.
+    """Progress of a batch of files; after an interrupt, it can also stop the threads of the batch.
 
     Threads cannot be interrupted from outside: each ends itself at its next report of progress.
 
     Parameters
     ----------
     progress
-        Shows the batch; receives the bytes only.
+        The display of the whole batch; only its `advance` is called.
 
     Examples
     --------

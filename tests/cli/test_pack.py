@@ -211,7 +211,7 @@ def test_a_source_that_changed_is_not_removed_which_gives_4(capsys, cells, monke
         patch.setattr(verification, "check_archive", late)
         code, out, err = ozx(capsys, "pack", "cells.ome.zarr", "--remove-source", "-q")
     assert (code, out) == (4, "")
-    assert "nothing was removed: 1 thing: 0/c/0/9 is new" in err
+    assert "changed while it was packed: 1 thing: 0/c/0/9 is new" in err
     assert "hint: cells.ozx contains the data as ozx read it" in err
     assert len(tree(cells)) == 4
     code, out, _ = ozx(capsys, "pack", "cells.ome.zarr", "--remove-source", "--resume", "--force")

@@ -95,7 +95,7 @@ def test_levels_of_other_dimensions_than_axes_are_noted():
     notes = []
     root = group(multiscales=[{"axes": axes, "datasets": [{"path": "0"}]}])
     describe_images(nodes_of("image", **{"zarr.json": root}), "", notes)
-    assert notes == ["0: the array has 3 dimensions, the image 2 axes"]
+    assert notes == ["0: the array has 3 dimensions, but the image has 2 axes"]
 
 
 def test_a_listed_image_that_is_none_is_noted():

@@ -208,7 +208,7 @@ def test_levels_that_are_none(tmp_path):
     result = ozx.export(make(tmp_path / "a.zarr", levels, "cyx"), tmp_path / "a.tif")
     assert result.images[0].levels == ("0", "1")
     assert result.notes == (
-        "2: this level is left out: it is not smaller in y and x than the level before",
+        "2: this level is left out: it is not smaller in y and x than the previous level",
         "3: this level is left out: it has another type, or other lengths of t and c",
         "4: this level is left out: it has another type, or other lengths of t and c",
     )

@@ -388,7 +388,7 @@ def test_omero_that_does_not_fit_is_kept_with_a_note(tmp_path):
     write_image(tmp_path / "a", (3, 8, 8), (1, 8, 8), axes="cyx", levels=1, omero=omero)
     result = extract(tmp_path / "a", tmp_path / "a.ozx", region="c=1")
     assert ome(tmp_path / "a.ozx")["omero"] == omero
-    assert any("omero lists 1 channels, the image has 3" in note for note in result.notes)
+    assert any("omero lists 1 channels, but the image has 3" in note for note in result.notes)
 
 
 def test_sharded_arrays_are_cut_at_inner_chunks(take):

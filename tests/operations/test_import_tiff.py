@@ -193,7 +193,7 @@ def test_what_is_unknown_is_one_without_a_unit(tmp_path):
 @pytest.mark.parametrize(
     ("pixel_size", "note"),
     [
-        ("0.1um", "also used for z, the distance between planes (in the file: 0.5 micrometer); to set it apart: "),
+        ("0.1um", "also used for z, the distance between planes (in the file: 0.5 micrometer); to set z separately: "),
         ("z=0.5um,y=0.1um,x=0.1um", None),
         ("y=0.1um,x=0.1um", None),
     ],

@@ -233,7 +233,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
             "expected an .ozx file; it is empty",
             path=source.name,
             rule="zip/not-a-zip",
-            hint=None if _hint_at_recovery(source.name) is None else "Its writer has not written any values yet.",
+            hint=_hint_at_recovery(source.name, is_empty=True),
         )
     known = find_format(head)
     raise FormatError(
@@ -246,13 +246,16 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
     )
 
 
-def _hint_at_recovery(name: str) -> str | None:
+def _hint_at_recovery(name: str, *, is_empty: bool = False) -> str | None:
     """Return the hint for a file that a writer has not finished, judged by its name; None for other files."""
     from ozx.atomic.temporary import is_partial  # noqa: PLC0415 (only errors need it)
 
     if not is_partial(name):
         return None
-    return f"A writer has not finished this file. ozx recover {shlex.quote(name)} OUT.ozx saves the written data."
+    command = f"ozx recover {shlex.quote(name)} OUT.ozx"
+    if is_empty:  # flushed frames are in a file beside it
+        return f"Its writer has not completed any value. If the writer was killed, {command} saves flushed frames."
+    return f"A writer has not finished this file. {command} saves the written data."
 
 
 def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: int) -> bool:
@@ -270,7 +273,7 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
 
 
 class _Zip64End(NamedTuple):
-    """The ZIP64 end record with its real offset, and the offset and number of parts that its locator declares."""
+    """The ZIP64 end record and its real offset; the declared offset and number of archive parts from its locator."""
 
     record: Zip64EndRecord
     offset: int

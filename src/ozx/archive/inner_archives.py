@@ -35,7 +35,7 @@ def check_leading(source: ByteSource, prepended: int) -> None:
         return
     raise FormatError(
         f"the archive begins at byte {prepended:,} of the file, but {found}. Possible causes: the archive is "
-        "a value in another archive, it was appended to another archive, or bytes were inserted into the file",
+        "an entry of another archive, it was appended to another archive, or bytes were inserted into the file",
         path=source.name,
         rule="zip/leading-entries",
         hint="Copy or download the file again; `ozx recover` saves the undamaged entries.",

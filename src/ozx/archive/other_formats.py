@@ -84,7 +84,7 @@ _BEGINNINGS = {
     b"7z\xbc\xaf\x27\x1c": OtherFormat("a 7z archive", _UNPACK),
     b"Rar!": OtherFormat("a RAR archive", _UNPACK),
     b"\x1f\x8b": OtherFormat("gzip data, such as a .tar.gz", _UNPACK),
-    b"{": OtherFormat("a file that looks like JSON, perhaps metadata of one node", "Name the folder of the image."),
+    b"{": OtherFormat("a file that looks like JSON, perhaps metadata of one node", "Give the image's folder instead."),
 }
 _LATER = {128: (b"DICM", OtherFormat("a DICOM file", _CONVERT)), 257: (b"ustar", OtherFormat("a tar archive", _UNPACK))}
 
@@ -124,11 +124,11 @@ def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple
     Parameters
     ----------
     names
-        The names of its files.
+        The names of the files in the ZIP file or folder.
     path
         The ZIP file, or the folder.
     is_folder
-        Whether it is a folder.
+        Whether `path` is a folder.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple
 
 
 def _way(kind: str, firsts: Sequence[str]) -> str:
-    """Return the hint for files of the same kind; `firsts` has one file for each pair of folder and ending."""
+    """Return the hint for files of the same kind; `firsts` has one file for each pair of folder and name ending."""
     if kind == "TIFF images":
         patterns = []
         for place in firsts[:_NAMED]:

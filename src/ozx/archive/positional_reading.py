@@ -47,7 +47,7 @@ def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
 
 
 def forget_cache(descriptor: int) -> None:
-    """Ask the operating system, if possible, to remove the file from its cache."""
+    """Ask the operating system, if possible, to remove a file from the system's cache."""
     advise = getattr(os, "posix_fadvise", None)
     if advise is not None:
         advise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)

@@ -250,7 +250,7 @@ class ArchiveReader:
         self._check_sizes(allow_bombs=allow_bombs)
 
     def check_values(self, *, allow_bombs: bool = False) -> None:
-        """Raise the same errors as `check`, except errors about names; for callers that rename the entries."""
+        """Raise the errors of `check`, except errors about names. Callers that rename the entries use this method."""
         self._check_methods()
         self._check_paths()
         self._check_sizes(allow_bombs=allow_bombs)

@@ -54,10 +54,10 @@ def _boot_time() -> float:
 
 
 def is_of_this_host(host: str, boot: str, path: str) -> bool:
-    """Return whether this computer wrote a file since the computer's last start; then the file's lock is reliable.
+    """Return whether this computer wrote a file. If so, the file's lock shows whether the file's writer is alive.
 
-    Containers of one computer have different names and the same boot identifier. After a restart the name is the same,
-    and the file is older than the start; a younger one is of another computer of the same name.
+    Containers of one computer have different names and the same boot identifier. After a restart, the computer's
+    name is the same, and the file is older than the start; a younger file is from another computer of the same name.
 
     Parameters
     ----------

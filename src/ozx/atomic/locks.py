@@ -46,7 +46,7 @@ def lock_leftover(descriptor: int) -> bool:
 
 
 def is_locked(descriptor: int) -> bool:
-    """Return whether another process on this computer holds the lock; False on systems without locks."""
+    """Return whether another process on this computer holds the lock of a file; False on systems without locks."""
     if fcntl is None:
         return False
     try:
@@ -74,7 +74,7 @@ def is_free(descriptor: int) -> bool:
 
 
 def unlock_file(descriptor: int) -> None:
-    """Release the lock, even if a forked child process has inherited the descriptor."""
+    """Release the lock of a file, even if a forked child process has inherited the file's descriptor."""
     if fcntl is not None:
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -39,7 +39,7 @@ def replacing_directory(
     sync: bool = True,
     recorded: TreeRecord | None = None,
 ) -> Iterator[NewDirectory]:
-    """Create an empty temporary directory; rename it to `path` if the block succeeds, else remove it.
+    """Yield a new empty temporary directory; rename it to `path` if the ``with`` block succeeds, else remove it.
 
     Linux exchanges an existing directory in one step. Elsewhere it becomes ``path.old`` first; after a kill in
     between, the next call restores it, and names it in `swept`. The old directory is removed if nothing in it changed
@@ -139,7 +139,7 @@ def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord)
 
 
 def _lock(path: str) -> int | None:
-    """Lock the old directory while it has a hidden name, so that no other process removes it."""
+    """Lock the old directory, so that no other process removes it under its hidden name; return its descriptor."""
     if not has_locks():
         return None
     descriptor = os.open(path, os.O_RDONLY)

@@ -39,7 +39,7 @@ def replacing_file(
     check_old: Callable[[str], None] | None = None,
     sync_name: bool = True,
 ) -> Iterator[NewFile]:
-    """Create a temporary file; rename it to `path` if the block succeeds, else remove it.
+    """Yield a new temporary file; rename it to `path` if the ``with`` block succeeds, else remove it.
 
     It gets `mode`, or the permissions of the file that it replaces; until then only its owner may read it. `force`
     allows replacing a file. With `sync`, wait until file and folder are on the disk. `check_old` is called with the

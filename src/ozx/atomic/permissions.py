@@ -68,9 +68,9 @@ def _change_owner(descriptor: int, user: int, group: int) -> bool:
 
 
 def _copy_lists(descriptor: int, path: str, *, is_folder: bool) -> bool:
-    """Copy the access control lists of `path`, or remove inherited lists; return False if copying fails.
+    """Give an open file or folder the access control lists of `path`; return False if copying fails.
 
-    The group's bits of its mode are then the mask of that list, and allow more than the group has.
+    In this case, the group bits of the old mode are the mask of the list, and may allow more than the group has.
     """
     if not hasattr(os, "getxattr"):  # only Linux has these calls
         return True

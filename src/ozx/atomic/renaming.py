@@ -37,7 +37,7 @@ _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
 def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[str], None] | None = None) -> list[str]:
-    """Rename a finished file to its final name, atomically; replace a link there, not the target of the link.
+    """Rename a finished file to its final name, atomically; replace a link with this name, not the link's target.
 
     `check_old` is called with the present path of the replaced file, and raises if it may not be replaced. Linux
     exchanges the names first, so that no other change fits between check and replacement, and exchanges them back after
@@ -68,7 +68,7 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
 
 
 def _discard(path: str) -> bool:
-    """Remove the temporary name of a file; return False if this fails."""
+    """Remove a file name that is no longer needed; return False if this fails."""
     try:
         os.unlink(path)
     except OSError:

@@ -1,6 +1,7 @@
 """Checks of the output path before writing; replacement of temporary names in system errors by this path.
 
-A new file replaces a regular file or nothing; a new folder replaces an empty one, a Zarr hierarchy, or nothing.
+A new file may replace a regular file. A new folder may replace an empty folder or a Zarr hierarchy; with
+`replace_folder`, any folder.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
 
 
 def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
-    """Return the status of the regular file at `path` (links are followed), or None; errors call the file `name`.
+    """Return the status of the regular file at `path` (links are followed), or None; error messages use `name`.
 
     Raises
     ------
@@ -123,7 +124,7 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
 
 
 def check_removable(*folders: str) -> None:
-    """Raise an error if a directory tree contains folders that are not writable.
+    """Raise an error if one of `folders` is not writable.
 
     Raises
     ------
@@ -167,7 +168,7 @@ def exists_error(path: str) -> UsageError:
 
 @contextmanager
 def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = lambda: None) -> Iterator[None]:
-    """Replace the temporary name in system errors by the final name; explain a full disk.
+    """In system errors of the ``with`` block, replace the temporary name by the final name; explain a full disk.
 
     Raises
     ------

@@ -61,7 +61,7 @@ def hidden_name(path: str, ending: str) -> str:
 
 
 def name_beside(path: str, ending: str) -> str:
-    """Return `path` with `ending`, shortened if the name would be too long for the file system.
+    """Return `path` followed by `ending`; shorten the name if it would be too long for the file system.
 
     Examples
     --------
@@ -201,10 +201,11 @@ def _remove(path: str) -> None:
 
 
 def sweep(folder: str) -> list[str]:
-    """Remove the leftovers of dead processes of this computer in `folder`, and return their paths.
+    """Remove the leftovers of this computer's dead processes from `folder`, and return the paths of the leftovers.
 
-    A directory that was being replaced gets a visible name, also returned, since it may hold the latest changes. Also
-    returned are the leftovers of other computers that are a day old: their locks may hold over there only.
+    A directory that was being replaced may hold the latest changes, so it gets a visible name, which is also returned.
+    Leftovers of other computers are not removed, because their locks may hold on those computers only. If such a
+    leftover is a day old, its path is also returned.
     """
     if folder in _swept:
         return []
@@ -270,10 +271,10 @@ def _last_change(path: str) -> float:
 
 
 def remove_leftover(leftover: Leftover) -> bool:
-    """Remove a leftover unless its process may be alive; return whether it no longer exists.
+    """Remove a leftover unless its process may be alive; return whether the leftover no longer exists.
 
-    A lock that is held says so on any computer. One that is free, or that the file system lacks, says that the process
-    is dead only on this one; whether another computer's process is dead, the caller knows.
+    A held lock shows on any computer that the process is alive. A free lock shows that the process is dead only if the
+    process ran on this computer. For a leftover of another computer, the caller must know that the process is dead.
     """
     if has_locks():
         return _remove_if_dead(leftover.path, needs_lock=leftover.is_of_this_host)
@@ -327,7 +328,10 @@ def _remove_if_dead(path: str, *, needs_lock: bool) -> bool:
 
 
 def _remove_if_not_open(path: str) -> bool:
-    """Remove a leftover on Windows, except an open file or a recently changed directory."""
+    """Remove a leftover on Windows, except an open file or a recently changed directory.
+
+    Return whether the leftover no longer exists.
+    """
     if os.path.isdir(path) and time.time() - os.path.getmtime(path) < _OLD:
         return False
     with contextlib.suppress(OSError):

@@ -67,7 +67,7 @@ class TreeRecord:
 
     @property
     def newest(self) -> int:
-        """The latest change time in the tree in nanoseconds; 0 if it has no files."""
+        """The latest change time in the tree in nanoseconds; 0 for a tree without files."""
         times = (folder.facts[FACTS - 1 :: FACTS] for folder in self.folders.values() if folder.names)
         return max(map(max, times), default=0)
 
@@ -94,7 +94,7 @@ class TreeRecord:
                 yield os.path.join(self.root, prefix).rstrip(os.sep) or os.sep
 
     def differences(self, now: TreeRecord) -> list[str]:
-        """Yield descriptions of the differences from the tree `now`, for example ``"0/c/1 changed"``."""
+        """Return descriptions of the differences from the tree `now`, for example ``"0/c/1 changed"``."""
         found = []
         for prefix, folder in self.folders.items():
             other = now.folders.get(prefix)

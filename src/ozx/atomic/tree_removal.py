@@ -138,7 +138,7 @@ def _remove_files(record: TreeRecord, prefix: str, places: list[int], linked: se
 
 @contextmanager
 def _opened(path: str, identity: tuple[int, int]) -> Iterator[_Folder | None]:
-    """Open the folder at `path`; yield None if it is missing or was replaced."""
+    """Open the folder at `path`, and yield it as a `_Folder`; yield None if the folder is missing or was replaced."""
     descriptor = None
     try:
         if _HAS_DIR_FD:

@@ -48,7 +48,7 @@ def store_options(function: _Function) -> _Function:
         is_flag=True,
         expose_value=False,
         callback=_set_no_cache,
-        help="Do not use the cache of directories of remote archives.",
+        help="Do not use cached central directories of remote archives.",
     )
     return anonymous(option(cache(function)))
 

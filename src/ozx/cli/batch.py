@@ -135,7 +135,7 @@ class Batch:
 def following(
     sources: Sequence[str], sum_up: Callable[[Counter[str]], str], *, log: str | None, quiet: bool, as_json: bool
 ) -> Iterator[Batch]:
-    """Report on the files of one command; print the summary line at the end, even after an interrupt.
+    """Yield a `Batch` for the files of one command; print the summary line at the end, even after an interrupt.
 
     Parameters
     ----------

@@ -87,7 +87,11 @@ def many_options(
 
 
 def threads_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with ``threads`` added; ``--jobs`` counts threads for one file, concurrent files for many."""
+    """Return the options with ``threads`` added, the number of threads for each source.
+
+    For one source, ``--jobs`` is this number. For many, ``--jobs`` is the number of concurrent sources; if it is above
+    1, each source has one thread.
+    """
     is_many = options["out_dir"] is not None or options["retry_failed"] is not None
     jobs = options["jobs"] or 1
     return {**options, "jobs": jobs, "threads": (None if jobs == 1 else 1) if is_many else options["jobs"]}

@@ -23,7 +23,7 @@ _MORE = re.compile(r"and ([\d,]+) more of the same")
 
 
 def report_lines(report: Report, *, with_notes: bool = True) -> Iterator[str]:
-    """Yield the lines of a report for a terminal; without notes only errors and warnings."""
+    """Yield the lines of a report for a terminal; leave out notes if `with_notes` is false."""
     if not with_notes:
         report = replace(report, findings=tuple(each for each in report.findings if each.severity != "note"))
     counts = _counts(report.findings)

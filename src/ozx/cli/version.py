@@ -13,7 +13,7 @@ __all__ = ["version_text"]
 
 
 def version_text(*, verbose: bool) -> str:
-    """Return the version of ozx as text; if `verbose`, add Python, libraries, and the code for CRC-32 and Deflate64."""
+    """Return the version of ozx; if `verbose`, add Python, libraries, and the modules used for CRC-32 and Deflate64."""
     lines = [f"ozx {ozx.__version__}"]
     if verbose:
         lines.append(f"python {platform.python_version()} on {platform.system()} {platform.machine()}")

@@ -1,4 +1,4 @@
-"""Move the entries of a hierarchy from one directory or archive to another: sources, plans, sinks.
+"""Sources, plans and sinks, which move the entries of a hierarchy from one directory or archive to another.
 
 ``entry``
     A store key and a value to be read.

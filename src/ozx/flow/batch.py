@@ -38,7 +38,7 @@ def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str)
     Raises
     ------
     UsageError
-        A source is given twice, or two would become the same file.
+        A source is given twice, or two sources would become the same file.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def run_batch(
     work
         Makes the target of a source and reports its progress.
     fail
-        Turns an error of one pair into a result, also a fault of ozx. An interrupt ends the batch.
+        Turns an error of one pair, or a fault of ozx, into a result. An interrupt ends the batch.
     pairs
         Sources and targets.
     jobs
@@ -85,7 +85,7 @@ def run_batch(
     progress
         Receives the progress of `work`.
     on_result
-        Called with each result as soon as there is one, by the calling thread.
+        The calling thread passes each result to this function as soon as the result exists.
     executor
         Runs a task for each pair instead of threads, also in other processes: `work` and `fail` must be picklable, and
         `work` gets no progress. A task may run twice, if its first worker is lost.
@@ -141,7 +141,7 @@ def _attempt(work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str], 
 
 
 def _attempt_of_version(version: str, work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str]) -> _Result:
-    """Process a pair on a worker; raise an error if the worker has another version of ozx than the caller."""
+    """Process one pair on a worker; return a failure if the worker has another version of ozx than the caller."""
     own = importlib.import_module("ozx").__version__
     if own != version:
         return fail(*pair, UsageError(f"expected a worker with ozx {version}; this one has {own}", path=pair[0]))
@@ -153,7 +153,7 @@ def _result_of(future: Future[_Result], fail: _Fail[_Result], pair: tuple[str, s
         return future.result()
     except Exception as error:  # noqa: BLE001 (whatever the executor raises when it gives a task up)
         reason = f"the workers that processed it were lost: {type(error).__name__}: {error}"
-        return fail(*pair, ResourceError(shortened(reason), path=pair[0], hint="Run it again with --retry-failed."))
+        return fail(*pair, ResourceError(shortened(reason), path=pair[0], hint="Repeat the run with --retry-failed."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def run_each(
     Raises
     ------
     UsageError
-        A source is given twice, or two would become the same file.
+        A source is given twice, or two sources would become the same file.
     ResourceError
         The file system has less room than the sources take.
 

@@ -128,7 +128,7 @@ class FilePart:
 
 
 class FileSpan(NamedTuple):
-    """A span of a file that must not change; a tuple, to save memory in lists of a million spans.
+    """A span of a file that must not change; spans are tuples, to save memory in lists of a million spans.
 
     Attributes
     ----------

@@ -33,8 +33,8 @@ LONGEST_HEADER = 256
 class Place(NamedTuple):
     """Bytes `start` to `stop` of a remote `source`; `read` requests bytes, and `take` extracts and checks the value.
 
-    `take` gets the offset and the bytes of a span that contains the place, and checks the value. Servers of many
-    machines may get more requests at a time than a web server.
+    `take` gets the offset and the bytes of a span that contains the place, and checks the value. An object store may
+    get more simultaneous requests than a web server.
     """
 
     source: object
@@ -63,14 +63,14 @@ class _Piece(NamedTuple):
 
 @dataclass(slots=True)
 class _Batch:
-    """Parts that share the same requests; a batch without places is local."""
+    """Parts that share the same requests; the batch is local if no part has a place on a server."""
 
     pieces: list[_Piece] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     payload: int = 0
 
     def takes(self, place: Place | None) -> bool:
-        """Return whether a value is so near to the last value that one request can read both."""
+        """Return whether a value is so near to the batch's last value that one request can read both values."""
         if not self.places or place is None or self.places[-1].source is not place.source:
             return False
         gap = place.start - self.places[-1].stop
@@ -91,7 +91,7 @@ class _Batch:
 
     @property
     def most_requests(self) -> int:
-        """The number of requests at a time that its server may get."""
+        """The maximal number of simultaneous requests to the server of this batch."""
         return _MOST_REQUESTS if self.places and self.places[0].is_of_object_store else _REQUESTS
 
     def spans(self) -> Iterator[tuple[int, int]]:
@@ -103,8 +103,8 @@ class _Batch:
 def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
     """Yield the entries in order; the bytes of remote entries are already in memory.
 
-    At most 64 requests are made at a time, to an object store 128, and 128 MiB are waiting. A value of more is read in pieces, when it is
-    reached. Entries on this computer pass unchanged, and no thread is started for them.
+    At most 64 requests (to an object store 128) run at the same time, and at most 128 MiB wait in memory. A value of
+    more than 128 MiB is read in pieces when it is reached. Entries on this computer pass unchanged, without a thread.
 
     Raises
     ------

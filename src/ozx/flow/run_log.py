@@ -182,7 +182,7 @@ class _Account:
 
     @property
     def status(self) -> str:
-        """The status of the source; later runs that skip the source do not change the status."""
+        """The status of the source; a run that skips the source keeps the status of the run that wrote the output."""
         return self.last.status if self.made is None or self.last.status != "skipped" else self.made.status
 
 

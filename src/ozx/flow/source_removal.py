@@ -26,9 +26,7 @@ _PAUSE = 0.05  # seconds between two attempts to take a lock
 
 @contextmanager
 def removal_turn(root: str, progress: Progress) -> Iterator[bool]:
-    """Allow only one run at a time to pack and remove a directory.
-
-    Yield whether another run has already removed the directory.
+    """Allow only one run at a time to pack and remove a directory; yield whether another run already removed it.
 
     Runs on other computers, and on systems without locks of folders, do not wait: they find a changed source.
     """
@@ -102,7 +100,7 @@ class SourceRemoval:
         found = self._record.differences(TreeRecord.of(root))
         if found:
             raise ResourceError(
-                f"it changed while it was packed, and nothing was removed: {name_some(found)}",
+                f"nothing was removed, because the directory changed while it was packed: {name_some(found)}",
                 path=root,
                 hint=f"{archive} contains the data as ozx read it. Stop the writing program, "
                 "then pack again with --resume --force.",

@@ -78,6 +78,6 @@ def order_fault(keys: Sequence[str], positions: NDArray[np.int64]) -> tuple[str,
         # Breadth-first: depth by depth; within one depth, children of earlier parents first.
         place = path.count("/"), seen.get(path.rpartition("/")[0], -1)
         if place < previous:
-            return key, f"comes after {previous_key!r}, which is not breadth-first"
+            return key, f"comes after {previous_key!r}, contrary to breadth-first order"
         previous, previous_key = place, key
     return None

@@ -186,7 +186,7 @@ def count_multiscales(nodes: Mapping[str, Node], path: str) -> int:
 
 
 def describe_images(nodes: Mapping[str, Node], path: str, notes: list[str]) -> list[Image]:
-    """Return the images of the group at `path` (nearly always one); add a note about each missing array or value."""
+    """Return the images of the group at `path` (nearly always one); add notes about missing and unsuitable arrays."""
     node = nodes.get(path)
     if node is None or node.ome is None or not node.ome.multiscales:
         what = "there is no node" if node is None else "the node has no multiscales"
@@ -204,7 +204,7 @@ def describe_level(path: str, array: ArrayMetadata | None, dataset: Dataset | No
 
 
 def level_factor(full: int, length: int) -> float:
-    """Return the downsampling factor of a dimension: a whole number if it is consistent with both lengths.
+    """Return the downsampling factor of a dimension: a whole number if a whole number fits both lengths.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def _describe(
             notes.append(f"{join_path(path, dataset.path)}: this path is listed as a level, but it has no array")
         elif level.shape is not None and multiscale.axes and len(level.shape) != len(multiscale.axes):
             where, axes = join_path(path, dataset.path), len(multiscale.axes)
-            notes.append(f"{where}: the array has {len(level.shape)} dimensions, the image {axes} axes")
+            notes.append(f"{where}: the array has {len(level.shape)} dimensions, but the image has {axes} axes")
         levels.append(level)
     placed = multiscale.system, multiscale.systems, multiscale.transformations
     records = _records(nodes, path, multiscale.axes)

@@ -99,7 +99,7 @@ class PlateDescription:
     acquisitions: tuple[tuple[str | None, int | None, int | None], ...] = ()
 
     def renumbered(self, numbers: Mapping[int, int]) -> PlateDescription | None:
-        """Return the plate with only the images in `numbers` (old to new numbers); None if no image remains."""
+        """Return the plate with only the images in `numbers` (old to new image numbers); None if no image remains."""
         wells = []
         for well in self.wells:
             pairs = [pair for pair in zip(well.fields, well.acquisitions, strict=True) if pair[0] in numbers]

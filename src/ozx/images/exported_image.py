@@ -1,4 +1,4 @@
-"""An image in the form that OME-TIFF requires: five axes, levels smaller only in y and x, a supported pixel type."""
+"""An image in the form that OME-TIFF requires: five axes, downsampling only in y and x, a supported pixel type."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def _levels(
         if np.dtype(level.array.dtype).name != chosen[0].array.dtype.name or shape[:2] != first[:2] or 0 in shape:
             notes.append(f"{level.path}: this level is left out: it has another type, or other lengths of t and c")
         elif not is_smaller or shape[2] > first[2]:
-            notes.append(f"{level.path}: this level is left out: it is not smaller in y and x than the level before")
+            notes.append(f"{level.path}: this level is left out: it is not smaller in y and x than the previous level")
         else:
             levels.append(new)
             repeated += [level.path] if shape[2] < first[2] else []

@@ -46,7 +46,7 @@ class PixelSource(Protocol):
 
 @runtime_checkable
 class FillingSource(PixelSource, Protocol):
-    """A source that replaces unreadable pixels by zeros, and reports where they are."""
+    """A pixel source that replaces unreadable pixels by zeros, and describes the unreadable parts."""
 
     def damage_in(self, region: Region) -> tuple[str, ...]:
         """Return descriptions of the unreadable parts of a block that was read."""
@@ -64,7 +64,7 @@ class ArrayLike(Protocol):
         """The type of the pixels."""
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a part of the array, which NumPy can convert to an array."""
+        """Return a part of the array, as an object that NumPy can convert to an array."""
 
 
 class ArraySource:
@@ -127,7 +127,7 @@ class ArraySource:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A block of pixels to read later from its source; a part can be pickled if its source can."""
+    """A block of pixels to read later from its source; a part can be pickled if its source can be pickled."""
 
     source: PixelSource
     region: Region

@@ -203,7 +203,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return self._locate(self._strip_protocol(path))
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Close the open archives; with `path`, only archives below it, or the archive that contains it.
+        """Close the open archives; with `path`, only archives below `path`, or the archive that contains `path`.
 
         Raises
         ------

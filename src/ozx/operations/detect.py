@@ -119,7 +119,10 @@ def _load_value(window: _Window, tail: int, header: CentralHeader, end: EndOfDir
 
 
 def _begins_with_root(data: bytes) -> bool:
-    """Return whether the first entry is the root's ``zarr.json``; check its ``ome`` attributes if `data` has them."""
+    """Return whether the first entry is the root's ``zarr.json``.
+
+    If `data` contains the whole value, the value must have ``ome`` attributes.
+    """
     try:
         local = LocalHeader.from_bytes(data)
         size = resolve_zip64((local.uncompressed_size, local.compressed_size), local.extra)[1]

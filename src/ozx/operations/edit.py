@@ -163,7 +163,7 @@ def edit(
     if location.is_remote:
         return _edit_object(location, edits, dry_run=dry_run, confirm=confirm, drop_attributes=drop_attributes)
     if os.path.isdir(location.path):
-        raise folder_error(location.path, "edit", "Pack it first, or change its zarr.json files with a text editor.")
+        raise folder_error(location.path, "edit", "Pack the directory first, or edit its zarr.json files as text.")
     return edit_file(location, edits, dry_run=dry_run, sync=sync)
 
 
@@ -257,7 +257,7 @@ def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[EditPlan, tuple[s
 
 
 def _write(path: str, plan: EditPlan, *, sync: bool) -> None:
-    """Rewrite the file with the edited documents; keep the old file if that fails."""
+    """Rewrite the file with the edited documents; keep the old file if writing fails."""
     from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415 (zarr takes half a second to load)
 
     from ozx.store.ozx_store import OzxStore  # noqa: PLC0415 (zarr)

@@ -137,9 +137,9 @@ def extract(
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> ExtractResult:
-    """Extract a part of a hierarchy into a new .ozx file without decoding; pixels keep their positions in space.
+    """Extract a part of a hierarchy into a new .ozx file without decoding chunks; pixels keep their positions in space.
 
-    Chunks are copied whole: a region grows to chunk borders, in shards to those of the inner chunks. All levels show
+    Chunks are copied whole: a region grows to the borders of chunks, or of inner chunks in shards. All levels show
     the same region; levels whose chunks are too long for that are left out unless `levels` names them. Scales stay, and
     translations give the position of the region. Label images show the same region as their image.
 
@@ -232,7 +232,7 @@ def extract(
 
 
 def _result(path: StrPath, target: str, root: str, source: RepairedSource, plan: SubsetPlan) -> ExtractResult:
-    """Return the result before the file is written: without its entry count and size, with the requests so far."""
+    """Return the result before the file is written: without the file's entry count and size."""
     images, remote = plan.images, source.remote
     return ExtractResult(
         source=printable_location(path),

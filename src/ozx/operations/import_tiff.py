@@ -167,7 +167,7 @@ def import_tiffs(
     file_executor: Executor | None = None,
     **options: Any,
 ) -> ImportManyResult:
-    """Import several TIFF files, `jobs` at a time; an error in one file does not stop the rest.
+    """Import several TIFF files, `jobs` at a time; an error in one file does not stop the other imports.
 
     Of several files that are one image the first is imported, and the others are skipped.
 
@@ -241,7 +241,7 @@ def _failure(path: str, target: str, error: OzxError) -> ImportResult:
 
 
 def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str]:
-    """Return, for each source that has the same image files as an earlier source, that earlier source."""
+    """Map each source that has the same image files as an earlier source to this earlier source."""
     parts = {}
     for path in paths:
         # Only OME-TIFF has images of several files. What cannot be read is reported by its task.

@@ -325,7 +325,7 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
     root, notes = nodes.get(""), list(view.notes) if isinstance(view, DirectoryView) else []
     if root is None:
         where = next((path for path, node in nodes.items() if node.node_type is not None), None)
-        found = "no Zarr metadata at all" if where is None else f"the first is in {where}/, one folder too deep"
+        found = "no Zarr metadata at all" if where is None else f"the first node is {where}/, one folder too deep"
         if where is None and isinstance(view, ArchiveView):
             names = (item.key for item in view.iter_items())
             found = ". ".join(describe_names(names, view.name, is_folder=False) or (found,))

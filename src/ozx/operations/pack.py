@@ -160,7 +160,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     on_result: Callable[[PackResult], object] | None = None,
     executor: Executor | None = None,
 ) -> PackManyResult:
-    """Pack several directories, `jobs` at a time; an error in one directory does not stop the rest.
+    """Pack several directories, `jobs` at a time; an error in one directory does not stop the work on the others.
 
     Parameters
     ----------

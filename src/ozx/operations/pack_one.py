@@ -1,4 +1,4 @@
-"""Pack one source: list, plan, write and verify it, then remove the source if requested."""
+"""Pack one source: list its files, write and verify the archive, then remove the source if requested."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -
     Raises
     ------
     UsageError
-        The output exists, or the source has what would be lost or is in the way.
+        The output exists; the source has attributes that would be lost; or the source contains the key of the manifest.
     FormatError, UnsupportedError, ResourceError
         As for `ozx.operations.pack.pack`.
     """

@@ -227,7 +227,7 @@ def _check_not_written(source: FileSource) -> None:
 
 @contextmanager
 def _waiting(source: FileSource, found: Salvage) -> Iterator[tuple[list[Entry], int]]:
-    """Yield the values of a stream's unfinished shards, and the number of their chunks."""
+    """Yield a list of the values of a stream's unfinished shards, and the number of chunks in these values."""
     path = chunks_of(source.name)
     if not is_partial(source.name) or not os.path.isfile(path):
         yield [], 0
@@ -338,7 +338,7 @@ def _notes(found: Salvage) -> Iterator[str]:
     yield from _chunk_notes(found)
     if found.unconfirmed:
         yield (
-            f"{found.unconfirmed:,} keys are in only one header each, and no checksum covers keys; "
+            f"{found.unconfirmed:,} keys are in only one of their two headers, and no checksum covers keys; "
             "these keys fit the hierarchy"
         )
     if repeated := found.repeated + len(evidence.replaced):

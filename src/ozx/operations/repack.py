@@ -210,7 +210,7 @@ def repack(
     else:
         check_output(target, force=force)
     if verify and is_directory:
-        raise UsageError("a directory is not read back: leave out --verify (verify)", hint="Repack into an .ozx file.")
+        raise UsageError("a directory is not verified: leave out --verify (verify)", hint="Repack into an .ozx file.")
     recorded = record_in_place(os.fspath(source), target) if is_directory else None
     check_in_place = None if is_directory else _check_in_place(os.fspath(source), target)
     with open_repaired(source) as repaired, working(jobs, executor) as workers:

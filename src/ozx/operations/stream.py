@@ -236,6 +236,6 @@ def _checked_memory(memory: int | None, frame: int) -> int:
         return max(_MEMORY, least)
     if memory < least:
         raise UsageError(
-            f"expected a memory of at least {least:,} bytes, for {_LEAST_FRAMES} frames and chunks; got {memory:,}"
+            f"expected memory of at least {least:,} bytes, for {_LEAST_FRAMES} frames and their chunks; got {memory:,}"
         )
     return memory

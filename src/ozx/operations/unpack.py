@@ -243,7 +243,7 @@ def _write_values(
 
 
 def _check_kind(columns: Columns, path: str) -> None:
-    """Raise an error for an archive of pictures, because its directory would be named like an OME-Zarr image."""
+    """Raise an error for a ZIP file of TIFF or similar files; its directory would be named like an OME-Zarr image."""
     if len(columns) and columns.name(0) != ROOT_METADATA:  # costs nothing for most hierarchies
         names = columns.names()
         if not any(map(is_any_metadata_key, names)):

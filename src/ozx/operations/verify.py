@@ -103,7 +103,7 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
         raise UsageError(
             f"expected a manifest ({MANIFEST_ENDING}) or a checksum ({CHECKSUM_ENDING}) beside the file; found neither",
             path=shown,
-            hint="ozx validate --level data checks a file by itself. ozx pack --manifest writes a manifest for later.",
+            hint="ozx validate --level data checks a file by itself. ozx pack --manifest also writes a manifest.",
         )
     entries = size = 0
     if has_manifest:

@@ -140,7 +140,7 @@ def _gaps(head: int, slots: list[Slot]) -> list[int]:
 
 
 def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
-    """Return whether the values can stay in place: white space can fill the metadata area, and few bytes are unused."""
+    """Return whether the values can stay in place: padded metadata fills the space before them, and gaps are small."""
     if not gaps:
         return True
     # Without metadata the first local header has to be at offset 0.
@@ -148,7 +148,7 @@ def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
 
 
 def _divide(documents: list[_Document], room: int) -> tuple[list[_Document], list[_Document]]:
-    """Divide the documents, in order: documents that fit into the space at the start of the file, and the rest."""
+    """Return the documents that fit into the space at the start of the file, and the other documents, both in order."""
     early: list[_Document] = []
     late: list[_Document] = []
     for key, document in documents:

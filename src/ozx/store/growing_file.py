@@ -118,7 +118,7 @@ class GrowingFile:
             self._head, self._body = Space(0, room), Space(room)
 
     def put(self, offset: int, pieces: Sequence[bytes | memoryview]) -> None:
-        """Write pieces into the reserved space; the caller must know which parts of the space are used."""
+        """Write pieces into the reserved space; the caller keeps track of the used parts of this space."""
         self._write_pieces(pieces, offset)
 
     def draft(self, key: str, document: bytes) -> None:
@@ -254,7 +254,7 @@ class AppendedValue:
     key
         The value's key.
     space
-        The space behind all values, of which nothing else is taken before the value ends.
+        The free space behind all values; the caller allocates nothing else there before the value ends.
     write
         Writes pieces at an offset of the file.
     """
@@ -303,7 +303,7 @@ def document_room(key: str, document: bytes) -> int:
 def metadata_reserve(documents: Mapping[str, bytes]) -> int:
     """Return the number of bytes to reserve for metadata at the start of the file.
 
-    Twice the known metadata, plus what the root announces: the wells of a plate, the levels of an image.
+    It is twice the size of the known metadata, plus space for the documents that the root announces: wells, levels.
     """
     known = sum(document_room(key, document) for key, document in documents.items())
     announced = _announced_documents(documents.get(ROOT_METADATA, b"")) - len(documents)

@@ -263,7 +263,7 @@ class PlatePicture:
 
 
 def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[slice, range]]]:
-    """Divide the range of each axis into pieces. One piece per axis makes a block of about `_MOST_CHUNKS` chunks."""
+    """Divide the range of each axis into pieces; a block of one piece per axis has about `_MOST_CHUNKS` chunks."""
     most = _MOST_CHUNKS
     found = []
     for part, chunk in zip(reversed(ranges), reversed(chunks), strict=True):

@@ -94,12 +94,12 @@ class NormalisedStore(WrapperStore[Store]):
         return await self._store.get_partial_values(prototype, requests)
 
     def get_ranges(self, key: str, byte_ranges: Any, **options: Any) -> AsyncIterator[Any]:
-        """Return several ranges of one value as they arrive (zarr-python 3.2 and later)."""
+        """Yield several byte ranges of one value as they arrive (zarr-python 3.2 and later)."""
         found: AsyncIterator[Any] = self._ranges("get_ranges", key, byte_ranges, options)
         return found
 
     def get_ranges_sync(self, key: str, byte_ranges: Any, **options: Any) -> Any:
-        """Return several ranges of one value (zarr-python 3.4 and later)."""
+        """Return several byte ranges of one value (zarr-python 3.4 and later)."""
         return self._ranges("get_ranges_sync", key, byte_ranges, options)
 
     def _ranges(self, method: str, key: str, byte_ranges: Any, options: dict[str, Any]) -> Any:

@@ -180,7 +180,7 @@ def _open_node(store: NormalisedStore, node: str, given: str) -> zarr.Group:
 
 @contextmanager
 def opened_hierarchy(path: str | os.PathLike[str]) -> Iterator[zarr.Group]:
-    """Yield the group that `open_group` returns, or the root group of a Zarr v2 or v3 directory; then close its files.
+    """Yield the group from `open_group`, or the root group of a Zarr directory; close its files at the block's end.
 
     Raises
     ------

@@ -27,14 +27,14 @@ def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[t
     grouped: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
     for key, start, data in writes:
         if start < 0:
-            raise UsageError(f"{key}: expected a write at 0 or later; got {start}")
+            raise UsageError(f"{key}: expected a write at an offset of 0 or more; got {start}")
         grouped[key].append((start, bytes(data)))
     for key, pieces in grouped.items():
         pieces.sort(key=lambda piece: piece[0])
         for (start, data), (following, _) in pairwise(pieces):
             if start + len(data) > following or start == following:
                 raise UsageError(
-                    f"{key}: the write of {len(data):,} bytes at {start:,} overlaps the one at {following:,}",
+                    f"{key}: the write of {len(data):,} bytes at {start:,} overlaps the write at {following:,}",
                     hint="Join the two writes, or pass them in two calls.",
                 )
     return dict(grouped)

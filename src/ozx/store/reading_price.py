@@ -17,7 +17,7 @@ __all__ = ["Price", "check_price", "price_of"]
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The cost of a read: the number of chunks to decode, their decoded bytes in total, and the bytes of one chunk."""
+    """The cost of a read: the number of chunks to decode, their total decoded size, and one chunk's decoded size."""
 
     chunks: int
     decoded: int

@@ -57,7 +57,7 @@ class SessionStore(Store):
         return "finished" if self._read is None else self._read.state
 
     def refresh(self) -> bool:
-        """For a store with ``live=True``, make new data of the writer visible; return whether there are new data."""
+        """For a store with ``live=True``, make new data of the writer visible; return whether data or state changed."""
         return self._read is not None and self._read.refresh()
 
     def __str__(self) -> str:

@@ -69,7 +69,7 @@ class WriteSession:
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Create new locks after a fork; discard unfinished writes: their threads do not exist in the child process."""
+        """Create new locks after a fork; discard unfinished writes, whose threads do not exist in the child process."""
         self._lock = threading.RLock()
         self._no_writes = threading.Condition(self._lock)
         self._writes = 0
@@ -294,7 +294,7 @@ class WriteSession:
 
     @contextmanager
     def _writing_errors(self, more: int = 0) -> Iterator[None]:
-        """Convert system errors to a `ResourceError` with the final name and needed space, including `more` bytes."""
+        """Convert system errors to a `ResourceError` with the final path and the needed space, `more` included."""
 
         def needed() -> int:
             with self._lock:

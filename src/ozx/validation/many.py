@@ -36,7 +36,7 @@ def validate_many(
     progress: Progress = NO_PROGRESS,
     executor: Executor | None = None,
 ) -> Iterator[tuple[int, Outcome]]:
-    """Yield the number of each file and its report or error, in the order of completion.
+    """Yield the index of each file in `paths` and its report or error, in the order of completion.
 
     `executor` checks each file by a task. Without one, `jobs` files are checked at a time, each by its own process,
     since Python holds its lock while it parses documents. If `jobs` is 1, as many threads as there are processors

@@ -148,7 +148,7 @@ class Report:
 
     @property
     def looked_at(self) -> dict[str, Extent]:
-        """Extent of the checks of the structure (ZIP file, RFC-9), the metadata and the pixels.
+        """The checked extent of the structure (ZIP file, RFC-9), the metadata and the pixels: all, some or none.
 
         A chunk that cannot be decoded here has a finding ``zarr/not-decoded``.
 

@@ -62,9 +62,9 @@ def validate(
     Parameters
     ----------
     path
-        A file, a URL of one (extra ``remote``), or a directory, to which only some rules apply. For a node URI such as
-        ``ozx:///data/cells.ozx/labels/cells`` the whole file is checked; findings about entries outside the node are
-        left out, those about the whole file stay.
+        A file, the URL of a file (needs the extra ``remote``), or a directory, to which only some rules apply. For a
+        node URI such as ``ozx:///data/cells.ozx/labels/cells`` the whole file is checked; findings about entries
+        outside the node are left out, findings about the whole file stay.
     level
         Depth of the checks: ``archive``, the container and RFC-9; ``hierarchy``, also every metadata document;
         ``data``, also every chunk.

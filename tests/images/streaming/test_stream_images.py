@@ -56,7 +56,7 @@ def test_rows_after_z():
         ({"A/é": 1}, None, "a well as ROW/COLUMN"),
         ({"A/1": 0}, None, "a whole number of fields, at least 1, for the well A/1; got 0"),
         ({"A/1": True}, None, "got True"),
-        ({"C/1": 1}, (2, 3), "a plate of at least 3 rows, as C is in use; got 2"),
+        ({"C/1": 1}, (2, 3), "a plate of at least 3 rows, because C is in use; got 2"),
         ({"A/4": 1}, (2, 3), "a plate of at least 4 columns"),
         ({"top/1": 1}, (2, 3), "rows of one or two capital letters for a plate of a given shape; got top"),
         ({"A/01": 1, "A/2": 1}, (2, 3), "usual names of columns"),

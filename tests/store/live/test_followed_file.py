@@ -96,11 +96,11 @@ def test_changed_bytes_are_refused(out):
             file.seek(value.offset + value.header_length)
             file.write(bytes([whole[0] ^ 1]))
         assert found.read(key, 1, value.size)[:5] == whole[1:6]  # it was checked before
-        with pytest.raises(FormatError, match="differ from the written bytes"):
+        with pytest.raises(FormatError, match="are not the bytes that its writer wrote"):
             find_followed(out).read(key, 0, 1)
         with open(f"{out}.partial", "r+b") as file:
             file.truncate(value.offset + value.header_length + 5)
-        with pytest.raises(FormatError, match="differ from the written bytes"):
+        with pytest.raises(FormatError, match="are not the bytes that its writer wrote"):
             find_followed(out).read(key, 0, 1)
 
 

@@ -84,7 +84,7 @@ def read_local_headers(source: ByteSource, columns: Columns, entries: NDArray[np
 def _add_matching(
     pieces: Pieces, entries: NDArray[np.int64], columns: Columns, headers: LocalHeaders
 ) -> NDArray[np.int64]:
-    """Add all headers that match the central directory; return the entries whose headers do not match."""
+    """Add to `headers` all local headers that match the central directory; return the entries whose headers differ."""
     data, everything = pieces.data, entries
     rows = np.flatnonzero(pieces.positions + LOCAL_HEADER.size <= pieces.ends)
     local = gather(data, _HEADER, pieces.positions[rows])
@@ -156,7 +156,7 @@ def _same_names(
 
 
 def _add_one(source: ByteSource, columns: Columns, index: int, headers: LocalHeaders) -> None:
-    """Add one header after a full comparison with the central directory."""
+    """Compare one local header fully with the central directory; add the header, and its fault if any, to `headers`."""
     offset = int(columns.header_offsets[index])
     try:
         data = source.read_at(offset, LOCAL_HEADER.size)

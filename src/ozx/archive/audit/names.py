@@ -67,7 +67,7 @@ def audit_names(columns: Columns) -> NameFacts:
 
 
 def iter_names(columns: Columns) -> Iterator[str]:
-    """Yield the names as text in directory order, without keeping them in memory."""
+    """Yield all entry names as text, in the order of the central directory, without keeping all names in memory."""
     for index, raw in enumerate(columns.iter_raw_names()):
         yield raw.decode("ascii") if raw.isascii() else columns.name(index)
 

@@ -85,7 +85,7 @@ class NameIndex:
 
 
 def _iter_folders(table: NameTable) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]]:
-    """Yield indices of names, with the lengths and hashes of the folders in these names."""
+    """Yield arrays: indices of names that contain a folder, and the lengths and hashes of these folders' names."""
     for rows, names in table.iter_name_matrices():
         slashes = names == ord("/")
         slashes[:, 0] = False  # an empty name is no folder

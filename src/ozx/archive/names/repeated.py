@@ -1,4 +1,4 @@
-"""Check of repeated entry names: the last entry in the directory must also be the last in the file."""
+"""Check of entries with equal names: the last of them in the central directory must also be the last in the file."""
 
 from __future__ import annotations
 

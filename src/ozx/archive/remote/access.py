@@ -52,27 +52,27 @@ def storage_options(
 ) -> Iterator[None]:
     """Set options for opening URLs in the ``with`` block.
 
-    The options hold in this thread and in the threads that ozx starts.
+    The options apply in this thread and in the threads that ozx starts.
 
-    They are added to those of an outer block.
+    They are added to the options of an enclosing block.
 
     Parameters
     ----------
     anonymous
         Whether requests go without credentials, as public buckets allow.
     timeout
-        Seconds for all requests of the block. A request that is not answered by then, or begins later, is a
-        `ResourceError`, which says how much was read.
+        The time limit for all requests of the block together, in seconds. A request that has no answer at the end of
+        this time, or begins later, raises a `ResourceError`, which states the number of bytes read.
     cache
-        Whether directories of archives are kept for later runs, and used if the server's ETag is the same.
+        Whether central directories of archives are cached for later runs, which use them if the ETag is unchanged.
     options
         The options of obstore's stores, such as ``endpoint``, ``region``, ``access_key_id``, ``secret_access_key``.
-        They win over the environment (``AWS_ENDPOINT_URL``, ``AWS_REGION``, …).
+        They take precedence over environment variables (``AWS_ENDPOINT_URL``, ``AWS_REGION``, …).
 
     Yields
     ------
     None
-        Nothing: the options hold within the block.
+        Nothing: the options apply within the block.
 
     Raises
     ------
@@ -117,7 +117,7 @@ class _Carried:
 
 
 def carrying_options(task: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return a task that runs in any process with the current `storage_options`; the result is picklable if `task` is.
+    """Return a callable that runs `task` in any process with the current `storage_options`; picklable if `task` is.
 
     Examples
     --------

@@ -58,7 +58,7 @@ class Deadline(NamedTuple):
             f"the time limit of {self.seconds:g} s has passed (--timeout, ozx.storage_options(timeout=…)); "
             f"{requests:,} requests received {size:,} bytes",
             path=name,
-            hint="Set a longer limit, or read less (ozx extract --dry-run shows how much). No incomplete file is left.",
+            hint="Set a longer limit, or read less (ozx extract --dry-run counts bytes). No incomplete file is left.",
         )
 
 

@@ -46,7 +46,7 @@ _CODES = {
         "the container does not exist",
         "Check the name, and the account (AZURE_STORAGE_ACCOUNT_NAME).",
     ),
-    "AuthenticationFailed": ("the server does not accept the key or signature, or it has expired", _CHECK),
+    "AuthenticationFailed": ("the key or signature is wrong or has expired", _CHECK),
     "PublicAccessNotPermitted": ("the account allows no access without credentials", _CHECK),
     "SlowDown": ("the server asks for fewer requests", "Try again later."),
 }
@@ -126,7 +126,7 @@ def explain(error: Exception, name: str) -> ResourceError:
     answer = f"the server answered {' '.join(filter(None, status.groups())).strip()}" if status else ""
     if kind == "NotSupportedError" or "NotPartial" in text:  # from HTTP servers; from object stores
         return ResourceError(
-            "expected a server that gives parts of a file (HTTP range requests); it answered with the whole file",
+            "expected a server that gives parts of a file (HTTP range requests); this server sent the whole file",
             path=name,
             hint="Download the file and open the copy, or use a server that supports range requests.",
         )

@@ -108,7 +108,7 @@ class NewObjects:
         return 0
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads that send requests."""
         self._threads.shutdown()
 
     def _upload(self, key: str, size: int, blocks: Iterable[bytes]) -> None:

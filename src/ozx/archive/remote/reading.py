@@ -103,12 +103,12 @@ def iter_steps(
     data_offset: int = -1,
     predicted: int = -1,
 ) -> Steps:
-    """Yield the spans (offset, length) to read for a part of an entry's value; return the part.
+    """Yield each span (offset, length) to read, receive the span's bytes, and return a part of an entry's value.
 
-    Whole values, and compressed ones of which a part is requested, come with their local header and are checked against
-    it and their CRC-32. A part of a stored value is one span if the local header is known, predicted or near.
-    `header` and `limit` are those of `find_data`, and the errors those of `iter_value`; `data_offset` is known from an
-    earlier read of the local header, `predicted` from `predicted_data_offset`, or they are -1.
+    Whole values, and compressed values of which a part is requested, are read with their local header, and are checked
+    against the local header and their CRC-32. A part of a stored value is one span if the local header is known,
+    predicted or near. `header` and `limit` are those of `find_data`, and errors are those of `iter_value`. An earlier
+    read of the local header gives `data_offset`, and `predicted_data_offset` gives `predicted`; -1 means unknown.
     """
     check_not_encrypted(source, header)
     check_stored_size(source, header)
@@ -133,7 +133,7 @@ def iter_steps(
 
 
 def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: int, first: int, last: int) -> Steps:
-    """Yield the span of the local header, then the span of bytes `first` to `last` of the value."""
+    """Yield each span of the local header and the value to read; return bytes `first` to `last` of the value."""
     begin = header.header_offset
     room = limit - header.compressed_size - begin
     least = LOCAL_HEADER.size + len(header.name)

@@ -39,7 +39,7 @@ class _OfProcess:
 
 
 class _Known(NamedTuple):
-    """Facts from the first response.
+    """Facts about the file from the first response of the server.
 
     `tail` contains the last bytes of the file, and `cached` contains bytes that an earlier run read.
     """
@@ -211,7 +211,7 @@ class RemoteSource:
             return self._known
 
     def _ask(self, transport: Transport, length: int) -> _Known:
-        """Request the last bytes of the file."""
+        """Request the last `length` bytes of the file, and return them with the identity of the file."""
         self.requests += 1
         offset, data, mark = transport.fetch(None, length, self._expected)
         self.bytes_read += len(data)

@@ -137,7 +137,7 @@ class Upload:
         return self._client.is_in_order
 
     def write_at(self, offset: int, data: bytes | bytearray | memoryview) -> None:
-        """Write bytes at the end of the object, or overwrite bytes in parts that `hold` keeps.
+        """Write bytes at the end of the object, or overwrite bytes in parts that `hold` keeps back.
 
         Raises
         ------
@@ -162,11 +162,11 @@ class Upload:
             self._send_full()
 
     def hold(self, offset: int, length: int) -> None:
-        """Keep the parts with these bytes in memory until `release`, because the bytes will be overwritten."""
+        """Keep the parts with these bytes back until `release`, because the bytes will be overwritten."""
         self._held = (offset, offset + length)
 
     def release(self) -> None:
-        """Send the parts that `hold` kept in memory."""
+        """Send the complete parts that `hold` kept back."""
         self._held = None
         self._send_full()
 
@@ -196,7 +196,7 @@ class Upload:
                 raise
         found = self._client.find()
         if found is None or found.size != self._end:
-            size = "none" if found is None else f"one of {found.size:,}"
+            size = "no object" if found is None else f"{found.size:,} bytes"
             raise ResourceError(
                 f"expected an object of {self._end:,} bytes on the server; found {size}", path=self.name
             )
@@ -303,7 +303,7 @@ class Upload:
             self._record = None
 
     def _continue_leftover(self) -> None:
-        """Take over an unfinished upload to the same URL: the newest that this user's killed processes began.
+        """Take over an unfinished upload to the same URL: the newest upload that killed processes of this user began.
 
         A part counts if the server has it with the length and the tag of the record.
         """

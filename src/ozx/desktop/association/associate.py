@@ -171,7 +171,7 @@ def _check_home() -> None:
     if hasattr(os, "geteuid") and os.geteuid() == 0 and os.stat(home).st_uid != 0:
         raise UsageError(
             f"running as root, but {home} belongs to another user",
-            hint="Run it without sudo; it needs no administrator rights.",
+            hint="Run ozx associate without sudo; it needs no administrator rights.",
         )
 
 

@@ -96,7 +96,7 @@ class Record:
                 raise UnsupportedError(
                     f"expected a record of version {VERSION}; found version {version}, written by a later ozx",
                     path=path,
-                    hint="Run ozx associate --remove with the newer ozx, or update this one.",
+                    hint="Run ozx associate --remove with the newer ozx, or update this ozx.",
                 )
             return cls(
                 command=_strings(document["command"]),

@@ -99,9 +99,9 @@ def _revert_program(program: MadeFiles, own: set[str], transaction: Transaction)
 
 
 def run_for_others(arguments: tuple[str, ...], folder: str | None, keep: str | None) -> None:
-    """Run a program again after a rollback if `folder` contains files of other programs, which match `keep`.
+    """After a rollback, run a program again if other programs have files in `folder` (files that match `keep`).
 
-    Errors are ignored, so that the first one is reported.
+    Errors are ignored, so that the error that caused the rollback is reported.
     """
     if folder is not None and keep is not None:
         with contextlib.suppress(OSError):

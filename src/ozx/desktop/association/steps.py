@@ -50,7 +50,7 @@ class PutFirst:
 
 @dataclass(frozen=True, slots=True)
 class PutLast:
-    """A step that puts an item last in a list of a key file; an empty list gets the item `ahead` first."""
+    """A step that appends a missing item to a list of a key file; in an empty list, the item `ahead` comes first."""
 
     path: str
     sections: tuple[str, ...]
@@ -61,7 +61,7 @@ class PutLast:
 
 @dataclass(frozen=True, slots=True)
 class PutAction:
-    """A step that adds an action to Thunar's file at `path`; a missing file is copied from the first existing base."""
+    """A step that adds an action to a file of Thunar; a missing file is copied from the first existing base file."""
 
     path: str
     identifier: str

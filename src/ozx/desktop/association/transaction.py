@@ -175,7 +175,7 @@ class Transaction:
         self._undo.callback(function, *arguments)
 
     def after_rollback(self, function: Callable[..., object], *arguments: object) -> None:
-        """Register a callback to run after a rollback; not in a dry run."""
+        """Register a callback to run after a rollback. In a dry run, do nothing."""
         if not self.is_dry:
             self._after.callback(function, *arguments)
 

@@ -105,7 +105,7 @@ class PageWindow:
 
 @contextmanager
 def open_page() -> Iterator[PageWindow | None]:
-    """Open a page in a browser, and serve it to the end of the ``with`` block; yield None if there is no browser."""
+    """Yield a page that is open in a browser and served until the ``with`` block ends; None if there is no browser."""
     window = PageWindow()
     with serving(LoopbackServer(window.respond, takes_posts=True)) as server:
         if not open_window(server.origin + window.gate.start_path):

@@ -34,7 +34,7 @@ class Window(Protocol):
 
 
 class NoWindow:
-    """Replacement for a window on a desktop that cannot show one: only messages and questions, if possible."""
+    """Replacement for a progress window that cannot be shown: it shows only messages and questions, if possible."""
 
     is_cancelled = False
 
@@ -53,7 +53,7 @@ class NoWindow:
 
 @contextmanager
 def open_progress_window() -> Iterator[Window]:
-    """Open a window, and close it at the end of the ``with`` block."""
+    """Yield a new progress window, or a `NoWindow`; close the window at the end of the ``with`` block."""
     has_screen = bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
     if sys.platform not in ("win32", "darwin") and has_screen and shutil.which("zenity") is not None:
         with ZenityWindow() as window:

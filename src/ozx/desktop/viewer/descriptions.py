@@ -65,7 +65,7 @@ def describe_file(pictures: Pictures, name: str) -> dict[str, Any]:
 
 
 def describe_picture(picture: Picture) -> dict[str, Any]:
-    """Return the description of a picture: its parts, and the display settings in its metadata."""
+    """Return the description of a picture: size, levels, axes, channels, and the display settings in its metadata."""
     view, full = picture.view, picture.sources[0]
     channel = picture.channel_dimension
     count = 1 if channel is None else full.shape[channel]

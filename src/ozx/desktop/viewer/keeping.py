@@ -50,7 +50,7 @@ class Keeper:
         return pictures.group.metadata.zarr_format == 3 and version.startswith(_VERSIONS)
 
     def keep(self, path: str, edits: Edits) -> tuple[EditResult, zarr.Group | None]:
-        """Edit the images at or below `path`; return the result, and the root group of the new file if one was written.
+        """Edit the images at or below `path`; return the result, and the new root group (None if nothing changed).
 
         Only one call at a time.
 

@@ -121,7 +121,7 @@ def _report(error: OzxError) -> None:
 
 @contextmanager
 def serving(server: LoopbackServer) -> Iterator[LoopbackServer]:
-    """Run `server` in a separate thread until the end of the ``with`` block."""
+    """Yield `server`, which runs in a separate thread until the end of the ``with`` block."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

@@ -193,7 +193,7 @@ class PageServer:
 
 
 def _is_from_page(request: Request) -> bool:
-    """Return whether the page sent a request: its origin is this server; its body is JSON, which forms never send."""
+    """Return whether the page sent a request: the origin is this server, and the body JSON, which forms never send."""
     headers = request.headers
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     is_same_site = headers.get("sec-fetch-site", "same-origin") == "same-origin"
@@ -228,7 +228,7 @@ def _real(query: dict[str, str], name: str) -> float:
 def _part(query: dict[str, str]) -> Part | None:
     part = _numbers(query, "part")
     if len(part) not in (0, 4):
-        raise UsageError(f"expected top, left, bottom and right of a part; got {part}")
+        raise UsageError(f"expected the numbers top, left, bottom and right for part; got {part}")
     return (part[0], part[1], part[2], part[3]) if part else None
 
 

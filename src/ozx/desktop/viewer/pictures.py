@@ -135,7 +135,7 @@ class Picture:
         return [self._plane(0, *place, channel, planes)[0, 0].item() for channel in channels]
 
     def contrast(self, channel: int, planes: Sequence[int], part: Part | None = None) -> Window:
-        """Return a range that contains nearly all pixel values of a channel, in the whole picture or in a part.
+        """Return a range that contains nearly all pixel values of a channel in `part`, or in the whole picture.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class Picture:
     ) -> list[int]:
         """Return the number of pixels of a channel in each of 96 equal bins from `ends[0]` to `ends[1]`.
 
-        The pixels come from the coarsest level that has enough of them in the whole picture or in `part`.
+        The pixels come from the coarsest level with enough pixels for statistics in `part`, or in the whole picture.
 
         Raises
         ------
@@ -167,7 +167,11 @@ class Picture:
         return [int(count) for count in counts]
 
     def _telling(self, channel: int, planes: Sequence[int], part: Part | None) -> NDArray[Any]:
-        """Return pixels of a channel, in the picture or a part, from the coarsest level with enough for statistics."""
+        """Return pixels of a channel for statistics, from `part` or from the whole picture.
+
+        The pixels come from the coarsest level in which the longest side of `part` has at least `_TELLING` pixels, else
+        from the first level. If `part` has more than `_MOST_TELLING` pixels in this level, a coarser level is read.
+        """
         full = self.levels[0]
         top, left, bottom, right = part or (0, 0, full.height, full.width)
         if not (0 <= top < bottom <= full.height and 0 <= left < right <= full.width):

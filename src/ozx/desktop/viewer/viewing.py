@@ -54,10 +54,10 @@ def page_serving(
     live: bool = False,
     waiting: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[LoopbackServer, ServedPage]]:
-    """Serve a page that shows `path` (file, directory, URL or node location) until the end of the ``with`` block.
+    """Serve a page that shows `path` (file, directory, URL or node location); yield the server and its page.
 
-    Port 0 takes a free one. With `live` the page follows a file that `ozx.stream` is writing; `waiting` is called once
-    if there is no frame yet.
+    The page is served until the end of the ``with`` block. Port 0 stands for any free port. With `live` the page
+    follows a file that `ozx.stream` is writing; `waiting` is called once if there is no frame yet.
 
     Raises
     ------

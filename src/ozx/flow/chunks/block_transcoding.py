@@ -232,7 +232,7 @@ def _encode_chunk(transcoding: Transcoding, codec: ChunkCodec, pixels: NDArray[A
 
 
 def _encode(transcoding: Transcoding, block: Block, values: NDArray[Any]) -> dict[str, Any]:
-    """Return the new encoded chunks of a block by key; raise `InexactError` if they do not decode to `values`."""
+    """Return a block's new encoded chunks, indexed by key; raise `InexactError` if they do not decode to `values`."""
     stored: dict[str, Any] = {}
     target = open_decoded(transcoding.new, stored)
     try:

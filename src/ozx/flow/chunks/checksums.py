@@ -68,12 +68,12 @@ class ChecksummedChunks(InnerChunks):
         return FormatError(
             f"{self._path or 'the root'}: expected chunk {place} to end in its CRC-32C; {found}",
             rule="zarr/chunk-data",
-            hint="Copy or download the file again. --chunk-checksums keep copies the chunk without a check.",
+            hint="Copy or download the file again. With --chunk-checksums keep, the chunk is copied unchecked.",
         )
 
 
 class _SummedPart(NamedTuple):
-    """A chunk with its checksum appended; a tuple, to save memory in lists of a million chunks."""
+    """A chunk with its checksum appended; these parts are tuples, to save memory in lists of a million chunks."""
 
     chunk: Part
 

@@ -52,7 +52,7 @@ class ChunkDecoder:
         self._bytes = math.prod(layout.chunks) * (layout.item_size or 1)
         if self._bytes > _LARGEST:
             raise UnsupportedError(
-                f"{path or 'the root'}: expected chunks of at most 2 GiB; each has {self._bytes:,} bytes"
+                f"{path or 'the root'}: expected chunks of at most 2 GiB; each chunk has {self._bytes:,} bytes"
             )
         if document.get("zarr_format") == 2:
             plain = {name: value for name, value in document.items() if name != "attributes"}
@@ -64,7 +64,7 @@ class ChunkDecoder:
         self._codec = compile_metadata(self._metadata)
 
     def decode(self, chunks: Mapping[Lengths, bytes]) -> None:
-        """Decode the chunks at these coordinates in the array's chunk grid.
+        """Decode `chunks`, a mapping from coordinates in the array's chunk grid to encoded chunks; discard the pixels.
 
         Raises
         ------

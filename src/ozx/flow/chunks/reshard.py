@@ -79,7 +79,7 @@ def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[
     if not new.levels:
         return _iter_chunks(chunks, new, path)
     if len(new.levels) > 1 or new.levels[0].index != IndexFormat():
-        raise UsageError(f"{path or 'the root'}: expected one level of shards with an index and its CRC-32C at the end")
+        raise UsageError(f"{path or 'the root'}: expected one level of shards that end in an index with a CRC-32C")
     return _iter_shards(chunks, new, path)
 
 
@@ -119,7 +119,7 @@ def _iter_shards(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[E
         size = sum(found.lengths.tolist()) + len(index)
         if size > LARGEST_SHARD:
             raise UnsupportedError(
-                f"{key}: expected a shard of at most {LARGEST_SHARD:,} bytes; its chunks take {size:,}",
+                f"{key}: expected a shard of at most {LARGEST_SHARD:,} bytes; its chunks take {size:,} bytes",
                 hint="Some readers cannot read larger entries; choose smaller shards.",
             )
         yield Entry(key, (*found.parts, BytesPart(index)))
@@ -128,7 +128,7 @@ def _iter_shards(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[E
 def _in_order(
     numbers: NDArray[np.int64], layout: ArrayLayout, path: str, size: int
 ) -> Iterator[tuple[list[str], NDArray[np.int64]]]:
-    """Yield batches of at most `size` keys in hierarchy order, each batch with the numbers of the values."""
+    """Yield batches of at most `size` keys in hierarchy order, each batch with the numbers of its stored values."""
     prefix, encode = f"{path}/" if path else "", layout.keys.encode
     if layout.keys.separator == ".":
         # Keys of one component sort as text: c.0.10 before c.0.9.

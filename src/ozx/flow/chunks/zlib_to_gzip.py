@@ -41,7 +41,7 @@ class GzipChunks:
         return self.stored.name(number)
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return the values with these numbers; each is converted to gzip when it is read."""
+        """Return the values with these numbers; each value is converted to gzip when it is read."""
         parts = self.stored.parts(numbers)
         return [_ReframedPart(self.stored.name(number), part) for number, part in zip(numbers, parts, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Make plans, the lists of entries to write, from a source.
+"""Make plans from a source; a plan lists the entries to write.
 
 ``copy``
     A directory unchanged.

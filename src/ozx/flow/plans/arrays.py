@@ -65,7 +65,7 @@ def iter_grouped(
     copied: Callable[[str], Entry],
     entries: Callable[[str, KeyGroup], Iterator[Entry]],
 ) -> Iterator[Entry]:
-    """Yield the entries of `keys` in order; `entries` makes the entries of arrays, `copied` makes all others.
+    """Yield the entries of `keys` in order; `entries` makes the entries of arrays, `copied` makes all other entries.
 
     Parameters
     ----------
@@ -173,5 +173,5 @@ class ArrayPlans:
                         f"expected no file with the name of a Zarr v3 chunk; found {key}",
                         path=self._source.name,
                         rule="zarr/chunk-key",
-                        hint="Rename it, or move it out of the array's folder.",
+                        hint="Rename the file, or move it out of the array's folder.",
                     )

@@ -1,4 +1,4 @@
-"""Plan a hierarchy in another layout (other chunks or shards, or Zarr v3 from v2) from its metadata alone."""
+"""Plan a hierarchy in another layout: other chunks or shards, or Zarr v3 instead of v2. Only metadata is read."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Extractor:
         return _make_plan(self._source, kept, subset, notes, legacy)
 
     def take_within(self, selection: Selection, limit: int) -> SubsetPlan:
-        """Return the plan of the selection, without the finest levels if they would exceed the file size limit.
+        """Return the plan of the selection; omit as many of the finest levels as needed for the file size limit.
 
         Parameters
         ----------
@@ -135,8 +135,8 @@ class Extractor:
                 what = "with the coarsest level alone" if skipped > 1 else "and there are no levels to leave out"
                 raise UsageError(
                     f"expected a file of at most {limit:,} bytes; it would have {plan.count_bytes():,} bytes, {what}",
-                    hint="Whole chunks are copied: choose fewer --channels, a single --path or a larger --max-size; a "
-                    "smaller --region helps only if the level has several chunks.",
+                    hint="Choose fewer --channels, a single --path or a larger --max-size. Whole chunks are copied, so "
+                    "a smaller --region helps only if the level has several chunks.",
                 )
             plan = self.take(replace(selection, skipped=skipped))
         if skipped:

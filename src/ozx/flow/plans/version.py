@@ -63,7 +63,7 @@ def in_version(plan: _P, choice: VersionChoice) -> _P:
 
 
 class _Conversion:
-    """The documents of a hierarchy that a version conversion changes."""
+    """A version conversion of the documents of a hierarchy."""
 
     def __init__(self, metadata: Mapping[str, bytes], choice: VersionChoice) -> None:
         self.notes = NoteCollector()

@@ -41,7 +41,7 @@ def litter_repairs(names: Sequence[str]) -> Iterator[Repair]:
 
 
 def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repair]:
-    """Yield the repair of duplicate keys; reject a key whose last entry in the directory is not last in the file."""
+    """Yield a repair for duplicate keys; reject a key whose last entries in the directory and in the file differ."""
     if not keys.repeated:
         return
     same = 0

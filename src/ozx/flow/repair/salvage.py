@@ -122,7 +122,7 @@ class _KeyResolver:
     # --- names --------------------------------------------------------------------------------------------------------
 
     def settle_disputes(self) -> None:
-        """Choose between two names of an entry whose headers disagree; reject the entry if both have equal evidence."""
+        """Choose one name of each entry that has two names; reject the entry if both names have equal evidence."""
         disputed = sorted(self._unsettled, key=lambda index: not self._is_document(index))  # metadata first
         wanted = self._wanted_nodes() if disputed else set()
         listed = Counter(self._evidence.listed if disputed else ())
@@ -154,7 +154,7 @@ class _KeyResolver:
                 self._result.hierarchy.add(name, document)
 
     def _doubt_older(self, index: int, names: tuple[str, str]) -> None:
-        """Mark older entries with one of `names` as doubtful; entry `index` may be a newer version of such an entry."""
+        """Mark older entries that have one of `names` as doubtful; entry `index` may be a newer version of them."""
         starts = self._evidence.entries.starts
         for other in self._kept():
             if starts[other] < starts[index] and self._name(other) in names:
@@ -174,7 +174,7 @@ class _KeyResolver:
         return 2 if role.kind == "chunk" else 1
 
     def check_values(self) -> None:
-        """Check keys that only one header confirms; reject a key if it does not fit, or if another key fits better."""
+        """Check keys that only one header confirms; reject a key that is damaged or likely damaged."""
         hierarchy = self._result.hierarchy
         self._look_around()
         for index in self._unconfirmed():
@@ -196,7 +196,7 @@ class _KeyResolver:
                 )
 
     def _has_better_name(self, index: int) -> bool:
-        """Return whether the key of a missing chunk fits the position of the entry, and differs in one digit."""
+        """Return whether the name with one digit changed is a missing chunk's key and fits the entry's position."""
         name, hierarchy = self._name(index), self._result.hierarchy
         for position, character in enumerate(name):
             for other in "0123456789" if character.isdigit() else "":
@@ -266,7 +266,7 @@ class _KeyResolver:
     def take_last_values(self) -> None:
         """Keep only the last value of each repeated key; if the last value is damaged, keep no value.
 
-        If the file ends inside the last value, that was still being written: the value before it counts. The same
+        If the file ends inside the last value, a program was still writing it: the value before it counts. The same
         applies to metadata of an unfinished file, because a writer writes a new draft before it erases the old draft.
         """
         entries, result, cut_off = self._evidence.entries, self._result, self._evidence.cut_off

@@ -60,7 +60,7 @@ def make_folders(target: str, folders: Iterable[str]) -> None:
 
 
 def lift_folder(target: str, folder: str) -> None:
-    """Move the contents of `folder` into the directory `target`, which contains nothing else."""
+    """Move the contents of `folder`, a sub-folder of `target`, into `target`, which contains no other files."""
     top, *below = folder.split("/")
     names = os.listdir(f"{target}/{folder}")
     aside = ".ozx-lift"

@@ -75,7 +75,7 @@ class _Background:
         self._thread.start()
 
     def take(self) -> bytearray:
-        """Return a free buffer; wait until one has been written if all three are in use."""
+        """Return a free buffer; if all three buffers are in use, wait until one of them is written."""
         if self._taken < _BUFFERS and self._free.empty():
             self._taken += 1
             return _spare_buffer()

@@ -86,20 +86,20 @@ def new_output(
     resume: bool | None = None,
     **options: Any,
 ) -> Iterator[NewFile | NewObject]:
-    """Create the file or object at `target` if the ``with`` block succeeds; create nothing if it fails.
+    """Yield a new file or object, which appears at `target` only if the ``with`` block succeeds.
 
     Parameters
     ----------
     target
-        Its path or URL.
+        The path or URL.
     force
-        Whether it may replace another.
+        Whether an existing file or object may be replaced.
     sync
         Whether to wait until a file is on the disk.
     expected
         Returns the approximate length of an object in bytes.
     check
-        Reads what was written back, given its path: a file before it gets its name, an object afterwards.
+        Called with a path to read the output back: for a file before it gets its name, for an object afterwards.
     resume
         Whether to continue the upload of a killed run; see `ozx.archive.remote.upload.Upload`.
     options
@@ -130,9 +130,9 @@ def new_output(
 
 @contextmanager
 def spooled_output(target: str, *, force: bool = False, sync: bool = True, **options: Any) -> Iterator[NewFile]:
-    """Create the file or object at `target`; an object is written to a temporary file first, then uploaded.
+    """Yield a new file, which becomes the file at `target`; for a URL, a temporary file is yielded, then uploaded.
 
-    For writers that write a place again, read back, or know their length only in the end.
+    For writers that overwrite or read bytes written earlier, or know the length only at the end.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] 
     path, url
         The file, and the object to make.
     force
-        Whether it may replace another.
+        Whether an existing object may be replaced.
     options
         Over those of `ozx.storage_options`.
 

@@ -169,7 +169,7 @@ def _differs(archive: str, found: str) -> CopyDiffersError:
     error = CopyDiffersError(
         f"the written archive differs from its source: {found}",
         path=archive,
-        hint="Disk, memory or network damaged it; the source is unchanged. Try again, then try another disk.",
+        hint="Disk, memory or network damaged the archive; the source is unchanged. Try again, then try another disk.",
     )
     error.found = found
     return error

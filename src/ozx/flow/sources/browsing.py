@@ -195,7 +195,7 @@ class ArchiveView:
 
     @cached_property
     def _rows(self) -> tuple[Columns, dict[int, int], list[int]]:
-        """The central directory, a mapping from offsets of entries to their rows, and the sorted offsets."""
+        """The columns of the central directory, the row of each entry by offset, and the sorted offsets."""
         from ozx.archive.columns import read_columns  # noqa: PLC0415 (numpy)
 
         columns = read_columns(self.source, self.end)
@@ -277,7 +277,7 @@ class DirectoryView:
         return Item(key, os.stat(path).st_size) if os.path.isfile(path) else None
 
     def iter_value(self, item: Item) -> Iterator[bytes]:
-        """Yield the bytes of a file in blocks; raise `FormatError` if it changes meanwhile."""
+        """Yield the bytes of a file in blocks; raise `FormatError` if the file changes while it is read."""
         source = FileSource(self._path(item.key))
         size = source.size()
         for offset in range(0, size, _BLOCK):

@@ -1,4 +1,4 @@
-"""Find the keys of a hierarchy on a server without listing, from the references in its metadata.
+"""Find the keys of a hierarchy on a server that cannot list them, from the references in its metadata.
 
 OME-Zarr names the levels of images, wells, fields, labels and series; chunk grids name the chunks. An object that the
 server does not have is a missing chunk, which zarr reads as the fill value.
@@ -95,7 +95,7 @@ class _Search:
                     continue
                 if not self._hierarchy.nodes:
                     raise FormatError(
-                        "expected an OME-Zarr hierarchy; the server has neither zarr.json nor .zgroup there",
+                        "expected an OME-Zarr hierarchy; the server has neither zarr.json nor .zgroup at this URL",
                         path=self._folder.name,
                         rule="rfc9/root",
                         hint="Give the URL of the folder that contains one of these files.",

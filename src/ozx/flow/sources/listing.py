@@ -147,6 +147,8 @@ def is_litter(name: str) -> bool:
 def is_left_out(entry: os.DirEntry[str]) -> bool:
     """Return whether a file or folder is omitted: it has the name of a system file, and contains no node.
 
+    Unfinished hierarchies of ozx (``.ozx-tmp``) are omitted, too, although they contain nodes.
+
     Raises
     ------
     OSError

@@ -52,7 +52,7 @@ class RemoteDirectoryView(DirectoryView):
         return sorted({key.partition("/")[0] for key in self._objects.marks})
 
     def iter_value(self, item: Item) -> Iterator[bytes]:
-        """Yield the bytes of an object in blocks; raise `FormatError` if it changes meanwhile."""
+        """Yield the bytes of an object in blocks; raise `FormatError` if the object changes while it is read."""
         folder, mark = self._objects.folder, self._objects.marks.get(item.key)
         if mark is None:
             yield folder.read(item.key)

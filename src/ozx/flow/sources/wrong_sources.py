@@ -86,7 +86,7 @@ def not_a_tiff_file(path: str, reason: str) -> FormatError:
 
 
 def folder_error(path: str, verb: str, hint: str) -> UsageError:
-    """Return the error for a folder that is given instead of an .ozx file; `hint` is for an OME-Zarr folder."""
+    """Return the error for a folder given instead of an .ozx file; `hint` is for OME-Zarr and unknown folders."""
     found, other = describe_folder(path) or ("a directory", hint)
     if found == "an OME-Zarr directory":
         found, other = "a directory", hint

@@ -127,7 +127,7 @@ def _new_block(axes: Sequence[Axis], array: ArrayMetadata | None) -> dict[str, A
 
 
 def _complete(channels: list[Any], count: int, data_type: str | None) -> tuple[list[Any], list[str]]:
-    """Replace missing channels, up to `count`, by defaults; return all channels, and a note if a default was added."""
+    """Add defaults for missing channels, up to `count`; return all channels, and a note if a default was added."""
     window, assumed = _window(data_type)
     complete = list(channels)
     made = 0
@@ -141,7 +141,7 @@ def _complete(channels: list[Any], count: int, data_type: str | None) -> tuple[l
         made += 1
     low, high = window["min"], window["max"]
     note = (
-        f"{made} of {count} channels had no description; each got a default, with a contrast window from {low} to "
+        f"{made} of {count} channels had no description; these got defaults, with a contrast window from {low} to "
         f"{high} ({assumed}; no pixels were read)"
     )
     return complete, [note] if made else []

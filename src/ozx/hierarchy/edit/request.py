@@ -71,7 +71,7 @@ class Edits:
         return not (self.pixel_size or self.space_size or self.unit or self.has_channels or self.name is not None)
 
     def limited_to(self, axes: Sequence[Axis]) -> Edits:
-        """Return the same request for `axes` alone, with sizes and units by axis."""
+        """Return the same request for `axes` alone, with pixel sizes and units as mappings by axis name."""
         names = {axis.name for axis in axes}
         sizes = {axis: size for axis, size in self.pixel_size.items() if axis in names}
         if self.space_size is not None:
@@ -185,7 +185,7 @@ def unit_note(axes: Sequence[str], path: str) -> str:
 def _parse_sizes(
     value: PixelSize | None,
 ) -> tuple[float | None, dict[str, float], str | dict[str, str] | None]:
-    """Return the size along all axes of space, the sizes by axis, and the units that `value` contains."""
+    """Return the pixel size for all axes of space, the pixel sizes by axis, and the units that `value` contains."""
     if value is None:
         return None, {}, None
     if not isinstance(value, Mapping):

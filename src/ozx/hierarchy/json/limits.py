@@ -43,7 +43,7 @@ def check_document_length(length: int, key: str) -> None:
 
 
 def check_value_length(length: int, key: str) -> None:
-    """Check the length of the value if `key` is a metadata key of Zarr v3 or v2."""
+    """Raise an error if `key` is a metadata key of Zarr v3 or v2 and its value is too long."""
     if length > LONGEST_DOCUMENT and (is_metadata_key(key) or is_legacy_metadata_key(key)):
         check_document_length(length, key)
 
@@ -78,7 +78,7 @@ class LongDocuments:
             )
 
     def takes(self, length: int, key: str) -> bool:
-        """Return whether a value may be read as metadata.
+        """Return whether a value of this length may be read as metadata.
 
         If `key` is a metadata key, add the length of the value to the total.
         """

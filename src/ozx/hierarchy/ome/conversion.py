@@ -60,7 +60,7 @@ class ConvertedGroup:
     dimension_names
         Path of each level below the group and the names of its dimensions, which 0.5 demands in the array.
     dropped
-        What 0.5 cannot express and was left out, a phrase each.
+        A phrase for each removed value, which 0.5 cannot express.
     """
 
     document: Document
@@ -224,7 +224,7 @@ def _further(item: dict[str, Any]) -> list[str]:
 
 
 def _common(item: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the whole image's transformations in 0.5 form, which an earlier conversion to 0.6 stored separately."""
+    """Return the whole image's transformations in 0.5 form if an earlier conversion to 0.6 stored them separately."""
     steps = [as_object(step) for step in as_list(item.get("coordinateTransformations"))]
     if len(steps) != 1 or as_object(steps[0].get("input")) != {"name": _LEVELS}:
         return []

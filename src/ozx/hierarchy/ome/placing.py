@@ -38,7 +38,7 @@ class Place:
 
 
 def place_image(multiscale: Multiscale) -> Place:
-    """Return an image's position in the first other coordinate system that is reachable by an affine matrix.
+    """Return an image's position in another coordinate system: the first one to which an affine matrix exists.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def place_image(multiscale: Multiscale) -> Place:
 
 
 def place_scene(scene: Scene, images: Mapping[str, Multiscale]) -> dict[str, Place]:
-    """Return the position of each image of a scene, by path.
+    """Return the position of each image of a scene, by image path.
 
     All positions are in the scene's first coordinate system, or else in the system of the first image.
     """

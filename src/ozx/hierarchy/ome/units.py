@@ -68,5 +68,5 @@ def check_unit(unit: str) -> str:
         f"expected a unit of space or time, such as micrometer, um or second; got {unit!r}",
         hint=f"Did you mean {close[0]}?"
         if close
-        else "Usual ones are nanometer, micrometer, millimeter, millisecond, second.",
+        else "Usual units are nanometer, micrometer, millimeter, millisecond, second.",
     )

@@ -16,7 +16,7 @@ __all__ = ["check_group_extensions", "relaid_document", "understands_relayout"]
 
 
 def understands_relayout(point: str, value: Any) -> bool:
-    """Return whether ozx may move chunks with this extension: it is registered, or a handler adapts it.
+    """Return whether an extension allows ozx to move chunks: the extension is registered, or a handler adapts it.
 
     Examples
     --------

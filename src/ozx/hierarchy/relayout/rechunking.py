@@ -34,12 +34,12 @@ Box = tuple[slice, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rechunking:
-    """Division of an array for new chunks: blocks are transcoded one at a time, and written in groups."""
+    """Division of an array into blocks, which are transcoded one at a time, and groups, which are written together."""
 
     shape: Lengths
     # Present chunk lengths.
     old_chunks: Lengths
-    # Lengths of both. Blocks begin at multiples of their lengths and where their group begins.
+    # Lengths of groups and of blocks. A block begins at a multiple of its length, or where its group begins.
     groups: Lengths
     blocks: Lengths
 
@@ -110,7 +110,7 @@ def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
 
 
 def _waiting_chunks(common: Lengths, new: ArrayLayout, room: int) -> Lengths:
-    """Return the lengths of a group of chunks with consecutive keys.
+    """Return the lengths, in pixels, of a group of chunks with consecutive keys.
 
     If possible, the group contains a box with the lengths `common`.
 

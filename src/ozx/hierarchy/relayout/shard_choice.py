@@ -152,7 +152,7 @@ def _choose_requested(arrays: Mapping[str, ShardArray], lengths: Mapping[str, in
         if size > LARGEST_SHARD and shards != array.layout.chunks:
             raise UsageError(
                 f"{path or 'the root'}: expected shards of at most {LARGEST_SHARD:,} bytes; "
-                f"shards of {'×'.join(map(str, shards))} pixels can have {size:,}",
+                f"shards of {'×'.join(map(str, shards))} pixels can have {size:,} bytes",
                 hint="Some readers do not read larger entries: choose smaller shards.",
             )
         chosen[path] = shards

@@ -1,4 +1,4 @@
-"""Metadata of arrays that get other chunk lengths or another compressor, and the options for both."""
+"""Metadata of arrays that get other chunk lengths or another compressor, and parsing of these two options."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def _grow(interval: Interval, grids: Sequence[AxisGrid], longest: Fraction) -> I
 
 
 def _settle(position: Fraction, outwards: Callable[[Fraction], int], chunk: int = 1) -> int:
-    """Return the chunk border nearest `position` (in chunks) if it is close, else `position` rounded by `outwards`."""
+    """Round `position` (in chunks) to the nearest chunk border if that border is close, else with `outwards`."""
     nearest = round(position)
     if abs(position - nearest) * chunk <= _TOLERANCE:
         return nearest

@@ -15,7 +15,7 @@ def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, 
     Raises
     ------
     UsageError
-        One is empty.
+        A name or number is empty.
 
     Examples
     --------

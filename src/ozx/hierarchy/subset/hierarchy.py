@@ -197,7 +197,7 @@ class _SubsetPlanner:
     def _find_channels(
         self, path: str, multiscale: Multiscale, finest: ArrayLayout
     ) -> tuple[Interval, tuple[int, ...]]:
-        """Return the interval around the requested channels, and the channel numbers if the interval has gaps."""
+        """Return the interval around the requested channels, and the channel numbers if they are not consecutive."""
         dimension = [axis.type for axis in multiscale.axes].index("channel")
         count, chunk = finest.shape[dimension], finest.chunks[dimension]
         attributes = as_object(self._documents[path].get("attributes"))

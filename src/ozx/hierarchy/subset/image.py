@@ -110,7 +110,7 @@ def _crop_omero(omero: dict[str, Any], axes: list[str | None], old: Lengths, own
     if box.shape[number] == own[number]:
         return []
     if len(channels) != own[number]:
-        return [f"omero lists {len(channels)} channels, the image has {own[number]}: omero stays unchanged"]
+        return [f"omero lists {len(channels)} channels, but the image has {own[number]}; omero stays unchanged"]
     start = box.start[number]
     picked = range(start, start + box.shape[number]) if box.picked is None else box.picked.pixels
     omero["channels"] = [channels[channel] for channel in picked]

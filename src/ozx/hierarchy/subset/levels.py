@@ -145,7 +145,7 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> st
 
 
 def smaller_chunks(chunks: Mapping[str, tuple[int, Interval]], parts: int = 1) -> str:
-    """Return chunk lengths for ``--chunks``: powers of two, of which `parts` fit into the requested interval.
+    """Return chunk lengths for ``--chunks``: powers of two such that `parts` chunks fit into the requested interval.
 
     Parameters
     ----------

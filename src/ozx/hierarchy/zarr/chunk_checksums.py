@@ -20,7 +20,7 @@ _CRC32C = "crc32c"
 
 
 def parse_checksum_option(value: str | None) -> ChecksumOption | None:
-    """Parse a checksum option: ``add``, ``keep`` or ``drop``; None means that the layout decides.
+    """Parse a checksum option: ``add``, ``keep``, ``drop`` or None; with None, ozx chooses for each array.
 
     Raises
     ------

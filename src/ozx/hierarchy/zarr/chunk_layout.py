@@ -105,7 +105,7 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
     grid = parse_named(document.get("chunk_grid"))
     stored_shape = as_lengths(None if grid is None else grid.configuration.get("chunk_shape"))
     if shape is None or stored_shape is None or len(shape) != len(stored_shape):
-        raise FormatError(f"{where}: expected as many lengths in chunk_shape as in shape; they differ")
+        raise FormatError(f"{where}: expected as many lengths in chunk_shape as in shape; the numbers differ")
     if len(shape) > _MOST_DIMENSIONS:
         raise UnsupportedError(f"{where}: expected at most {_MOST_DIMENSIONS} dimensions; found {len(shape)}")
     if 0 in stored_shape:
@@ -134,7 +134,7 @@ def check_chunk_count(shape: Lengths, chunks: Lengths, where: str) -> None:
     Raises
     ------
     UnsupportedError
-        More than 2**63.
+        There are too many chunks: 2**63 or more.
     """
     total = 1
     for length in _grid(shape, chunks):

@@ -106,7 +106,7 @@ def parse_index(
     size = form.size(math.prod(chunks_per_shard))
     if len(data) != size or size > shard_size:
         raise FormatError(
-            f"{where}: expected a shard with an index of {size:,} bytes; it has {shard_size:,} bytes in all",
+            f"{where}: expected a shard with an index of {size:,} bytes; the shard has {shard_size:,} bytes in all",
             rule="zarr/shard-index",
             hint="The shard is truncated: copy or download the file again.",
         )
@@ -133,7 +133,7 @@ def parse_index(
         chunk = tuple(map(int, np.unravel_index(place, chunks_per_shard)))
         raise FormatError(
             f"{where}: expected inner chunk {chunk} within bytes {first:,} to {last:,} of the shard; its index says "
-            f"{int(lengths[place]):,} bytes at {int(starts[place]):,}",
+            f"{int(lengths[place]):,} bytes at offset {int(starts[place]):,}",
             rule="zarr/shard-index",
             hint="The shard is damaged or truncated: copy or download the file again.",
         )

@@ -111,9 +111,9 @@ def _geometry(zarray: dict[str, Any]) -> tuple[tuple[int, ...], list[int]]:
     if shape is None:
         raise FormatError(f"expected shape to be a list of lengths; found {zarray['shape']!r}")
     if chunks is None or len(chunks) != len(shape):
-        raise FormatError(f"expected chunks to be {len(shape)} lengths; found {zarray['chunks']!r}")
+        raise FormatError(f"expected chunks to be a list of {len(shape)} lengths; found {zarray['chunks']!r}")
     if any(chunk == 0 < length for chunk, length in zip(chunks, shape, strict=True)):
-        raise FormatError(f"expected chunks of at least 1; found {zarray['chunks']!r}")
+        raise FormatError(f"expected chunk lengths of at least 1; found {zarray['chunks']!r}")
     # Zarr core (2026-07), "Regular grids": chunk lengths are greater than zero. An empty array has no chunks at all.
     return shape, [chunk or 1 for chunk in chunks]
 

@@ -30,7 +30,7 @@ _NUMCODECS = frozenset(("bz2", "lzma", "lz4", "shuffle", "crc32", "crc32c", "adl
 
 @dataclass(frozen=True, slots=True)
 class UpgradedCompression:
-    """The converted bytes-to-bytes codecs, the necessary change of the chunks, and notes about differences."""
+    """The converted bytes-to-bytes codecs, the treatment that the chunks need, and notes about differences from v2."""
 
     codecs: tuple[_Codec, ...]
     treatment: Treatment
@@ -55,7 +55,7 @@ def upgrade_compression(
         return upgraded or UpgradedCompression((), "verbatim")
     names = ", ".join(foreign)
     if not keep_numcodecs or not _NUMCODECS.issuperset(foreign):
-        note = f"{names}: not registered for Zarr v3, so that chunks are decoded and recompressed (blosc, zstd)"
+        note = f"{names}: not registered for Zarr v3; chunks are decoded and compressed with blosc (zstd)"
         return UpgradedCompression((_blosc("zstd", 1, "shuffle", item_size),), "transcode", (note,))
     kept = tuple({"name": f"numcodecs.{name}", "configuration": settings} for name, settings in steps)
     upgraded = upgraded or UpgradedCompression((), "verbatim")
@@ -133,7 +133,7 @@ def _blosc(name: str, level: int, shuffle: str, item_size: int, block: int = 0) 
 
 
 def _number(codec: str, settings: _Codec, key: str, default: int, limits: tuple[int, int]) -> int:
-    """Return a compressor setting, limited to its valid range. Readers ignore the setting."""
+    """Return a compressor setting, limited to its valid range. Decoding does not depend on the setting."""
     value = settings.get(key, default)
     if type(value) is not int:
         raise FormatError(f"expected the {key} of {codec} to be a number; found {value!r}")

@@ -115,7 +115,7 @@ def _axis_names(item: dict[str, Any], where: str) -> tuple[str, ...]:
         )
     if isinstance(axes, list) and any(isinstance(axis, str) for axis in axes):
         raise UnsupportedError(
-            f"expected OME-Zarr 0.4; found axes in the form of 0.3, only names ({where})", rule="rfc9/root", hint=_HINT
+            f"expected OME-Zarr 0.4; found axes that are only names, as in 0.3 ({where})", rule="rfc9/root", hint=_HINT
         )
     names = tuple(as_text(as_object(axis).get("name")) for axis in as_list(axes))
     if not names or None in names or len(set(names)) < len(names):

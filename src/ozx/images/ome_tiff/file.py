@@ -149,7 +149,7 @@ class OmeTiff:
         self._file.flush()
 
     def _places(self, tiff: TiffFile) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield file offsets in the directories, and the numbers to write there."""
+        """Yield, for each tag to complete, the file offset of the tag's values, and the values to write."""
         pages = iter(tiff.pages)
         for image, tables, is_raw in self._images:
             for plane in np.ndindex(image.shape[:3]):
@@ -164,7 +164,7 @@ class OmeTiff:
 
 
 def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding], beside: int) -> bool:
-    """Return whether images and `beside` further bytes may exceed 4 GiB, so that BigTIFF is needed."""
+    """Return whether a file of the images and `beside` other bytes may exceed 4 GiB, so that BigTIFF is needed."""
     size = beside
     for image, encoding in zip(images, encodings, strict=True):
         for level in image.levels:

@@ -23,7 +23,7 @@ TileId = tuple[int, int]
 
 
 def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterator[Region]:
-    """Yield the blocks (t, c, z, y, x) of an image in order; their lengths are multiples of `read_alignment`.
+    """Yield blocks (t, c, z, y, x) of an image in C order; lengths are multiples of `read_alignment` except at edges.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ Planes = list[NDArray[Any]]
 
 @dataclass(frozen=True)
 class Montage:
-    """A plate's picture (y, x, 3), the path of the level shown in the first field, and notes about missing wells."""
+    """A plate's picture (y, x, 3), the path of the level read from the first field, and notes about missing wells."""
 
     pixels: NDArray[np.uint8]
     level: str
@@ -82,7 +82,7 @@ def draw_plate(group: zarr.Group, plate: Plate, size: int) -> Montage:
 
 
 def _choose_step(fields: PlateFields, size: int) -> int:
-    """Return the step between the wells that are shown, the same for rows and columns."""
+    """Return the number n for a picture that shows every n-th row and every n-th column of wells."""
     for_time = math.ceil(math.sqrt(len(fields.paths) / _MOST_WELLS))
     for_room = math.ceil(max(len(fields.rows), len(fields.columns)) * _SMALLEST_TILE / size)
     return max(for_time, for_room)

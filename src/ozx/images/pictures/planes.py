@@ -81,10 +81,10 @@ class Plane:
 
 
 def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
-    """Return the plane for a picture of `size` pixels, from the smallest level that has enough pixels.
+    """Return the plane for a picture of up to `size` pixels per side, from the smallest level that is large enough.
 
-    If a level costs too much to read, the next coarser affordable one is taken. Each of `share` planes gets its part of
-    the limit.
+    If a level costs too much to read, the next coarser affordable level is taken. `share` is the number of planes
+    that share the limits of time and memory.
 
     z and t come from ``omero``, else the middle z and the first t. All other dimensions are at 0.
 
@@ -171,7 +171,7 @@ def choose_level(shapes: Sequence[tuple[int, ...]], axes: tuple[int, int], size:
 def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None = None) -> list[NDArray[Any]]:
     """Return the pixels (y, x) of the given channels, sorted by channel number.
 
-    `level` is one like that of the plane, to read from instead.
+    `level` is a level of similar shape, which is read instead of the plane's own level.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def plane_axes(view: ImageView) -> tuple[int, int]:
 
 
 def first_index(plane: ShownPlane, axis: Axis, length: int) -> int:
-    """Return the full-resolution index that is shown first along an axis; by default the middle of a z stack.
+    """Return the full-resolution index to show initially along an axis: from `plane`, else the middle for z, else 0.
 
     Examples
     --------

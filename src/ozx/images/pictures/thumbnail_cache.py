@@ -58,7 +58,7 @@ def cache_texts(uri: str, status: os.stat_result) -> dict[str, str]:
 
 
 def make_cache_folder(path: str) -> None:
-    """Create the missing parent folders of a cached thumbnail, with mode 0700 ("Directory structure")."""
+    """Create the missing parent folders of a cached thumbnail with mode 0700, as the thumbnail standard requires."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         make_cache_folder(folder)

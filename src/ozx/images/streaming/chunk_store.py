@@ -52,7 +52,7 @@ def chunks_of(partial: str) -> str:
 
 
 def put_aside(target: str, left_behind: str | None) -> None:
-    """Rename the chunks file of an earlier writer after `left_behind`, the new path of that writer's partial file.
+    """Rename the chunks file of an earlier writer to match `left_behind`, the new path of that writer's partial file.
 
     If `left_behind` is None, remove the chunks file.
     """

@@ -14,14 +14,14 @@ Lengths = tuple[int, ...]
 
 
 class CompleteRows:
-    """Thread-safe counter of complete rows. A row has all values at one grid position along the growing axis.
+    """Thread-safe counter of complete rows. A row consists of all values at one grid position along the growing axis.
 
     Parameters
     ----------
     layouts
-        Those of the levels, full resolution first.
+        Layouts of the levels, full resolution first.
     factors
-        For each level, the number of frames of the first level in one of its own, along the growing axis.
+        For each level, the number of full-resolution frames that one frame of the level covers along the growing axis.
     growing
         The number of the growing axis; None for an image of one frame.
     """

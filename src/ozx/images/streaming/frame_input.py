@@ -18,9 +18,10 @@ _LONGEST_HEADER = 64 << 10
 
 
 class InputFrame(NamedTuple):
-    """A frame of the input. `place` None stands for the next place, `position` None for the first position.
+    """A frame of the input, with its place in the image, its position and its record.
 
-    `record` is what else is known about it.
+    If `place` is None, the frame follows the previous frame. If `position` is None, the frame is at the first position.
+    `record` contains further values of the frame, such as its time.
     """
 
     pixels: NDArray[Any]
@@ -37,15 +38,15 @@ class FrameInput:
     file
         The pipe.
     shape, dtype
-        Of a frame; the rows are one after the other.
+        Shape and pixel type of each frame; the rows of a frame are stored one after the other.
     has_headers
-        Whether a line of JSON is before each frame: an object, perhaps with ``index``, a list of its numbers along the
-        axes before y and x, ``position``, a name or number, and ``record``, an object of numbers and texts.
+        Whether a line of JSON precedes each frame: an object with the optional members ``index`` (a list of indices
+        along the axes before y and x), ``position`` (a name or number) and ``record`` (an object of numbers and texts).
 
     Attributes
     ----------
     rest
-        Bytes of a last frame that is incomplete, once all are read.
+        The number of bytes of an incomplete last frame, when the input has ended.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class FrameInput:
         except FormatError as error:
             raise UsageError(
                 f"expected a line of JSON before each frame; {error.message}",
-                hint='Before each frame, write {} or {"index": [3, 0]} and a line feed; without --headers only pixels.',
+                hint='Before each frame, write {} or {"index": [3, 0]} and a line feed; or omit --headers.',
             ) from None
         index, position, record = header.get("index"), header.get("position"), header.get("record")
         places = None if index is None else as_lengths(index)

@@ -20,12 +20,12 @@ class FrameOrder:
     axes
         Names of the axes that number frames, the slowest first: the order of acquisition.
     lengths
-        Their lengths; that of the first is None if it is unknown.
+        Lengths of these axes; the first length is None if it is unknown.
 
     Attributes
     ----------
     count
-        The number of frames that came.
+        The number of received frames.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class FrameOrder:
         Raises
         ------
         UsageError
-            It lies outside, or has a frame.
+            The place is outside of the image, or the frame with this place was already received.
         """
         number = self._next if index is None else self._number(index)
         if self._total is not None and number >= self._total:
@@ -95,7 +95,7 @@ class FrameOrder:
         self.count -= 1
 
     def iter_missing(self) -> Iterator[Index]:
-        """Yield the places of missing frames before `length`."""
+        """Yield the places of all missing frames below `length` along the first axis."""
         number, end = -1, self.length * self._per_first
         while (number := self._came.find(0, number + 1)) >= 0:
             yield self._index(number)

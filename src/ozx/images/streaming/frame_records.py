@@ -122,7 +122,7 @@ class FrameRecords:
         return checked
 
     def add(self, index: Sequence[int], record: Record | None) -> Iterator[FinishedValue]:
-        """Add the record of a frame, or None if the frame has none; yield the chunks or shards that are now complete.
+        """Add the record of a frame (None if it has no record); yield the chunks or shards that are now complete.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class FrameRecords:
             ]
 
     def documents(self, length: int) -> dict[str, bytes]:
-        """Return the ``zarr.json`` documents by key, for `length` along the growing axis; empty without records."""
+        """Return ``zarr.json`` documents by key, for `length` along the growing axis; none if no field exists."""
         with self._lock:
             names = sorted(self._shards)
         if not names:

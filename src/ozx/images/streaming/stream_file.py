@@ -1,12 +1,12 @@
-"""The file of a stream: all values and metadata are in their final places, and can be recovered at any time.
+"""The file of a stream: values are written to their final places; values and metadata can be recovered at any time.
 
 ::
 
     [ groups ][ image, draft A ][ image, draft B ] … [ late drafts ][ value ][ value ] …
 
 One call writes all documents of an image, alternately as draft A and draft B; another call erases the older draft. So
-a killed program leaves documents that fit each other. The final documents are first written behind the values, then at
-the head of the file; at last, the central directory overwrites the copy behind the values.
+a killed program leaves documents that fit each other. The final documents are first written after the values, then at
+the start of the file; at last, the central directory overwrites the copy after the values.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class StreamFile:
     Raises
     ------
     UsageError
-        The name is taken and `force` is not given, or is that of something else than a file.
+        The file exists and `force` is false, or the name belongs to something other than a file.
     ResourceError
-        Another program writes it, or its folder does not exist.
+        Another program is writing the file, or the folder of the file does not exist.
     """
 
     def __init__(
@@ -141,9 +141,9 @@ class StreamFile:
             self.index.add_value(entry.key, slot)
 
     def draft(self, documents: Documents) -> list[Slot]:
-        """Write drafts of documents outside of the areas of images; return the places of the drafts that they replace.
+        """Write new drafts of documents outside of the images' areas; return the places of the replaced drafts.
 
-        `ozx recover` finds them; they are no part of the finished file.
+        `ozx recover` finds drafts; the finished file does not contain them.
         """
         replaced = []
         with self.errors():
@@ -213,7 +213,7 @@ class StreamFile:
 
     @contextmanager
     def _late(self, images: Mapping[str, Documents]) -> Iterator[dict[str, Documents]]:
-        """Write documents too long for their areas as late drafts; yield the others; then erase replaced drafts.
+        """Write documents too long for their areas as late drafts; yield other documents; at exit, erase old drafts.
 
         Metadata may become longer when it is given late.
         """

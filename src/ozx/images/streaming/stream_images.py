@@ -173,7 +173,7 @@ def _pyramid(method: str, downsample: str | Sequence[str] | None, endless: str |
     if choice.axes is not None and endless in choice.axes:
         raise UsageError(
             f"axis {endless!r} has an unknown length and cannot be downsampled",
-            hint="Downsample only y and x, or give its length.",
+            hint="Downsample only y and x, or give the length of this axis.",
         )
     return choice
 
@@ -257,14 +257,16 @@ def _all_columns(used: Sequence[str], count: int | None) -> tuple[str, ...]:
 
 
 def _filled(used: Sequence[str], names: Sequence[str], count: int | None, what: str) -> tuple[str, ...]:
-    """Return the first `count` usual names, by default up to the last used; if one is unusual, the used names."""
+    """Return the first `count` of `names`, by default up to the last used name; only `used` if it has other names."""
     if not set(used) <= set(names):
         return _named(used, count, f"usual names of {what}")
     filled = [*takewhile(lambda name: name != max(used, key=names.index), names), max(used, key=names.index)]
     if count is None:
         return tuple(filled)
     if not len(filled) <= count <= len(names):
-        raise UsageError(f"expected a plate of at least {len(filled)} {what}, as {filled[-1]} is in use; got {count}")
+        raise UsageError(
+            f"expected a plate of at least {len(filled)} {what}, because {filled[-1]} is in use; got {count}"
+        )
     return tuple(names[:count])
 
 

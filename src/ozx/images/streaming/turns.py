@@ -36,7 +36,7 @@ class Turns:
             return turn
 
     def wait_for(self, turn: int) -> None:
-        """Wait until the work on the frame with this turn may begin; return at once unless it is paused."""
+        """Wait until the work on the frame with this turn may begin; return at once unless the work is paused."""
         with self._changed:
             self._changed.wait_for(lambda: self._last is None or turn < self._last)
 

@@ -178,7 +178,7 @@ def _new_image(
 
 
 def _size_notes(description: ImageDescription, source: TiffSource, edits: Edits | None) -> Iterator[str]:
-    """Yield notes on pixel sizes that the user perhaps did not mean: those of the file, and the distance of planes."""
+    """Yield a note if a pixel size is missing, or if the size given for all axes is also used for z."""
     is_stack = "z" in source.axes
     everywhere = None if edits is None else edits.space_size
     given = {} if edits is None else edits.pixel_size
@@ -191,7 +191,7 @@ def _size_notes(description: ImageDescription, source: TiffSource, edits: Edits 
         was = "" if known is None else f" (in the file: {known.value:g}{f' {known.unit}' if known.unit else ''})"
         yield (
             f"the pixel size is also used for z, the distance between planes{was}; "
-            f"to set it apart: --pixel-size z=2um,y={everywhere:g}um,x={everywhere:g}um"
+            f"to set z separately: --pixel-size z=2um,y={everywhere:g}um,x={everywhere:g}um"
         )
     elif is_stack and "z" not in description.sizes and "z" not in given:
         yield "the file has no distance between planes, so 1 is used for z; to set it: --pixel-size z=2um"

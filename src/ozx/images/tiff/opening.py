@@ -369,7 +369,7 @@ def _match(document: OmeXml, series: Sequence[TiffPageSeries]) -> list[int]:
 
 @contextlib.contextmanager
 def _listening() -> Iterator[list[str]]:
-    """Collect the log messages of tifffile in this thread in a list, instead of printing them."""
+    """Yield a list to which tifffile's log messages in this thread are appended, instead of being printed."""
     said: list[str] = []
     thread = threading.get_ident()
 

@@ -74,14 +74,14 @@ class FileSet:
         Raises
         ------
         FormatError
-            One was.
+            A file was modified or replaced.
         """
         for source in list(self._files.values()):
             try:
                 source.check_unchanged()
             except FormatError as error:
                 # Rule and hint are those of archives.
-                hint = "Import it again when the program that writes it has finished."
+                hint = "Import the file again when the program that writes it has finished."
                 raise FormatError(error.message, path=source.name, hint=hint) from None
 
     def close(self) -> None:

@@ -102,7 +102,7 @@ def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[s
 
 
 def _limited(window: Window, dtype: np.dtype[Any]) -> Window:
-    """Return a window with `min` and `max`; defaults are the limits of an integer type, start and end for floats."""
+    """Return a window with `min` and `max`; by default the limits of an integer type, or start and end for floats."""
     least, most = window.start, window.end
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)

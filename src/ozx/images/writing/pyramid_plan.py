@@ -126,7 +126,7 @@ def plan_stages(
 
 
 def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> Iterator[Lengths]:
-    """Yield the starts of the first stage's blocks in processing order."""
+    """Yield the start position of each block of the first stage, in processing order."""
     block, shape = stages[0].block, levels[0].shape
     grid = tuple(-(-whole // part) for whole, part in zip(shape, block, strict=True))
     numbers = np.arange(math.prod(grid), dtype=np.int64)
@@ -152,7 +152,7 @@ def _groups(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Le
 
 
 def _columns(corners: NDArray[np.int64], groups: Sequence[Lengths]) -> list[NDArray[Any]]:
-    """Return the sort keys for `numpy.lexsort`, the least important key first."""
+    """Return the keys by which `numpy.lexsort` sorts the blocks at `corners`; the least important key is first."""
     return [corners[:, axis] // group[axis] for group in groups for axis in reversed(range(len(group)))]
 
 

@@ -41,7 +41,7 @@ class Stacked:
 
 
 class Strided:
-    """A lazy array of one pixel per block: the pixel next to the centre of the block. Lower levels of labels use it.
+    """A lazy array with the central pixel of each block of another array; used for the lower levels of labels.
 
     Examples
     --------

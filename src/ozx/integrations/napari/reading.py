@@ -352,7 +352,7 @@ def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[l
 
 
 def _label_colors(display: LabelDisplay) -> dict[str, Any]:
-    """Return the keyword argument with label colours; empty if napari is not installed."""
+    """Return label colours as a keyword argument of a layer; an empty dictionary if napari is not installed."""
     if not display.colors:
         return {}
     try:
@@ -365,7 +365,7 @@ def _label_colors(display: LabelDisplay) -> dict[str, Any]:
 
 
 def _label_features(display: LabelDisplay) -> dict[str, Any]:
-    """Return the keyword argument with label properties as columns; ``index`` holds the label values."""
+    """Return label properties as a keyword argument of a layer: columns, of which ``index`` holds the label values."""
     items = display.properties
     if not items:
         return {}

@@ -156,7 +156,7 @@ def _channel(shown: ShownChannel) -> NewChannel:
 
 
 def _label_image(layer: Layer, image: NewImage | None) -> NewImage:
-    """Return a label image with the same number of levels as its image (OME-Zarr 0.5, "labels": a MUST)."""
+    """Return a label image with the same number of levels as its image, as OME-Zarr 0.5 ("labels") requires."""
     levels = list(layer.levels)
     if image is not None:
         levels = levels[: len(image.levels)]

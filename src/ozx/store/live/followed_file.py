@@ -44,7 +44,7 @@ class FollowedFile:
     Parameters
     ----------
     partial
-        The path until the end.
+        The path of the file while it is being written.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class FollowedFile:
         return self.index.inode == os.fstat(self._descriptor).st_ino
 
     def look(self) -> bool:
-        """Read the records that were added to the index; return whether there were any."""
+        """Read the records that were added to the index; return whether records were added or the file ended."""
         with self._looking:
             if self.state != "growing":
                 return False
@@ -123,7 +123,7 @@ class FollowedFile:
             checksum, done = crc32(data, checksum), done + len(data)
         if checksum != value.crc32 or header != local_header(raw_name, flags, value.crc32, value.size):
             raise FormatError(
-                f"{key}: the bytes in the file differ from the written bytes",
+                f"{key}: the bytes read from the file are not the bytes that its writer wrote",
                 path=self.partial,
                 rule="zip/crc",
                 hint="On a network file system, new bytes may arrive late: read again in a moment.",

@@ -51,7 +51,7 @@ class LiveGroup(OpenedGroup):
         return self.state == "finished"
 
     def refresh(self) -> bool:
-        """Make the data visible that the writer has finished since the last call.
+        """Make visible the data that the writer has finished since the last call.
 
         Returns
         -------

@@ -59,8 +59,8 @@ class ListedValue(NamedTuple):
 class IndexWriter:
     """Writer of the index of a growing file; thread-safe.
 
-    Only readers need it: after an error of the system it gets no further lines, and the writer goes on without it. On
-    systems without locks (Windows) there is none.
+    Only readers need the index: after a system error, it gets no further lines, and the writer continues. On systems
+    without locks (Windows) there is no index.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class IndexReader:
     Raises
     ------
     FileNotFoundError
-        There is none.
+        There is no index.
     """
 
     def __init__(self, path: str) -> None:

@@ -23,7 +23,7 @@ __all__ = ["LiveSession"]
 class LiveSession(ArchiveSession):
     """An archive that may still be growing, opened on first use.
 
-    What it holds changes with `refresh` only. Once the file is finished, it is read as any other one.
+    Its keys and values change only in `refresh`. Once the file is finished, it is read like any other archive.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class LiveSession(ArchiveSession):
         return self._open() is None
 
     def refresh(self) -> bool:
-        """Read the data that the writer has finished since the last call; return whether there are any.
+        """Read the data that the writer has finished since the last call; return whether the data or the state changed.
 
         It warns once, with a `PartialFileWarning`, that a stream ended unfinished.
         """

@@ -28,7 +28,7 @@ class Span:
     start, stop
         Offsets in the file.
     take
-        Called with these bytes, which are valid until it returns.
+        Function called with the bytes of the span; the bytes are valid until the function returns.
     """
 
     __slots__ = ("start", "stop", "take")
@@ -47,11 +47,11 @@ class Block:
     start, stop
         Offsets in the file.
     spans
-        What to take from it.
+        The spans that the block covers.
     finish
-        Called with the bytes after all spans were taken.
+        Function called with the bytes of the block, after the functions of all spans.
     into
-        Memory for the bytes, of their length; otherwise that of the thread.
+        Memory of the length of the block, to read into; None for a buffer of the thread.
     """
 
     __slots__ = ("finish", "into", "spans", "start", "stop")
@@ -74,7 +74,7 @@ class Block:
 def join_spans(spans: Iterable[Span], jobs: int, *, gap: int = _GAP, length: int | None = None) -> list[Block]:
     """Return blocks that cover the spans, in file order.
 
-    Gaps up to `gap` bytes are read too. A block ends at `length` bytes; by default there are some for each job.
+    Gaps up to `gap` bytes are read too. A block ends at `length` bytes; the default makes a few blocks for each job.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def _block_length(total: int, jobs: int) -> int:
 
 
 class BlockReader:
-    """A reader of blocks, which works in the calling thread and a shared thread pool; each span gets its bytes."""
+    """A reader of blocks, which works in the calling thread and in threads of a shared pool."""
 
     def __init__(self, source: FileSource) -> None:
         self._source = source
@@ -162,7 +162,7 @@ class BlockReader:
         buffer = _buffer(length) if block.into is None else block.into
         if self._source.read_into_at(buffer, block.start) != length:
             raise FormatError(
-                f"expected {length:,} bytes at {block.start:,}; the file shrank while it was read",
+                f"expected {length:,} bytes at offset {block.start:,}; the file shrank while it was read",
                 path=self._source.name,
                 rule="zip/changed",
             )

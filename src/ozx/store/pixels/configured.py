@@ -22,14 +22,14 @@ _SETTING = "codec_pipeline.path"
 class StorePipeline(CodecPipeline):
     """A factory of codec pipelines.
 
-    Arrays in archives get the pipeline of ozx; other arrays get a pipeline of the previously configured class.
+    Arrays in archives get the pipeline of ozx; other arrays get a pipeline of the class that was configured before.
     """
 
     others: type[CodecPipeline] = BatchedCodecPipeline
 
     @classmethod
     def from_codecs(cls, codecs: Iterable[Codec]) -> Any:
-        """Return a pipeline of the previously configured class."""
+        """Return a pipeline of the class that was configured before `StorePipeline`."""
         return cls.others.from_codecs(codecs)
 
     @classmethod

@@ -70,7 +70,7 @@ class ChunkEdit:
 
     @property
     def size(self) -> int:
-        """The decoded length in bytes."""
+        """The length of the decoded chunk in bytes."""
         return self.codec.size
 
     def encode(self) -> memoryview | None:
@@ -195,7 +195,7 @@ class ShardEdit:
         }
 
     def iter_chunks(self, encoded: Iterable[tuple[Lengths, memoryview | None]]) -> Iterator[memoryview]:
-        """Yield the inner chunks of the new shard without gaps: newly encoded chunks and unchanged stored chunks.
+        """Yield the inner chunks of the new shard in file order: newly encoded chunks and unchanged stored chunks.
 
         `encoded` holds the result of each edit with its place, in the order of `iter_edits`.
         """
@@ -217,7 +217,7 @@ class ShardEdit:
         return build_index(self._offsets, self._lengths, self._codec.index)
 
     def parts(self, encoded: Iterable[tuple[Lengths, memoryview | None]]) -> list[bytes | memoryview]:
-        """Return the chunks and the index of the new shard, in the order of the file.
+        """Return the chunks and the index of the new shard, in file order.
 
         Return an empty result if the shard has no chunks.
         """

@@ -72,7 +72,7 @@ class ArchivePipeline(BoundedPipeline):
         return _results(request.missing)
 
     async def write(self, batch_info: Iterable[Any], value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
-        """Encode and store the chunks of a request, each value once and in order.
+        """Encode and store the chunks of a request; store each value once, in the order of the request.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ def _write_session_of(items: list[Any]) -> WriteSession | None:
 
 
 def _archive_of(items: list[Any]) -> tuple[ArchiveSession, str] | None:
-    """Return the session of the archive that contains all chunks, and the prefix of keys in the archive; else None."""
+    """Return the session of the archive that contains all chunks, and their key prefix in this archive; else None."""
     store = items[0][0].store if items and isinstance(items[0][0], StorePath) else None
     session: ArchiveSession | None = getattr(store, "archive_session", None)
     if session is not None:

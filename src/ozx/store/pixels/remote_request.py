@@ -181,7 +181,7 @@ async def _fetch_all(source: RemoteSource, blocks: list[Block]) -> None:
             data = memoryview(await source.read_view_async(block.start, block.stop - block.start))
             if len(data) != block.stop - block.start:
                 raise FormatError(
-                    f"expected {block.stop - block.start:,} bytes at {block.start:,}; found {len(data):,}",
+                    f"expected {block.stop - block.start:,} bytes at offset {block.start:,}; found {len(data):,}",
                     path=source.name,
                     rule="zip/changed",
                 )

@@ -100,7 +100,7 @@ def _iter_axis(part: slice | int, length: int, step: int) -> Iterator[tuple[int,
 
 
 def bounding_box(selection: Selection, shape: Lengths, chunk: Lengths) -> Box | None:
-    """Return the box around a selection with index arrays or steps; None if it is empty or of another kind."""
+    """Return the box around a selection with index arrays or steps; None for empty and for other selections."""
     positions: list[NDArray[np.int64] | slice] = []
     for part, length in zip(selection, shape, strict=True):
         if isinstance(part, slice):

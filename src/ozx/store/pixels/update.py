@@ -1,4 +1,4 @@
-"""Write the pixels of one request: encode chunks in threads, write each value once and in order."""
+"""Write the pixels of one request: encode chunks in threads, and write each value once, in the order of the request."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class _Job(NamedTuple):
 
 
 def _encoded(jobs: Iterator[_Job]) -> Generator[tuple[_Job, memoryview | None]]:
-    """Encode chunks in threads; yield each job with its encoded chunk, in order."""
+    """Encode the chunks of jobs in threads; yield each job with its encoded chunk, in the order of the jobs."""
     pending: deque[tuple[list[_Job], Future[list[memoryview | None]]]] = deque()
     ahead = 0
     try:

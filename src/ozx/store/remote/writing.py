@@ -31,11 +31,11 @@ class RemoteWriteSession(WriteSession):
     Parameters
     ----------
     url
-        The object.
+        The URL of the object to write.
     options
-        Those of the store.
+        The options of the store.
     storage
-        Over those of `ozx.storage_options` at this moment.
+        Settings of the object store; they override those of `ozx.storage_options` at this moment.
     """
 
     def __init__(self, url: str, options: WriteOptions, storage: Mapping[str, Any] | None) -> None:

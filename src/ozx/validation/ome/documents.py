@@ -146,7 +146,7 @@ def _check_inner_versions(ome: dict[str, Any], place: Place) -> Iterator[Finding
     # "The OME-Zarr Metadata version MUST be consistent within a hierarchy."
     for path, inner in inner_versions(ome):
         if isinstance(version, str) and inner != version:
-            message = f"expected {shown(version)}, the version of the group, or none; found {shown(inner)}"
+            message = f"expected {shown(version)}, the version of the group, or no version; found {shown(inner)}"
             yield place.below(*path).finding("ome/inner-version", message)
 
 

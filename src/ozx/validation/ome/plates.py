@@ -21,7 +21,7 @@ _NODE_NAME = re.compile(r"(?!\.+$)(?!__)[A-Za-z0-9_.-]+")
 
 
 def check_plate(value: Any, place: Place, *, has_version: bool = True) -> Iterator[Finding]:
-    """Yield findings about a plate's rows, columns, wells and acquisitions; up to OME-Zarr 0.5, also its version."""
+    """Yield findings about a plate's rows, columns, wells and acquisitions, and (up to OME-Zarr 0.5) its version."""
     plate = yield from expect_object(value, place, "ome/plate")
     if plate is None:
         return

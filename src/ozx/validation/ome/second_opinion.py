@@ -61,7 +61,7 @@ def check_second_opinion(node: NodeDocument, ours: Collection[Finding]) -> Itera
     for pointer, message in refusals(ome, is_v3=node.is_v3):
         if (pointer[0] in known) if pointer else known:  # our own rules report it
             continue
-        text = f"ome-zarr-models {_version()} refuses this, the rules of ozx do not: {message}"
+        text = f"the rules of ozx allow this, but ome-zarr-models {_version()} refuses it: {message}"
         yield place.below(*pointer).finding("ome/second-opinion", text)
 
 
@@ -85,7 +85,7 @@ def _takes_long(part: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def _refusals_of(is_v3: bool, module: str, model: str, text: str) -> list[tuple[tuple[str | int, ...], str]]:  # noqa: FBT001
-    """Return the errors of ome-zarr-models about metadata in JSON; cached, because images of a plate are similar."""
+    """Return and cache the errors of ome-zarr-models about JSON metadata, because images of a plate are similar."""
     from pydantic import ValidationError  # noqa: PLC0415 (both take longer to load than most files to check)
 
     validator = getattr(import_module(f"ome_zarr_models.{'v05' if is_v3 else 'v04'}.{module}"), model)

@@ -114,7 +114,7 @@ class LimitedFindings:
         return self._counts.copy()
 
     def count_again(self, kinds: Counter[Kind]) -> bool:
-        """Count further findings if all of their kinds have reached the limit; return whether they are counted.
+        """Count further findings if all of their kinds have reached the limit; return whether the findings are counted.
 
         Otherwise nothing is counted, because some of these findings must be kept.
         """

@@ -18,7 +18,7 @@ __all__ = ["ConsolidatedCopies"]
 
 
 class ConsolidatedCopies:
-    """Comparison of nodes, the root first, with their copies in consolidated metadata.
+    """Comparison of nodes with their copies in the root's consolidated metadata; the root must be the first node.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class ConsolidatedCopies:
                 self._other.append(node.path)
 
     def findings(self, hierarchy: Hierarchy) -> Iterator[Finding]:
-        """Yield findings about copies that differ from their nodes, except nodes that cannot be read."""
+        """Yield findings about wrong and missing copies, and about copies of missing (not of unreadable) nodes."""
         left = [path for path in self._copies or () if path not in hierarchy.nodes]
         # Not in core 3.1: zarr-python reads the copies instead of the documents.
         for paths, what in (

@@ -223,7 +223,7 @@ def _call_azure(
     can_exist: bool = False,
     **options: Any,
 ) -> Any:
-    """Call a function and return its result; convert its errors to plain words without secrets.
+    """Call a function and return its result; convert its errors to errors of ozx, in plain words and without secrets.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class ObjectClient(Protocol):
         """
 
     def continue_upload(self, upload_id: str, *, replace: bool) -> Mapping[int, tuple[int, str]] | None:
-        """Continue the upload that `begin` named; return a map from part numbers, counted from 0, to lengths and tags.
+        """Continue the upload that `begin` named; return a map from numbers of sent parts (from 0) to lengths and tags.
 
         The result is None if the server has no such upload, or shows no parts.
 

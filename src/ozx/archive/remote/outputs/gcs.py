@@ -170,7 +170,7 @@ class GcsObject(UnnamedUploads):
         return blob
 
     def _call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Call a function and return its result; raise its errors in plain words.
+        """Call a function and return its result; convert its errors to errors of ozx, in plain words.
 
         If `default` is given, return it instead of raising an error.
         """

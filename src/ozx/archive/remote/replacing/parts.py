@@ -74,7 +74,7 @@ def _iter_parts(runs: Sequence[Run], least_copied: int, longest: int) -> Iterato
 
 
 def _iter_sent(runs: list[Run]) -> Iterator[Part]:
-    """Yield parts of equal length that contain the given runs; yield nothing if there are no runs."""
+    """Yield parts of almost equal length that contain the given runs; yield nothing if there are no runs."""
     left = sum(run.length for run in runs)
     count = max(1, left // _SENT) if runs else 0
     pending = runs[::-1]

@@ -233,7 +233,7 @@ def _check_size(old: OldObject, expected: int) -> None:
 
 
 def _abort(old: OldObject, upload: str, record: UploadRecord) -> None:
-    """Abort the upload; if this fails, keep the record, so that a later run can abort the upload."""
+    """Abort the upload; if this fails, keep the upload's record, so that a later run can abort the upload."""
     try:
         old.object.end(upload)
     except ResourceError:  # the first error is the one to report

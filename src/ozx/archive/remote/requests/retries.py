@@ -168,7 +168,10 @@ class Retries:
         return _RANDOM.uniform(first, max(first, min(longest, first * base**count * base)))
 
     def _wait_as_told(self) -> bool:
-        """Ask the server how long to wait, unless its last answer still holds; return whether it named a time."""
+        """Ask the server how long to wait, unless its last answer is still valid.
+
+        Return whether the server named a time.
+        """
         with self._lock:
             if self._rest() > 0:
                 return True

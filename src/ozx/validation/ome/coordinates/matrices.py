@@ -19,7 +19,7 @@ _LARGEST = 16
 
 
 def check_matrix(value: Any, place: Place, rows: int | None, columns: int | None) -> Check[list[list[float]] | None]:
-    """Return a matrix after checking its numbers and its shape; `rows` or `columns` None allows any number.
+    """Return a matrix after checking its numbers and its shape; None for `rows` or `columns` allows any number.
 
     If the matrix is invalid, yield a finding.
     """
@@ -35,7 +35,7 @@ def check_matrix(value: Any, place: Place, rows: int | None, columns: int | None
         expected = " and ".join(
             f"{wanted} {name}" for wanted, name in ((rows, "rows"), (columns, "columns")) if wanted is not None
         )
-        message = f"expected {expected}, by the axes of input and output; found {shape[0]} and {shape[1]}"
+        message = f"expected {expected}, as the axes of input and output require; found {shape[0]} and {shape[1]}"
         yield place.finding("ome/transformation-parameters", message)
         return None
     return matrix

@@ -61,7 +61,7 @@ def system_lengths(group: OmeGroup) -> dict[str, int]:
 def _end(step: dict[str, Any], key: str, own: dict[str, int]) -> int | None:
     """Return the number of axes of an input or output in this group.
 
-    None means that it is in another group or malformed.
+    None means that the input or output is in another group or malformed.
     """
     end = as_object(step.get(key))
     name = as_text(end.get("name"))
@@ -73,7 +73,7 @@ def _find_end(
 ) -> tuple[int | None, list[Finding]]:
     """Return the number of axes of an input or output.
 
-    Also return findings if the group that it names does not contain it.
+    Also return findings if the input or output names a group that does not contain its coordinate system.
     """
     end = as_object(step.get(key))
     name, path = as_text(end.get("name")), as_text(end.get("path"))

@@ -26,7 +26,7 @@ _WITH_PATHS = ("affine", "rotation", "displacements", "coordinates")
 
 
 class Step(NamedTuple):
-    """One transformation: its document, and the numbers of its input and output axes, or None if unknown."""
+    """One transformation: its document, and its numbers of input and output axes (None if unknown)."""
 
     document: dict[str, Any]
     place: Place

@@ -17,7 +17,10 @@ Systems = dict[str, tuple[Axis, ...] | None]
 
 
 def check_systems(value: Any, place: Place, *, of_image: bool) -> Check[Systems]:
-    """Yield findings about a list of coordinate systems; systems of images allow only certain axis types."""
+    """Check a list of coordinate systems, and yield findings; return the axes of each system by its name.
+
+    Systems of an image may have axes of certain types only.
+    """
     systems: Systems = {}
     for where, item in (yield from expect_objects(value, place, "ome/coordinate-systems", may_be_empty=not of_image)):
         # "MUST contain the field `name`. The value MUST be a non-empty string that is unique among all entries in a
