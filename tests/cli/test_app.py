@@ -45,6 +45,14 @@ def test_a_wrong_command_line_is_told_as_every_error(capsys, arguments, message,
     assert err == f"error: {message}\nhint: {hint}; see {command} --help.\n"
 
 
+@pytest.mark.parametrize("option", ["--json", "-q", "--force"])
+def test_an_option_before_the_command_is_told_its_place(capsys, option):
+    assert run([option, "info", "cells.ozx"]) == 2
+    err = capsys.readouterr().err
+    assert f"got the option {option} before it" in err
+    assert f"hint: Write it after the command: ozx info {option} …" in err
+
+
 def test_a_file_instead_of_a_command(capsys, tmp_path):
     (tmp_path / "my cells.ozx").touch()
     assert run([str(tmp_path / "my cells.ozx")]) == 2

@@ -62,7 +62,7 @@ def test_quiet(cells, tmp_path, capsys):
 
 def test_json(cells, tmp_path, capsys):
     out = tmp_path / "corner.ozx"
-    code, answer, _ = call(capsys, cells, out, "--region", "y=0:100,x=-100:", "--levels", ":2", "--json")
+    code, answer, _ = call(capsys, cells, out, "--region", "y=0:100", "--region", "x=-100:", "--levels", ":2", "--json")
     assert code == 0
     parsed = json.loads(answer)
     jsonschema.validate(parsed, SCHEMA)

@@ -455,8 +455,14 @@ def test_an_existing_file(tmp_path):
     ozx.export(source, out, force=True)
     assert_same(source, out)
     packed = pack_tree(source, tmp_path / "a.ozx")
+    for name, verb in (("a.ozx", "ozx extract"), ("b.ome.zarr/", "ozx unpack")):
+        with pytest.raises(UsageError, match="expected the name of a TIFF file") as caught:
+            ozx.export(packed, tmp_path / name, force=True)
+        assert caught.value.hint.startswith(verb)
+    other = packed.rename(tmp_path / "a.zip")
     with pytest.raises(UsageError, match="is the file that is exported"):
-        ozx.export(packed, packed, force=True)
+        ozx.export(other, other, force=True)
+    packed = other.rename(packed)
     with pytest.raises(ResourceError, match=r"the folder .* does not exist"):
         ozx.export(packed, tmp_path / "none" / "a.tif")
 

@@ -390,6 +390,14 @@ def test_close_twice_and_a_stream_without_frames(out, tmp_path):
     assert os.listdir(tmp_path) == [out.name]
 
 
+def test_abort_in_the_block_ends_it_without_an_error(out):
+    with stream(out, shape=PIXELS.shape, **WORDS) as frames:
+        frames.abort()
+    assert os.listdir(out.parent) == []
+    with pytest.raises(UsageError, match="closed"):
+        frames.close()
+
+
 def test_a_stream_that_is_never_closed(out):
     frames = stream(out, shape=PIXELS.shape, **WORDS)
     assert repr(frames) == f"<ozx stream of 0 frames to {str(out)!r}, open>"
@@ -430,7 +438,7 @@ def test_two_streams_to_one_file(out):
         ({"shape": (0, 2, 300, 400)}, "lengths above 0"),
         ({"axes": "qcyx"}, "one of t, c, z, y, x"),
         ({"when_full": "drop"}, "expected wait or raise for when_full; got 'drop'"),
-        ({"memory": 1000}, "a memory of at least 3,840,000 bytes, for 4 frames"),
+        ({"memory": 1000}, "memory of at least 3,840,000 bytes, for 4 frames"),
         ({"positions": "left"}, "a list of distinct names"),
         ({"positions": ["a", "a"]}, "a list of distinct names"),
         ({"positions": ["a"], "plate": {"A/1": 1}}, "only one of positions, plate and cameras"),

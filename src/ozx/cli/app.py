@@ -68,6 +68,7 @@ _OTHER_WORDS = {
     "set": ("edit",),
     "rename": ("edit",),
     "picture": ("thumbnail",),
+    "help": ("--help",),
 }
 
 # Python keywords, which cannot name a module.
@@ -136,6 +137,19 @@ class _Commands(click.Group):
         if name not in COMMANDS and not ctx.resilient_parsing:  # as shell completion parses
             raise click.UsageError(f"There is no command {name!r}.{_suggestion(name)}", ctx)
         return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        command = next((argument for argument in args if argument in COMMANDS), None)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if command is None:
+                raise
+            option = error.option_name
+            raise UsageError(
+                f"expected the command first; got the option {option} before it",
+                hint=f"Write it after the command: ozx {command} {option} …",
+            ) from None
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         with _stdout_errors():  # help is printed here

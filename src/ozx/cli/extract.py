@@ -21,8 +21,20 @@ __all__ = ["command"]
 @click.argument("out", type=click.Path())
 @click.option("--path", "node", metavar="NODE", default="", help="The new root: a plate, well, image, label image, …")
 @click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")
-@click.option("--region", metavar="A=N:N,...", help="Full-resolution pixels by axis, as in y=0:2048,x=0:2048,t=3.")
-@click.option("--channels", metavar="A,B,...", help="Channels by name or number, as in DAPI,GFP or 0,1.")
+@click.option(
+    "--region",
+    "regions",
+    metavar="A=N:N,...",
+    multiple=True,
+    help="Full-resolution pixels by axis, as in y=0:2048,x=0:2048,t=3.",
+)
+@click.option(
+    "--channels",
+    "channel_lists",
+    metavar="A,B,...",
+    multiple=True,
+    help="Channels by name or number, as in DAPI,GFP or 0,1.",
+)
 @click.option(
     "--max-size",
     metavar="SIZE",
@@ -38,7 +50,17 @@ __all__ = ["command"]
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @access_options
-def command(*, path: str, out: str, no_sync: bool, as_json: bool, quiet: bool, **options: Any) -> int:
+def command(
+    *,
+    path: str,
+    out: str,
+    regions: tuple[str, ...],
+    channel_lists: tuple[str, ...],
+    no_sync: bool,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> int:
     """Extract a part of a hierarchy: a node, some levels, channels, a region.
 
     Chunks are copied without decoding, so a region is enlarged to whole chunks; pixels keep their positions in physical
@@ -54,6 +76,7 @@ def command(*, path: str, out: str, no_sync: bool, as_json: bool, quiet: bool, *
       ozx extract cells.ozx preview.ozx --levels 2:
       ozx extract https://example.org/plate.ozx well.ozx --path A/1 --dry-run
     """
+    options |= {"region": ",".join(regions) or None, "channels": ",".join(channel_lists) or None}
     with progress_bar(quiet=quiet or as_json) as progress:
         result = extract(path, out, **options, sync=not no_sync, progress=progress)
     print_result(result, _summary, quiet=quiet, as_json=as_json)

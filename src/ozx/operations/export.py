@@ -23,7 +23,12 @@ __all__ = ["ExportResult", "ExportedImageResult", "export"]
 
 # Images described one by one; a plate has tens of thousands that are alike.
 _DESCRIBED = 100
-_PICTURES = (".png", ".jpg", ".jpeg")
+# Endings of other files, and the command that writes such files.
+_OTHERS = {
+    **dict.fromkeys((".png", ".jpg", ".jpeg"), "ozx thumbnail writes pictures."),
+    ".zarr": "ozx unpack writes directories.",
+    ".ozx": "ozx extract and ozx repack write .ozx files.",
+}
 _ENDINGS = (".tif", ".tiff")
 _SMALLEST_TILE, _LARGEST_TILE = 16, 8192
 # More threads than that wait for each other where chunks are decoded.
@@ -184,8 +189,9 @@ def export(
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
     _check_tile(tile)
-    if target.lower().endswith(_PICTURES):
-        raise UsageError(f"expected the name of a TIFF file; got {target}", hint="ozx thumbnail writes pictures.")
+    hint = _OTHERS.get(os.path.splitext(target.rstrip("/"))[1].lower())
+    if hint is not None:
+        raise UsageError(f"expected the name of a TIFF file; got {target}", hint=hint)
     _check_target(path, target, force=force)
     try:
         with opened_hierarchy(path) as group:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -284,7 +285,10 @@ def _check_usable(found: Salvage, file: str) -> None:
         return
     nodes = [path for path in found.hierarchy.nodes if path]
     what = f"{len(found.indices):,} values of {len(nodes):,} nodes can be read"
-    hint = "To get these values, repair the ZIP file with zip -FF. Without root metadata, the values are not an image."
+    hint = (
+        f"unzip {shlex.quote(file)} -d DIR extracts the values. With the zarr.json of a similar image in DIR, "
+        "ozx pack DIR makes an archive."
+    )
     whole = file.partition(".partial")[0]
     if whole != file and os.path.exists(whole):
         hint = f"{whole} is the original file, which an interrupted writer does not change."

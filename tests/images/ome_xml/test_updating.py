@@ -71,12 +71,15 @@ def test_nothing_new_changes_only_where_the_pixels_are():
     assert again == rendered
 
 
-def test_names_and_colours_that_were_made_up_are_not_said():
+@pytest.mark.parametrize(("name", "color"), [("GFP", "FFFFFF"), ("GFP", "00FF00")])
+def test_a_colour_that_the_document_lacks_is_said(name, color):
+    """Programs show a channel without a colour in white."""
     text = document()
     known = described(text)
-    made_up = (known.channels[0], ChannelDescription("GFP", "00FF00"))
-    rendered, _ = update(text, image(description=replace(known, channels=made_up), shape=SHAPE))
-    assert CHANNELS in rendered
+    shown = (known.channels[0], ChannelDescription(name, color))
+    rendered, _ = update(text, image(description=replace(known, channels=shown), shape=SHAPE))
+    assert (CHANNELS in rendered) == (color == "FFFFFF")
+    assert ('Color="16711935"' in rendered) == (color == "00FF00")
 
 
 def test_what_is_new_is_said():

@@ -145,7 +145,10 @@ def parse_edits(
     """
     everywhere, sizes, own = _parse_sizes(pixel_size)
     if unit is not None and own is not None:
-        raise UsageError("the unit is given twice: with the pixel size and separately", hint="Give only one of them.")
+        raise UsageError(
+            "the unit is given twice: with the pixel size and separately",
+            hint="Write units with the sizes, as in --pixel-size t=30s,y=0.65um,x=0.65um.",
+        )
     unit = own if unit is None else unit
     if unit is not None and not isinstance(unit, str):
         unit = {_axis_name(axis): check_unit(word) for axis, word in _mapping(unit, "unit").items()} or None

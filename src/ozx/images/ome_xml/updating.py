@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from ozx.errors import FormatError
-from ozx.hierarchy.ome.rendering import default_color
 from ozx.images.description import ChannelDescription, PlateDescription
 from ozx.images.exported_image import ExportedImage
 from ozx.images.ome_xml.composing import (
@@ -28,6 +27,8 @@ __all__ = ["KeptXml", "read_kept_xml"]
 
 # Schemas with the same description of pixels and channels; before 2015 lengths had no units.
 _UPDATED = ("http://www.openmicroscopy.org/Schemas/OME/2016-06", "http://www.openmicroscopy.org/Schemas/OME/2015-01")
+# OME-XML 2016-06, "Channel": a channel without Color is white.
+_DEFAULT_COLOR = "FFFFFF"
 # OME-XML 2016-06, "OME": elements before the plates.
 _BEFORE_PLATES = ("Rights", "Project", "Dataset", "Folder", "Experiment")
 
@@ -110,9 +111,7 @@ class KeptXml:
                 pixels.insert(place, channel)
             return
         for place, (channel, new) in enumerate(zip(channels, said.channels, strict=False)):
-            old = known.channels[place]
-            made_up = default_color(place, len(channels), old.name, old.emission)
-            _update_channel(channel, old, new, made_up, place)
+            _update_channel(channel, known.channels[place], new, place)
 
     def _keep_images(self, elements: Sequence[Element], kept: Sequence[Element]) -> None:
         """Remove images that are not exported, and all references to them."""
@@ -161,14 +160,11 @@ def read_kept_xml(data: bytes) -> KeptXml:
     return KeptXml(root, document, namespace)
 
 
-def _update_channel(
-    element: Element, known: ChannelDescription, new: ChannelDescription, default: str, number: int
-) -> None:
-    """Update a ``Channel`` element; names and colours that ozx generated are not written."""
-    made_up = ChannelDescription(f"Channel {number}", default)
-    if new.name is not None and new.name != (known.name or made_up.name):
+def _update_channel(element: Element, known: ChannelDescription, new: ChannelDescription, number: int) -> None:
+    """Update a ``Channel`` element; a name that ozx generated is not written."""
+    if new.name is not None and new.name != (known.name or f"Channel {number}"):
         element.set("Name", new.name)
-    if new.color is not None and new.color != (known.color or made_up.color):
+    if new.color is not None and new.color != (known.color or _DEFAULT_COLOR):
         set_channel_color(element, new.color)
     if new.emission is not None and not (known.emission and math.isclose(new.emission, known.emission)):
         set_emission(element, new.emission)

@@ -93,6 +93,7 @@ class FrameStream:
         self._durations = Durations()
         self._taken = 0
         self._is_open = True
+        self._is_aborted = False
 
     def __enter__(self) -> Self:
         return self
@@ -100,6 +101,8 @@ class FrameStream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._is_aborted:
+            return
         if error is None:
             self.close()
         elif self._is_open:
@@ -305,7 +308,7 @@ class FrameStream:
             The file could not be removed.
         """
         if self._is_open:
-            self._is_open = False
+            self._is_open, self._is_aborted = False, True
             self._threads.stop()
             self._store.close(keep=False)
             self._file.remove()

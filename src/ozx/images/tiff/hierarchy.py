@@ -155,7 +155,7 @@ def _new_image(
         notes.add(number, note)
     for axis in source.guessed:
         length = source.shape[source.axes.index(axis)]
-        notes.add(number, f"an unnamed dimension of length {length:,} became the axis {axis}")
+        notes.add(number, f"an unnamed dimension of length {length:,} became the axis {axis}; --axes sets another")
     name = description.name or (stem_of(found.path) if found.count == 1 else f"{stem_of(found.path)} {number}")
     if edits is not None and edits.name is not None and is_alone:
         name = edits.name
