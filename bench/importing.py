@@ -65,7 +65,7 @@ def bench_plane(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     _verify(source, out)
     rows = _measure(fast, _peer("ngff-zarr", "-q", "-i", str(source), "-o", other), other, rounds)
     title = f"import a plane of {sides[1]:,} × {sides[1]:,} (uint16, zlib, tiles of 512 × 512, BigTIFF){_ROUNDS}"
-    goal = "≥ 2.5 × faster than dask + zarr, ≥ 7 × than ngff-zarr; memory ≤ 1 GiB"
+    goal = "≥ 2.5 × faster than dask + zarr, ≥ 7 × faster than ngff-zarr; memory ≤ 1 GiB"
     size, ratios = datasets.decoded_size(source), {"dask + zarr": 2.5, "ngff-zarr": 7}
     return [
         Table(title, rows, goal, bytes=size, wanted_ratios=ratios, note=_missing(rows)),
@@ -86,7 +86,7 @@ def bench_stack(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     rows = _measure({"ozx import --no-sync": _ozx(source, out)}, slow, other, rounds)
     lengths = " × ".join(map(str, (times[1], *shape)))
     title = f"import an OME-TIFF of t, c, z, y, x = {lengths} (uint16, uncompressed){_ROUNDS}"
-    goal = "≥ 3 × faster than bioio-conversion, ≥ 10 × than ngff-zarr; memory ≤ 1 GiB"
+    goal = "≥ 3 × faster than bioio-conversion, ≥ 10 × faster than ngff-zarr; memory ≤ 1 GiB"
     size, ratios = datasets.decoded_size(source), {"bioio-convert": 3, "ngff-zarr": 10}
     note = _missing(rows, "bioio-convert")
     return [Table(title, rows, goal, bytes=size, wanted_ratios=ratios, note=note), _memory([small, source], out)]

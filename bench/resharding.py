@@ -31,7 +31,7 @@ def bench_reshard(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     remove(out)
     files = [path for path in source.rglob("*") if path.is_file()]
     size = sum(os.path.getsize(path) for path in files)
-    goal = "≥ 35 × faster than zarr-python, ≥ 20 × than tensorstore, ≤ 1.0 × cp -r; memory ≤ 100 MiB"
+    goal = "≥ 35 × faster than zarr-python, ≥ 20 × faster than tensorstore, ≤ 1.0 × cp -r; memory ≤ 100 MiB"
     title = f"reshard {len(files) - 2:,} chunks (uint16, 512 × 512, blosc-zstd), {size / (1 << 30):.2f} GiB"
     ratios = {"zarr-python": 35, "tensorstore": 20, "cp -r of the source": 1}
     return [Table(title, rows, goal, bytes=size, show_memory=True, wanted_ratios=ratios)]

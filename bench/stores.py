@@ -35,7 +35,8 @@ def bench_read(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
         for name, way in WAYS.items()
         if way != "tensorstore zip"
     }
-    goal = "≥ 150 × faster than ZipStore, ≥ 2 × than LocalStore; bytes read ≤ 1.05 × chunk (131,072) + index"
+    goal = "≥ 150 × faster than ZipStore, ≥ 2 × faster than LocalStore; "
+    goal += "bytes read ≤ 1.05 × (chunk of 131,072 bytes) + index"
     length = (8 if quick else 256) << 20
     tables = [
         Table(
@@ -58,7 +59,7 @@ def bench_read(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
             if way != "tensorstore zip" or name != "sharded"
         }
         rows = take_turns(measures, None, rounds)
-        goal = "≥ 1.3 × faster than ZipStore, ≥ 1.8 × than LocalStore"
+        goal = "≥ 1.3 × faster than ZipStore, ≥ 1.8 × faster than LocalStore"
         ratios = {"zarr ZipStore": 1.3, "zarr LocalStore": 1.8}
         tables.append(Table(f"a plane of 8 MiB, {title}", rows, goal, bytes=8 << 20, wanted_ratios=ratios))
     return tables

@@ -208,7 +208,7 @@ def test_layers_that_do_not_make_one_image_are_refused(tmp_path):
         image(RAMP[1:], name="B"),
     )
     refused(tmp_path, r"one shape and type", image(), image(RAMP.astype("f4")))
-    refused(tmp_path, r"at one position.*Save the layers one by one", image(), image(scale=[2, 2]))
+    refused(tmp_path, r"of one scale.*Save the layers one by one", image(), image(scale=[2, 2]))
     refused(tmp_path, r"expected an image beside 2 labels layers", labels(RAMP), labels(RAMP))
     refused(tmp_path, r"expected image and labels layers, found points", (RAMP, {}, "points"))
     refused(tmp_path, r"found none")

@@ -65,6 +65,8 @@ def make_device(path):
         pytest.skip("no devices can be made")
 
 
+#: The endings of outputs that are no archives.
+ENDINGS = {"thumbnail": "png", "export": "tif"}
 SPECIAL = {
     "pipe": os.mkfifo if hasattr(os, "mkfifo") else None,
     "socket": make_socket,
@@ -78,12 +80,12 @@ SPECIAL = {
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_no_verb_replaces_what_is_no_file(verb, kind, sources, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the name of a socket has a hundred bytes at most
-    SPECIAL[kind]("out.png" if verb == "thumbnail" else "out.ozx")
+    SPECIAL[kind](f"out.{ENDINGS.get(verb, 'ozx')}")
     before = {name: os.lstat(name) for name in os.listdir()}
     refused = (UsageError, UnsupportedError) if verb in ("edit", "napari") else UsageError
     # What is edited is read first, and is no archive.
     with pytest.raises((*refused, ozx.OzxError, OSError) if verb == "edit" else refused):
-        VERBS[verb](sources, "out.png" if verb == "thumbnail" else "out.ozx")
+        VERBS[verb](sources, f"out.{ENDINGS.get(verb, 'ozx')}")
     assert {name: os.lstat(name).st_ino for name in os.listdir()} == {k: v.st_ino for k, v in before.items()}
     assert {name: os.lstat(name).st_mode for name in os.listdir()} == {k: v.st_mode for k, v in before.items()}
 
@@ -91,7 +93,7 @@ def test_no_verb_replaces_what_is_no_file(verb, kind, sources, tmp_path, monkeyp
 @pytest.mark.skipif(not hasattr(os, "fchown"), reason="there are no such permissions here")
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_every_verb_keeps_mode_and_owner(verb, sources, tmp_path):
-    out = tmp_path / ("out.png" if verb == "thumbnail" else "out.ozx")
+    out = tmp_path / f"out.{ENDINGS.get(verb, 'ozx')}"
     shutil.copyfile(sources / "image.ozx", out)
     is_root = os.geteuid() == 0
     if is_root:
@@ -107,7 +109,7 @@ def test_every_verb_keeps_mode_and_owner(verb, sources, tmp_path):
 
 @pytest.mark.parametrize("verb", sorted(set(VERBS) - {"associate"}))
 def test_every_verb_writes_names_of_255_bytes(verb, sources, tmp_path):
-    name = "細" * 83 + ("x.png" if verb == "thumbnail" else "xx.ozx")
+    name = "細" * 83 + f"xx.{ENDINGS.get(verb, 'ozx')}"
     out = tmp_path / name
     if verb == "edit":
         shutil.copyfile(sources / "image.ozx", out)

@@ -36,7 +36,7 @@ def test_writes_side_by_side_are_accepted():
 
 
 def test_a_write_before_the_value_is_refused():
-    with pytest.raises(UsageError, match="0 or later"):
+    with pytest.raises(UsageError, match="an offset of 0 or more"):
         grouped_writes([("a", -1, b"x")])
 
 

@@ -134,7 +134,7 @@ class DirectoryBuilder:
         self.entries += 1
 
     def add_raw(self, headers: bytes | bytearray, entries: int) -> None:
-        """Append complete headers."""
+        """Append the bytes of complete headers, unchanged."""
         self._headers += headers
         self.entries += entries
 

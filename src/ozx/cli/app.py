@@ -85,7 +85,7 @@ def load_command(name: str) -> click.Command:
 
 @contextlib.contextmanager
 def _stdout_errors() -> Iterator[None]:
-    """End the command cleanly when the program that reads its output stops (``ozx ls big.ozx | head``).
+    """End the command cleanly if the program at the other end of the pipe exits early (``ozx ls big.ozx | head``).
 
     click would exit with 1, and Python would complain again at its exit. Other errors of standard output get a message
     that names standard output.

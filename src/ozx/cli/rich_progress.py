@@ -129,7 +129,7 @@ class RichBatchProgress(_Bars):
         self._bytes = 0
 
     def start(self, description: str, total: int | None) -> None:
-        """Do nothing, because the bar's total is the number of files."""
+        """Ignore the total of one file; the bar counts files, whose number is already set."""
 
     def advance(self, amount: int) -> None:
         """Add `amount` to the bytes."""

@@ -210,7 +210,8 @@ def repack(
     else:
         check_output(target, force=force)
     if verify and is_directory:
-        raise UsageError("a directory is not verified: leave out --verify (verify)", hint="Repack into an .ozx file.")
+        hint = "Leave it out, or repack into an .ozx file."
+        raise UsageError("expected no --verify (verify=True) for a directory", hint=hint)
     recorded = record_in_place(os.fspath(source), target) if is_directory else None
     check_in_place = None if is_directory else _check_in_place(os.fspath(source), target)
     with open_repaired(source) as repaired, working(jobs, executor) as workers:

@@ -27,7 +27,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """The result of a successful verification: the file equals the packed file.
+    """The result of a successful verification: every value is the one that was packed.
 
     Attributes
     ----------

@@ -23,7 +23,10 @@ _DEFAULTS = "Default Applications"
 # Keeps the entry in "Open with" under another default; its MimeType alone needs a cache of all entries.
 _ADDED = "Added Associations"
 
-_MISSING = "Install the package shared-mime-info, for example with apt or dnf, then run ozx associate again."
+_MISSING = (
+    "Install shared-mime-info (apt install shared-mime-info; dnf install shared-mime-info), "
+    "then run ozx associate again."
+)
 
 # The local file header of RFC-9's recommended first entry: length of the name at 26, name at 30. The
 # priority is above that of ZIP files (40).

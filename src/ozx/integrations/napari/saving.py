@@ -125,7 +125,7 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
             )
         if other.axes != first.axes or not np.allclose(other.places[0], first.places[0]):
             raise UsageError(
-                "expected layers at one position, because they become channels of one image; "
+                "expected layers of one scale, translation and unit, because they become channels of one image; "
                 f"{first.name!r} and {other.name!r} have different scales, translations, units or names of dimensions",
                 hint=_ONE_BY_ONE,
             )
