@@ -210,8 +210,7 @@ def repack(
     else:
         check_output(target, force=force)
     if verify and is_directory:
-        hint = "Leave it out, or repack into an .ozx file."
-        raise UsageError("expected no --verify (verify=True) for a directory", hint=hint)
+        raise UsageError("expected no --verify (verify) for a directory", hint="Leave it out, or write an .ozx file.")
     recorded = record_in_place(os.fspath(source), target) if is_directory else None
     check_in_place = None if is_directory else _check_in_place(os.fspath(source), target)
     with open_repaired(source) as repaired, working(jobs, executor) as workers:
