@@ -34,6 +34,8 @@ def test_a_node_of_an_archive(here):
     [
         ("READMEE.md", "README.md"),
         ("Cells.ozx", "cells.ozx"),
+        ("cells", "cells.ozx"),
+        ("cells.zarr", "cells.ozx"),
         ("readme.md", "README.md"),
         ("./cels-2.ozx", "cells-2.ozx or cells.ozx"),
     ],

@@ -56,7 +56,9 @@ def _hint_at_similar(path: str) -> str | None:
         return None
     import difflib  # noqa: PLC0415 (only this error needs it)
 
-    # Capitals count on Linux, and are the likeliest difference.
+    # Capitals count on Linux, and are the likeliest difference; then other or forgotten endings.
     same = [other for other in names if other.lower() == name.lower()]
+    begin = f"{name.partition('.')[0].lower()}."
     near = same or difflib.get_close_matches(name, names, 2, cutoff=0.8)
+    near = near or sorted(other for other in names if other.lower().startswith(begin))[:3]
     return f"Did you mean {' or '.join(near)}?" if near else None

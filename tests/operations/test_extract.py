@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -147,6 +148,18 @@ def test_a_region_that_grows_much_leads_to_smaller_chunks(tmp_path):
     result = ozx.extract(tmp_path / "s.ozx", tmp_path / "c.ozx", region=region)
     assert result.images[0].region == {"y": (64, 512), "x": (576, 960)}
     assert not any("ozx repack" in note for note in result.notes)
+
+
+def test_the_way_to_a_smaller_file_leads_there(tmp_path):
+    write_pixels(tmp_path / "a.ozx", (1100, 1500), chunks="y=512,x=512")
+    wanted = {"region": "y=0:512,x=0:512", "max_size": 300_000, "force": True}
+    result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", **wanted)
+    assert result.images[0].region == {"y": (0, 1100), "x": (0, 1500)}
+    (chunks,) = re.findall(r"ozx repack --chunks (\S+) makes", "".join(result.notes))
+    ozx.repack(tmp_path / "a.ozx", tmp_path / "s.ozx", chunks=chunks)
+    result = ozx.extract(tmp_path / "s.ozx", tmp_path / "b.ozx", **wanted)
+    assert result.images[0].region == {"y": (0, 512), "x": (0, 512)}
+    assert result.bytes <= 300_000
 
 
 @pytest.mark.parametrize(("name", "verb"), [("a.tif", "export"), ("a.PNG", "thumbnail")])

@@ -393,6 +393,8 @@ def test_close_twice_and_a_stream_without_frames(out, tmp_path):
 def test_abort_in_the_block_ends_it_without_an_error(out):
     with stream(out, shape=PIXELS.shape, **WORDS) as frames:
         frames.abort()
+    with pytest.raises(UsageError, match="not finished"):
+        _ = frames.result
     assert os.listdir(out.parent) == []
     with pytest.raises(UsageError, match="closed"):
         frames.close()

@@ -266,8 +266,12 @@ class _SubsetPlanner:
         if not grown:
             return
         layout = self._layout(path, multiscale.datasets[crops.kept[0]])
-        chunks = dict(zip((axis.name for axis in multiscale.axes), layout.chunks, strict=True))
-        sizes = {axis: (chunks[axis], interval) for axis, interval in grown.items()}
+        whole = self._layout(path, multiscale.datasets[0]).shape
+        sizes = {}
+        for number, axis in enumerate(axis.name or "" for axis in multiscale.axes):
+            if axis in grown:
+                share = Fraction(layout.shape[number], whole[number])
+                sizes[axis] = layout.chunks[number], Interval(*(end * share for end in grown[axis]))
         if all(box is None for box in crops.boxes):
             self._notes.add(path, explain_whole(sizes, len(crops.kept)))
         elif self._selection.channels and any(

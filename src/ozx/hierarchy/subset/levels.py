@@ -126,7 +126,7 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> st
     Parameters
     ----------
     chunks
-        By axis the length of the finest level's chunks, and the requested interval.
+        By axis the length of the finest kept level's chunks, and the requested interval, both in pixels of that level.
     levels
         The number of levels that are kept.
 
@@ -145,7 +145,7 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> st
 
 
 def smaller_chunks(chunks: Mapping[str, tuple[int, Interval]], parts: int = 1) -> str:
-    """Return chunk lengths for ``--chunks``: powers of two such that `parts` chunks fit into the requested interval.
+    """Return smaller chunk lengths for ``--chunks``: powers of two; `parts` chunks fit into the requested interval.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def smaller_chunks(chunks: Mapping[str, tuple[int, Interval]], parts: int = 1) -
     >>> smaller_chunks({"y": (512, Interval(Fraction(0), Fraction(300)))}, 4)
     'y=64'
     """
-    lengths = {axis: math.floor(interval.length) // parts for axis, (_, interval) in chunks.items()}
+    lengths = {axis: min(math.floor(interval.length) // parts, chunk - 1) for axis, (chunk, interval) in chunks.items()}
     return ",".join(f"{axis}={1 << max(0, length.bit_length() - 1)}" for axis, length in lengths.items())
 
 

@@ -57,8 +57,6 @@ class FrameStream:
     ----------
     path
         The final name.
-    result
-        Numbers of the finished stream; None before `close`.
 
     Examples
     --------
@@ -83,7 +81,7 @@ class FrameStream:
         upload: StreamUpload | None = None,
     ) -> None:
         self.path = file.target
-        self.result: StreamResult | None = None
+        self._result: StreamResult | None = None
         self._file, self._images, self._ring, self._store = file, images, ring, store
         self._positions = list(images)
         self._frame_bytes = max(image.frame_bytes for image in images.values())
@@ -101,14 +99,25 @@ class FrameStream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._is_aborted:
-            return
-        if error is None:
+        if error is None and not self._is_aborted:
             self.close()
-        elif self._is_open:
+        elif error is not None and self._is_open:
             self._is_open = False
             self._threads.keep()
             self._leave(error)
+
+    @property
+    def result(self) -> StreamResult:
+        """The numbers of the finished stream; an error before `close`.
+
+        Raises
+        ------
+        UsageError
+            The stream is not finished.
+        """
+        if self._result is None:
+            raise UsageError(f"{self.path}: the stream is not finished", hint="Its result exists after close().")
+        return self._result
 
     def __del__(self) -> None:
         if getattr(self, "_is_open", False):
@@ -284,20 +293,20 @@ class FrameStream:
         ResourceError
             Writing failed; what was written stays in ``NAME.partial``. Or the upload failed; the file is complete.
         """
-        if self.result is not None:
-            return self.result
+        if self._result is not None:
+            return self._result
         self._check_open()
         self._is_open = False
         try:
-            self.result = self._finish()
+            self._result = self._finish()
         except BaseException as error:
             self._leave(error)
             raise
         self._threads.stop()
         if self._upload is not None:
             self._upload.send(self.path)
-            self.result = replace(self.result, uploaded=self._upload.name)
-        return self.result
+            self._result = replace(self._result, uploaded=self._upload.name)
+        return self._result
 
     def abort(self) -> None:
         """Stop the stream, and remove the written file; do nothing if the stream is closed.
