@@ -71,7 +71,7 @@ def use(source: Path, folder: Path) -> None:
     with ozx.stream(folder / "s.ozx", axes="tyx", shape=(None, 8, 8), dtype="uint8", sync=False) as stream:
         assert_type(stream, FrameStream)
         assert_type(stream.append(np.zeros((8, 8), "uint8")), int)
-    assert_type(stream.result, StreamResult | None)
+    assert_type(stream.result, StreamResult)
     assert_type(ozx.Camera(shape=(None, 8, 8)), Camera)
     live = ozx.open(folder / "s.ozx", live=True)
     assert_type(live, LiveGroup)
