@@ -13,6 +13,7 @@ from streams import assert_valid
 import ozx
 from ozx.errors import FormatError, ResourceError
 from ozx.images.streaming import chunk_store, frame_records
+from ozx.images.streaming.stream_file import StreamFile
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (9, 2, 300, 400)).astype("uint16")
 WORDS = {"axes": "tcyx", "shape": (None, 2, 300, 400), "dtype": "uint16", "codec": "zstd:1", "sync": False}
@@ -93,6 +94,32 @@ def test_finished_shards_survive_a_kill_without_a_flush(tmp_path):
     assert not result.lost
     hints = {finding.id: finding.hint for finding in ozx.validate(f"{out}.partial").findings}
     assert "Do not rename" in hints["rfc9/file-name"]
+
+
+@needs_fork
+@pytest.mark.parametrize("key", ["1/c/0/0/0/0", "1/c/1/0/0/0"])
+def test_the_frames_of_a_finished_shard_survive_a_kill_before_the_next_value(tmp_path, monkeypatch, key):
+    """The length of the image is in the file before the shards of coarser levels are."""
+    out = tmp_path / "a.ozx"
+    write = StreamFile.write
+
+    def write_or_end(self, entry):
+        if entry.key == key:
+            os.kill(os.getpid(), signal.SIGKILL)
+        write(self, entry)
+
+    def work():
+        with ozx.stream(out, jobs=1, **WORDS, **LAYOUTS[0]) as frames:
+            for frame in FRAMES[:17]:
+                frames.append(frame)
+
+    monkeypatch.setattr(StreamFile, "write", write_or_end)
+    killed(work)
+    monkeypatch.undo()
+    _, levels = recovered(out)
+    length = 4 * (1 + int(key[4]))
+    assert levels[0].shape[0] == length
+    np.testing.assert_array_equal(levels[0][:, 0], PIXELS[:length, 0])
 
 
 @needs_fork

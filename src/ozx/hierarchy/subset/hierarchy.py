@@ -273,15 +273,15 @@ class _SubsetPlanner:
                 share = Fraction(layout.shape[number], whole[number])
                 sizes[axis] = layout.chunks[number], Interval(*(end * share for end in grown[axis]))
         if all(box is None for box in crops.boxes):
-            self._notes.add(path, explain_whole(sizes, len(crops.kept)))
+            is_reduced = bool(self._selection.skipped) or self._selection.levels is not None
+            self._notes.add(path, explain_whole(sizes, 1 if is_reduced else len(crops.kept)))
         elif self._selection.channels and any(
             axis.type == "channel" and axis.name in grown for axis in multiscale.axes
         ):
             self._notes.add(path, _SEPARATE)
         elif any(crops.region[axis].length > 1.5 * interval.length for axis, interval in grown.items()):
-            self._notes.add(
-                path, f"smaller chunks fit the region better: ozx repack --chunks {smaller_chunks(sizes, 4)}"
-            )
+            better = f"ozx repack --chunks {smaller_chunks(sizes, 4)}"
+            self._notes.add(path, f"smaller chunks fit the region better: {better}")
 
     def _keep_arrays(self, path: str, multiscale: Multiscale, crops: LevelCrops) -> None:
         chosen = dict(zip(crops.kept, crops.boxes, strict=True))

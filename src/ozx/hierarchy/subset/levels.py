@@ -128,18 +128,18 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> st
     chunks
         By axis the length of the finest kept level's chunks, and the requested interval, both in pixels of that level.
     levels
-        The number of levels that are kept.
+        The number of levels that are kept; 1 if levels were chosen or left out, so that no note advises it.
 
     Examples
     --------
     >>> from fractions import Fraction
     >>> explain_whole({"y": (512, Interval(Fraction(0), Fraction(300)))}, 2).partition("; ")[0]
-    'everything is kept, because all chunks (y=512) overlap the region'
+    'no pixels are cropped, because all chunks (y=512) overlap the region'
     """
     found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
     without = "'--levels 1:' leaves out the largest level, and " if levels > 1 else ""
     return (
-        f"everything is kept, because all chunks ({found}) overlap the region; {without}"
+        f"no pixels are cropped, because all chunks ({found}) overlap the region; {without}"
         f"ozx repack --chunks {smaller_chunks(chunks)} makes smaller chunks first"
     )
 

@@ -151,6 +151,7 @@ class EncodingThreads:
             if self._error is None:
                 with self._file.errors():
                     for entry in image.encode(index, frame, record):
+                        self._draft(image)  # for the value before: a kill during this write must not lose its frames
                         self._write(entry)
                 with self._lock:
                     self.encoded += 1
