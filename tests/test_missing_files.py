@@ -1,6 +1,7 @@
 """Hints for a path that names no file."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +49,12 @@ def test_a_similar_name(here, path, meant):
 @pytest.mark.parametrize("path", ["nuclei.ozx", "nowhere/cells.ozx", "README.md/cells.ozx", ""])
 def test_nothing_is_similar(here, path):
     assert hint_at_missing(path) is None
+
+
+def test_a_url_that_is_a_path(here):
+    with pytest.raises(ozx.ResourceError) as caught:
+        ozx.open(Path("http://127.0.0.1:1/cells.ozx"))
+    assert caught.value.hint.startswith("Give a URL as text")
 
 
 def test_the_errors_of_the_library_have_it(here):

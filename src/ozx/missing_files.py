@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shlex
 
 __all__ = ["hint_at_missing"]
 
 # Names of a folder that are compared with the missing name; a large folder must not hold up an error message.
 _MOST_NAMES = 2000
+# A URL that was made into a Path.
+_SHORTENED_URL = re.compile(r"(^|[/\\])(https?|s3|gs|az):[/\\](?![/\\])")
 
 
 def hint_at_missing(path: str) -> str | None:
@@ -25,6 +28,8 @@ def hint_at_missing(path: str) -> str | None:
     >>> hint_at_missing("cels.ozx")
     'Did you mean cells.ozx?'
     """
+    if _SHORTENED_URL.search(path):
+        return "Give a URL as text: a Path drops one of its slashes."
     return _hint_at_partial(path) or _hint_at_node(path) or _hint_at_similar(path)
 
 

@@ -33,9 +33,9 @@ def test_one_source(capsys):
 @pytest.mark.usefixtures("cells")
 def test_a_misspelt_image_is_not_taken_for_a_name(capsys, here):
     code, _, err = ozx(capsys, "import", "cells.ome.tif", "celsl.tif", "--no-sync")
-    assert code == 3
-    assert "celsl.tif: No such file" in err
-    assert sorted(path.name for path in here.iterdir()) == ["cells.ome.tif", "cells.ozx"]
+    assert code == 2
+    assert "celsl.tif does not exist" in err
+    assert [path.name for path in here.iterdir()] == ["cells.ome.tif"]
     assert ozx(capsys, "import", "cells.ome.tif", "other", "--no-sync")[0] == 0
     assert (here / "other").exists()
 
@@ -86,6 +86,15 @@ def test_labels_axes_series_and_levels(capsys, here):
     group = library.open(here / "a.ozx")
     assert "image-label" in group.attrs["ome"]
     np.testing.assert_array_equal(group["0"][:], pixels((4, 300, 280)))
+
+
+def test_a_missing_second_image_may_be_meant_as_output(capsys, here):
+    write(here / "a.tif", pixels((30, 40)))
+    code, _, err = ozx(capsys, "import", "a.tif", "out.ome.tif")
+    assert code == 2
+    assert "out.ome.tif does not exist" in err
+    assert "ozx import a.tif out.ozx" in err
+    assert os.listdir(here) == ["a.tif"]
 
 
 def test_damage(capsys, here):

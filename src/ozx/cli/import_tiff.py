@@ -19,6 +19,7 @@ from ozx.cli.output import format_bytes, print_json
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.conversion import VERSIONS
+from ozx.missing_files import hint_at_missing
 from ozx.operations.import_result import ImportManyResult, ImportResult
 from ozx.operations.import_tiff import import_tiff, import_tiffs
 
@@ -153,6 +154,11 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
             hint="ozx import writes .ozx files. To get a directory, unpack the file: "
             f"ozx import {image} {file}; ozx unpack {file} {folder}",
         )
+    if len(arguments) == 2 and last.lower().endswith((".tif", ".tiff")) and not os.path.lexists(last):
+        image, file = map(shlex.quote, (arguments[0], f"{os.path.splitext(last)[0].removesuffix('.ome')}.ozx"))
+        output = f"An output has the ending .ozx: ozx import {image} {file}"
+        hint = " ".join(filter(None, [hint_at_missing(last), output]))
+        raise UsageError(f"expected images, or an image and its .ozx file; {last} does not exist", hint=hint)
     if len(arguments) > 1:
         refuse_folder(arguments[-1], out_dir)
     if names_output(arguments[-1], _ENDINGS) and (len(arguments) == 1 or out_dir is not None):
