@@ -58,6 +58,11 @@ def test_channels_with_gaps(tmp_path, capsys):
 
 def test_quiet(cells, tmp_path, capsys):
     assert call(capsys, cells, tmp_path / "a.ozx", "--region", "y=:1", "-q") == (0, "", "")
+    for option in ("--region", "--channels"):  # such as an empty variable of a shell
+        code, _, err = call(capsys, cells, tmp_path / "b.ozx", option, "")
+        assert code == 2
+        assert "error: expected" in err
+    assert not (tmp_path / "b.ozx").exists()
 
 
 def test_json(cells, tmp_path, capsys):

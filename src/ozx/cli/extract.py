@@ -26,14 +26,14 @@ __all__ = ["command"]
     "regions",
     metavar="A=N:N,...",
     multiple=True,
-    help="Full-resolution pixels by axis, as in y=0:2048,x=0:2048,t=3.",
+    help="Full-resolution pixels by axis, as in y=0:2048,x=0:2048,t=3; may be repeated.",
 )
 @click.option(
     "--channels",
     "channel_lists",
     metavar="A,B,...",
     multiple=True,
-    help="Channels by name or number, as in DAPI,GFP or 0,1.",
+    help="Channels by name or number, as in DAPI,GFP or 0,1; may be repeated.",
 )
 @click.option(
     "--max-size",
@@ -76,7 +76,9 @@ def command(
       ozx extract cells.ozx preview.ozx --levels 2:
       ozx extract https://example.org/plate.ozx well.ozx --path A/1 --dry-run
     """
-    options |= {"region": ",".join(regions) or None, "channels": ",".join(channel_lists) or None}
+    # An empty text is a mistake, not a missing option.
+    options["region"] = ",".join(regions) if regions else None
+    options["channels"] = ",".join(channel_lists) if channel_lists else None
     with progress_bar(quiet=quiet or as_json) as progress:
         result = extract(path, out, **options, sync=not no_sync, progress=progress)
     print_result(result, _summary, quiet=quiet, as_json=as_json)

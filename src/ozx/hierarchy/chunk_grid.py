@@ -106,6 +106,6 @@ def _grid(array: ArrayMetadata, keys: ChunkKeys) -> ChunkGrid | None:
 
 
 def looks_like_chunk(key: str) -> str | None:
-    """If `key` has the form of a chunk key, return the path of its array, else None."""
+    """Return the path of the array if `key` has the form of a chunk key, else None."""
     match = _CHUNK_KEY.fullmatch(key)
     return None if match is None else match["array"] or ""

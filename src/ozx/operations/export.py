@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sinks.output import check_output, spooled_output
-from ozx.flow.sinks.target import swept_notes
+from ozx.flow.sinks.target import check_tiff_name, swept_notes
 from ozx.flow.sources.location import Location, StrPath, given_output, given_path, parse_location, printable_location
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.subset.selection import parse_levels
@@ -23,12 +23,6 @@ __all__ = ["ExportResult", "ExportedImageResult", "export"]
 
 # Images described one by one; a plate has tens of thousands that are alike.
 _DESCRIBED = 100
-# Endings of other files, and the command that writes such files.
-_OTHERS = {
-    **dict.fromkeys((".png", ".jpg", ".jpeg"), "ozx thumbnail writes pictures."),
-    ".zarr": "ozx unpack writes directories.",
-    ".ozx": "ozx extract and ozx repack write .ozx files.",
-}
 _ENDINGS = (".tif", ".tiff")
 _SMALLEST_TILE, _LARGEST_TILE = 16, 8192
 # More threads than that wait for each other where chunks are decoded.
@@ -189,9 +183,7 @@ def export(
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
     _check_tile(tile)
-    hint = _OTHERS.get(os.path.splitext(target.rstrip("/"))[1].lower())
-    if hint is not None:
-        raise UsageError(f"expected the name of a TIFF file; got {target}", hint=hint)
+    check_tiff_name(target)
     _check_target(path, target, force=force)
     try:
         with opened_hierarchy(path) as group:
@@ -207,8 +199,7 @@ def export(
         raise error.at(printable_location(path)) from None
     notes = list(dict.fromkeys(taken.notes))
     if not target.lower().endswith(_ENDINGS):
-        known = f"{target} ends in neither .tif nor .tiff; programs may not recognise it as a TIFF file"
-        notes.append(f"warning: {known}")
+        notes.append(f"warning: {target} ends in neither .tif nor .tiff; programs may not recognise it as a TIFF file")
     notes += swept_notes(new.swept)
     return ExportResult(
         given_path(path),

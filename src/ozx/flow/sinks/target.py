@@ -15,6 +15,7 @@ __all__ = [
     "check_archive_name",
     "check_outside",
     "check_place",
+    "check_tiff_name",
     "default_output",
     "entry_notes",
     "name_notes",
@@ -117,10 +118,12 @@ def check_outside(source: str, target: str) -> None:
         raise UsageError(f"{target} contains the source {source} and cannot be replaced", hint="Choose another name.")
 
 
-#: Other programs open files of these endings by their names, and the command that writes such files.
-_OTHERS = {
+# Programs open files of these endings by their names; the command that writes such files.
+_WRITERS = {
     **dict.fromkeys((".tif", ".tiff"), "ozx export writes TIFF files."),
     **dict.fromkeys((".png", ".jpg", ".jpeg"), "ozx thumbnail writes pictures."),
+    ".zarr": "ozx unpack writes directories.",
+    ".ozx": "ozx extract and ozx repack write .ozx files.",
 }
 
 
@@ -136,11 +139,32 @@ def check_archive_name(target: str) -> None:
     --------
     >>> check_archive_name("cells.tif")
     Traceback (most recent call last):
-    ozx.errors.UsageError: expected the name of an .ozx file as output; got cells.tif
+    ozx.errors.UsageError: expected the name of an .ozx file; got cells.tif
     """
-    hint = _OTHERS.get(os.path.splitext(target)[1].lower())
-    if hint is not None:
-        raise UsageError(f"expected the name of an .ozx file as output; got {target}", hint=hint)
+    _check_ending(target, "an .ozx file", (".ozx", ".zarr"))  # repack also writes directories
+
+
+def check_tiff_name(target: str) -> None:
+    """Check that the name of a new TIFF file is not that of a file or directory of another format.
+
+    Raises
+    ------
+    UsageError
+        It is; the hint names the command that writes such files.
+
+    Examples
+    --------
+    >>> check_tiff_name("cells.png")
+    Traceback (most recent call last):
+    ozx.errors.UsageError: expected the name of a TIFF file; got cells.png
+    """
+    _check_ending(target, "a TIFF file", (".tif", ".tiff"))
+
+
+def _check_ending(target: str, wanted: str, own: tuple[str, ...]) -> None:
+    ending = os.path.splitext(target.rstrip("/"))[1].lower()
+    if ending in _WRITERS and ending not in own:
+        raise UsageError(f"expected the name of {wanted}; got {target}", hint=_WRITERS[ending])
 
 
 def name_notes(target: str) -> tuple[str, ...]:

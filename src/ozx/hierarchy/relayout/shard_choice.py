@@ -64,7 +64,7 @@ class ShardArray:
 
     @property
     def are_apart(self) -> tuple[bool, ...]:
-        """For each dimension, whether viewers show one position at a time, as along a time axis."""
+        """A flag for each dimension: whether viewers show one position at a time, as along a time axis."""
         types = [kind for _, kind in self.axes] if len(self.axes) == len(self.layout.shape) else []
         types = types or [None] * len(self.layout.shape)
         return tuple(
