@@ -145,7 +145,7 @@ def test_killed_at_random_moments(tmp_path, mode):
     if mode != "x":
         before = write_archive(path, sort_values(OLD)).read_bytes()
 
-    def start_anew():
+    def restore_folder():
         for name in os.listdir(path.parent):
             os.unlink(path.parent / name)
         if before is not None:
@@ -153,7 +153,7 @@ def test_killed_at_random_moments(tmp_path, mode):
 
     complete, times = {}, {}
     for outgrown in (False, True):
-        start_anew()
+        restore_folder()
         times[outgrown] = duration_of_closing(
             lambda pipe, outgrown=outgrown: write(path, mode, pipe, outgrown=outgrown)
         )
@@ -162,7 +162,7 @@ def test_killed_at_random_moments(tmp_path, mode):
     moments = random.Random(5)
     outcomes = []
     for number in range(KILLS):
-        start_anew()
+        restore_folder()
         outgrown = number % 4 >= 2
         count = len(steps(outgrown=outgrown))
         at_close = number % 2
@@ -184,6 +184,8 @@ def test_killed_at_random_moments(tmp_path, mode):
         if content == before and closing:
             assert partial.exists()
         outcomes.append("whole" if not code else "closing" if closing else "writing")
+        if at_close:  # the time measured before may differ from that of a busy disk now: aim at the middle of closing
+            times[outgrown] *= 1.2 if code else 0.7
         forget_swept_folders()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OzxWarning)
