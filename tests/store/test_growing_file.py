@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from stores import pattern
 
+from ozx.flow.entry import FileSpan
 from ozx.store.growing_file import GrowingFile
 
 
@@ -44,6 +45,16 @@ def test_a_value_stands_behind_a_header_with_its_size_and_checksum(growing):
     assert struct.unpack_from("<HHQQ", data, slot.offset + 30 + name_length) == (1, 16, 5, 5)
     assert data[slot.data_offset : slot.end] == b"value"
     assert (read(growing, slot), growing.end) == (b"value", slot.end)
+    assert growing.holds(slot)
+
+
+def test_parts_of_another_file_stand_between_bytes_in_memory(growing, tmp_path):
+    (tmp_path / "other").write_bytes(pattern(1, 5_000))
+    part = FileSpan.of_file(str(tmp_path / "other"))
+    growing.make_room({})
+    slot = growing.write("0/c/0", [part, b"a", memoryview(b"b"), part.span(10, 20), part, b"c"])
+    value = pattern(1, 5_000) + b"ab" + pattern(1, 5_000)[10:30] + pattern(1, 5_000) + b"c"
+    assert (read(growing, slot), slot.crc32) == (value, zlib.crc32(value))
     assert growing.holds(slot)
 
 

@@ -21,6 +21,7 @@ from ozx.archive.positional_reading import PositionalFile
 from ozx.archive.positional_writing import write_all_at, write_parts_at
 from ozx.archive.writer import LOCAL_OVERHEAD, local_header
 from ozx.errors import FormatError
+from ozx.flow.entry import Part, read_part
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.keys import ROOT_METADATA
@@ -142,8 +143,11 @@ class GrowingFile:
                 self._space_of(slot).give_back(slot.offset, slot.length)
             self._drafts.clear()
 
-    def write(self, key: str, parts: Sequence[bytes | memoryview]) -> Slot:
-        """Write a value, given in parts, into free space and return its slot; the caller registers the slot."""
+    def write(self, key: str, parts: Sequence[bytes | memoryview | Part]) -> Slot:
+        """Write a value, given in parts, into free space and return its slot; the caller registers the slot.
+
+        A `Part` is read twice, for the CRC-32 and for the file, so that one of them is in memory at a time.
+        """
         return self._write(key, parts, is_draft=False)
 
     def append(self, key: str) -> AppendedValue:
@@ -206,12 +210,13 @@ class GrowingFile:
         """The offset after the last value."""
         return 0 if self._body is None else self._body.end
 
-    def _write(self, key: str, parts: Sequence[bytes | memoryview], *, is_draft: bool) -> Slot:
+    def _write(self, key: str, parts: Sequence[bytes | memoryview | Part], *, is_draft: bool) -> Slot:
         raw_name, flags = encode_name(key)
         checksum = size = 0
-        for part in parts:
-            checksum = crc32(part, checksum)
-            size += len(part)
+        for pieces in _iter_pieces(parts):
+            for piece in pieces:
+                checksum = crc32(piece, checksum)
+                size += len(piece)
         header = local_header(raw_name, flags, checksum, size)
         length = len(header) + size
         with self.lock:
@@ -224,7 +229,9 @@ class GrowingFile:
                 raise RuntimeError("the body has no limit")
         slot = Slot(raw_name, flags, checksum, size, offset, len(header))
         try:
-            self._write_pieces([header, *parts], offset)
+            for pieces in _iter_pieces([header, *parts]):
+                self._write_pieces(pieces, offset)
+                offset += sum(map(len, pieces))
         except BaseException:
             with self.lock:
                 self._space_of(slot).give_back(slot.offset, slot.length)
@@ -293,6 +300,21 @@ class AppendedValue:
         offset = self._space.extend(self._waiting)
         self._write(self._pieces, offset)
         self._pieces, self._waiting = [], 0
+
+
+def _iter_pieces(parts: Sequence[bytes | memoryview | Part]) -> Iterator[list[bytes | memoryview]]:
+    """Yield the bytes of parts: neighbours in memory together, and each `Part` alone."""
+    together: list[bytes | memoryview] = []
+    for part in parts:
+        if isinstance(part, bytes | memoryview):
+            together.append(part)
+            continue
+        if together:
+            yield together
+        yield [read_part(part)]
+        together = []
+    if together:
+        yield together
 
 
 def document_room(key: str, document: bytes) -> int:

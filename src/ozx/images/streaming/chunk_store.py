@@ -1,7 +1,8 @@
 """Store for the chunks of unfinished shards: in memory, or in the file ``NAME.partial.chunks``.
 
 The file has one ZIP entry for each chunk, but no central directory. An entry is named ``ARRAY/PLACE``, such as
-``0/31.0.2.2``; the last entry of a name counts. The file exists only while its chunks are needed.
+``0/31.0.2.2``; the last entry of a name counts. A draft is a chunk that still lacks frames; it never follows the
+complete chunk. The file exists only while its chunks are needed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import contextlib
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ from ozx.archive.writer import local_header
 from ozx.atomic.targets import check_regular
 from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError
+from ozx.flow.entry import BytesPart, Part
 
 __all__ = ["ChunkStore", "KeptChunk", "chunk_name", "chunks_of", "chunks_path", "parse_chunk_name", "put_aside"]
 
@@ -97,7 +99,23 @@ class KeptChunk:
     length: int
     data: bytes | memoryview | None
     offset: int | None = None
-    is_needed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _SavedPart:
+    """A part of a shard whose bytes are in the file of the store."""
+
+    store: ChunkStore
+    chunk: KeptChunk
+
+    @property
+    def length(self) -> int:
+        """The number of bytes."""
+        return self.chunk.length
+
+    def iter_blocks(self) -> Iterator[bytes]:
+        """Yield the bytes."""
+        yield self.store.read(self.chunk)
 
 
 class ChunkStore:
@@ -117,7 +135,11 @@ class ChunkStore:
         self.in_memory = 0
         self._file: int | None = None
         self._is_closed = False
-        self._end = self._needed = 0
+        self._end = 0
+        # What the file must keep, by name: complete chunks, and the drafts of the last `save`.
+        self._saved: dict[str, KeptChunk] = {}
+        self._drafts: dict[str, KeptChunk] = {}
+        self._new_drafts: dict[str, KeptChunk] = {}
         self._lock = threading.RLock()
 
     def keep(self, name: str, data: bytes | memoryview) -> KeptChunk:
@@ -131,7 +153,7 @@ class ChunkStore:
                 self.in_memory += len(data)
                 chunk.data = data
             else:
-                self._append(chunk, data)
+                self._save(chunk, data)
                 if isinstance(data, memoryview):
                     self._free[len(data)].append(data)
         return chunk
@@ -145,41 +167,74 @@ class ChunkStore:
             free = self._free[length]
             return np.asarray(free.pop()) if free else np.empty(length, np.uint8)
 
-    def read(self, chunk: KeptChunk) -> bytes | memoryview:
-        """Return the bytes of a chunk."""
+    def part(self, chunk: KeptChunk) -> Part:
+        """Return a chunk as a part of its shard; a chunk that is in the file is read when the part is read."""
         with self._lock:
-            return self._read(chunk) if chunk.data is None else chunk.data
+            return _SavedPart(self, chunk) if chunk.data is None else BytesPart(chunk.data)
+
+    def read(self, chunk: KeptChunk) -> bytes:
+        """Read a chunk from the file.
+
+        Raises
+        ------
+        FormatError
+            The file was cut off.
+        OSError
+            It cannot be read.
+        """
+        data = bytearray(chunk.length)
+        with self._lock:
+            count = read_into_at(self._descriptor(), memoryview(data), chunk.offset or 0)
+        if count != chunk.length:
+            raise FormatError(
+                f"expected {chunk.length:,} bytes of the chunk {chunk.name}; the file was cut off", path=self.path
+            )
+        return bytes(data)
 
     def release(self, chunks: Iterable[KeptChunk]) -> None:
         """Release chunks whose shard has been written."""
         with self._lock:
             for chunk in chunks:
-                chunk.is_needed = False
-                self._needed -= 0 if chunk.offset is None else chunk.length
+                self._saved.pop(chunk.name, None)
                 self.in_memory -= 0 if chunk.data is None else chunk.length
                 if isinstance(chunk.data, memoryview):
                     self._free[chunk.length].append(chunk.data)
-                    chunk.data = None
+                chunk.data = None
 
     def save(self, chunks: Sequence[KeptChunk], drafts: Iterable[tuple[str, bytes | memoryview]]) -> None:
         """Write the given chunks that are only in memory, and the drafts, to the file.
 
-        `drafts` are chunks that lack frames, each with its name. The store does not keep them.
+        `drafts` are chunks that lack frames, each with its name.
         """
-        self._shrink(chunks)
         for chunk in chunks:
             with self._lock:
                 if chunk.offset is None and chunk.data is not None:
-                    self._append(chunk, chunk.data)
+                    self._save(chunk, chunk.data)
+        self._new_drafts = {}
         for name, data in drafts:
             with self._lock:
-                self._append(KeptChunk(name, len(data), None, is_needed=False), data)
+                if name not in self._saved:
+                    self._new_drafts[name] = self._append(KeptChunk(name, len(data), None), data)
 
     def sync(self) -> None:
         """Wait until the chunks in the file are on disk."""
         with self._lock:
             if self._file is not None:
                 os.fsync(self._file)
+
+    def drop_unneeded(self) -> None:
+        """Rewrite the file if most of its chunks are no longer needed.
+
+        Call this when the chunks of the last `save` and the shards of released chunks are on disk: they replace earlier
+        drafts and chunks. The old file stays until the new file is complete.
+        """
+        with self._lock:
+            self._drafts = self._new_drafts
+            needed = [draft for name, draft in self._drafts.items() if name not in self._saved]
+            needed += self._saved.values()
+            size = sum(chunk.length for chunk in needed)
+            if self._end - size > max(_MOST_UNUSED, size):
+                self._rewrite(needed)
 
     def close(self, *, keep: bool) -> None:
         """Close the file, and remove it unless `keep` is true; ignore errors of the removal."""
@@ -193,8 +248,11 @@ class ChunkStore:
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
 
-    def _append(self, chunk: KeptChunk, data: bytes | memoryview) -> None:
-        """Write a chunk at the end of the file."""
+    def _save(self, chunk: KeptChunk, data: bytes | memoryview) -> None:
+        self._saved[chunk.name] = self._append(chunk, data)
+
+    def _append(self, chunk: KeptChunk, data: bytes | memoryview) -> KeptChunk:
+        """Write a chunk at the end of the file; return the chunk, which has its offset now."""
         if self._file is None:
             self._open()
         raw_name, flags = encode_name(chunk.name)
@@ -202,44 +260,24 @@ class ChunkStore:
         write_parts_at(self._descriptor(), [header, memoryview(data)], self._end)
         chunk.offset = self._end + len(header)
         self._end += len(header) + len(data)
-        self._needed += chunk.length if chunk.is_needed else 0
+        return chunk
 
-    def _read(self, chunk: KeptChunk) -> bytes:
-        data = bytearray(chunk.length)
-        if read_into_at(self._descriptor(), memoryview(data), chunk.offset or 0) != chunk.length:
-            raise FormatError(
-                f"expected {chunk.length:,} bytes of the chunk {chunk.name}; the file was cut off", path=self.path
-            )
-        return bytes(data)
-
-    def _shrink(self, waiting: Sequence[KeptChunk]) -> None:
-        """Rewrite the file if most of its chunks are no longer needed.
-
-        The old file stays until the new file is complete.
-        """
-        with self._lock:
-            if self._end - self._needed <= max(_MOST_UNUSED, self._needed):
-                return
-            other, copies = ChunkStore(f"{self.path}.new", 0), []
-            try:
-                for chunk in waiting:
-                    if chunk.offset is not None:
-                        copy = KeptChunk(chunk.name, chunk.length, None, is_needed=chunk.is_needed)
-                        other._append(copy, self._read(chunk) if chunk.data is None else chunk.data)
-                        copies.append((chunk, copy))
-                other.sync()
-            except BaseException:
-                other.close(keep=False)
-                raise
-            if not copies:
-                other._open()
-            other.close(keep=True)
-            self._close()
-            os.replace(other.path, self.path)
-            self._file = os.open(self.path, _FLAGS & ~os.O_TRUNC)
-            self._end, self._needed = other._end, other._needed
-            for chunk, copy in copies:
-                chunk.offset = copy.offset
+    def _rewrite(self, chunks: Sequence[KeptChunk]) -> None:
+        other = ChunkStore(f"{self.path}.new", 0)
+        try:
+            other._open()
+            copies = [other._append(KeptChunk(chunk.name, chunk.length, None), self.read(chunk)) for chunk in chunks]
+            other.sync()
+        except BaseException:
+            other.close(keep=False)
+            raise
+        other.close(keep=True)
+        self._close()
+        os.replace(other.path, self.path)
+        self._file = os.open(self.path, _FLAGS & ~os.O_TRUNC)
+        self._end = other._end
+        for chunk, copy in zip(chunks, copies, strict=True):
+            chunk.offset = copy.offset
 
     def _open(self) -> None:
         if self._is_closed:

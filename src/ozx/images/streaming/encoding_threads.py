@@ -191,6 +191,7 @@ class EncodingThreads:
         replaced = self._file.draft(documents)
         self._store.sync()
         self._file.sync()
+        self._store.drop_unneeded()
         self._file.forget(replaced)
         self.durable = frames
         return frames

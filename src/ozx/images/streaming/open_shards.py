@@ -93,7 +93,7 @@ class OpenShards:
     def _finished(self, home: Lengths, shard: _Shard) -> FinishedValue:
         if not shard.chunks:
             return FinishedValue(home, None)
-        chunks = {place: self._store.read(chunk) for place, chunk in shard.chunks.items()}
+        chunks = {place: self._store.part(chunk) for place, chunk in shard.chunks.items()}
         entry = Entry(self._key(home), join_chunks(chunks, self._per_shard))
         return FinishedValue(home, entry, tuple(shard.chunks.values()))
 

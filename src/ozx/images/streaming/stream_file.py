@@ -22,7 +22,7 @@ from ozx.archive.names.decoding import encode_name
 from ozx.archive.writer import local_header
 from ozx.atomic.targets import check_target, naming_errors
 from ozx.errors import UnsupportedError, resource_errors
-from ozx.flow.entry import BytesPart, Entry, read_part
+from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.images.streaming.chunk_store import put_aside
 from ozx.store.finishing import Unfinished, finish
@@ -134,7 +134,7 @@ class StreamFile:
         with self.errors(entry.size):
             slot = self._growing.write(
                 entry.key,
-                [memoryview(part.data) if isinstance(part, BytesPart) else read_part(part) for part in entry.parts],
+                [memoryview(part.data) if isinstance(part, BytesPart) else part for part in entry.parts],
             )
             with self._lock:
                 self._slots[entry.key] = slot

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 from ozx.hierarchy.zarr.shards import build_index
 
@@ -71,7 +71,8 @@ class ShardAssembler:
         if shard.missing:
             return None
         del self._waiting[home]
-        return Entry(self._key(home), join_chunks(shard.chunks, per_shard)) if shard.chunks else None
+        parts = {place: BytesPart(chunk) for place, chunk in shard.chunks.items()}
+        return Entry(self._key(home), join_chunks(parts, per_shard)) if parts else None
 
     def _key(self, place: Lengths) -> str:
         return self._prefix + self._layout.keys.encode(place)
@@ -82,14 +83,14 @@ class ShardAssembler:
         return math.prod(min(count, length - at * count) for at, count, length in sizes)
 
 
-def join_chunks(chunks: Mapping[Lengths, bytes | memoryview], per_shard: Lengths) -> tuple[BytesPart, ...]:
+def join_chunks(chunks: Mapping[Lengths, Part], per_shard: Lengths) -> tuple[Part, ...]:
     """Return the parts of a shard: its chunks in C order, then its index.
 
-    `chunks` has the bytes of each chunk by its place in the shard.
+    `chunks` has each chunk by its place in the shard.
     """
     order = sorted(chunks)
-    index = shard_index({place: len(chunks[place]) for place in order}, per_shard)
-    return (*(BytesPart(chunks[place]) for place in order), BytesPart(index))
+    index = shard_index({place: chunks[place].length for place in order}, per_shard)
+    return (*(chunks[place] for place in order), BytesPart(index))
 
 
 def shard_index(sizes: Mapping[Lengths, int], per_shard: Lengths) -> bytes:
