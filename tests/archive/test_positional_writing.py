@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from stores import pattern
 
 from ozx.archive.positional_writing import write_all_at, write_parts_at
 
@@ -23,7 +24,7 @@ def descriptor(tmp_path):
 
 def content(descriptor):
     os.lseek(descriptor, 0, os.SEEK_SET)
-    return os.read(descriptor, 1 << 20)
+    return os.read(descriptor, 1 << 23)
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
@@ -76,3 +77,23 @@ def test_parts_of_which_the_system_writes_only_some(descriptor, monkeypatch, mos
     monkeypatch.setattr(os, "pwritev", write_some, raising=False)
     write_parts_at(descriptor, [b"abc", b"", b"defg", b"hijkl"], 2)
     assert content(descriptor)[2:] == b"abcdefghijkl"
+
+
+@pytest.mark.parametrize("sizes", [[3_000_000], [30, 1_048_576, 1], [700_000, 348_576, 1, 1], [1_048_577, 0, 5]])
+def test_a_system_call_writes_at_most_a_mebibyte(descriptor, monkeypatch, sizes):
+    written = []
+
+    def watched(call):
+        def watch(*arguments):
+            written.append(call(*arguments))
+            return written[-1]
+
+        return watch
+
+    for name in ("pwrite", "pwritev"):
+        if hasattr(os, name):
+            monkeypatch.setattr(os, name, watched(getattr(os, name)))
+    parts = [pattern(number, size) for number, size in enumerate(sizes)]
+    write_parts_at(descriptor, parts, 7)
+    assert content(descriptor)[7:] == b"".join(parts)
+    assert all(count <= 1 << 20 for count in written)

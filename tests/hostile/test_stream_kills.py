@@ -12,16 +12,26 @@ from streams import assert_valid
 
 import ozx
 from ozx.errors import FormatError
+from ozx.images.streaming import chunk_store
 
 pytestmark = [pytest.mark.ci, needs_fork]
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (24, 2, 300, 400)).astype("uint16")
 #: A disk is full after each of so many percent of the file; 1 by hand.
 FULL_AT = int(os.environ.get("OZX_FULL_AT", "9"))
+#: The least memory of a stream of such frames.
+LEAST = 16 * PIXELS[0, 0].nbytes
 LAYOUTS = [
     {"shards": {"t": 4, "y": 512, "x": 512}, "chunks": {"t": 1, "y": 256, "x": 256}},
     {"shards": {"t": 8, "y": 512, "x": 512}, "chunks": {"t": 2, "y": 256, "x": 256}, "sync_every": 5},
+    # Most chunks wait in the file, which is written again and again.
+    {"shards": {"t": 6, "y": 512, "x": 512}, "chunks": {"t": 2, "y": 256, "x": 256}, "sync_every": 3, "memory": LEAST},
 ]
+
+
+@pytest.fixture(autouse=True)
+def _the_file_of_chunks_stays_small(monkeypatch):
+    monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 1 << 20)
 
 
 def work(out, told=None, **words):
@@ -68,7 +78,7 @@ def test_ended_at_random_moments(tmp_path, layout, kind):
     folder.mkdir()
     usual = shortest_duration(lambda: work(out, force=True, **layout))
 
-    def start_anew(number):
+    def restore_folder(number):
         shutil.rmtree(folder)
         folder.mkdir()
         told.write_text("0")
@@ -77,9 +87,9 @@ def test_ended_at_random_moments(tmp_path, layout, kind):
         signal.signal(signal.SIGINT, signal.default_int_handler)
         work(out, told, **layout)
 
-    for _ in random_endings(child_work, usual, start_anew, seed=22, kind=kind):
+    for _ in random_endings(child_work, usual, restore_folder, seed=22, kind=kind):
         check_what_is_left(out, int(told.read_text() or 0))
-    start_anew(0)
+    restore_folder(0)
     work(out, **layout)
     assert os.listdir(folder) == [out.name]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ozx.errors import FormatError
 
@@ -14,6 +14,9 @@ _BLOCK = 1 << 20
 _LONGEST_COPY = 1 << 30
 # POSIX: IOV_MAX is at least 16; Linux, macOS and BSD take 1024.
 _MOST_PARTS = 1024
+# Bytes of one system call, during which other threads cannot write to the file. Linux takes larger blocks of memory for
+# a longer call; in a virtual machine that can take several times as long.
+_MOST_AT_ONCE = 1 << 20
 _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM)
 
 
@@ -27,7 +30,7 @@ def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: 
             view = view[os.write(descriptor, view) :]
         return
     while len(view):
-        written = pwrite(descriptor, view, offset)
+        written = pwrite(descriptor, view[:_MOST_AT_ONCE], offset)
         offset += written
         view = view[written:]
 
@@ -35,14 +38,27 @@ def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: 
 def write_parts_at(descriptor: int, parts: Sequence[bytes | memoryview], offset: int) -> None:
     """Write `parts` one after the other from `offset` on, with few system calls if `os.pwritev` exists."""
     pwritev = getattr(os, "pwritev", None)
-    for first in range(0, len(parts), _MOST_PARTS):
-        group = parts[first : first + _MOST_PARTS]
-        written = 0 if pwritev is None else pwritev(descriptor, group, offset)
+    for group in _iter_groups(parts):
+        written = 0 if pwritev is None or len(group) == 1 else pwritev(descriptor, group, offset)
         for part in group:
             if written < len(part):
                 write_all_at(descriptor, part[written:], offset + written)
             written = max(0, written - len(part))
             offset += len(part)
+
+
+def _iter_groups(parts: Sequence[bytes | memoryview]) -> Iterator[list[bytes | memoryview]]:
+    """Yield consecutive parts that one system call writes; a very long part is alone."""
+    group: list[bytes | memoryview] = []
+    size = 0
+    for part in parts:
+        if group and (len(group) == _MOST_PARTS or size + len(part) > _MOST_AT_ONCE):
+            yield group
+            group, size = [], 0
+        group.append(part)
+        size += len(part)
+    if group:
+        yield group
 
 
 def copy_range(source: int, source_offset: int, descriptor: int, offset: int, length: int) -> None:
