@@ -103,6 +103,14 @@ def test_what_cannot_be_meant(cells, tmp_path, capsys, arguments, code, message)
     assert os.listdir(tmp_path) == ["cells.ozx"]
 
 
+@pytest.mark.parametrize("blank", [["--region", "y=0:9", "x=0:9"], ["--channels", "DAPI", "GFP"]])
+def test_a_list_with_a_blank(cells, tmp_path, capsys, blank):
+    code, _, story = call(capsys, cells, tmp_path / "out.ozx", *blank)
+    assert code == 2
+    assert f"unexpected extra argument ({blank[-1]})" in story
+    assert "Write a list without blanks, as in y=0:512,x=0:512." in story
+
+
 def test_exit_codes_of_files_that_are_wrong_or_missing(tmp_path, capsys):
     code, _, story = call(capsys, FIXTURES / "legacy.ome.zarr", tmp_path / "out.ozx")
     assert (code, "hint: Convert it with ozx repack first" in story) == (1, True)

@@ -220,6 +220,9 @@ def _report_usage(error: click.ClickException) -> None:
     if context is not None:
         usage = context.command.collect_usage_pieces(context)
         hint = f"{' '.join([context.command_path, *usage])}; see {context.command_path} --help."
+        options = {name for parameter in context.command.params for name in parameter.opts}
+        if "unexpected extra argument" in error.message and "--region" in options:
+            hint += " Write a list without blanks, as in y=0:512,x=0:512."
     say_error(error.format_message(), hint=hint)
 
 
