@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import UsageError
-from ozx.hierarchy.ome.axis_names import unknown_axis
+from ozx.hierarchy.ome.axis_names import AXIS_TYPES, unknown_axis
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 
@@ -265,5 +265,4 @@ def _color(color: str | None) -> str | None:
 
 def _types(axes: Sequence[Axis]) -> dict[str, str | None]:
     # OME-Zarr 0.5, "axes": type SHOULD be given. Otherwise the usual names decide.
-    usual = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
-    return {axis.name: axis.type or usual.get(axis.name.lower()) for axis in axes if axis.name is not None}
+    return {axis.name: axis.type or AXIS_TYPES.get(axis.name.lower()) for axis in axes if axis.name is not None}

@@ -5,7 +5,7 @@
 ``transformations``, ``units``
     Scales and translations; units of axes.
 ``axis_names``
-    The error for an axis that no image has.
+    The usual axes with their types, and the error for an axis that no image has.
 ``systems``
     Images with coordinate systems (0.6) in the form of 0.5, and back.
 ``conversion``

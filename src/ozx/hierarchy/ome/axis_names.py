@@ -1,4 +1,4 @@
-"""The error for an axis that no image has."""
+"""The usual names of axes, and the error for an axis that no image has."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Iterable
 
 from ozx.errors import UsageError
 
-__all__ = ["unknown_axis"]
+__all__ = ["AXIS_TYPES", "unknown_axis"]
+
+#: The types of the usual axes, in the order of OME-Zarr 0.5 ("axes": time, then channels, then space).
+AXIS_TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
 
 
 def unknown_axis(name: str, known: Iterable[str]) -> UsageError:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.request import Edits, unit_note
+from ozx.hierarchy.ome.axis_names import AXIS_TYPES
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import LabelDisplay, Window
 from ozx.images.description import ChannelDescription, ImageDescription, PlateDescription
@@ -33,7 +34,6 @@ __all__ = ["HierarchyOptions", "plan_tiff", "stem_of", "unit_notes"]
 
 # OME-Zarr 0.5, "bioformats2raw.layout": the key of the original file's metadata.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
-_TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
 _ENDINGS = (".companion.ome", ".ome.tiff", ".ome.tif", ".ome.tf8", ".ome.tf2", ".ome.btf", ".tiff", ".tif")
 _LABEL_KINDS = "iub"
 _NAMED = 3
@@ -141,7 +141,7 @@ def _as_utf8(text: str) -> bytes:
 
 
 def _axes(source: TiffSource) -> tuple[Axis, ...]:
-    return tuple(Axis(axis, _TYPES[axis], None) for axis in source.axes)
+    return tuple(Axis(axis, AXIS_TYPES[axis], None) for axis in source.axes)
 
 
 def _new_image(
@@ -207,7 +207,7 @@ def _place(
     for axis in source.axes:
         known = description.sizes.get(axis)
         unit = units.get(axis, None if known is None else known.unit)
-        axes.append(Axis(axis, _TYPES[axis], unit))
+        axes.append(Axis(axis, AXIS_TYPES[axis], unit))
         scale.append(sizes.get(axis, 1.0 if known is None else known.value))
     return tuple(axes), tuple(scale)
 

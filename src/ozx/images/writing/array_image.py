@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ozx.errors import UsageError
+from ozx.hierarchy.ome.axis_names import AXIS_TYPES
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import Window
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
@@ -16,10 +17,8 @@ from ozx.images.writing.new_image import NewChannel, NewImage, NewLevel
 
 __all__ = ["AXIS_ORDER", "ChannelLike", "DescribedArray", "describe_array", "given_channels"]
 
-# OME-Zarr 0.5, "axes": time, then channels, then space, of which there are two or three.
-#: The names of axes, in OME order.
-AXIS_ORDER = "tczyx"
-_TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
+#: The names of axes, in the order of OME-Zarr.
+AXIS_ORDER = "".join(AXIS_TYPES)
 _USUAL = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
 
 _RGB = tuple(NewChannel(one.name, one.color, one.is_shown, one.window) for one in describe_samples(4, 255.0))
@@ -63,7 +62,7 @@ def describe_array(
     units = _units(unit, names)
     order = sorted(range(len(names)), key=lambda number: AXIS_ORDER.index(names[number]))
     turned = tuple(names[number] for number in order)
-    found = tuple(Axis(axis, _TYPES[axis], units.get(axis)) for axis in turned)
+    found = tuple(Axis(axis, AXIS_TYPES[axis], units.get(axis)) for axis in turned)
     source = ArraySource(_transposed(array, order, names), turned)
     if 0 in source.shape:
         raise UsageError(f"expected pixels; an array of the shape {source.shape} has none")
@@ -131,12 +130,12 @@ def _no_sizes(values: object) -> UsageError:
 def _units(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict[str, str]:
     if unit is None:
         return {}
-    given = {axis: unit for axis in names if _TYPES[axis] == "space"} if isinstance(unit, str) else unit
+    given = {axis: unit for axis in names if AXIS_TYPES[axis] == "space"} if isinstance(unit, str) else unit
     _check_names(given, names)
     units = {axis: check_unit(text) for axis, text in given.items()}
     for axis, name in units.items():
-        if axis_type_of(name) != _TYPES[axis]:
-            raise UsageError(f"expected a unit of {_TYPES[axis]} for the axis {axis}; got {given[axis]!r}")
+        if axis_type_of(name) != AXIS_TYPES[axis]:
+            raise UsageError(f"expected a unit of {AXIS_TYPES[axis]} for the axis {axis}; got {given[axis]!r}")
     return units
 
 

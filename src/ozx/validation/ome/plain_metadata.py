@@ -6,11 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_numbers, as_object, as_texts
+from ozx.hierarchy.ome.axis_names import AXIS_TYPES
 
 __all__ = ["is_plain"]
 
-# Names and types of usual axes, in the order that 0.5 demands ("multiscales" metadata).
-_AXES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
 _LABEL = {"source": dict, "colors": list, "properties": list}
 
 
@@ -67,7 +66,7 @@ def _is_plain_image(image: dict[str, Any]) -> bool:
         return False
     axes = [as_object(axis) for axis in as_list(image.get("axes"))]
     names = [axis.get("name") for axis in axes]
-    if names != [name for name in _AXES if name in names] or names[-2:] != ["y", "x"]:
+    if names != [name for name in AXIS_TYPES if name in names] or names[-2:] != ["y", "x"]:
         return False
     if not all(_is_plain_axis(axis) for axis in axes):
         return False
@@ -81,7 +80,7 @@ def _is_plain_image(image: dict[str, Any]) -> bool:
 
 def _is_plain_axis(axis: dict[str, Any]) -> bool:
     has_unit = isinstance(axis.get("unit", ""), str)
-    return axis.keys() <= {"name", "type", "unit"} and axis.get("type") == _AXES[axis["name"]] and has_unit
+    return axis.keys() <= {"name", "type", "unit"} and axis.get("type") == AXIS_TYPES[axis["name"]] and has_unit
 
 
 def _scale_of(dataset: dict[str, Any], count: int) -> list[float] | None:
