@@ -51,7 +51,7 @@ def test_a_tiff_that_is_called_ozx_is_renamed_first():
         (["a.JPG", "b.jpeg", "c.txt"], "2 JPEG pictures", "as TIFF"),
         (["x/", "x/a.tif"], "1 TIFF image", "ozx import x/*.tif"),
         (["a.czi", "b.czi"], "2 CZI files", "bioformats2raw"),
-        (["a.ozx", "b.ozx"], "2 .ozx files", "Name the file itself: a.ozx"),
+        (["a.ozx", "b.ozx"], "2 .ozx files", "Give the path of one file: a.ozx"),
     ],
 )
 def test_a_zip_file_is_known_by_its_names(names, found, hint):

@@ -55,7 +55,7 @@ REASONS = (
         (r"parse_url\(\w*Path\) gives None",),
     ),
     Reason(
-        "some names occur more than once; the reader refuses the file, or delivers each of them",
+        "some names occur more than once; the reader refuses the file, or returns every entry of a repeated name",
         ("bioio", "iohub", "ZipStore"),
         (r"Duplicate filename in ZIP", r"two entries are named", r"extracted \d+ files, of which \d+ are there"),
     ),

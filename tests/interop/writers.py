@@ -192,8 +192,8 @@ WRITERS = (
     ),
     Writer(
         "iohub",
-        '`iohub.open_ome_zarr("….ozx", mode="w-", …)`; a stored file, since iohub needs Python 3.12; '
-        "CI writes it again",
+        '`iohub.open_ome_zarr("….ozx", mode="w-", …)`; the repository contains the file, because iohub '
+        "needs Python 3.12; CI writes it again",
         absent_packages,
         lambda source, out: shutil.copyfile(IOHUB, out),
     ),
@@ -221,7 +221,7 @@ WRITERS = (
     ),
     Writer(
         "Deflate64",
-        "`7z a -tzip -mm=Deflate64 OUT .`, which Windows Explorer uses for large files",
+        "`7z a -tzip -mm=Deflate64 OUT .`; Windows Explorer uses Deflate64 for large files",
         partial(absent_programs, "7z"),
         partial(_run, "7z a -tzip -mm=Deflate64 {out} ."),
         copies=True,

@@ -317,7 +317,7 @@ def test_levels_whose_channels_share_chunks_are_left_out_or_refused(tmp_path):
     result = extract(tmp_path / "a", tmp_path / "a.ozx", channels="0,2")
     assert (result.images[0].levels, result.images[0].left_out) == (("0",), ("1",))
     assert any("left out level 1, because the chunks are too large" in note for note in result.notes)
-    message = "expected level 1 to have chunks of its own for the channels 0, 2; they share chunks with other channels"
+    message = "expected level 1 to have separate chunks for the channels 0, 2; these channels share chunks with other"
     with pytest.raises(UnsupportedError, match=message) as caught:
         extract(tmp_path / "a", tmp_path / "b.ozx", channels="0,2", levels=":")
     assert "--chunks c=1" in caught.value.hint
@@ -337,7 +337,7 @@ def test_label_images_follow_channels_with_gaps(tmp_path, count):
 def test_label_images_whose_channels_share_chunks_refuse_gaps(tmp_path):
     write_levels(tmp_path / "a", [(3, 64, 64)], [(1, 64, 64)])
     write_levels(tmp_path / "a", [(3, 64, 64)], [(3, 64, 64)], "labels/cells")
-    with pytest.raises(UnsupportedError, match="labels/cells: expected level 0 to have chunks of its own"):
+    with pytest.raises(UnsupportedError, match="labels/cells: expected level 0 to have separate chunks"):
         extract(tmp_path / "a", tmp_path / "a.ozx", channels="0,2")
 
 

@@ -274,7 +274,7 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
 
 
 class _Zip64End(NamedTuple):
-    """The ZIP64 end record and its real offset; the declared offset and number of archive parts from its locator."""
+    """The ZIP64 end record, its real offset, and the two numbers in its locator: declared offset, archive parts."""
 
     record: Zip64EndRecord
     offset: int

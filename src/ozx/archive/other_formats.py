@@ -174,7 +174,7 @@ def _way(kind: str, firsts: Sequence[str]) -> str:
             patterns.append(f"{shlex.quote(folder) + '/' if folder else ''}*{ending}")
         return f"Run: ozx import {' '.join(patterns)}{' …' if len(firsts) > _NAMED else ''}"
     if kind == ".ozx files":
-        return f"Name the file itself: {shlex.quote(firsts[0])}"
+        return f"Give the path of one file: {shlex.quote(firsts[0])}"
     if kind.endswith("pictures"):
         return "Save them as TIFF, for example with Fiji; then run ozx import on the TIFF files."
     return "Convert each of them with bioformats2raw; then run ozx pack on the folders that it makes."

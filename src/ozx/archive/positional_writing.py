@@ -48,7 +48,7 @@ def write_parts_at(descriptor: int, parts: Sequence[bytes | memoryview], offset:
 
 
 def _iter_groups(parts: Sequence[bytes | memoryview]) -> Iterator[list[bytes | memoryview]]:
-    """Yield consecutive parts that one system call writes; a very long part is alone."""
+    """Yield groups of consecutive parts, each for one system call; a very long part forms its own group."""
     group: list[bytes | memoryview] = []
     size = 0
     for part in parts:

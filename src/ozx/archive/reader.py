@@ -73,7 +73,7 @@ BOMB_TOTAL = 1 << 40
 
 
 class ArchiveReader:
-    """Reader of a ZIP archive from a path or a byte source; reads only the needed parts.
+    """Reader of a ZIP archive from a path or a byte source; reads only the bytes that are needed.
 
     Examples
     --------

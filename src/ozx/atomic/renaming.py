@@ -194,7 +194,7 @@ def _write_marker(marker: str, path: str) -> None:
     inode = os.lstat(path).st_ino
     descriptor = os.open(marker, flags, 0o666)
     try:
-        os.write(descriptor, f"ozx was replacing the directory {inode}; its next run finishes the job\n".encode())
+        os.write(descriptor, f"ozx was replacing the directory {inode}; run ozx again to finish\n".encode())
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

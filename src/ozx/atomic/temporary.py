@@ -174,7 +174,7 @@ def _new_directory(temporary: str, mode: int) -> int | None:
 
 
 def _remove_unlocked(temporary: str) -> None:
-    """Remove a file or directory that was perhaps created just before an interrupt, so that no variable names it.
+    """Remove a file or directory that may exist after an interrupt during its creation.
 
     Another thread may have taken the name: it holds the lock.
     """

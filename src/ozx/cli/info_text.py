@@ -78,7 +78,7 @@ def describe(inspection: Inspection) -> str:
 
 
 def _declared(title: str, nodes: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
-    """Return one line per declared name, with the nodes that declare it."""
+    """Return one line per extension or convention, with the nodes that declare it."""
     found: dict[str, list[str]] = {}
     for path, names in nodes:
         for name in names:
@@ -158,7 +158,7 @@ def _image(image: Image, *, is_only: bool) -> list[str]:
 def _coordinates(
     systems: Sequence[CoordinateSystem], transformations: Sequence[Transformation], own: str | None
 ) -> list[str]:
-    """Return a line per coordinate system and per transformation; mark `own`, the system of the levels."""
+    """Return a line per coordinate system and per transformation; `own`, the system of the levels, gets a mark."""
     rows = []
     for system in systems:
         axes = " ".join(one_line(axis.name or "?") for axis in system.axes)

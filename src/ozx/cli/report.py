@@ -90,7 +90,7 @@ def _by_node(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
 
 
 def _node(entry: str | None) -> str | None:
-    """Return the node of a metadata entry with a slash at the end; return any other entry unchanged."""
+    """Return the path of a metadata entry's node, with a slash at the end; return any other entry unchanged."""
     if entry is not None and (is_metadata_key(entry) or is_legacy_metadata_key(entry)):
         return f"{node_of(entry)}/"
     return entry

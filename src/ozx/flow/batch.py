@@ -180,7 +180,7 @@ class FileResult:
 
     @property
     def bytes(self) -> int | None:
-        """Length of the written file in bytes; None if the result has no length."""
+        """Length of the written file in bytes; None after a failure, or if the result does not contain this length."""
         return getattr(self.result, "bytes", None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def _failed(source: str, target: str, error: OzxError) -> FileResult:
 
 
 def describe_failure_of(source: str, error: OzxError) -> dict[str, str | None]:
-    """Return the ``--json`` description of an error, together with the name of its source.
+    """Return the ``--json`` description of an error; the message in it names `source`.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def describe_failure_of(source: str, error: OzxError) -> dict[str, str | None]:
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:
-    """Return an error for ``--json``: ``code``, ``message``, ``rule``, ``hint``, and ``fault`` for a bug in ozx.
+    """Return the ``--json`` fields of an error: ``code``, ``message``, ``rule``, ``hint``; for a bug, also ``fault``.
 
     Examples
     --------

@@ -134,7 +134,7 @@ def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
 
 
 def record_in_place(source: str, target: str) -> TreeRecord | None:
-    """Record the files of a directory that its own copy will replace; return None if `target` is not `source`.
+    """Return a record of the files in `source` if `target` is the same directory, which the copy replaces; else None.
 
     Raises
     ------

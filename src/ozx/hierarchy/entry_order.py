@@ -28,7 +28,7 @@ def breadth_first(key: str) -> tuple[int, tuple[str, ...]]:
 
 
 def component_order(component: str) -> tuple[int, str]:
-    """Return the sort key of one component of a store key: numbers by value, followed by names.
+    """Return the sort key of one component of a store key: numbers are sorted by value, and come before names.
 
     Examples
     --------

@@ -66,14 +66,14 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The records of an image's frames, as `ozx.stream` writes them.
+    """Description of an image's frame records: values about single frames, such as times, that `ozx.stream` writes.
 
     Attributes
     ----------
     fields
         Names of the fields.
     frames
-        The number of frames that they have room for.
+        The number of frames for which the arrays of the fields have elements.
     """
 
     fields: tuple[str, ...]

@@ -188,7 +188,7 @@ def take_image(
 
 
 def _find_axes(view: ImageView, where: str) -> tuple[int | None, ...]:
-    """Return the dimensions of the axes t, c, z, y, x.
+    """Return the dimension numbers of the axes t, c, z, y, x; None for a missing axis.
 
     Axes are found by name, else by type; the last space axis is x.
     """

@@ -237,7 +237,7 @@ def _channel(channel: Any) -> str | dict[str, Any]:
 
 
 def _places(settings: Any) -> tuple[dict[str, Any], list[str | int]]:
-    """Return the arguments of `ozx.stream` for positions or a plate, and the position of each index."""
+    """Return the arguments of `ozx.stream` for positions or a plate, and the name of each position in index order."""
     if settings.position_dimension_index is None:
         return {}, []
     positions = settings.positions

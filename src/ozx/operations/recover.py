@@ -228,7 +228,7 @@ def _check_not_written(source: FileSource) -> None:
 
 @contextmanager
 def _waiting(source: FileSource, found: Salvage) -> Iterator[tuple[list[Entry], int]]:
-    """Yield a list of the values of a stream's unfinished shards, and the number of chunks in these values."""
+    """Yield a list of entries made from the chunks of a stream's unfinished shards, and the number of chunks."""
     path = chunks_of(source.name)
     if not is_partial(source.name) or not os.path.isfile(path):
         yield [], 0

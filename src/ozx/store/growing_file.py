@@ -303,7 +303,7 @@ class AppendedValue:
 
 
 def _iter_pieces(parts: Sequence[bytes | memoryview | Part]) -> Iterator[list[bytes | memoryview]]:
-    """Yield the bytes of parts: neighbours in memory together, and each `Part` alone."""
+    """Yield lists of bytes: one list for adjacent parts that are in memory, one list for each `Part`, which is read."""
     together: list[bytes | memoryview] = []
     for part in parts:
         if isinstance(part, bytes | memoryview):

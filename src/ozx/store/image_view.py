@@ -96,7 +96,7 @@ class ImageView:
 
 
 class GroupNodes(Mapping[str, Node]):
-    """The nodes below a zarr group by path, each read on first access; iteration reads all nodes.
+    """The nodes below a zarr group, indexed by path; a node is read on first access, and iteration reads all nodes.
 
     Examples
     --------

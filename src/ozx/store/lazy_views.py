@@ -291,7 +291,7 @@ def plate_fields(group: zarr.Group, plate: Plate) -> PlateFields:
         parts = join_path("", well.path).split("/")
         # OME-Zarr 0.4 and 0.5, "plate": a well's path is the name of its row, a slash, the name of its column.
         if len(parts) != 2 or parts[0] not in rows or parts[1] not in columns:
-            raise FormatError(f"{well.path}: expected a well at ROW/COLUMN of the plate's rows and columns")
+            raise FormatError(f"{well.path}: expected a well at ROW/COLUMN, with a row and a column of the plate")
         if not well.fields:
             notes.append(f"{well.path}: a well is listed here, but it has no images")
             continue

@@ -294,7 +294,7 @@ class WriteSession:
 
     @contextmanager
     def _writing_errors(self, more: int = 0) -> Iterator[None]:
-        """Convert system errors to a `ResourceError` with the final path and the needed space, `more` included."""
+        """Convert system errors to a `ResourceError`; for a full disk, state the needed space with `more` bytes."""
 
         def needed() -> int:
             with self._lock:

@@ -440,7 +440,7 @@ def test_other_files_are_called_by_their_names(tmp_path, data, message):
         ([], "found nothing", None),
         (["a.txt"], "found 1 other file: 'a.txt'", None),
         (["a.tif"], "found 1 TIFF image", "Run: ozx import"),
-        (["a.ozx", "b.ozx"], "found 2 other files: 'a.ozx', 'b.ozx'", "Name the file itself"),
+        (["a.ozx", "b.ozx"], "found 2 other files: 'a.ozx', 'b.ozx'", "Give the path of one file"),
         (["a/b/c/d/e/f/zarr.json"], "found 1 other file: 'a/b/c/d/'", None),
     ],
 )

@@ -98,7 +98,9 @@ def test_what_is_new_is_said():
 def test_another_type_and_other_lengths():
     new = image(shape=(2, 2, 3, 10, 15), dtype="float32")
     rendered, notes = update(document(), new)
-    assert notes == ["the root: the OME-XML of single planes is left out, as the length of t, c or z changed"]
+    assert notes == [
+        "the root: the OME-XML metadata of single planes is left out, because the length of t, c or z changed"
+    ]
     assert "<Plane " not in rendered
     assert "SignificantBits" not in rendered
     assert 'Type="float"' in rendered

@@ -58,7 +58,7 @@ def test_rows_after_z():
         ({"A/1": True}, None, "got True"),
         ({"C/1": 1}, (2, 3), "a plate of at least 3 rows, because C is in use; got 2"),
         ({"A/4": 1}, (2, 3), "a plate of at least 4 columns"),
-        ({"top/1": 1}, (2, 3), "rows of one or two capital letters for a plate of a given shape; got top"),
+        ({"top/1": 1}, (2, 3), "rows of one or two capital letters if plate_shape is given; got top"),
         ({"A/01": 1, "A/2": 1}, (2, 3), "usual names of columns"),
     ],
 )

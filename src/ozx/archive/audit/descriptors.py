@@ -22,7 +22,7 @@ _Numbers = NDArray[np.int64]
 
 
 class Descriptors(NamedTuple):
-    """The data descriptors of some entries: lengths and correctness."""
+    """Lengths and correctness of the data descriptors of some entries."""
 
     lengths: _Numbers  # bytes of each; 0 if there is no room for one
     agree: NDArray[np.bool_]  # whether each agrees with the central directory
@@ -56,7 +56,7 @@ def read_descriptors(
 
 
 def _agree(data: bytes, positions: _Numbers, columns: Columns, entries: _Numbers, *, wide: bool) -> NDArray[np.bool_]:
-    """Return whether CRC-32 and sizes at `positions` match the central directory (4-byte sizes: modulo 2**32)."""
+    """Return whether CRC-32 and sizes at `positions` match the central directory; 4-byte sizes match modulo 2**32."""
     item, mask = (8, np.uint64(0xFFFFFFFFFFFFFFFF)) if wide else (4, np.uint64(MASK_32))
     agrees: NDArray[np.bool_] = gather(data, "<u4", positions) == columns.crc32s[entries]
     for place, column in enumerate((columns.compressed_sizes, columns.uncompressed_sizes)):

@@ -337,7 +337,7 @@ class _DirectoryMerge:
         self._dropped.update(doubtful)
 
     def _is_tiled(self) -> bool:
-        """Return whether entries fill the file up to the directory and the end record counts all unlisted entries."""
+        """Return whether entries fill the file up to the directory, and the end record also counts unlisted entries."""
         result, scan = self._result, self._scan
         if not scan.directory_follows or scan.directory_start is None or len(scan.others):
             return False

@@ -178,7 +178,10 @@ class _Scanner:
         self._result.listed, self._result.is_listed_whole = EntryTable(), False
 
     def _evident_end(self, header: LocalHeader, claim: Claim | None) -> int | None:
-        """Return a damaged entry's declared end if the next bytes (or, beyond the file, two equal sizes) confirm it."""
+        """Return a damaged entry's declared end if the bytes after this end confirm it, else None.
+
+        If the end lies beyond the file, two equal declared sizes of an uncompressed entry confirm it.
+        """
         fields = sum(4 + len(extra.data) for extra in iter_extra_fields(header.extra))
         if claim is None or not claim.stored_size or fields != len(header.extra):
             return None
@@ -189,7 +192,7 @@ class _Scanner:
         return end if is_followed else None
 
     def _read_central(self, place: int) -> int:
-        """Read a central directory header if it follows a header or the last value; return where the scan continues."""
+        """Read a central directory header next to another record or a value; return where the scan continues."""
         fixed = self._ahead.read_at(place, CENTRAL_HEADER.size)
         if len(fixed) < CENTRAL_HEADER.size:
             return place + 4

@@ -162,7 +162,7 @@ class Upload:
             self._send_full()
 
     def hold(self, offset: int, length: int) -> None:
-        """Keep the parts with these bytes back until `release`, because the bytes will be overwritten."""
+        """Hold back the parts that contain these bytes until `release`, because the bytes will be overwritten."""
         self._held = (offset, offset + length)
 
     def release(self) -> None:

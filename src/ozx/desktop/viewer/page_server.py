@@ -193,7 +193,7 @@ class PageServer:
 
 
 def _is_from_page(request: Request) -> bool:
-    """Return whether the page sent a request: the origin is this server, and the body JSON, which forms never send."""
+    """Return whether the page sent a request: the origin is this server, and the body is JSON, which no form sends."""
     headers = request.headers
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     is_same_site = headers.get("sec-fetch-site", "same-origin") == "same-origin"

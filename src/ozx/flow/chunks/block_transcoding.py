@@ -113,7 +113,7 @@ class InexactError(Exception):
 
 
 def readable_document(document: Document, path: str) -> Document:
-    """Return a copy of a ``zarr.json``, without attributes and dimension names; zarr-python accepts this copy.
+    """Return a ``zarr.json`` in a form that zarr-python accepts; leave out attributes and dimension names.
 
     Raises
     ------

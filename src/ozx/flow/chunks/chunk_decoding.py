@@ -85,7 +85,7 @@ class ChunkDecoder:
                 self._decode_one(place, data)
 
     def _decodes(self, chunks: Mapping[Lengths, bytes], box: tuple[slice, ...]) -> bool:
-        """Return whether all of these chunks can be decoded in one call."""
+        """Return whether one call decodes all of `chunks` without an error."""
         try:
             self._read(chunks, box)
         except Exception:  # noqa: BLE001 (codecs raise whatever they like)

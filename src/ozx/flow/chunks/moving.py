@@ -81,7 +81,7 @@ def move_entries(reader: ArchiveReader, indices: Iterable[int], writer: ArchiveW
 
 
 def _move_run(run: list[_Moved], source: FileSource, writer: ArchiveWriter) -> None:
-    """Copy a run of adjacent entries; insert padding if that lets the file system share whole blocks."""
+    """Copy a run of adjacent entries; before a large run, insert padding so that both files can share disk blocks."""
     start, end = run[0].offset, run[-1].end
     if end - start >= _ALIGNED_FROM and writer.offset:
         writer.add_unused((start - writer.offset) % _ALIGNMENT)

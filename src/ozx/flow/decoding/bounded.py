@@ -80,7 +80,7 @@ class _Decompressor(Protocol):
 
 
 def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
-    """Return the decoded data of any compressor of Zarr; raise an error if the data exceed `limit`.
+    """Decompress the output of any Zarr compressor; raise an error if the decoded data exceed `limit`.
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
     Raises
     ------
     OversizeError
-        It decodes to more, or claims to.
+        The data decode to more than `limit` bytes, or declare more.
     ValueError
-        It is damaged.
+        The data are damaged.
     MemoryError
         Memory does not suffice for the output.
 
@@ -334,18 +334,18 @@ def check_blosc_header(data: Bytes, limit: int) -> None:
     Raises
     ------
     OversizeError
-        It claims to decode to more than `limit` bytes.
+        The header declares more than `limit` decoded bytes.
     EOFError
-        The header, or the data that it claims, is cut off.
+        The header is cut off, or the data are shorter than the header declares.
     """
     # c-blosc, README_CHUNK_FORMAT.rst: version, versionlz, flags, typesize; nbytes, blocksize, ctbytes.
     head = bytes(data[:16])
     if len(head) < 16:
-        raise EOFError("it is shorter than its header")
+        raise EOFError("the data end inside the header")
     _check_claim(int.from_bytes(head[4:8], "little"), limit)
     length = int.from_bytes(head[12:16], "little")
     if length > len(data):
-        raise EOFError(f"its header declares {length:,} bytes; it has {len(data):,}")
+        raise EOFError(f"the header declares {length:,} bytes; the data have {len(data):,}")
 
 
 def _from_lz4(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
@@ -353,7 +353,7 @@ def _from_lz4(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
 
     # numcodecs puts the length before the block, 4 bytes little-endian.
     if len(data) < 4:
-        raise EOFError("it is shorter than its header")
+        raise EOFError("the data end inside the header")
     _check_claim(int.from_bytes(bytes(data[:4]), "little"), limit)
     found: bytes = lz4.decompress(data)
     return found

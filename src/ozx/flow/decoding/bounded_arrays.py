@@ -1,4 +1,4 @@
-"""Limit the decoded size of an array's chunks in zarr-python to the size that the metadata declare.
+"""Make zarr-python limit the decoded size of an array's chunks to the size that the metadata declare.
 
 A codec pipeline that knows the maximal size of each step replaces the array's own. It bounds stored chunks, the output
 of compressors, the number of texts in a chunk, and the bytes decoded at once.
@@ -173,7 +173,7 @@ class BoundedCompressor(BytesBytesCodec):
         return self.codec.to_dict()
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
-        """Return the encoded size that the compressor returns."""
+        """Return the length of encoded data as the wrapped compressor computes it."""
         return int(self.codec.compute_encoded_size(input_byte_length, chunk_spec))
 
     async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer:

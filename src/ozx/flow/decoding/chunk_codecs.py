@@ -141,7 +141,7 @@ class ChunkCodec:
 
 @dataclass(frozen=True, slots=True)
 class ShardCodec:
-    """The layout of shards of one shape.
+    """The layout of shards of one shape, with the codec of the inner chunks.
 
     Attributes
     ----------

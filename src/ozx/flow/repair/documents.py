@@ -105,7 +105,7 @@ class _Documents:
         return (*self._nodes, *self._missing)
 
     def _ancestors(self, path: str) -> Iterable[str]:
-        """Yield the paths of all groups with a document above a folder, from the nearest group to the root."""
+        """Yield the paths of the groups that contain `path` and have a document, from the nearest group to the root."""
         while path:
             path = path.rpartition("/")[0]
             if path in self._nodes:

@@ -226,5 +226,6 @@ def _refused(path: str, name: str, fault: str, rule: str) -> FormatError:
         f"entry name {name!r} is refused: {fault}" if rule == "zip/name" else f"entry {name!r} is refused: {fault}",
         path=path,
         rule=rule,
-        hint="ozx cannot repair this name. Unpack the file with the program that wrote it, check and pack the folder.",
+        hint="ozx cannot repair this name. Unpack the file with the program that wrote it, check the folder, "
+        "then run ozx pack on it.",
     )

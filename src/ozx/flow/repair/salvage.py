@@ -196,7 +196,7 @@ class _KeyResolver:
                 )
 
     def _has_better_name(self, index: int) -> bool:
-        """Return whether the name with one digit changed is a missing chunk's key and fits the entry's position."""
+        """Return whether changing one digit of the name gives a missing chunk's key that fits the entry's position."""
         name, hierarchy = self._name(index), self._result.hierarchy
         for position, character in enumerate(name):
             for other in "0123456789" if character.isdigit() else "":

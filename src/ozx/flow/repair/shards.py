@@ -131,7 +131,7 @@ class _Shard:
     is_bytewise: bool = True
 
     def piece(self, span: tuple[int, int], place: Lengths, depth: int) -> _Piece | None:
-        """Return rescued bytes of a shard at `depth`, or of a chunk below all levels; None if all chunks are lost."""
+        """Return rescued bytes of a shard, or of a chunk if `depth` is below all shards; None if no chunk is left."""
         if depth == len(self.layout.levels):
             return self._chunk(span, place)
         level = self.layout.levels[depth]

@@ -172,7 +172,7 @@ class RepairedSource:
         yield from filterfalse(self._dropped.__contains__, keys) if self._dropped else keys
 
     def size(self, key: str) -> int:
-        """Return the length of the value of a key in bytes."""
+        """Return the length in bytes of the value of a key."""
         return len(self._written[key]) if key in self._written else self._source.size(self._checked(key))
 
     def read(self, key: str) -> bytes:

@@ -23,7 +23,7 @@ __all__ = ["write_archive", "write_entries"]
 def write_archive(
     plan: Plan, output: int | Upload, workers: Workers, progress: Progress, manifest: Manifest | None = None
 ) -> tuple[int, int]:
-    """Write a plan into an empty file (by descriptor) or an upload; return the number of entries and of bytes.
+    """Write a plan to `output`, an upload or the descriptor of an empty file; return the numbers of entries and bytes.
 
     The values are added to `manifest`, hashed from the bytes that are written.
 

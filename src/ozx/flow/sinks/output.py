@@ -66,7 +66,7 @@ class NewObject:
 
     @property
     def swept(self) -> list[str]:
-        """Always empty, unlike for `NewFile`; `notes` describes the uploads of killed runs."""
+        """An empty list; `notes` describes the uploads that killed runs left on the server."""
         return []
 
     @property

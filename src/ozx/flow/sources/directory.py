@@ -51,7 +51,7 @@ class DirectorySource:
         return self.listing.iter_keys()
 
     def size(self, key: str) -> int:
-        """Return the length of the file of a key in bytes."""
+        """Return the length in bytes of the file of a key."""
         return os.stat(self._path(key)).st_size
 
     def read(self, key: str) -> bytes:

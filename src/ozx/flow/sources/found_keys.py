@@ -1,4 +1,4 @@
-"""Find the keys of a hierarchy on a server that cannot list them, from the references in its metadata.
+"""Find the keys of a hierarchy from the references in its metadata, because the server cannot list the keys.
 
 OME-Zarr names the levels of images, wells, fields, labels and series; chunk grids name the chunks. An object that the
 server does not have is a missing chunk, which zarr reads as the fill value.

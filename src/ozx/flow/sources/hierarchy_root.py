@@ -71,7 +71,7 @@ def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Se
         )
     what = f"{len(files):,} other {'file' if len(files) == 1 else 'files'}: {_few(files)}" if files else "nothing"
     archives = [name for name in files if name.lower().endswith((".ozx", ".zip"))]
-    hint = f"Name the file itself: {os.path.join(path, archives[0])}" if archives and os.path.isdir(path) else None
+    hint = f"Give the path of one file: {os.path.join(path, archives[0])}" if archives and os.path.isdir(path) else None
     if not archives:
         what, hint = describe_names(files, path, is_folder=os.path.isdir(path)) or (what, None)
     raise FormatError(

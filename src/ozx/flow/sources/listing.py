@@ -272,7 +272,7 @@ def add_files(listing: Listing, prefix: str, names: list[str]) -> None:
 
 
 def _no_hierarchy(root: str, names: list[str]) -> FormatError:
-    """Return the error for a folder that has no metadata, but archives and perhaps images."""
+    """Return the error for a folder that contains archives and perhaps images, but no metadata."""
     archives = [name for name in names if name.lower().endswith(_ARCHIVE_ENDINGS)]
     images = describe_names([name for name in names if name not in archives], root, is_folder=True)
     found, hint = images or (

@@ -202,7 +202,8 @@ def _local_hint(url: str, *, windows: bool) -> str:
             return f"Give the path itself: {path}"
     if "://" not in url:
         return (
-            f"For a local path, create the folder {url.partition('/')[0]} first; pass a URL as a string, not as a Path."
+            f"If this is a local path, create the folder {url.partition('/')[0]} first. If it is a URL, pass it as a "
+            "string, not as a Path."
         )
     return "Write a local file, then upload it."
 

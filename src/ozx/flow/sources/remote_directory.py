@@ -64,7 +64,7 @@ class RemoteDirectorySource:
         return self.listing.iter_keys()
 
     def size(self, key: str) -> int:
-        """Return the length of the object of a key in bytes."""
+        """Return the length in bytes of the object of a key."""
         return self._mark(key).size
 
     def read(self, key: str) -> bytes:
@@ -100,7 +100,7 @@ class RemoteDirectorySource:
         del key
 
     def count_bytes(self) -> int:
-        """Return the total length of all objects in bytes, without a request."""
+        """Return the total length in bytes of all objects, without a request."""
         return sum(self._mark(key).size for key in self.iter_keys())
 
     def check_unchanged(self) -> None:

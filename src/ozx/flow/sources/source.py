@@ -30,7 +30,7 @@ class Source(Protocol):
         """Yield all keys in archive order: metadata breadth-first, then data node by node."""
 
     def size(self, key: str) -> int:
-        """Return the length of the value of a key in bytes."""
+        """Return the length in bytes of the value of a key."""
 
     def read(self, key: str) -> bytes:
         """Return the whole value of a key, verified as far as possible.

@@ -108,7 +108,7 @@ def edit_label(
     *,
     version: str | None = None,
 ) -> Edited:
-    """Return a label image's ``zarr.json`` with the `units` of its image and all positions multiplied by `factors`.
+    """Return a label image's ``zarr.json`` with the given `units` and with all positions multiplied by `factors`.
 
     A label image may have another resolution than its image, and fewer axes: the same factors keep it in place.
     """

@@ -1,4 +1,4 @@
-"""Changes between two versions of a JSON document; JSON written in the style of an existing document."""
+"""Detection of changes between two JSON documents, and writing of JSON in the style of an existing document."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def relaid_document(path: str, old: Document, new: Document) -> Document:
 
 
 def check_group_extensions(group: str, document: Document, path: str, old: Document, new: Document) -> None:
-    """For one array that gets a new chunk layout, call the handlers of its group's extensions.
+    """Check that the handlers of a group's extensions accept the new chunk layout of one array in the group.
 
     Raises
     ------

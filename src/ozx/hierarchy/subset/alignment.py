@@ -115,7 +115,7 @@ def align(
     levels: Sequence[Mapping[str, AxisGrid]],
     is_small: Callable[[int, Mapping[str, Interval]], bool] = lambda _number, _region: False,
 ) -> tuple[dict[str, Interval], list[bool]]:
-    """Return the region, extended to chunk borders.
+    """Return the requested region, extended to chunk borders of the levels.
 
     Also return for each level whether the level can show exactly this region.
 
@@ -156,7 +156,7 @@ def _grow(interval: Interval, grids: Sequence[AxisGrid], longest: Fraction) -> I
 
 
 def _settle(position: Fraction, outwards: Callable[[Fraction], int], chunk: int = 1) -> int:
-    """Round `position` (in chunks) to the nearest chunk border if that border is close, else with `outwards`."""
+    """Round `position` (in chunks) to a chunk border that is very near, else by the function `outwards`."""
     nearest = round(position)
     if abs(position - nearest) * chunk <= _TOLERANCE:
         return nearest

@@ -76,7 +76,7 @@ def crop_levels(
     *,
     keep_all: bool,
 ) -> LevelCrops | None:
-    """Crop levels to a region in full-resolution pixels; None if the finest level lies outside of the region.
+    """Return the crops of levels to a region (full-resolution pixels); None if the finest level is outside the region.
 
     `multiscale` is the image of `places`, or a label image of it; requested axes that it does not have are ignored.
     `keep_all` also keeps the levels that cannot show exactly the region of the others.
@@ -145,7 +145,7 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> st
 
 
 def smaller_chunks(chunks: Mapping[str, tuple[int, Interval]], parts: int = 1) -> str:
-    """Return smaller chunk lengths for ``--chunks``: powers of two; `parts` chunks fit into the requested interval.
+    """Return smaller chunk lengths for ``--chunks``: powers of two; each interval contains at least `parts` chunks.
 
     Parameters
     ----------

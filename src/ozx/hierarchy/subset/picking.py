@@ -79,8 +79,8 @@ def separate_levels(
         (fits if is_fit else others).append(number)
     if others and (keep_all or not fits or others[0] < fits[0]):
         raise UnsupportedError(
-            f"{where}: expected level {multiscale.datasets[others[0]].path} to have chunks of its own for the channels "
-            f"{', '.join(map(str, picked))}; they share chunks with other channels",
+            f"{where}: expected level {multiscale.datasets[others[0]].path} to have separate chunks for the channels "
+            f"{', '.join(map(str, picked))}; these channels share chunks with other channels",
             hint="Separate the channels with ozx repack --chunks c=1 first.",
         )
     return fits, others

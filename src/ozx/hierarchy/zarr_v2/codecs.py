@@ -30,7 +30,7 @@ _NUMCODECS = frozenset(("bz2", "lzma", "lz4", "shuffle", "crc32", "crc32c", "adl
 
 @dataclass(frozen=True, slots=True)
 class UpgradedCompression:
-    """The converted bytes-to-bytes codecs, the treatment that the chunks need, and notes about differences from v2."""
+    """The converted bytes-to-bytes codecs, the conversion that chunks need, and notes about differences from v2."""
 
     codecs: tuple[_Codec, ...]
     treatment: Treatment

@@ -164,7 +164,7 @@ class OmeTiff:
 
 
 def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding], beside: int) -> bool:
-    """Return whether a file of the images and `beside` other bytes may exceed 4 GiB, so that BigTIFF is needed."""
+    """Return whether a file with the images and `beside` further bytes may exceed 4 GiB and must be a BigTIFF."""
     size = beside
     for image, encoding in zip(images, encodings, strict=True):
         for level in image.levels:
@@ -175,7 +175,7 @@ def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding]
 
 
 def _plane_of(level: ExportedLevel, plane: tuple[int, ...], depth: int) -> int:
-    """Return the plane number in a level for a full-resolution plane; a level may have fewer z planes than `depth`."""
+    """Return the number of the plane in a level that shows a full-resolution plane; `depth` is the full length of z."""
     t, c, z = plane
     _, channels, planes = level.shape[:3]
     return (t * channels + c) * planes + z * planes // depth

@@ -52,7 +52,7 @@ def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a tile and its position in the tile; a complete tile has one piece."""
+    """A part of a tile, or the whole tile, with the position of its first pixel in the tile."""
 
     tile: TileId
     pixels: NDArray[Any]

@@ -100,8 +100,8 @@ class KeptXml:
         planes = pixels.findall(self._tag("Plane"))
         if planes and any(pixels.get(f"Size{axis}") != str(length) for axis, length in lengths):
             notes.append(
-                f"{image.path or 'the root'}: the OME-XML of single planes is left out, "
-                "as the length of t, c or z changed"
+                f"{image.path or 'the root'}: the OME-XML metadata of single planes is left out, "
+                "because the length of t, c or z changed"
             )
             _remove(pixels, planes)
         channels = pixels.findall(self._tag("Channel"))

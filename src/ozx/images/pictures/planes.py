@@ -194,7 +194,7 @@ def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None 
 
 
 def plane_axes(view: ImageView) -> tuple[int, int]:
-    """Return the dimensions of y and x.
+    """Return the dimension numbers of the axes y and x.
 
     They are found by name, else they are the last two dimensions except the channel dimension.
 

@@ -1,4 +1,4 @@
-"""Complete rows of an image: grid positions along its growing axis at which all values are stored."""
+"""Complete rows of an image: grid positions along its growing axis at which all chunks or shards are stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Lengths = tuple[int, ...]
 
 
 class CompleteRows:
-    """Thread-safe counter of complete rows. A row consists of all values at one grid position along the growing axis.
+    """Thread-safe counter of complete rows. A row is all chunks or shards at one grid position along the growing axis.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class CompleteRows:
 
     @property
     def length(self) -> int:
-        """The length along the growing axis up to which all values are stored."""
+        """The length along the growing axis up to which all chunks or shards are stored."""
         return min(rows * frames for rows, frames in zip(self._rows, self._frames, strict=True))
 
     def count(self, level: int, place: Lengths) -> None:

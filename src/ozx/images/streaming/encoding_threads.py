@@ -26,7 +26,7 @@ __all__ = ["EncodingThreads"]
 
 
 class EncodingThreads:
-    """Threads that encode frames and write the completed values, and one thread that syncs the file to disk.
+    """Threads that encode frames and write completed chunks and shards, and one thread that syncs the file to disk.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class EncodingThreads:
         self.raise_error()
 
     def finish_values(self) -> None:
-        """Write the values that still lack frames, with zeros for missing frames; call this after `wait`."""
+        """Write the chunks and shards that still lack frames, with zeros for missing frames; call this after `wait`."""
         for image in self._images:
             for entry in image.finish():
                 self._write(entry)

@@ -18,7 +18,7 @@ _LONGEST_HEADER = 64 << 10
 
 
 class InputFrame(NamedTuple):
-    """A frame of the input, with its place in the image, its position and its record.
+    """A frame of the input, with its place in the image, its record, and the position that selects the image.
 
     If `place` is None, the frame follows the previous frame. If `position` is None, the frame is at the first position.
     `record` contains further values of the frame, such as its time.

@@ -173,7 +173,7 @@ class FrameRecords:
             ]
 
     def documents(self, length: int) -> dict[str, bytes]:
-        """Return ``zarr.json`` documents by key, for `length` along the growing axis; none if no field exists."""
+        """Return ``zarr.json`` documents by key, for `length` along the growing axis; empty if no field exists."""
         with self._lock:
             names = sorted(self._shards)
         if not names:
@@ -270,7 +270,7 @@ class _Block:
                 values.append(str(record.get(name, "")))
 
     def plain(self, name: str, count: int, turn: np.ndarray[Any, np.dtype[np.intp]] | None) -> bytes:
-        """Return the uncompressed bytes of a chunk of `count` frames; `turn` lists their numbers in chunk order."""
+        """Return the uncompressed bytes of a chunk of `count` frames; `turn` lists the frame numbers in chunk order."""
         values, numbers = self.fields[name], np.frombuffer(self.numbers, np.int64)
         if isinstance(values, array):
             chunk = np.full(count, math.nan, "<f8")

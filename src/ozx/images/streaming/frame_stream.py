@@ -108,7 +108,7 @@ class FrameStream:
 
     @property
     def result(self) -> StreamResult:
-        """The numbers of the finished stream; an error before `close`.
+        """The written file, and statistics of the finished stream.
 
         Raises
         ------

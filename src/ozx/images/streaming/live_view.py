@@ -12,7 +12,7 @@ __all__ = ["LiveView"]
 
 
 class LiveView:
-    """Writer that records the complete length of each image in the index of the growing file.
+    """Writer that records, in the index of the growing file, the length up to which each image is complete.
 
     When the length of an image has doubled, all its documents are listed again, as its contrast may have changed.
 

@@ -24,7 +24,7 @@ Lengths = tuple[int, ...]
 def waiting_values(
     source: FileSource, document: Callable[[str], Document | None], taken: Container[str]
 ) -> tuple[list[Entry], int]:
-    """Return the values assembled from chunks of unfinished shards, in archive order, and the number of chunks.
+    """Return unfinished shards as entries made of their saved chunks, in archive order, and the number of chunks.
 
     Parameters
     ----------

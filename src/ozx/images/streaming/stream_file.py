@@ -1,4 +1,4 @@
-"""The file of a stream: values are written to their final places; values and metadata can be recovered at any time.
+"""The file of a stream: chunks and shards go to their final places; all data can be recovered at any time.
 
 ::
 
@@ -90,7 +90,7 @@ class StreamFile:
 
     @property
     def groups(self) -> dict[str, bytes]:
-        """The documents that do not change, by key."""
+        """The metadata documents that do not change during the stream, by key."""
         return dict(self._groups)
 
     @property
@@ -117,7 +117,7 @@ class StreamFile:
             self._put(path, fitting[path])
 
     def write(self, entry: Entry) -> None:
-        """Write a value to its final place.
+        """Write a value (a chunk or shard) to its final place.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class StreamFile:
             self.index.add_value(entry.key, slot)
 
     def draft(self, documents: Documents) -> list[Slot]:
-        """Write new drafts of documents outside of the images' areas; return the places of the replaced drafts.
+        """Write new drafts of documents, but not into the images' areas; return the places of the replaced drafts.
 
         `ozx recover` finds drafts; the finished file does not contain them.
         """
@@ -201,7 +201,7 @@ class StreamFile:
         self._growing.partial.remove()
 
     def _write_draft(self, key: str, document: bytes) -> Slot:
-        """Write a draft into free reserved space at the start of the file, else among the values."""
+        """Write a draft into free reserved space at the start of the file, else between chunks and shards."""
         entry = _entries({key: document})
         with self._lock:
             offset = self._late_room.take(len(entry))
@@ -213,9 +213,9 @@ class StreamFile:
 
     @contextmanager
     def _late(self, images: Mapping[str, Documents]) -> Iterator[dict[str, Documents]]:
-        """Write documents too long for their areas as late drafts; yield other documents; at exit, erase old drafts.
+        """Write each document that is too long for its area as a late draft, and yield the other documents.
 
-        Metadata may become longer when it is given late.
+        Metadata may become longer when it is given late. At exit, replaced late drafts are erased.
         """
         rooms = {key: room for path in images for key, room in self._places[path].rooms.items()}
         long = {key: text for every in images.values() for key, text in every.items() if len(text) > rooms[key]}

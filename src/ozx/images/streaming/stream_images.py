@@ -257,7 +257,7 @@ def _all_columns(used: Sequence[str], count: int | None) -> tuple[str, ...]:
 
 
 def _filled(used: Sequence[str], names: Sequence[str], count: int | None, what: str) -> tuple[str, ...]:
-    """Return the first `count` of `names`, by default up to the last used name; only `used` if it has other names."""
+    """Return the first `count` of `names`, by default up to the last used name; `used` if `names` lacks one of them."""
     if not set(used) <= set(names):
         return _named(used, count, f"usual names of {what}")
     filled = [*takewhile(lambda name: name != max(used, key=names.index), names), max(used, key=names.index)]
@@ -273,5 +273,5 @@ def _filled(used: Sequence[str], names: Sequence[str], count: int | None, what: 
 def _named(used: Sequence[str], count: int | None, expected: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(used))
     if count is not None:
-        raise UsageError(f"expected {expected} for a plate of a given shape; got {', '.join(names)}")
+        raise UsageError(f"expected {expected} if plate_shape is given; got {', '.join(names)}")
     return names

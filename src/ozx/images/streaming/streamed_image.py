@@ -106,16 +106,16 @@ class StreamedImage:
 
     @property
     def stored_length(self) -> int:
-        """The length along the growing axis up to the last stored value."""
+        """The length along the growing axis up to the end of the last stored chunk or shard."""
         return min(self._stored, max(1, self.order.length))
 
     @property
     def complete_length(self) -> int:
-        """The length along the growing axis up to which no frame is missing and all values are stored."""
+        """The length along the growing axis up to which no frame is missing and all chunks are stored."""
         return min(self._complete.length, max(1, self.order.length))
 
     def encode(self, index: Sequence[int], frame: NDArray[Any], record: Record | None = None) -> Iterator[Entry]:
-        """Yield the values that a frame completes; write each value before the next value is requested."""
+        """Yield the chunks and shards that a frame completes; write each entry before you request the next entry."""
         for value in self.records.add(index, record):
             yield from self._give(None, value)
         corner = tuple(0 if at is None else index[at] for at in self._from_order)
@@ -126,7 +126,7 @@ class StreamedImage:
             yield from self._add(chunk)
 
     def finish(self) -> Iterator[Entry]:
-        """Yield all incomplete values; call this after the last frame."""
+        """Yield all incomplete chunks and shards; call this after the last frame."""
         for chunk in self._pyramid.finish(self._growing or 0, max(1, self.order.length)):
             yield from self._add(chunk)
         for level, shards in enumerate(self._shards):
@@ -187,7 +187,7 @@ class StreamedImage:
         return {array: level.shape for array, level in zip(self._arrays, levels, strict=True)}
 
     def _give(self, level: int | None, value: FinishedValue) -> Iterator[Entry]:
-        """Yield the entry of a value, if it has one, and count the value as stored; `level` is None for records."""
+        """Yield the entry of `value`, if any, then count `value` as stored, except for records (`level` is None)."""
         if value.entry is not None:
             yield value.entry
             # It is written when the next one is asked for.

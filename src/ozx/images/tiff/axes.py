@@ -133,7 +133,7 @@ def _known_names(codes: Iterable[str]) -> str:
 
 
 def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[Dimension]:
-    """Return the dimensions with their index steps along the axes of the image."""
+    """Return the dimensions, each with the number of positions that one step covers along its axis of the image."""
     parts = []
     for place, (name, length) in enumerate(zip(names, shape, strict=True)):
         others = [n for n, other in enumerate(names) if other == name and n != place and shape[n] > 1]

@@ -143,7 +143,7 @@ class PageMap:
         return self._pages[number] if number < len(self._pages) else None
 
     def first(self, number: int) -> Page:
-        """Return page `number` if it exists, else the first page of the same file."""
+        """Return page `number` if it exists, else the first page of the series."""
         page = self.page(number) or self._pages[0]
         assert page is not None  # noqa: S101 (asked for pages that are there only)
         return page
@@ -156,7 +156,7 @@ class PageMap:
         return page.dataoffsets[0] if page is not None and _is_plain(page) else None
 
     def count_contiguous(self, size: int) -> int | None:
-        """Return how many contiguous pages end within a file of `size` bytes; None if pages are stored separately."""
+        """Return the number of contiguous pages that fit into a file of `size` bytes; None if pages are separate."""
         return None if self._offset is None else max(0, size - self._offset) // max(1, self.inner_size)
 
     def count_missing(self) -> int:

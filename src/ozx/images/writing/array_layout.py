@@ -109,7 +109,7 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
 
 
 def grown(lengths: Sequence[int], shape: Sequence[int], order: Sequence[Sequence[int]], room: int) -> Lengths:
-    """Return `lengths`, doubled axis by axis until they cover `shape`, but to at most `room` times as many pixels.
+    """Double `lengths` axis by axis until they cover `shape`, but let their product grow at most `room`-fold.
 
     Parameters
     ----------

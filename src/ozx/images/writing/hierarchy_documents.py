@@ -83,11 +83,11 @@ class HierarchyDocuments:
             self._groups.setdefault("", None)
 
     def longest_windows(self, path: str) -> dict[int, Window]:
-        """Return a contrast window that takes the most bytes for each channel of an image, by channel number."""
+        """Return a contrast window with the longest possible text for each channel of an image, by channel number."""
         return dict.fromkeys(range(self.images[path].image.channel_count), _DRAFT)
 
     def drafts(self) -> dict[str, Document]:
-        """Return the ``zarr.json`` of all nodes, with the contrast windows that take the most bytes."""
+        """Return the ``zarr.json`` of all nodes, with contrast windows of the longest possible text."""
         return self._documents(is_draft=True)
 
     def documents(self) -> dict[str, Document]:

@@ -138,7 +138,7 @@ def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> It
 
 
 def _groups(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Lengths]:
-    """Return the shapes of stored values and of later stages' blocks, in full-resolution pixels, smallest first."""
+    """Return the shapes of chunks or shards and of later stages' blocks, in full-resolution pixels, smallest first."""
     found = {
         tuple(part * factor for part, factor in zip(level.stored, halvings(levels, 0, number), strict=True))
         for number, level in enumerate(levels)
@@ -174,7 +174,7 @@ def _block(
 
 
 def _meeting(chunk: int, read_alignment: int, length: int) -> int:
-    """Return a block length: a multiple of `chunk`, and also of `read_alignment` unless that would be too long.
+    """Return a block length: a multiple of `chunk`, and also of `read_alignment` unless the result would be too long.
 
     Examples
     --------

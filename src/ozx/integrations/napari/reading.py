@@ -150,7 +150,7 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
 
 
 def _place_images(scene: Scene | None, views: Sequence[ImageView]) -> list[Place]:
-    """Return the position of each image: in the scene, or else in another coordinate system of the image."""
+    """Return each image's position in the scene; for other images, the position in another coordinate system."""
     known = {view.path: view.multiscale for view in views if view.multiscale is not None}
     places = {} if scene is None else place_scene(scene, known)
     return [
@@ -305,7 +305,7 @@ def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
 
 
 def _add_affine(meta: dict[str, Any], picture: _Picture, kept: Sequence[int]) -> None:
-    """Add the affine transformation of an image to another coordinate system, if napari supports it."""
+    """Add to `meta` the affine matrix that leads to another coordinate system; warn if napari cannot apply it."""
     matrix, view = picture.place.matrix, picture.view
     count = len(view.axes)
     if matrix is None or matrix.shape != (count, count + 1) or not _keeps_apart(matrix, kept):
@@ -317,7 +317,7 @@ def _add_affine(meta: dict[str, Any], picture: _Picture, kept: Sequence[int]) ->
 
 
 def _keeps_apart(matrix: Matrix, kept: Sequence[int]) -> bool:
-    """Return whether the axes of a layer are independent of all other axes, such as the channel axis."""
+    """Return whether the positions on a layer's axes are independent of image axes that the layer lacks."""
     others = [number for number in range(len(matrix)) if number not in kept]
     return not matrix[np.ix_(kept, others)].any()
 

@@ -60,7 +60,7 @@ def refuse_errors(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = ()
 
 
 def check_read_faults(faults: Sequence[ReadFault]) -> Iterator[Finding]:
-    """Yield a finding for each unreadable ``zarr.json``, with its rule (Zarr core 3.1, "Metadata documents")."""
+    """Yield a finding for each unreadable ``zarr.json``; the read error names the broken rule (Zarr core 3.1)."""
 
     def rule_of(fault: ReadFault) -> str:
         return fault.error.rule or ""
@@ -164,7 +164,7 @@ def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
 
 
 def _refused_by_pack(legacy: Mapping[str, bytes]) -> Finding | None:
-    """Return a finding if pack refuses a Zarr v2 hierarchy that is not OME-Zarr, or is older than OME-Zarr 0.4."""
+    """Return a finding about a Zarr v2 hierarchy that pack refuses: without OME-Zarr metadata, or older than 0.4."""
     if not any(name in legacy for name in LEGACY_METADATA[:3]):
         return None
     from ozx.hierarchy.upgrade import check_root  # noqa: PLC0415 (numpy, which packing does not need)

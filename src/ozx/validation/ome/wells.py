@@ -43,7 +43,10 @@ def check_plate_wells(plate: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     # "a `field_count` key whose value MUST be a positive integer defining the maximum number of fields per view across
     # all wells."
     if plate.ome.plate.field_count is not None and most > plate.ome.plate.field_count:
-        message = f"expected at least {most:,}, as many fields as a well has; found {plate.ome.plate.field_count:,}"
+        message = (
+            f"expected field_count of at least {most:,}, as a well has {most:,} fields; "
+            f"found {plate.ome.plate.field_count:,}"
+        )
         yield (place / "field_count").finding("ome/field-count", message)
     yield from _check_unlisted(plate, [name for name in wells if isinstance(name, str)], nodes)
 

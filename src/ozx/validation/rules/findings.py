@@ -80,7 +80,9 @@ def by_revision(findings: Iterable[Finding], revision: str) -> Iterator[Finding]
         elif revision == "draft":
             yield replace(finding, severity=rule.draft_severity)
         elif revision == "all":
-            yield replace(finding, message=f"{finding.message} (an {rule.draft_severity} by the revision of RFC-9)")
+            yield replace(
+                finding, message=f"{finding.message} (an {rule.draft_severity} in the authors' revision of RFC-9)"
+            )
         elif not rule.is_draft_only:
             yield finding
 
@@ -114,7 +116,7 @@ class LimitedFindings:
         return self._counts.copy()
 
     def count_again(self, kinds: Counter[Kind]) -> bool:
-        """Count further findings if all of their kinds have reached the limit; return whether the findings are counted.
+        """Count further findings if each of `kinds` has reached the limit; return whether the findings were counted.
 
         Otherwise nothing is counted, because some of these findings must be kept.
         """

@@ -80,7 +80,7 @@ def look_at(url: str, *, drop_attributes: bool) -> OldObject:
 
 
 def predict_cost(parts: Sequence[Part], missing: Callable[[int, int], int], *, bytes_read: int, requests: int) -> Cost:
-    """Return the total cost of the given earlier reads and of `replace_object`.
+    """Return the total cost of `replace_object` and of the earlier requests (`requests` and `bytes_read`).
 
     `missing` returns how many bytes of a span (offset, length) have to be requested.
     """

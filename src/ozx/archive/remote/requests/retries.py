@@ -1,4 +1,4 @@
-"""Repetition of failed requests after random, growing pauses, or the pause that the server asks for (``Retry-After``).
+"""Repetition of failed requests after random, growing pauses, or after the pause in the header ``Retry-After``.
 
 obstore repeats requests, too, but does not pass on what the server says (docs/decisions/0009-remote-by-obstore.md).
 """

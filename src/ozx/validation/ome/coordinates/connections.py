@@ -18,7 +18,7 @@ _System = tuple[str, str]
 
 
 def check_connections(nodes: OmeNodes) -> Iterator[Finding]:
-    """Yield findings about coordinate systems of an image or scene that are not connected to the others."""
+    """Yield a finding for each image or scene whose coordinate systems are not all connected."""
     groups = [group for group in nodes.groups() if (not group.is_v2 and system_lengths(group)) or _is_scene(group)]
     clusters = _Clusters()
     for group in groups:

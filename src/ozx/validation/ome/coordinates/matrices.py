@@ -19,7 +19,7 @@ _LARGEST = 16
 
 
 def check_matrix(value: Any, place: Place, rows: int | None, columns: int | None) -> Check[list[list[float]] | None]:
-    """Return a matrix after checking its numbers and its shape; None for `rows` or `columns` allows any number.
+    """Return a matrix after checking its items and its number of `rows` and `columns` (None: any number is valid).
 
     If the matrix is invalid, yield a finding.
     """

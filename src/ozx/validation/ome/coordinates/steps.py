@@ -139,8 +139,8 @@ def _check_project_axis(step: Step) -> Check[int | None]:
         return step.stop
     count = step.start - len(dropped) + len(created)
     if step.stop is not None and count != step.stop:
-        message = f"expected {step.stop} axes in the output; {step.start} of the input, {len(dropped)} dropped and "
-        yield step.place.finding(_RULE, f"{message}{len(created)} created make {count}")
+        message = f"expected {step.stop} axes in the output; found {count}: the input has {step.start}, "
+        yield step.place.finding(_RULE, f"{message}{len(dropped)} are dropped, and {len(created)} created")
     elif any(index >= count for index in created):
         message = f"expected indexes of the {count} axes of the output; found {shown(created)}"
         yield (step.place / "createdOutputs").finding(_RULE, message)
@@ -208,7 +208,7 @@ def _check_field(step: Step) -> Check[int | None]:
         message = f"expected interpolation, a string; found {shown(step.document['interpolation'])}"
         yield (step.place / "interpolation").finding(_RULE, message)
     elif step.document.get("interpolation", "linear") not in _METHODS:
-        message = f"coordinate_transformations.schema knows {', '.join(_METHODS[:3])}; found "
+        message = f"coordinate_transformations.schema allows only the interpolations {', '.join(_METHODS[:3])}; found "
         yield (step.place / "interpolation").finding("ome/schema", message + shown(step.document["interpolation"]))
     # By the Constraints, displacements "require `M=N`".
     if step.document["type"] == "displacements":
