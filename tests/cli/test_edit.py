@@ -124,8 +124,9 @@ def test_a_pixel_size_for_all_axes_and_the_note_on_a_missing_unit(tmp_path, caps
     code, out, err = call(capsys, path, "--pixel-size", "0.5")
     assert code == 0
     assert [line.split()[1:] for line in out.splitlines()[1:4]] == [[axis, "1", "→", "0.5"] for axis in "zyx"]
-    assert err == f"note: the pixel size along z, y, x has no unit; ozx edit '{path}' --unit micrometer sets one\n"
-    code, out, err = call(capsys, path, "--unit", "um")
+    units = "z=micrometer,y=micrometer,x=micrometer"
+    assert err == f"note: the pixel size along z, y, x has no unit; to set it: ozx edit '{path}' --unit {units}\n"
+    code, out, err = call(capsys, path, "--unit", units)
     assert (code, err) == (0, "")
     assert out.count("(none) → micrometer") == 3
 

@@ -153,6 +153,9 @@ def test_json(capsys, here):
             "expected one TIFF file as input for the one output a.ozx; got 2",
         ),
         (["a.ozx"], "It needs no import"),
+        (["cells.ome.tif", "a.ozx", "--pixel-size", "y=0.65um", "x=0.65um"], "without blanks"),
+        (["cells.ome.tif", "--pixel-size", "y=0.65um", "x=0.65um"], "x=0.65um does not exist"),
+        (["cells.ome.tif", "a.ozx", "--channel-names", "DAPI", "GFP"], "as in --channel-names DAPI,GFP"),
         (["cells.ome.tif", "--axes", "xyx"], "--axes"),
         (["cells.ome.tif", "--pixel-size", "0.65furlong"], "expected a unit"),
         (["cells.ome.tif", "--unit", "mikrometer"], "Did you mean micrometer"),
@@ -195,12 +198,29 @@ def test_a_cluster_that_does_not_answer(capsys, here):
     assert os.listdir(here) == ["cells.ome.tif"]
 
 
+def test_the_axes_of_a_missing_pixel_size_are_named(capsys, here):
+    tifffile.imwrite("stack.tif", np.zeros((3, 8, 9), "uint8"), imagej=True, metadata={"axes": "ZYX"})
+    code, _, err = ozx(capsys, "import", "stack.tif", "--pixel-size", "z=2")
+    assert (code, err.splitlines()) == (
+        0,
+        [
+            (
+                "note: the file has no pixel size, so 1 without a unit is used along y and x; to set one: "
+                "--pixel-size y=0.65um,x=0.65um"
+            ),
+            "note: the pixel size along z has no unit; to set it: ozx edit stack.ozx --unit z=micrometer",
+        ],
+    )
+    code, out, _ = ozx(capsys, "edit", "stack.ozx", "--unit", "z=micrometer")
+    assert (code, out.count("→ micrometer")) == (0, 1)
+
+
 def test_a_pixel_size_without_a_unit_gets_a_note(capsys, here):
     tifffile.imwrite("plain.tif", np.zeros((8, 9), "uint8"))
     code, _, err = ozx(capsys, "import", "plain.tif", "--pixel-size", "0.5")
     assert (code, err) == (
         0,
-        "note: the pixel size along y, x has no unit; ozx edit plain.ozx --unit micrometer sets one\n",
+        "note: the pixel size along y, x has no unit; to set it: ozx edit plain.ozx --unit y=micrometer,x=micrometer\n",
     )
     code, out, err = ozx(capsys, "import", "plain.tif", "--pixel-size", "0.5µm", "--force")
     assert (code, err) == (0, "")

@@ -143,7 +143,9 @@ def test_a_region_that_grows_much_leads_to_smaller_chunks(tmp_path):
     region = "y=100:500,x=600:900"
     result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", region=region)
     assert result.images[0].region == {"y": (0, 512), "x": (512, 1024)}
-    assert "smaller chunks fit the region better: ozx repack --chunks y=64,x=64" in "".join(result.notes)
+    assert "smaller chunks fit the region better: ozx repack FILE NEW.ozx --chunks y=64,x=64, then extract" in "".join(
+        result.notes
+    )
     ozx.repack(tmp_path / "a.ozx", tmp_path / "s.ozx", chunks="y=64,x=64")
     result = ozx.extract(tmp_path / "s.ozx", tmp_path / "c.ozx", region=region)
     assert result.images[0].region == {"y": (64, 512), "x": (576, 960)}

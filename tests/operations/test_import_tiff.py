@@ -28,6 +28,8 @@ from tiffs import (
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.images.tiff import segments as tiff_segments
+from ozx.images.tiff.imported import Claims
+from ozx.images.tiff.opening import open_tiff
 from ozx.operations import import_tiff as import_module
 
 
@@ -505,10 +507,20 @@ def test_resuming_takes_what_another_run_imported_meanwhile(tmp_path, monkeypatc
     assert sorted(os.listdir(tmp_path)) == ["a.ozx", "a.tif", "b.tif"]
 
 
-def test_files_that_are_one_image_are_imported_once(tmp_path):
+def test_the_first_file_of_an_image_is_imported_even_if_another_is_opened_first(tmp_path):
+    write_parts(tmp_path)
+    paths = sorted(map(str, tmp_path.glob("part-*.ome.tif")))
+    claims = Claims(["missing.tif", *paths])
+    for path in reversed(paths):
+        with open_tiff(path) as found:
+            assert claims.first(found) == paths[0]
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_files_that_are_one_image_are_imported_once(tmp_path, jobs):
     write_parts(tmp_path)
     paths = sorted(tmp_path.glob("part-*.ome.tif"))
-    results = ozx.import_tiffs(paths, out_dir=tmp_path / "out", sync=False).results
+    results = ozx.import_tiffs(paths, out_dir=tmp_path / "out", sync=False, jobs=jobs).results
     assert [result.status for result in results] == ["imported", "skipped", "skipped"]
     assert [result.part_of for result in results] == [None, str(paths[0]), str(paths[0])]
     assert results[2].path == results[0].path

@@ -13,15 +13,19 @@ from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 __all__ = ["check_patterns", "is_zarr", "names_output", "output_of_one", "refuse_folder"]
 
 _PATTERN = re.compile(r"[*?\[]")
+_LIST_ITEM = re.compile("[A-Za-z]+=[^/]+")
+_LIST_HINT = "Write the list of an option without blanks, as in --pixel-size y=0.65um,x=0.65um."
 
 
 def check_patterns(sources: Sequence[str]) -> None:
-    """Raise an error for a source that is a pattern; a shell passes on a pattern only if no file matches it.
+    """Raise an error for a missing source that is a pattern, or an item of a list.
+
+    A shell passes on a pattern only if no file matches the pattern, and divides a list at blanks.
 
     Raises
     ------
     UsageError
-        A source is missing, and looks like a pattern.
+        A source is missing, and looks like a pattern or like ``y=0.65``.
 
     Examples
     --------
@@ -30,9 +34,15 @@ def check_patterns(sources: Sequence[str]) -> None:
     ozx.errors.UsageError: no file matches raw/*.zarr
     """
     for source in sources:
+        _refuse_list_item(source)
         if _PATTERN.search(source) and "://" not in source and not os.path.lexists(source):
             hint = "Correct the folder or the pattern. If an earlier run removed these sources, its log lists them."
             raise UsageError(f"no file matches {source}", hint=hint)
+
+
+def _refuse_list_item(argument: str) -> None:
+    if _LIST_ITEM.fullmatch(argument) and not os.path.lexists(argument):
+        raise UsageError(f"{argument} does not exist", hint=_LIST_HINT)
 
 
 def names_output(argument: str, endings: tuple[str, ...]) -> bool:
@@ -74,11 +84,12 @@ def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[
     Raises
     ------
     UsageError
-        Both an output and a folder for outputs are given.
+        Both an output and a folder for outputs are given; or the second argument looks like ``y=0.65``.
     """
     if len(arguments) != 2:
         return None
     first, last = arguments
+    _refuse_list_item(last)
     ending, last_ending = (os.path.splitext(each.rstrip("/").lower())[1] for each in (first, last))
     is_mistyped = last_ending == ".zarr" or (last_ending != "" and last_ending == ending)
     # Devices such as /dev/null are not sources; writing to them fails later.

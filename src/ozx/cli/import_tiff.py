@@ -172,6 +172,13 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
             f"expected one TIFF file as input for the one output {arguments[-1]}; got {len(arguments) - 1}",
             hint="Give --out-dir D to get one file for each source.",
         )
+    between = next((each for each in arguments if names_output(each, _ENDINGS)), None)
+    if between is not None:
+        raise UsageError(
+            f"expected TIFF files; {between} is an .ozx file",
+            hint=f"One image and its output: ozx import IMAGE {shlex.quote(between)}. "
+            "Write the list of an option without blanks, as in --channel-names DAPI,GFP.",
+        )
     return arguments, None
 
 

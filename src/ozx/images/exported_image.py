@@ -97,8 +97,13 @@ class ExportedLevel:
         try:
             block = self.pixels[tuple(key)]
         except FormatError as error:
-            where = ", ".join(f"{axis}={part.start}:{part.stop}" for axis, part in zip(AXES, region, strict=True))
-            error.message = f"{error.message}; the damage is in {where} of {self.pixels.path or 'the root'}"
+            where = ", ".join(
+                f"{axis}={part.start}:{part.stop}"
+                for axis, part, dimension in zip(AXES, region, self.dimensions, strict=True)
+                if dimension is not None and part.stop - part.start < self.pixels.shape[dimension]
+            )
+            where = f"within {where} of" if where else "in"
+            error.message = f"{error.message}; the damage is {where} the array {self.pixels.path or 'at the root'}"
             raise
         kept = sorted(dimension for dimension in self.dimensions if dimension is not None)
         order = [kept.index(dimension) for dimension in self.dimensions if dimension is not None]
@@ -247,15 +252,16 @@ def _levels(
         shape, first, before = new.shape, levels[0].shape, levels[-1].shape
         is_smaller = shape[3] <= before[3] and shape[4] <= before[4] and shape[3:] != before[3:]
         if np.dtype(level.array.dtype).name != chosen[0].array.dtype.name or shape[:2] != first[:2] or 0 in shape:
-            notes.append(f"{level.path}: this level is left out: it has another type, or other lengths of t and c")
+            notes.append(f"level {level.path} is left out: it has another type, or other lengths of t and c")
         elif not is_smaller or shape[2] > first[2]:
-            notes.append(f"{level.path}: this level is left out: it is not smaller in y and x than the previous level")
+            notes.append(f"level {level.path} is left out: it is not smaller in y and x than the previous level")
         else:
             levels.append(new)
             repeated += [level.path] if shape[2] < first[2] else []
     if repeated:
         notes.append(
-            f"{', '.join(repeated)}: z planes are repeated, because all levels of OME-TIFF have equally many planes"
+            f"level {', '.join(repeated)}: z planes are repeated, because "
+            "all levels of OME-TIFF have equally many planes"
         )
     return levels
 

@@ -220,7 +220,7 @@ def import_tiffs(
     check_distinct(paths, targets, verb="Import")
     if folder is not None and not Location(folder).is_remote:
         os.makedirs(folder, exist_ok=True)
-    claims = Claims()
+    claims = Claims(paths, parsed.tiff)
     pairs = list(zip(paths, targets, strict=True))
     is_told: dict[str, Any] = {"what": "files", "progress": progress, "on_result": on_result}
     if file_executor is not None:

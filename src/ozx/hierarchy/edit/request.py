@@ -178,11 +178,10 @@ def unit_note(axes: Sequence[str], path: str) -> str:
     Examples
     --------
     >>> unit_note(["y", "x"], "cells.ozx")
-    'the pixel size along y, x has no unit; ozx edit cells.ozx --unit micrometer sets one'
+    'the pixel size along y, x has no unit; to set it: ozx edit cells.ozx --unit y=micrometer,x=micrometer'
     """
-    return (
-        f"the pixel size along {', '.join(axes)} has no unit; ozx edit {shlex.quote(path)} --unit micrometer sets one"
-    )
+    command = f"ozx edit {shlex.quote(path)} --unit {shlex.quote(','.join(f'{axis}=micrometer' for axis in axes))}"
+    return f"the pixel size along {', '.join(axes)} has no unit; to set it: {command}"
 
 
 def _parse_sizes(

@@ -280,8 +280,8 @@ class _SubsetPlanner:
         ):
             self._notes.add(path, _SEPARATE)
         elif any(crops.region[axis].length > 1.5 * interval.length for axis, interval in grown.items()):
-            better = f"ozx repack --chunks {smaller_chunks(sizes, 4)}"
-            self._notes.add(path, f"smaller chunks fit the region better: {better}")
+            better = f"ozx repack FILE NEW.ozx --chunks {smaller_chunks(sizes, 4)}"
+            self._notes.add(path, f"smaller chunks fit the region better: {better}, then extract from NEW.ozx")
 
     def _keep_arrays(self, path: str, multiscale: Multiscale, crops: LevelCrops) -> None:
         chosen = dict(zip(crops.kept, crops.boxes, strict=True))

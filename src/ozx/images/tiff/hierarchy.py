@@ -184,8 +184,9 @@ def _size_notes(description: ImageDescription, source: TiffSource, edits: Edits 
     given = {} if edits is None else edits.pixel_size
     # The planes of a stack are seldom as far apart as its pixels.
     if "y" not in description.sizes and everywhere is None and "y" not in given:
-        example = "z=2um,y=0.65um,x=0.65um" if is_stack else "0.65um"
-        yield f"the file has no pixel size, so 1 without a unit is used; to set one: --pixel-size {example}"
+        example = "y=0.65um,x=0.65um" if given else "z=2um,y=0.65um,x=0.65um" if is_stack else "0.65um"
+        where = " along y and x" if given else ""
+        yield f"the file has no pixel size, so 1 without a unit is used{where}; to set one: --pixel-size {example}"
     elif is_stack and everywhere is not None and "z" not in given:
         known = description.sizes.get("z")
         was = "" if known is None else f" (in the file: {known.value:g}{f' {known.unit}' if known.unit else ''})"

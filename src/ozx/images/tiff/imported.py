@@ -4,31 +4,63 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from ozx.archive.byte_source import FileSource
-from ozx.errors import FormatError
+from ozx.errors import FormatError, OzxError
 from ozx.flow.sources.browsing import ArchiveView
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path
-from ozx.images.tiff.opening import TiffImages
+from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff
 from ozx.images.writing.new_image import NewHierarchy
 
 __all__ = ["Claims", "has_images", "known_damage"]
 
 
 class Claims:
-    """Record of the images that consist of several files, each with the source that opened these files first."""
+    """Record of the images that consist of several files, each with the first source that opens these files.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    sources
+        All sources in their order; without them, the first call of `first` decides.
+    options
+        The options for opening TIFF files.
+    """
+
+    def __init__(self, sources: Sequence[str] = (), options: TiffOptions | None = None) -> None:
+        self._order = {os.path.realpath(source): number for number, source in reversed([*enumerate(sources)])}
+        self._companions = {path: at for path, at in self._order.items() if path.endswith(".companion.ome")}
+        self._given, self._options = sources, options
         self._sources: dict[frozenset[str], str] = {}
         self._lock = threading.Lock()
 
     def first(self, found: TiffImages) -> str:
-        """Return the source that was the first to open the files of an image."""
-        files = frozenset(map(os.path.realpath, found.files))
+        """Return the first source that opens the files of an image, whichever source is opened first."""
+        files = _files_of(found)
+        if len(files) == 1:
+            return found.path
         with self._lock:
-            return found.path if len(files) == 1 else self._sources.setdefault(files, found.path)
+            if files not in self._sources:
+                self._sources[files] = next(self._iter_earlier(files, found.path), found.path)
+            return self._sources[files]
+
+    def _iter_earlier(self, files: frozenset[str], path: str) -> Iterator[str]:
+        """Yield the sources before `path` that open the same files."""
+        folders = {os.path.dirname(file) for file in files}
+        numbers = {self._order[file] for file in files if file in self._order}
+        numbers |= {number for source, number in self._companions.items() if os.path.dirname(source) in folders}
+        for number in sorted(number for number in numbers if number < self._order.get(os.path.realpath(path), 0)):
+            # What cannot be read is reported by its own import.
+            with suppress(OzxError, OSError), open_tiff(self._given[number], self._options) as other:
+                if _files_of(other) == files:
+                    yield self._given[number]
+
+
+def _files_of(found: TiffImages) -> frozenset[str]:
+    return frozenset(map(os.path.realpath, found.files))
 
 
 def has_images(target: str, hierarchy: NewHierarchy) -> bool:

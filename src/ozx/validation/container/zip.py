@@ -92,7 +92,8 @@ def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
     gaps &= layout.gap_offsets != end.directory_offset + end.directory_size
     offsets, lengths = layout.gap_offsets[gaps], layout.gap_lengths[gaps]
     if len(offsets):
-        message = f"{int(lengths.sum()):,} bytes in {len(offsets):,} places belong to no entry"
+        places = f"{len(offsets):,} place{'s' if len(offsets) != 1 else ''}"
+        message = f"{int(lengths.sum()):,} bytes in {places} belong to no entry"
         yield make_finding("zip/unreferenced-bytes", message, offset=int(offsets[0]))
 
 
