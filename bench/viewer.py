@@ -50,7 +50,7 @@ def bench_view(folder: Path, *, quick: bool, rounds: int) -> Iterator[Any]:
         try:
             measures = {name: first_picture(browser, path, viewer) for name, viewer in viewers.items()}
             rows = take_turns(measures, None, rounds)
-            goal = "at most 1.5 × neuroglancer on the same file; peak is the server's"
+            goal = "at most 1.5 × neuroglancer's time for the same file; the peak memory is that of the server"
             ratios = {"ozx view --with neuroglancer": 1 / 1.5}
             yield Table(f"from the address to the picture: {what}", rows, goal, wanted_ratios=ratios)
         finally:

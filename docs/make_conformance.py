@@ -70,10 +70,11 @@ def _about(name: str) -> str:
     document = _read(name)
     clauses = document["clause"]
     counts = {kind: sum(kind in clause for clause in clauses) for kind in ("rules", "by", "why")}
-    outcome = f"{counts['rules']} have rules, {counts['by']} have code, and {counts['why']} have a reason."
+    outcome = f"rules check {counts['rules']}, code and its tests fulfil {counts['by']}, "
+    outcome += f"and a reason excuses {counts['why']}."
     twice = sum(counts.values()) - len(clauses)
     if twice:
-        outcome += f" {twice} clauses are counted twice, because they have two of these (rules, code, reason)."
+        outcome += f" {twice} clauses are counted twice."
     lines = [
         f"## {document['name']}",
         f"Revision: {document['revision']}.",

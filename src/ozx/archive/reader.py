@@ -306,7 +306,7 @@ class ArchiveReader:
             repeated = [name for name, count in Counter(columns.names()).items() if count > 1]
         if repeated:
             raise FormatError(
-                f"several entries are called {repeated[0]!r}; readers read different entries",
+                f"several entries are called {repeated[0]!r}; it depends on the program which of them is read",
                 path=path,
                 rule="zip/duplicate-name",
             )

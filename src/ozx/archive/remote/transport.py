@@ -116,7 +116,7 @@ class ObstoreTransport:
         """Do nothing: obstore closes idle connections itself."""
 
     def _fetch_end(self, length: int, expected: Mark | None) -> Answer:
-        """Return a file's last bytes without a suffix range, which fails for empty files and on some servers."""
+        """Return a file's last bytes. Use no suffix range: it fails for empty files and on some servers."""
         try:
             mark = self._store.run(lambda store: self._compare(self._module.head(store, ""), expected))
         except OzxError:

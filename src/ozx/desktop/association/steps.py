@@ -50,7 +50,10 @@ class PutFirst:
 
 @dataclass(frozen=True, slots=True)
 class PutLast:
-    """A step that appends a missing item to a list of a key file; in an empty list, the item `ahead` comes first."""
+    """A step that adds an item to a list in an INI-like file, such as ``mimeapps.list``, if the list lacks the item.
+
+    The item comes last. If the list is empty, the item `ahead` comes before it.
+    """
 
     path: str
     sections: tuple[str, ...]

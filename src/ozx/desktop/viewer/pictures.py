@@ -272,7 +272,7 @@ def _span(number: int, length: int, step: int) -> range:
     """Return the range of source pixels of tile `number` along one axis of `length` pixels."""
     first = number * TILE
     if not 0 <= first < length:
-        raise UsageError(f"expected the number of a tile that begins within {length} pixels; got {number}")
+        raise UsageError(f"there is no tile {number}: it would begin behind the {length} pixels of the axis")
     return _stretch(range(first, min(first + TILE, length)), step)
 
 

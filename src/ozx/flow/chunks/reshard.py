@@ -59,7 +59,7 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
         The layouts have different chunks.
     """
     if (old.shape, old.chunks) != (new.shape, new.chunks):
-        raise UsageError(f"{path or 'the root'}: expected two layouts of the same chunks")
+        raise UsageError(f"{path or 'the root'}: expected an old and a new layout with equal chunks; they differ")
     _check_shards(old, path)
     is_added = ends_in_checksum(new.codecs)
     if is_added == ends_in_checksum(old.codecs):

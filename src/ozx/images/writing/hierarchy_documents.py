@@ -87,7 +87,7 @@ class HierarchyDocuments:
         return dict.fromkeys(range(self.images[path].image.channel_count), _DRAFT)
 
     def drafts(self) -> dict[str, Document]:
-        """Return the ``zarr.json`` of all nodes, with contrast windows of the longest possible text."""
+        """Return drafts of the ``zarr.json`` of all nodes, which are as long as the final documents can become."""
         return self._documents(is_draft=True)
 
     def documents(self) -> dict[str, Document]:

@@ -94,7 +94,7 @@ def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
     levels: tuple[ArrayLike, ...] = tuple(data) if meta.get("multiscale") else (data,)
     dtype = np.dtype(levels[0].dtype)
     if dtype.kind not in "biufc" or 0 in levels[0].shape:
-        raise UsageError(f"the layer {name!r}: expected pixels that are numbers, found {levels[0].shape} of {dtype}")
+        raise UsageError(f"the layer {name!r}: expected pixels that are numbers, found the data type {dtype}")
     _check_upright(name, meta)
     is_rgb = bool(meta.get("rgb"))
     axes = _parse_axes(name, meta, len(levels[0].shape) - is_rgb)

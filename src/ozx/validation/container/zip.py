@@ -161,7 +161,7 @@ def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
 
     def duplicate(entries: list[int]) -> Finding:
         name = columns.name(entries[0])
-        message = f"{len(entries):,} entries are called {name!r}; readers read different entries"
+        message = f"{len(entries):,} entries are called {name!r}; it depends on the program which of them is read"
         return make_finding("zip/duplicate-name", message, entry=name)
 
     yield from each("zip/duplicate-name", names.duplicates, duplicate)

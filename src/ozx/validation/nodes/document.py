@@ -60,7 +60,7 @@ class NodeDocument:
         )
 
     def at(self, key: str) -> NodeDocument:
-        """Return a copy of this node for an identical ``zarr.json`` at `key`."""
+        """Return this node for another file, `key`, with the same content."""
         return NodeDocument(
             key,
             self.document,

@@ -150,7 +150,7 @@ class UnnamedUploads:
         """
 
     def take(self, number: int, tag: str) -> None:
-        """Do nothing: there are no parts of another process.
+        """Do nothing: this client does not continue the upload of another process.
 
         Parameters
         ----------

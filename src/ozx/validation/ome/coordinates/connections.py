@@ -54,7 +54,10 @@ def _all_of(path: str, nodes: OmeNodes) -> list[_System]:
 
 
 def _resolve(value: Any, group: OmeGroup, nodes: OmeNodes) -> _System | None:
-    """Return the coordinate system at one end of a transformation; all systems of an unknown group count as one."""
+    """Return the coordinate system at one end of a transformation.
+
+    All systems of a group whose metadata is unknown are taken for the same system.
+    """
     end = as_object(value)
     name, given = as_text(end.get("name")), as_text(end.get("path"))
     path = group.path if given is None else nodes.resolve(group, given)
