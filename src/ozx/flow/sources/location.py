@@ -292,7 +292,11 @@ def _parse_ozx(
         if is_file(path) or (path.lower().endswith(_ENDINGS) and not is_directory(path)):
             return Location(path, _checked_node(text, whole[end:].removeprefix("/")))
     if is_directory(whole):
-        raise _refused(text, "expected an archive; found a directory", "Give the sub-directory of the node instead.")
+        raise _refused(
+            text,
+            "expected an archive; found a directory",
+            "For a node of a directory, give the path of its sub-directory without ozx://.",
+        )
     raise _refused(text, "expected a path with an archive (.ozx, .zip) in it; found none")
 
 

@@ -27,7 +27,7 @@ def crop_image_document(
     shapes: Mapping[str, Lengths],
     where: str,
 ) -> tuple[Document, list[str]]:
-    """Return the ``zarr.json`` of an image's group for the kept levels and region, and notes.
+    """Return two results: the ``zarr.json`` of an image's group, limited to the kept levels and region; and notes.
 
     Every kept pixel stays in place: the translation of a level, which comes before the transformations of the whole
     multiscale, grows by the start of its box. Channels and default planes of ``omero`` follow. `shapes` are the known

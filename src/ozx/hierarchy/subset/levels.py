@@ -76,10 +76,11 @@ def crop_levels(
     *,
     keep_all: bool,
 ) -> LevelCrops | None:
-    """Return the crops of levels to a region (full-resolution pixels); None if the finest level is outside the region.
+    """Crop levels to a region; return None if the finest level is outside the region.
 
-    `multiscale` is the image of `places`, or a label image of it; requested axes that it does not have are ignored.
-    `keep_all` also keeps the levels that cannot show exactly the region of the others.
+    `requested` has the region in pixels of the full resolution. `multiscale` is the image of `places`, or a label image
+    of it; requested axes that it does not have are ignored. `keep_all` also keeps the levels that cannot show exactly
+    the region of the others.
     """
     axes = [axis.name for axis in multiscale.axes]
     asked = {axis: interval for axis, interval in requested.items() if axis in axes}

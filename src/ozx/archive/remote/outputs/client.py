@@ -82,7 +82,7 @@ class ObjectClient(Protocol):
         """
 
     def continue_upload(self, upload_id: str, *, replace: bool) -> Mapping[int, tuple[int, str]] | None:
-        """Continue the upload that `begin` named; return a map from numbers of sent parts (from 0) to lengths and tags.
+        """Continue the upload that `begin` named; return the length and the tag of each sent part by its number.
 
         The result is None if the server has no such upload, or shows no parts.
 
