@@ -1,4 +1,4 @@
-"""Request values from a server in advance: many requests at a time, one request for adjacent values.
+"""Request values from a server in advance: adjacent values share a request, and many requests run at a time.
 
 A request takes a round trip, whatever it brings. A sink takes entries one after the other, so this looks ahead: the
 values that follow are requested meanwhile, and those that lie beside each other in an archive together.

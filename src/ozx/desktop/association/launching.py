@@ -30,12 +30,12 @@ def find_ozx() -> tuple[str, ...]:
 
 
 def find_background_viewer() -> tuple[str, ...]:
-    """Return the command that shows files and errors without a console: ``ozx-open``, or its module."""
+    """Return the command that shows files and errors without a console: ``ozx-open``, or ``python -m``."""
     return find_program("ozx-open") or _without_console("ozx.desktop.association.open_with")
 
 
 def find_converter() -> tuple[str, ...]:
-    """Return the command that converts files and shows the progress in a window: ``ozx-convert``, or its module."""
+    """Return the command that converts files and shows the progress in a window: ``ozx-convert``, or ``python -m``."""
     return find_program("ozx-convert") or _without_console("ozx.desktop.conversion.convert")
 
 

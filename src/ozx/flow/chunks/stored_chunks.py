@@ -67,7 +67,7 @@ class SourceChunks:
         return self._keys([number])[0]
 
     def parts(self, numbers: Sequence[int]) -> list[Part]:
-        """Return the encoded values with these numbers."""
+        """Return the encoded values, given their numbers."""
         return self.source.parts(self._keys(numbers))
 
     def _keys(self, numbers: Sequence[int]) -> list[str]:

@@ -309,7 +309,7 @@ class _KeyResolver:
             self._make_groups(lost)
 
     def _make_groups(self, lost: set[str]) -> None:
-        """Recreate missing groups; reject a key if no other entry shows that its group existed."""
+        """Recreate missing groups, except those that one uncertain key alone implies; reject such a key."""
         hierarchy = self._result.hierarchy
         missing = [path for path in hierarchy.missing_groups() if path]
         below = Counter(path for name in self._names() for path in parents_of(name)) if missing else Counter[str]()

@@ -58,7 +58,7 @@ class IndexFormat:
     has_checksum: bool = True
 
     def size(self, chunks: int) -> int:
-        """Return the length in bytes of the index for `chunks` inner chunks."""
+        """Return the length in bytes of a shard's index; `chunks` is the number of inner chunks."""
         return _PAIR * chunks + (_CHECKSUM if self.has_checksum else 0)
 
     def offset(self, chunks: int, shard_size: int) -> int:

@@ -117,7 +117,7 @@ def _asked(codes: str, shape: Sequence[int], asked: Sequence[str]) -> list[str |
         found = "×".join(str(shape[place]) for place in counted)
         raise UsageError(
             f"--axes: expected {len(counted)} axes for an image of {found}; got {len(asked)}, {''.join(asked)}",
-            hint=f"The file names them {_known_names(codes[place] for place in counted)}.",
+            hint=f"In the file, the axes are named {_known_names(codes[place] for place in counted)}.",
         )
     given = dict(zip(counted, asked, strict=True))
     names: list[str | None] = [None if shape[place] > 1 else _KNOWN.get(code) for place, code in enumerate(codes)]

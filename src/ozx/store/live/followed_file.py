@@ -191,5 +191,5 @@ def _open(partial: str, target: str) -> FollowedFile | None:
     raise ResourceError(
         "its writer has ended, and no frame is complete",
         path=partial,
-        hint=f"ozx recover {partial} OUT.ozx may save the written data.",
+        hint=f"To save the written data, run: ozx recover {partial} OUT.ozx",
     )
