@@ -136,10 +136,11 @@ class ChunkStore:
         self._file: int | None = None
         self._is_closed = False
         self._end = 0
-        # What the file must keep, by name: complete chunks, and the drafts of the last `save`.
-        self._saved: dict[str, KeptChunk] = {}
+        # What the file must keep, by name: the drafts of the last `save`, complete chunks, and chunks released after the
+        # last `sync`, whose shards may not be on disk.
         self._drafts: dict[str, KeptChunk] = {}
-        self._new_drafts: dict[str, KeptChunk] = {}
+        self._saved: dict[str, KeptChunk] = {}
+        self._released: dict[str, KeptChunk] = {}
         self._lock = threading.RLock()
 
     def keep(self, name: str, data: bytes | memoryview) -> KeptChunk:
@@ -195,7 +196,8 @@ class ChunkStore:
         """Release chunks whose shard has been written."""
         with self._lock:
             for chunk in chunks:
-                self._saved.pop(chunk.name, None)
+                if self._saved.pop(chunk.name, None) is not None:
+                    self._released[chunk.name] = chunk
                 self.in_memory -= 0 if chunk.data is None else chunk.length
                 if isinstance(chunk.data, memoryview):
                     self._free[chunk.length].append(chunk.data)
@@ -210,28 +212,27 @@ class ChunkStore:
             with self._lock:
                 if chunk.offset is None and chunk.data is not None:
                     self._save(chunk, chunk.data)
-        self._new_drafts = {}
+        self._drafts = {}
         for name, data in drafts:
             with self._lock:
-                if name not in self._saved:
-                    self._new_drafts[name] = self._append(KeptChunk(name, len(data), None), data)
+                if name not in self._saved and name not in self._released:
+                    self._drafts[name] = self._append(KeptChunk(name, len(data), None), data)
 
     def sync(self) -> None:
         """Wait until the chunks in the file are on disk."""
         with self._lock:
+            self._released = {}
             if self._file is not None:
                 os.fsync(self._file)
 
     def drop_unneeded(self) -> None:
         """Rewrite the file if most of its chunks are no longer needed.
 
-        Call this when the chunks of the last `save` and the shards of released chunks are on disk: they replace earlier
-        drafts and chunks. The old file stays until the new file is complete.
+        Call this after `sync`, when the shards of the chunks released before `sync` are on disk too: drafts and chunks of
+        the last `save` replace earlier ones. The old file stays until the new file is complete.
         """
         with self._lock:
-            self._drafts = self._new_drafts
-            needed = [draft for name, draft in self._drafts.items() if name not in self._saved]
-            needed += self._saved.values()
+            needed = list((self._drafts | self._released | self._saved).values())
             size = sum(chunk.length for chunk in needed)
             if self._end - size > max(_MOST_UNUSED, size):
                 self._rewrite(needed)
