@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError, OzxError
@@ -31,8 +32,6 @@ class Claims:
     """
 
     def __init__(self, sources: Sequence[str] = (), options: TiffOptions | None = None) -> None:
-        self._order = {os.path.realpath(source): number for number, source in reversed([*enumerate(sources)])}
-        self._companions = {path: at for path, at in self._order.items() if path.endswith(".companion.ome")}
         self._given, self._options = sources, options
         self._sources: dict[frozenset[str], str] = {}
         self._lock = threading.Lock()
@@ -46,6 +45,15 @@ class Claims:
             if files not in self._sources:
                 self._sources[files] = next(self._iter_earlier(files, found.path), found.path)
             return self._sources[files]
+
+    @cached_property
+    def _order(self) -> dict[str, int]:
+        """The number of each source by its real path; only images of several files need it."""
+        return {os.path.realpath(source): number for number, source in reversed([*enumerate(self._given)])}
+
+    @cached_property
+    def _companions(self) -> dict[str, int]:
+        return {path: number for path, number in self._order.items() if path.endswith(".companion.ome")}
 
     def _iter_earlier(self, files: frozenset[str], path: str) -> Iterator[str]:
         """Yield the sources before `path` that open the same files."""
