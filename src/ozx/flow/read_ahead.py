@@ -53,7 +53,7 @@ class RemotePart(Part, Protocol):
 
 
 class _Piece(NamedTuple):
-    """One part of an entry; if `part` is None, a whole entry whose bytes are on this computer."""
+    """One part of an entry; without `part`, a whole entry whose bytes are on this computer."""
 
     entry: Entry
     part: Part | None

@@ -47,7 +47,7 @@ class Level:
     dtype
         Zarr v3 name of the data type.
     chunks, shards
-        Lengths in pixels of decoded and of stored units; `shards` is None without sharding.
+        Lengths in pixels of decoded and of stored units; without sharding, None for `shards`.
     codecs
         Names, from the outside in; those inside a shard follow ``sharding_indexed``.
     scale, translation

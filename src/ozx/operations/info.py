@@ -45,7 +45,7 @@ class Container:
     Attributes
     ----------
     format
-        ``zip`` or ``directory``; for a directory the rest is None.
+        ``zip`` or ``directory``; the other fields describe only a ZIP file.
     zip64
         Whether there is a ZIP64 end record.
     comment

@@ -150,7 +150,7 @@ class Multiscale:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Name and colour of a channel; a missing name or colour is None.
+    """Name and colour of a channel, each None if missing.
 
     Attributes
     ----------

@@ -49,7 +49,7 @@ class FrameOrder:
 
     @property
     def lengths(self) -> tuple[int | None, ...]:
-        """The declared lengths of `axes`; the first length is None if it is unknown."""
+        """The declared lengths of `axes`; None for the first length if it is unknown."""
         return self._lengths
 
     @property

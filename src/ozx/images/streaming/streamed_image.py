@@ -187,7 +187,7 @@ class StreamedImage:
         return {array: level.shape for array, level in zip(self._arrays, levels, strict=True)}
 
     def _give(self, level: int | None, value: FinishedValue) -> Iterator[Entry]:
-        """Yield the entry of `value`, if any, then count `value` as stored, except for records (`level` is None)."""
+        """Yield the entry of `value`, if any, then count `value` as stored; records have no `level` and no count."""
         if value.entry is not None:
             yield value.entry
             # It is written when the next one is asked for.
