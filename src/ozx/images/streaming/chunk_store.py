@@ -136,8 +136,8 @@ class ChunkStore:
         self._file: int | None = None
         self._is_closed = False
         self._end = 0
-        # What the file must keep, by name: the drafts of the last `save`, complete chunks, and chunks released after the
-        # last `sync`, whose shards may not be on disk.
+        # What the file must keep, by name: the drafts of the last `save`, complete chunks, and chunks released after
+        # the last `sync`, whose shards may not be on disk.
         self._drafts: dict[str, KeptChunk] = {}
         self._saved: dict[str, KeptChunk] = {}
         self._released: dict[str, KeptChunk] = {}
@@ -228,8 +228,8 @@ class ChunkStore:
     def drop_unneeded(self) -> None:
         """Rewrite the file if most of its chunks are no longer needed.
 
-        Call this after `sync`, when the shards of the chunks released before `sync` are on disk too: drafts and chunks of
-        the last `save` replace earlier ones. The old file stays until the new file is complete.
+        Call this after `sync`, when the shards of the chunks released before `sync` are on disk too: drafts and chunks
+        of the last `save` replace earlier ones. The old file stays until the new file is complete.
         """
         with self._lock:
             needed = list((self._drafts | self._released | self._saved).values())
