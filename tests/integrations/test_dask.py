@@ -82,3 +82,19 @@ def test_two_versions_of_a_file_are_two_arrays(packed, tmp_path):
     pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "b.ozx").replace(path)
     group = ozx.open(path)
     assert da.from_zarr(group["0"]).name not in before
+
+
+@pytest.mark.parametrize("shards", [None, (1, 128, 128)])
+@pytest.mark.parametrize("is_rechunked", [False, True])
+def test_blocks_smaller_than_a_chunk_are_stored_one_at_a_time_or_joined(tmp_path, shards, is_rechunked):
+    pixels = np.random.default_rng(0).integers(1, 4000, (3, 128, 128), "uint16")
+    result = da.from_array(pixels, chunks=(1, 32, 64))
+    with ozx.OzxStore(tmp_path / "a.ozx", "w") as store:
+        group = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        chunks = (1, 128, 128) if shards is None else (1, 64, 64)
+        array = group.create_array("0", shape=pixels.shape, chunks=chunks, shards=shards, dtype="uint16")
+        if is_rechunked:
+            da.store(result.rechunk(array.shards or array.chunks), array, lock=False, scheduler="threads")
+        else:
+            da.store(result, array, lock=True, scheduler="threads")
+    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][...], pixels)
