@@ -155,6 +155,9 @@ def test_an_existing_file_is_kept_unless_forced(out):
         write_image(out, [[1, 2], [3, 4]], force=True)
     with pytest.raises(UsageError, match="2 to 5 dimensions"):
         write_image(out, np.zeros(9), force=True)
+    with pytest.raises(UsageError, match="got 6 dimensions") as caught:
+        write_image(out, np.zeros((2, 1, 1, 1, 8, 8), "u1"), force=True)
+    assert "an image for each index of the other dimensions" in caught.value.hint
     assert out.read_bytes() == b"old"
     write_image(out, PIXELS, force=True, sync=False)
     assert os.listdir(out.parent) == [out.name]

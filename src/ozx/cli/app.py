@@ -220,10 +220,24 @@ def _report_usage(error: click.ClickException) -> None:
     if context is not None:
         usage = context.command.collect_usage_pieces(context)
         hint = f"{' '.join([context.command_path, *usage])}; see {context.command_path} --help."
-        options = {name for parameter in context.command.params for name in parameter.opts}
-        if "unexpected extra argument" in error.message and "--region" in options:
+        if "unexpected extra argument" in error.message and "--region" in _options(context.command):
             hint += " Write a list without blanks, as in y=0:512,x=0:512."
+        if isinstance(error, click.NoSuchOption):
+            near = [name for name in error.possibilities or () if name != "--help"]
+            error = click.NoSuchOption(error.option_name, possibilities=near, ctx=context)
+            hint += _hint_at_commands(error.option_name)
     say_error(error.format_message(), hint=hint)
+
+
+def _options(command: click.Command) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts}
+
+
+def _hint_at_commands(option: str) -> str:
+    """Return the sentence that names the commands with this option; empty if many commands or none have it."""
+    having = [f"ozx {name}" for name in COMMANDS if option in _options(load_command(name))]
+    # An option of many commands does not show what the user wants.
+    return f" {option} is an option of {', '.join(having)}." if 1 <= len(having) <= 3 else ""
 
 
 def exit_code(error: BaseException) -> int:

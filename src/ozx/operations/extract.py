@@ -186,7 +186,8 @@ def extract(
     Raises
     ------
     UsageError
-        `out` exists or is a URL; there is no such node, axis or level; the region is outside of an image; nothing fits.
+        `out` exists or is a URL that ozx only reads; there is no such node, axis or level; the region is outside of an
+        image; nothing fits.
     FormatError
         It is no OME-Zarr hierarchy, or is damaged; `rule` names the broken rule.
     UnsupportedError

@@ -129,7 +129,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     UnsupportedError
         Its pixels are of a type that no image has, or cannot be decoded.
     UsageError
-        `out` exists or is a URL, or an option does not fit the file.
+        `out` exists or is a URL that ozx only reads, or an option does not fit the file.
     ResourceError
         Reading or writing failed. After any error, `out` is as it was before.
 
@@ -197,8 +197,8 @@ def import_tiffs(
     Raises
     ------
     UsageError
-        Two sources would become the same file, `out_dir` or a source is a URL, or an option is invalid; then nothing is
-        imported.
+        Two sources would become the same file, a source is a URL, `out_dir` is a URL that ozx only reads, or an option
+        is invalid; then nothing is imported.
     ResourceError
         `out_dir` cannot be made.
 

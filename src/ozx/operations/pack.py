@@ -102,8 +102,8 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
     UnsupportedError
         It is OME-Zarr 0.4 with a feature that Zarr v3 lacks, or an unknown extension forbids another layout.
     UsageError
-        `out` exists, is a URL or lies inside the source, or options contradict each other; the source to be removed
-        holds files that are not packed, or attributes that would be lost.
+        `out` exists, is a URL that ozx only reads, or lies inside the source; options contradict each other; the
+        source to be removed holds files that are not packed, or attributes that would be lost.
     ResourceError
         Reading or writing failed. After any error, `out` is as it was before; only `checksum` and `remove_source` come
         after that. Nothing of a source that changed meanwhile is removed.
@@ -191,8 +191,8 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     Raises
     ------
     UsageError
-        Two sources would become the same file, `out_dir` or a source is a URL, or options contradict each other; then
-        nothing is packed.
+        Two sources would become the same file, `out_dir` is a URL that ozx only reads, or options contradict each
+        other; then nothing is packed.
     ResourceError
         `out_dir` cannot be made, or the file system has less room than the files need; then nothing is packed.
 

@@ -184,7 +184,8 @@ def repack(
     UnsupportedError
         Zarr v3 lacks a feature of it, or an extension that is not understood forbids moving chunks.
     UsageError
-        `out` exists and may not be replaced, is a URL or lies inside a hierarchy, or a layout does not fit the arrays.
+        `out` exists and may not be replaced, is a URL that ozx only reads, or lies inside a hierarchy; or a layout does
+        not fit the arrays.
     ResourceError
         Reading or writing failed. After any error, `out` is as it was before.
 

@@ -127,7 +127,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     Raises
     ------
     UsageError
-        The file or the object exists, the file is a URL, or options do not fit each other.
+        The file or the object exists, the file is a URL (only `upload_to` is one), or options do not fit each other.
     UnsupportedError
         OME-Zarr or Zarr has no such type or number of dimensions.
     ResourceError

@@ -122,7 +122,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     Raises
     ------
     UsageError
-        The file exists or is a URL, or an option does not fit the array.
+        The file exists, is a URL that ozx only reads, or an option does not fit the array.
     UnsupportedError
         OME-Zarr or Zarr has no such type or number of dimensions.
     ResourceError

@@ -80,9 +80,12 @@ def _axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str
     is_known = set(names) <= set(AXIS_ORDER) and len(set(names)) == len(names)
     if len(names) != count or not is_known or not {"y", "x"} <= set(names):
         asked = "2 to 5 dimensions" if axes is None else "one of t, c, z, y, x for each dimension, including y and x"
+        hint = 'Name the dimensions, as in axes="cyx".'
+        if count > len(AXIS_ORDER):
+            hint = "An image has at most the axes t, c, z, y, x. Write an image for each index of the other dimensions."
         raise UsageError(
             f"expected {asked}; got {count} dimensions" + ("" if axes is None else f" and the axes {axes!r}"),
-            hint='Name the dimensions, as in axes="cyx".',
+            hint=hint,
         )
     return names
 

@@ -34,7 +34,7 @@ class NothingYetError(ResourceError):
     @classmethod
     def of(cls, target: str) -> Self:
         """Return the error for a file."""
-        hint = "Try again in a moment: frames appear when their shards are complete."
+        hint = "Try again in a moment. Frames appear when their shard is complete; a small shard is complete earlier."
         return cls("no frame is complete yet", path=target, hint=hint)
 
 
