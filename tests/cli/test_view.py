@@ -17,6 +17,7 @@ from packed import pack_tree
 
 from ozx.cli.app import run
 from ozx.desktop.viewer import viewing
+from ozx.integrations.napari import read_layers
 
 IMAGE = FIXTURES / "image.ome.zarr"
 
@@ -156,6 +157,12 @@ def test_napari_may_be_missing(path, capsys, monkeypatch):
     assert 'pip install "dask[array]>=2024.8" "napari[all]' in err
 
 
+@pytest.fixture
+def _screen(monkeypatch):
+    monkeypatch.setenv("DISPLAY", ":0")
+
+
+@pytest.mark.usefixtures("_screen")
 @pytest.mark.parametrize("late", [False, True])
 def test_napari_without_qt_says_so_in_one_line(path, capsys, monkeypatch, late):
     def fail(*_, **__):
@@ -172,6 +179,37 @@ def test_napari_without_qt_says_so_in_one_line(path, capsys, monkeypatch, late):
     ]
 
 
+@pytest.mark.usefixtures("_screen")
+def test_napari_without_opengl_is_no_fault_of_ozx(path, capsys, monkeypatch):
+    def fail(*_, **__):
+        raise AttributeError("'NoneType' object has no attribute 'decode'")  # by vispy, if there is no context
+
+    viewer = types.SimpleNamespace(open=fail)
+    monkeypatch.setitem(sys.modules, "napari", types.SimpleNamespace(Viewer=lambda: viewer))
+    assert run(["view", str(path), "--with", "napari"]) == 4
+    err = capsys.readouterr().err
+    assert err.startswith("error: napari cannot show the image: AttributeError: 'NoneType' object")
+    assert "hint: napari needs OpenGL" in err
+
+    # An error in our reader stays a fault of ozx.
+    viewer.open = lambda *_, **__: read_layers(None)
+    assert run(["view", str(path), "--with", "napari"]) == 70
+    assert "this is a fault of ozx" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="they always have a screen")
+def test_napari_without_a_screen(path, capsys, monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setitem(sys.modules, "napari", types.SimpleNamespace())
+    assert run(["view", str(path), "--with", "napari"]) == 4
+    assert capsys.readouterr().err.splitlines() == [
+        "error: napari needs a screen; found none",
+        "hint: To see the image in a browser, use ozx view without --with.",
+    ]
+
+
+@pytest.mark.usefixtures("_screen")
 def test_napari_opens_the_file_by_our_reader(path, monkeypatch):
     calls = []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Protocol
 from ozx.desktop.conversion.browser_page import open_page
 from ozx.desktop.conversion.zenity import ZenityWindow
 from ozx.desktop.dialogs import ask, show_message
+from ozx.desktop.viewer.browser import has_screen
 
 __all__ = ["NoWindow", "Window", "open_progress_window"]
 
@@ -54,8 +54,7 @@ class NoWindow:
 @contextmanager
 def open_progress_window() -> Iterator[Window]:
     """Yield a new progress window, or a `NoWindow`; close the window at the end of the ``with`` block."""
-    has_screen = bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-    if sys.platform not in ("win32", "darwin") and has_screen and shutil.which("zenity") is not None:
+    if sys.platform not in ("win32", "darwin") and has_screen(sys.platform) and shutil.which("zenity") is not None:
         with ZenityWindow() as window:
             yield window
         return

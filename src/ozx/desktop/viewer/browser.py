@@ -92,12 +92,18 @@ def app_command(
     return None if found is None else [found, f"--app={url}"]
 
 
+def has_screen(platform: str = sys.platform, environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether programs can show windows; on Linux, an environment variable names the screen."""
+    if platform in ("win32", "darwin"):
+        return True
+    return bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"))
+
+
 def open_window(
     url: str, *, platform: str = sys.platform, environment: Mapping[str, str] = os.environ
 ) -> Window | None:
     """Open `url` in a browser; return None if there is no browser or no screen."""
-    has_screen = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
-    if platform not in ("win32", "darwin") and not has_screen:
+    if not has_screen(platform, environment):
         return None
     command = app_command(url, platform=platform, environment=environment)
     if command is not None:

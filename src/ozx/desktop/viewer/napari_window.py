@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
+import traceback
 
-from ozx.errors import ResourceError, UsageError
+from ozx.desktop.viewer.browser import has_screen
+from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.extras import install_hint
+from ozx.faults import show_traceback
 from ozx.flow.sources.location import parse_location, printable_location
 
 __all__ = ["show_in_napari"]
+
+_WITHOUT_NAPARI = "To see the image in a browser, use ozx view without --with."
 
 
 def show_in_napari(path: str | os.PathLike[str]) -> None:
@@ -17,7 +23,7 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ResourceError
-        napari, or a Qt binding for it, is not installed.
+        napari, or a Qt binding for it, is not installed; there is no screen; or napari cannot draw on it.
     UsageError
         `path` is a URL or a node, which napari's viewer does not take, or a directory, which our plugin does not read.
     """
@@ -37,6 +43,7 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
     try:
         import napari  # noqa: PLC0415 (an extra)
 
+        _check_screen()
         viewer = napari.Viewer()
         viewer.open(location.path, plugin="ozx-toolkit")
         napari.run()
@@ -45,3 +52,23 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
         if getattr(error, "name", None) != "napari":  # a Qt binding is missing: napari says so in several lines
             what = f"napari cannot be loaded: {next(iter(str(error).strip().splitlines()), repr(error))}"
         raise ResourceError(what, hint=install_hint("napari")) from error
+    except Exception as error:
+        if isinstance(error, OzxError) or _passed_through_ozx(error):
+            raise
+        show_traceback(error)
+        raise ResourceError(  # without OpenGL, errors of any type come from the libraries that draw
+            f"napari cannot show the image: {type(error).__name__}: {error}",
+            hint=f"napari needs OpenGL; napari --info shows what napari found. {_WITHOUT_NAPARI}",
+        ) from error
+
+
+def _check_screen() -> None:
+    # Without a screen Qt ends the process by a signal. QT_QPA_PLATFORM can choose a form of Qt that needs no screen.
+    if not has_screen(sys.platform) and not os.environ.get("QT_QPA_PLATFORM"):
+        raise ResourceError("napari needs a screen; found none", hint=_WITHOUT_NAPARI)
+
+
+def _passed_through_ozx(error: BaseException) -> bool:
+    """Return whether the exception passed through a function of ozx before it came to `show_in_napari`."""
+    frames = list(traceback.walk_tb(error.__traceback__))[1:]
+    return any(frame.f_globals.get("__name__", "").startswith("ozx.") for frame, _ in frames)
