@@ -1,7 +1,7 @@
-"""Pack many small images: what log, manifest and a cluster cost. Prints a table; ``python bench/batches.py --help``.
+"""Measure the cost of log, manifest and a cluster when packing many small images: ``python bench/batches.py --help``.
 
-The images are copies of the small fixture. The commands take turns, each in a fresh process and a fresh folder; the
-files of all of them are equal. `sha256sum` of the finished files shows what the hashes alone cost.
+The images are copies of the small fixture. The commands take turns, each in a fresh process and a fresh folder, and
+must write equal files. `sha256sum` of the finished files shows the cost of the hashes alone. Prints a table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ IMAGE = Path(__file__).parent.parent / "fixtures" / "image.ome.zarr"
 
 
 def make_images(folder: Path, count: int) -> list[str]:
-    """Copy the image `count` times, unless the copies are there."""
+    """Copy the image `count` times, and return the paths; copies that exist already are kept."""
     paths = [folder / f"image-{number:05}.ome.zarr" for number in range(count)]
     for path in paths:
         if not path.exists():
@@ -36,7 +36,7 @@ def seconds(arguments: list[str]) -> float:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure all commands, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--images", type=int, default=10_000)
@@ -65,7 +65,7 @@ def main() -> None:
         for way, options in ways.items():
             out = (
                 given.folder / f"out-{turn}-{list(ways).index(way)}"
-            )  # never an old name: ext4 looks for unused inodes
+            )  # never an old name: ext4 would search for unused inodes
             os.sync()
             arguments = [*pack, str(out), *(f"{out}.jsonl" if each == "LOG" else each for each in options)]
             times.setdefault(way, []).append(seconds(arguments))

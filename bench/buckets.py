@@ -1,8 +1,8 @@
 """Move images between a bucket and a disk, against s5cmd and rclone: ``python bench/buckets.py FOLDER``.
 
-The server is `rclone serve s3` behind nginx, which adds the delay (its Lua module sleeps before each request). Both run
-on this computer, beside the command that is measured. `wrk` shows what nginx answers alone.
-Commands take turns, each in a fresh process; what they wrote is compared. Prints tables.
+The server is `rclone serve s3` behind nginx; the Lua module of nginx sleeps before each request, which adds the delay.
+Both run on this computer, beside the measured command. `wrk` measures the rate of nginx alone. The commands take turns,
+each in a fresh process; their outputs are compared. Prints tables.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def free_port() -> int:
 
 @contextmanager
 def running(command: list[str]) -> Iterator[None]:
-    """Run a server, and end it."""
+    """Run a server during the ``with`` block."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             time.sleep(1)
@@ -74,21 +74,21 @@ def running(command: list[str]) -> Iterator[None]:
 
 @contextmanager
 def serving(buckets: Path, files: Path, delay: float, rclone: str) -> Iterator[str]:
-    """Serve folders as buckets, and files at /files/; yield the address."""
+    """Serve the folders in `buckets` as buckets, and `files` at /files/; yield the address of the server."""
     s3, port = free_port(), free_port()
     with tempfile.TemporaryDirectory() as folder:
         configuration = Path(folder, "nginx.conf")
         configuration.write_text(_NGINX.format(folder=folder, s3=s3, port=port, delay=delay, files=files))
         server = [rclone, "serve", "s3", str(buckets), "--addr", f"127.0.0.1:{s3}", "--no-modtime"]
         server += ["--auth-key", "someone,something", "--vfs-read-chunk-size", "0", "--dir-cache-time", "0"]
-        # An object store knows an object's ETag; this server would read the whole object for every HEAD request.
+        # Object stores keep the ETag of an object; this server would read the whole object for each HEAD request.
         server += ["--etag-hash", ""]
         with running(server), running(["nginx", "-c", str(configuration)]):
             yield f"http://127.0.0.1:{port}"
 
 
 def measured(command: list[str], environment: dict[str, str]) -> tuple[float, int]:
-    """Run a command; return its time, and the most memory in MiB that any child has had so far."""
+    """Run a command; return its time in seconds, and the peak memory in MiB of all child processes so far."""
     begin = time.perf_counter()
     done = subprocess.run(command, check=False, env={**os.environ, **environment}, capture_output=True, text=True)
     took = time.perf_counter() - begin
@@ -104,7 +104,7 @@ def take_turns(
     rounds: int,
     check: Callable[[str], None],
 ) -> None:
-    """Run the commands in turns, check what each wrote, and print a table."""
+    """Run the commands in turns, check the output of each, and print a table."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
@@ -118,7 +118,7 @@ def take_turns(
 
 
 def make_image(folder: Path, objects: int, size: int) -> None:
-    """Make an image of random chunks; none if it is there."""
+    """Write an image of random chunks, unless `folder` exists."""
     if folder.exists():
         return
     side = int(objects**0.5)
@@ -145,7 +145,7 @@ def _attributes() -> dict[str, object]:
 
 
 def tree_size(folder: Path) -> int:
-    """Return the bytes of all files below a folder."""
+    """Return the total size of all files below a folder, in bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
@@ -258,7 +258,7 @@ def bench_upload(given: argparse.Namespace, address: str, words: str) -> None:
 
 
 def server_alone(address: str, folder: Path) -> None:
-    """Print what the server answers without signatures to check, and without a client of weight."""
+    """Print the rate of nginx alone, without signatures to check, and with a light client (`wrk`)."""
     done = subprocess.run(
         ["wrk", "-t1", "-c64", "-d5", f"{address}/files/chunk"], check=True, capture_output=True, text=True
     )
@@ -270,7 +270,7 @@ def server_alone(address: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure downloads and uploads, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--objects", type=int, default=10_000)

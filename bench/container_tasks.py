@@ -1,4 +1,4 @@
-"""Tasks on containers: each returns what is timed; its files are verified by whoever called it."""
+"""Tasks on containers: each returns the function that is timed. The caller verifies the written files."""
 
 from __future__ import annotations
 

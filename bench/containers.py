@@ -1,4 +1,4 @@
-"""The container: starting, opening, packing and unpacking, against cp, zipfile, unzip, 7z and ngff-zarr."""
+"""Benchmarks of the container: start, open, pack and unpack, against cp, zipfile, unzip, 7z and ngff-zarr."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def bench_start(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
 
 
 def verify_archive(path: str, source: str) -> None:
-    """Compare an archive with the directory it was made of, by the standard library's zipfile."""
+    """Compare an archive, read by zipfile of the standard library, with the directory from which it was made."""
     with zipfile.ZipFile(path) as archive:
         assert len(archive.namelist()) == count_files(source)
         for name in archive.namelist():

@@ -1,4 +1,4 @@
-"""What one writes by dask and zarr: ``dask_import.py IMAGE.tif OUT.zarr``, sharded, all levels by 2 × 2 means."""
+"""Import a TIFF by dask and zarr into shards, all levels by 2 × 2 means: ``dask_import.py IMAGE.tif OUT.zarr``."""
 
 from __future__ import annotations
 

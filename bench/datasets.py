@@ -1,4 +1,4 @@
-"""The hierarchies that the benchmarks run on: made once, of incompressible bytes, each a valid OME-Zarr 0.5 image."""
+"""The images, plates and archives that the benchmarks read; each is made once, when a benchmark first needs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: name -> (number of chunk files, bytes of each)
+#: Name of a dataset: number of chunk files, and bytes of each file.
 SHAPES = {
     "many": (10_000, 80_000),
     "large": (3, 256 << 20),
@@ -24,12 +24,12 @@ _ROW = 200  # chunks per folder
 
 
 def make(folder: Path, name: str, *, quick: bool) -> Path:
-    """Return the directory of dataset `name` below `folder`, made if it is not there yet."""
+    """Return the directory of dataset `name` below `folder`; make the dataset if it is missing."""
     return make_chunks(folder, name, *(QUICK_SHAPES if quick else SHAPES)[name])
 
 
 def make_chunks(folder: Path, name: str, count: int, size: int) -> Path:
-    """Return the directory of an image of `count` chunks of `size` bytes."""
+    """Return the directory of an image of `count` chunks of `size` random bytes."""
     root = folder / f"{name}-{count}x{size}.ome.zarr"
     if root.is_dir():
         return root
@@ -69,7 +69,7 @@ def make_chunks(folder: Path, name: str, count: int, size: int) -> Path:
 
 
 def make_many_entries(folder: Path, entries: int) -> Path:
-    """Return a ZIP file with `entries` one-byte entries, as many as a plate of small chunks has."""
+    """Return an .ozx file with `entries` entries: two metadata documents, and chunks of one byte."""
     from ozx.archive.writer import ArchiveWriter
 
     path = folder / f"{entries}-entries.ozx"
@@ -88,10 +88,11 @@ def make_many_entries(folder: Path, entries: int) -> Path:
 
 
 def make_images(folder: Path, *, quick: bool) -> Path:
-    """Return the directory of a group of arrays (uint16), and beside it the same as an .ozx file.
+    """Return the directory of a group of arrays (uint16); `archive_of` names the .ozx file with the same content.
 
-    ``shard``: one uncompressed shard of 256 MiB with inner chunks of 128 KiB; ``raw``, ``packed``, ``sharded``:
-    128 MiB each, in chunks of 128 KiB: uncompressed, compressed by zarr's default codec, the same in shards of 8 MiB.
+    ``shard`` is one uncompressed shard of 256 MiB with inner chunks of 128 KiB. ``raw``, ``packed`` and ``sharded``
+    have 128 MiB each, in chunks of 128 KiB: ``raw`` is uncompressed, ``packed`` has zarr's default codec, and
+    ``sharded`` has this codec and shards of 8 MiB.
     """
     import zarr
 
@@ -117,10 +118,10 @@ def make_images(folder: Path, *, quick: bool) -> Path:
 
 
 def make_cuts(folder: Path, *, quick: bool) -> Path:
-    """Return the directory of a group of arrays (uint16) to be cut, and beside it the same as an .ozx file.
+    """Return the directory of a group of arrays (uint16) for reading regions; `archive_of` names the same .ozx file.
 
-    ``lz4``: 128 MiB in chunks of 256², by blosc-lz4; ``volume``: 512³ in chunks of 64³, and ``windows``: 128 MiB in
-    chunks of 256², by zarr's default codec.
+    ``lz4`` has 128 MiB in chunks of 256² with blosc-lz4. ``volume`` has 512³ pixels in chunks of 64³, and ``windows``
+    128 MiB in chunks of 256², both with zarr's default codec.
     """
     import zarr
     from zarr.codecs import BloscCodec
@@ -146,9 +147,10 @@ def make_cuts(folder: Path, *, quick: bool) -> Path:
 
 
 def make_small_chunks(folder: Path, layout: str, *, quick: bool) -> Path:
-    """Return the directory of an image of c, y, x = 4 × 4096 × 4096 (uint16), and beside it the same as an .ozx file.
+    """Return the directory of an image of c, y, x = 4 × 4096 × 4096 (uint16); `archive_of` names the same .ozx file.
 
-    `layout` is ``c64`` or ``c256`` for chunks of so many pixels, ``s1024`` for chunks of 64 in shards of 1024 pixels.
+    `layout` is ``c64`` or ``c256`` for chunks with a side of 64 or 256 pixels, ``s1024`` for chunks with a side of 64
+    in shards with a side of 1024.
     """
     import zarr
 
@@ -172,15 +174,15 @@ def make_small_chunks(folder: Path, layout: str, *, quick: bool) -> Path:
 
 
 def archive_of(root: Path) -> Path:
-    """Return the .ozx file that is made of a directory."""
+    """Return the path of the .ozx file that is packed from a directory."""
     return root.with_name(root.name.removesuffix(".ome.zarr") + ".ozx")
 
 
 def make_chunked_image(folder: Path, planes: int = 100) -> tuple[Path, Path]:
-    """Return a directory with an image in compressed chunks of 512 × 512, and the same as OME-Zarr 0.4.
+    """Return the directory of an image in compressed chunks of 512 × 512, and a directory with it as OME-Zarr 0.4.
 
-    Planes of 4096 × 4096 (uint16), of which 100 take 2 GiB when compressed; each is the first one turned by some rows
-    of chunks, so that they are made fast. What differs between the two is a copy, all chunks are linked.
+    The planes have 4096 × 4096 pixels (uint16); 100 compressed planes take 2 GiB. To save time, each further plane is
+    the first plane with its rows of chunks rotated. The chunk files of OME-Zarr 0.4 are hard links to the others.
     """
     import zarr
     from zarr.codecs import BloscCodec
@@ -220,9 +222,10 @@ def make_chunked_image(folder: Path, planes: int = 100) -> tuple[Path, Path]:
 
 
 def make_wide_image(folder: Path, *, quick: bool) -> Path:
-    """Return an .ozx file with one image of 20,480 × 20,480 pixels (uint16) that look like cells, and its levels.
+    """Return an .ozx file with one image of cells, 20,480 × 20,480 pixels (uint16), and its levels.
 
-    Chunks of 512 × 512 (zstd) in shards of 4096 × 4096. A field of cells is repeated, brighter here and darker there.
+    The chunks of 512 × 512 pixels (zstd) are in shards of 4096 × 4096. The image repeats one field of cells, each time
+    with another brightness.
     """
     import zarr
     from zarr.codecs import ZstdCodec
@@ -303,7 +306,7 @@ def make_plane_tiff(folder: Path, side: int) -> Path:
 
 
 def make_stack_tiff(folder: Path, shape: tuple[int, ...]) -> Path:
-    """Return an OME-TIFF of five dimensions (uint16), not compressed."""
+    """Return an uncompressed OME-TIFF of five dimensions (uint16)."""
     import tifffile
 
     path = folder / f"stack-{'x'.join(map(str, shape))}.ome.tif"
@@ -326,7 +329,7 @@ def make_stack_tiff(folder: Path, shape: tuple[int, ...]) -> Path:
 
 
 def decoded_size(tiff: Path) -> int:
-    """Return how many bytes the pixels of a TIFF take."""
+    """Return the size of the decoded pixels of a TIFF, in bytes."""
     import tifffile
 
     with tifffile.TiffFile(tiff) as file:
@@ -334,9 +337,9 @@ def decoded_size(tiff: Path) -> int:
 
 
 def make_plate(folder: Path, *, quick: bool) -> tuple[Path, int]:
-    """Return the directory of a plate of 4 fields in each well and 5 levels in each field, and its number of documents.
+    """Return the directory of a plate (4 fields in each well, 5 levels in each field), and its number of documents.
 
-    Fields differ in name and place, as those of a microscope do. There are no chunks: all pixels are the fill value.
+    Each field has another name and position, as on a microscope. There are no chunks: all pixels are the fill value.
     """
     rows, columns = ("AB", 3) if quick else ("ABCDEFGHIJKLMNOP", 24)
     root = folder / f"plate-{len(rows)}x{columns}.ome.zarr"

@@ -1,4 +1,4 @@
-"""docs/benchmarks.json, which keeps every round, and the tables and plots of docs/benchmarks.md, made from it."""
+"""Keep all rounds in docs/benchmarks.json, and make the tables and plots of docs/benchmarks.md from this file."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from measuring import HERE
 from versions import machine_in_words
 
 DOCS = HERE.parent / "docs"
-#: The tables go between the two marks that each group has here.
+#: In this page, two marks enclose the tables of each group.
 DOCUMENT = "benchmarks.md"
 RECORDS = "benchmarks.json"
 
 
 def read_records(docs: Path = DOCS) -> dict[str, Any]:
-    """Return what is known of each group."""
+    """Return the kept record of each group."""
     path = docs / RECORDS
     return json.loads(path.read_text(encoding="utf-8"))["groups"] if path.is_file() else {}
 
 
 def keep_record(group: str, record: dict[str, Any], figures: list[Figure], docs: Path = DOCS) -> None:
-    """Put what was measured of a group in the place of what was known of it."""
+    """Replace the kept record of a group by a new record with these figures."""
     groups = read_records(docs)
     groups[group] = {**record, "figures": [to_json(figure) for figure in figures]}
     text = json.dumps({"schema": 1, "groups": groups}, indent=1, ensure_ascii=False)
-    # One line for each list of numbers: a difference between two runs is read line by line.
+    # One line for each list of numbers, so that a diff of two runs is readable.
     text = re.sub(r"\[[-+\d.e,\s]*\]", lambda found: re.sub(r"\s+", " ", found.group()), text)
     (docs / RECORDS).write_text(text + "\n", encoding="utf-8")
 
 
 def draw(order: list[str], docs: Path = DOCS) -> None:
-    """Write tables and plots again from the kept records."""
+    """Write the tables and plots from the kept records."""
     records = {name: record for name, record in read_records(docs).items() if name in order}
     records = {name: records[name] for name in order if name in records}
     for group, record in records.items():
@@ -49,7 +49,7 @@ def draw(order: list[str], docs: Path = DOCS) -> None:
 
 
 def to_markdown(figures: list[Figure]) -> list[str]:
-    """Return the sections of a group; goals and notes that several figures share are written once."""
+    """Return the sections of a group; a goal or note that all of its figures share is written only once."""
     figures = side_by_side(figures)
     shared = {name: _shared([getattr(figure, name, "") for figure in figures]) for name in ("wanted", "note")}
     lines = [f"Wanted for each: {shared['wanted']}", ""] if shared["wanted"] else []
@@ -61,13 +61,13 @@ def to_markdown(figures: list[Figure]) -> list[str]:
 
 
 def _shared(texts: list[str]) -> str:
-    """Return the text that all figures have that have any, or nothing."""
+    """Return the text that several figures share; nothing if texts differ, or if fewer than two are not empty."""
     found = [text for text in texts if text]
     return found[0] if len(found) > 1 and len(set(found)) == 1 else ""
 
 
 def _about_groups(records: dict[str, Any]) -> str:
-    """Return what all groups share, and a table of minutes and versions."""
+    """Return a line with the machine and the versions that all groups share, and a table of durations and versions."""
     machines = Counter(machine_in_words(record["measured"]) for record in records.values())
     ((usual, _),) = machines.most_common(1)
     rounds = {record["rounds"] for record in records.values()}
@@ -91,7 +91,7 @@ def _about_groups(records: dict[str, Any]) -> str:
 
 
 def _write_section(docs: Path, group: str, body: str) -> None:
-    """Replace what the document says about a group; put a new group at its end."""
+    """Replace the section of a group in the page; append the section of a new group."""
     path = docs / DOCUMENT
     text = path.read_text(encoding="utf-8")
     begin, end = f"<!-- bench: {group} -->", f"<!-- end: {group} -->"

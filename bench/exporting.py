@@ -1,4 +1,4 @@
-"""Exporting: all levels of an image as a pyramidal OME-TIFF, against zarr-python reading and tifffile writing them."""
+"""Benchmark of exporting all levels of an image as a pyramidal OME-TIFF, against zarr-python with tifffile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bench_export(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     source, plain, out = folder / "exported.ozx", folder / "exported.ome.zarr", str(folder / "exported.ome.tif")
     for path in (source, plain):
         remove(str(path))
-    # Levels of OME-TIFF are smaller in y and x only; the peer writes what it reads.
+    # The levels of an OME-TIFF are smaller only in y and x; the peer writes the levels as it reads them.
     imported = ("import", str(tiff), str(source), "--downsample", "y,x")
     for command in (imported, ("unpack", str(source), str(plain))):
         subprocess.run([sys.executable, "-m", "ozx", *command, "--no-sync", "-q"], check=True)

@@ -1,4 +1,4 @@
-"""Tasks of exporting: the same tiles and levels by ozx and by zarr-python with tifffile."""
+"""Export tasks: ozx, and zarr-python with tifffile, write the same tiles and levels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TILE = 512
 
 
 def ozx_export(source: str, out: str, compression: str) -> Callable[[], object]:
-    """Export by ozx."""
+    """Export by `ozx.export`."""
     import ozx
     import ozx.images.ome_tiff.exported_hierarchy
     import ozx.images.ome_tiff.file
@@ -25,7 +25,7 @@ def ozx_export(source: str, out: str, compression: str) -> Callable[[], object]:
 
 
 def by_tifffile(source: str, out: str, compression: str) -> Callable[[], object]:
-    """Read each level plane by plane, as its chunks lie, and write its tiles."""
+    """Export by zarr-python and tifffile: read each level plane by plane, and write its tiles."""
     import tifffile
     import zarr
 
@@ -58,7 +58,7 @@ def by_tifffile(source: str, out: str, compression: str) -> Callable[[], object]
 
 
 def compare(made: str, source: str) -> Repeated:
-    """Compare every level with what it was read from."""
+    """Compare every level of the OME-TIFF with the array from which it was made."""
     import tifffile
     import zarr
 

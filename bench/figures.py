@@ -1,4 +1,4 @@
-"""What was measured: rows, the tables and curves made of them, and how they are written down."""
+"""The results of measurements: rows, tables and curves of rows, and their forms in Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 
 @dataclass
 class Row:
-    """One measured thing; every round is kept.
+    """The measurements of one program or task, with the times of all rounds.
 
     Attributes
     ----------
     at
-        Where on the curve it stands: so many entries, bytes or workers.
+        Its place on a curve: the number of entries, MiB or jobs.
     """
 
     name: str
@@ -36,14 +36,14 @@ class Row:
 
 @dataclass
 class Table:
-    """Peers measured in turns, the first row is ozx; or, without peers, ozx in several ways.
+    """Rows measured in turns: ozx and then its peers; without peers, several uses of ozx.
 
     Attributes
     ----------
     wanted_ratios
-        How many times as long as ozx a peer was wanted to take; below 1 where ozx may take longer.
+        The goal for each peer: its time divided by the time of ozx; below 1 if ozx may take longer than the peer.
     note
-        What the rows do not say, such as which peer is missing.
+        A remark, for example which peer is missing.
     """
 
     kind: ClassVar[str] = "table"
@@ -60,7 +60,7 @@ class Table:
     note: str = ""
 
     def ratio(self, row: Row) -> float:
-        """Return how many times as long as ozx a row takes."""
+        """Return the time of a row divided by the time of ozx."""
         return row.median / self.rows[0].median
 
     def to_markdown(self) -> str:
@@ -94,12 +94,12 @@ class Table:
 
 @dataclass
 class SideBySide:
-    """Tables with the same rows under several conditions, as one table with a column for each condition.
+    """One table made of several tables with the same rows; it has a column for the condition of each table.
 
     Attributes
     ----------
     tables
-        The tables by their conditions; the rest of their titles is the same.
+        The tables by condition: the words in which their titles differ.
     """
 
     title: str
@@ -132,12 +132,12 @@ class SideBySide:
 
 @dataclass
 class Curves:
-    """What something costs, against how much of it there is; rows of one name make one curve.
+    """Curves of time and memory against a growing quantity; rows of the same name make one curve.
 
     Attributes
     ----------
     across
-        What grows: ``entries``, ``MiB`` or ``jobs``.
+        The growing quantity: ``entries``, ``MiB`` or ``jobs``.
     """
 
     kind: ClassVar[str] = "curves"
@@ -178,7 +178,7 @@ class Curves:
 
 @dataclass
 class Facts:
-    """Figures that nothing is compared with."""
+    """Numbers without a comparison."""
 
     kind: ClassVar[str] = "facts"
     title: str
@@ -190,12 +190,12 @@ class Facts:
 
 
 Figure = Table | Curves | Facts
-#: Tables whose titles share this number of words are joined.
+#: Tables are joined if their titles share at least this number of words.
 _ALIKE = 6
 
 
 def side_by_side(figures: list[Figure]) -> list[Any]:
-    """Return the figures; tables of the same rows that differ only in one condition in their titles are joined."""
+    """Return the figures; join tables that have the same rows, and titles that differ only in one condition."""
     joined: list[list[Any]] = []
     for figure in figures:
         place = next((place for place in joined if _belongs(figure, place)), None)
@@ -207,11 +207,11 @@ def side_by_side(figures: list[Figure]) -> list[Any]:
 
 
 def _belongs(figure: Figure, tables: list[Any]) -> bool:
-    """Return whether a table can be joined to others: the same rows, and most words of the titles."""
+    """Return whether a table can be joined to `tables`: it has the same rows, and nearly the same title."""
     if not isinstance(figure, Table) or not isinstance(tables[0], Table) or figure.entries:
         return False
     titles = [figure.title, tables[0].title]
-    # Behind a colon stands what is measured, before it how.
+    # The words after a colon name the measured task, the words before it the condition.
     if ": " in figure.title:
         is_alike = len({title.rpartition(": ")[2] for title in titles}) == 1
     else:
@@ -228,7 +228,7 @@ def _join(tables: list[Table]) -> SideBySide:
 
 
 def _common_words(titles: list[str]) -> tuple[list[str], list[str]]:
-    """Return the words with which all titles begin, and those with which they end.
+    """Return the words with which all titles begin, and the words with which all titles end.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def _common_words(titles: list[str]) -> tuple[list[str], list[str]]:
 
 
 def to_json(figure: Figure) -> dict[str, Any]:
-    """Return a figure as what `from_json` takes; zeros and empty lists are left out of rows."""
+    """Return a figure as JSON, which `from_json` reads; zeros and empty values are left out."""
     document = {
         "kind": figure.kind,
         **{name: value for name, value in asdict(figure).items() if value or name == "rows"},
@@ -257,7 +257,7 @@ def to_json(figure: Figure) -> dict[str, Any]:
 
 
 def from_json(document: dict[str, Any]) -> Figure:
-    """Return the figure that `to_json` wrote down."""
+    """Return the figure that `to_json` has written."""
     fields = dict(document)
     kind = {each.kind: each for each in (Table, Curves, Facts)}[fields.pop("kind")]
     if kind is not Table:
@@ -267,7 +267,7 @@ def from_json(document: dict[str, Any]) -> Figure:
 
 
 def slope(rows: list[Row]) -> float:
-    """Return the exponent with which a curve's time grows, by least squares on both logarithms."""
+    """Return the exponent of the growth of time: the least-squares slope of the logarithms of time and quantity."""
     return float(np.polyfit(np.log([row.at for row in rows]), np.log([row.median for row in rows]), 1)[0])
 
 
@@ -277,15 +277,15 @@ def _section(title: str, wanted: str, table: list[str], note: str = "") -> str:
 
 
 def compared(ratio: float) -> str:
-    """Return in words how ozx compares with something that takes `ratio` times as long."""
+    """Return in words how fast ozx is, compared with a peer that takes `ratio` times as long as ozx."""
     return f"{ratio:.2f}× faster" if ratio >= 1 else f"{1 / ratio:.2f}× slower"
 
 
 def seconds(value: float) -> str:
-    """Return a time with as many digits as say something."""
+    """Return a time with four decimals, or with six if it is below a millisecond."""
     return f"{value:.4f}" if value >= 0.001 else f"{value:.6f}"
 
 
 def markdown_table(head: list[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    """Return the lines of a table."""
+    """Return the lines of a Markdown table."""
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]

@@ -1,7 +1,7 @@
 """Take one well out of huge files behind nginx: ``python bench/huge.py FOLDER``.
 
-One file has a million entries, the other a terabyte, most of it a hole. The requests that `--dry-run` predicts are
-compared with those that are made. Prints a table.
+One file has a million entries; the other has a terabyte, mostly a hole. The table compares the requests that
+`--dry-run` predicts with the requests of the run.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def image_documents(chunks: int, size: int) -> dict[str, bytes]:
 def make_plate(path: Path, wells: list[str], chunks: dict[str, tuple[int, int]], *, holes: bool = False) -> int:
     """Write a plate; return its number of entries.
 
-    `chunks` gives for each well the number of chunks of each field, and their length; with `holes`, chunks of more than
-    a MiB are not written.
+    For each well, `chunks` has the number of chunks in each field, and their length. Chunks of more than a MiB are
+    holes in the file. With `holes`, each well has only one field.
     """
     rows = [{"name": name} for name in _ROWS]
     columns = [{"name": str(number + 1)} for number in range(_COLUMNS)]
@@ -99,7 +99,7 @@ def make_plate(path: Path, wells: list[str], chunks: dict[str, tuple[int, int]],
 
 
 class Measured(NamedTuple):
-    """One file: seconds, requests and bytes of the first and the second extraction, the prediction, the most memory."""
+    """Results for one file: the first and the second extraction, the prediction, and the peak memory in MiB."""
 
     first: float
     again: float
@@ -110,7 +110,7 @@ class Measured(NamedTuple):
 
 
 def measure(url: str, out: Path, rounds: int) -> Measured:
-    """Extract well B/3: first without a cached directory, as the prediction is made, then with it; return medians."""
+    """Extract well B/3, first without and then with a cached central directory; return medians and prediction."""
     command = [sys.executable, "-m", "ozx", "extract", url, str(out), "--path", "B/3", "--json", "--force"]
     times: tuple[list[float], list[float]] = [], []
     answers, memory = [], 0
@@ -135,13 +135,13 @@ def measure(url: str, out: Path, rounds: int) -> Measured:
 
 
 def facts(answer: str) -> dict[str, int]:
-    """Return requests and bytes in the JSON answer of ``ozx extract``."""
+    """Return the numbers of requests and of bytes read from the JSON answer of ``ozx extract``."""
     found = json.loads(answer)
     return {name: found[name] for name in ("requests", "bytes_read")}
 
 
 def main() -> None:
-    """Measure and print."""
+    """Make the files, measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--delay", type=float, default=0.05)

@@ -1,4 +1,4 @@
-"""The proof that an import is what it was made of."""
+"""A check that an imported image has the pixels of its TIFF."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from worker import Repeated
 
 
 def compare(made: str, source: str) -> Repeated:
-    """Compare the first two levels with the pixels of the TIFF, plane by plane."""
+    """Compare the first two levels with the pixels of the TIFF and their 2 × 2 means, plane by plane."""
     import numpy as np
     import tifffile
 

@@ -1,4 +1,4 @@
-"""TIFF to .ozx with all levels, against the programs that write OME-Zarr from TIFF."""
+"""Benchmarks of importing TIFF files with all levels, against programs that write OME-Zarr from TIFF."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _ozx(source: Path, out: Path) -> Callable[[Row], None]:
 
 
 def _peer(program: str, *arguments: str) -> dict[str, Callable[[Row], None]]:
-    """Return how to measure a program, where it is installed."""
+    """Return the function that measures a program, by its name; nothing if the program is not installed."""
     found = find_program(program)
     return {} if found is None else {program: as_process(found, *arguments, with_memory=True)}
 
@@ -43,7 +43,7 @@ def _measure(
 
 
 def _memory(sources: list[Path], out: Path) -> Table:
-    """Return what importing files of different sizes takes."""
+    """Return a table of the time and peak memory of importing files of different sizes."""
     rows = []
     for source in sources:
         row = Row(f"ozx import of {datasets.decoded_size(source) / (1 << 20):,.0f} MiB")
@@ -54,7 +54,7 @@ def _memory(sources: list[Path], out: Path) -> Table:
 
 
 def bench_plane(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
-    """Measure one large plane."""
+    """Measure the import of one large plane."""
     sides = (1000, 2000) if quick else (10_000, 20_000)
     small, source = (datasets.make_plane_tiff(folder, side) for side in sides)
     out, other = folder / "imported.ozx", str(folder / "imported.ome.zarr")
@@ -74,7 +74,7 @@ def bench_plane(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
 
 
 def bench_stack(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
-    """Measure an image of five dimensions."""
+    """Measure the import of an image of five dimensions."""
     times = (1, 2) if quick else (1, 4)
     shape = (2, 3, 300, 400) if quick else (2, 32, 2048, 2048)
     small, source = (datasets.make_stack_tiff(folder, (count, *shape)) for count in times)
@@ -93,13 +93,13 @@ def bench_stack(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
 
 
 def _missing(rows: list[Row], *others: str) -> str:
-    """Return a word about the peers that are not installed here."""
+    """Return a note about the peers that are not installed; empty if all are installed."""
     missing = [name for name in ("ngff-zarr", *others) if name not in {row.name for row in rows}]
     return f"Not installed, so not measured: {', '.join(missing)}." if missing else ""
 
 
 def _verify(source: Path, out: Path) -> None:
-    """Import once, and compare all pixels of the first two levels with the TIFF's."""
+    """Import once, and compare all pixels of the first two levels with the TIFF."""
     remove(str(out))
     _ozx(source, out)(Row(""))
     in_worker("import_tasks.compare", str(out), str(source))(Row(""))

@@ -1,6 +1,6 @@
-"""Runs a command, and prints how long it took and the memory of its largest process: ``launch.py COMMAND…``.
+"""Run a command, and print its time and the peak memory of its largest process: ``launch.py COMMAND…``.
 
-Linux takes over the peak of the process that forks, so that a small one has to: this.
+Under Linux, a child process inherits the peak memory of the process that forks. This small process therefore forks.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""How things are measured: peers take turns, each in a process of its own."""
+"""Measuring: the peers take turns, each in a separate process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Group:
-    """What is measured together: a function that yields figures, and the peers whose versions stand beside them."""
+    """A group of benchmarks: a function that yields figures, and the peers whose versions are recorded with them."""
 
     measure: Callable[..., Iterable[Figure]]
     peers: tuple[str, ...]
 
 
 def in_worker(task: str, *arguments: str, python: str | None = None) -> Callable[[Row], None]:
-    """Return what runs a task in a fresh process, of this Python or another one, and keeps its figures."""
+    """Return a function that runs a task in a fresh process of this or another Python, and adds results to a row."""
 
     def measure(row: Row) -> None:
         command = [python or sys.executable, str(HERE / "worker.py"), task, *arguments]
@@ -38,12 +38,14 @@ def in_worker(task: str, *arguments: str, python: str | None = None) -> Callable
 
 
 def as_process(*command: str, with_memory: bool = False, said: str = "") -> Callable[[Row], None]:
-    """Return what runs a command and takes its time, and the memory of its largest process where that is asked for.
+    """Return a function that runs a command, and adds its time to a row.
 
     Parameters
     ----------
+    with_memory
+        Whether to record the peak memory of the largest process, too.
     said
-        What the command is told on its standard input.
+        The standard input of the command.
     """
     launcher = [sys.executable, "-S", "-E", str(HERE / "launch.py")]
 
@@ -60,18 +62,18 @@ def as_process(*command: str, with_memory: bool = False, said: str = "") -> Call
 
 
 def take_turns(measures: dict[str, Callable[[Row], None]], output: str | None, rounds: int) -> list[Row]:
-    """Measure everything so many times, after one time that does not count; a single round is for proof only."""
+    """Run all measures in turns, for `rounds` rounds after one that does not count; a single round always counts."""
     rows = [Row(name) for name in measures]
     pairs = list(zip(rows, measures.values(), strict=True))
     for turn in range(rounds + 1 if rounds > 1 else 1):
-        # Each round begins with another peer: nobody always follows the same one.
+        # Each round begins with another peer, so that no peer always comes first.
         for row, measure in pairs[turn % len(pairs) :] + pairs[: turn % len(pairs)]:
             if output:
                 remove(output)
             if rounds > 1:
-                os.sync()  # so that nobody pays for what the one before left to be written
+                os.sync()  # so that no peer waits for data of the previous peer that are not yet on the disk
             measure(row)
-            if turn == 0 and rounds > 1:  # warms the cache, is not counted
+            if turn == 0 and rounds > 1:  # this round only warms the cache
                 row.seconds.clear()
     return rows
 

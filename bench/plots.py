@@ -1,4 +1,4 @@
-"""The pictures of docs/benchmarks.md: the same figures give the same SVG, byte for byte."""
+"""Draw the pictures of docs/benchmarks.md; the same figures always give the same bytes of SVG."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ STYLE = {
     "axes.titleweight": "bold",
     "figure.facecolor": "white",
     "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Arial"],  # the whole list stands beside every word otherwise
+    "font.sans-serif": ["DejaVu Sans", "Arial"],  # a short list, because each text in the SVG repeats it
     "font.size": 8.5,
     "grid.color": "#e9ebee",
     "legend.fontsize": 8,
     "legend.frameon": False,
     "savefig.facecolor": "white",
-    "svg.fonttype": "none",  # text stays text: small, and found by a search
+    "svg.fonttype": "none",  # text stays text, which is small and can be searched
     "svg.hashsalt": "ozx",
     "xtick.color": INK,
     "xtick.minor.size": 0,
@@ -44,7 +44,7 @@ WIDTH, BAR, AROUND = 7.6, 0.25, 0.72  # inches
 
 
 def draw(group: str, figures: list[Figure], folder: Path) -> Path | None:
-    """Draw what a group measured into one picture, and return its path; None where there is nothing to draw."""
+    """Draw the tables and curves of a group into one picture; return its path, or None if there is nothing to draw."""
     bars = [figure for figure in figures if isinstance(figure, Table) and figure.peers]
     curves = [figure for figure in figures if isinstance(figure, Curves)]
     if not bars and not curves:
@@ -65,7 +65,7 @@ def draw(group: str, figures: list[Figure], folder: Path) -> Path | None:
 
 
 def draw_bars(axes: Axes, table: Table, *, last: bool) -> None:
-    """Draw how long peers take, as multiples of what ozx takes; whiskers from the fastest to the slowest round."""
+    """Draw times as multiples of the time of ozx, with whiskers from the fastest to the slowest round."""
     own = table.rows[0].median
     lows, highs = [], []
     for place, row in enumerate(table.rows):
@@ -99,7 +99,7 @@ def draw_bars(axes: Axes, table: Table, *, last: bool) -> None:
 
 
 def draw_times(axes: Axes, curves: Curves) -> None:
-    """Draw seconds against what grows, both as logarithms, and say the slope."""
+    """Draw seconds against the growing quantity, both on logarithmic axes, with the slopes in the legend."""
     for color, (name, rows) in zip(CURVES * 2, curves.curves().items(), strict=False):
         label = name if curves.across == "jobs" or len(rows) < 2 else f"{name}: slope {slope(rows):.2f}"
         places, medians = [row.at for row in rows], [row.median for row in rows]
@@ -117,11 +117,11 @@ def draw_times(axes: Axes, curves: Curves) -> None:
     axes.set_ylabel("seconds")
     axes.set_title(curves.title.partition(" (")[0])
     axes.legend(loc="upper left", bbox_to_anchor=(0, 1))
-    axes.set_ylim(low, high * (high / low) ** (0.14 * len(curves.curves())))  # room for the words
+    axes.set_ylim(low, high * (high / low) ** (0.14 * len(curves.curves())))  # room for the legend
 
 
 def draw_memory(axes: Axes, curves: Curves) -> None:
-    """Draw peak memory against what grows."""
+    """Draw peak memory against the growing quantity."""
     highest = 0.0
     for color, (name, rows) in zip(CURVES * 2, curves.curves().items(), strict=False):
         known = [row for row in rows if row.peak]
@@ -151,7 +151,7 @@ def frame_curves(axes: Axes, curves: Curves) -> None:
 
 
 def count(value: float) -> str:
-    """Return a number as a power of ten where it is one."""
+    """Return a number as text: as a power of ten if it is one from 10³ to 10⁹."""
     for power in range(3, 10):
         if value == 10**power:
             return f"10{''.join('⁰¹²³⁴⁵⁶⁷⁸⁹'[int(digit)] for digit in str(power))}"
@@ -159,7 +159,7 @@ def count(value: float) -> str:
 
 
 def figure(value: float) -> str:
-    """Return a ratio with two digits that say something.
+    """Return a ratio with two significant digits, or as a whole number from 10 on.
 
     Examples
     --------
@@ -170,5 +170,5 @@ def figure(value: float) -> str:
 
 
 def short(text: str, length: int = 46) -> str:
-    """Return a text that fits beside a picture."""
+    """Return a text, shortened to `length` characters if it is longer."""
     return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"

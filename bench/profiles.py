@@ -1,7 +1,7 @@
-"""Where the time goes in what docs/benchmarks.md explains: ``python bench/profiles.py [NAME…] [--folder FOLDER]``.
+"""Profile tasks that docs/benchmarks.md explains: ``python bench/profiles.py [NAME…] [--folder FOLDER]``.
 
-Each profile runs in a process of its own, twice: without a profiler, for wall time, processor time and page faults by
-thread; and with `cProfile` in every thread, for shares by function. The profiler makes short calls look longer.
+Each task runs in separate processes: without a profiler, for wall time, processor time and page faults by thread; and
+with `cProfile`, for the share of each function. The profiler makes short calls look longer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OWN_FILES = str(HERE.parent)
 
 @dataclass(frozen=True)
 class Profile:
-    """A task, its arguments made in a folder, and what one of its units is."""
+    """A task, a function that makes its arguments in a folder, and the name and number of its units of work."""
 
     task: str
     arguments: Callable[..., list[str]]
@@ -104,7 +104,7 @@ PROFILES = {
 
 @dataclass
 class Watched:
-    """A thread that is or was looked at."""
+    """A watched thread: its use of the processor and its page faults at the start and the end, and its profile."""
 
     name: str
     native_id: int
@@ -114,7 +114,7 @@ class Watched:
 
 
 class Watch:
-    """Looks at every thread that is started from now on, and at this one."""
+    """Watcher of all threads that start later, and of each thread that calls `watch`."""
 
     def __init__(self, *, with_profiles: bool) -> None:
         self.with_profiles = with_profiles
@@ -136,14 +136,14 @@ class Watch:
         native = threading.get_native_id()
         watched = Watched(name, native, usage_of(native))
         self.threads.append(watched)
-        # From Python 3.12 on one profiler at a time is allowed: the main thread's.
+        # From Python 3.12 on, only one profiler may run at a time: that of the main thread.
         if self.with_profiles and (sys.version_info < (3, 12) or name == "main"):
             watched.profile = cProfile.Profile()
             watched.profile.enable()
         return watched
 
     def begin(self) -> None:
-        """Forget what the preparation took."""
+        """Reset the counts, so that they leave out the preparation."""
         for watched in [each for each in self.threads if each.after is None]:
             watched.before = usage_of(watched.native_id)
             if watched.profile is not None:
@@ -155,7 +155,7 @@ class Watch:
 
 
 def usage_of(thread: int) -> tuple[float, int]:
-    """Return the seconds that a living thread had a processor, and its minor page faults."""
+    """Return the processor time in seconds of a running thread, and the number of its minor page faults."""
     with open(f"/proc/self/task/{thread}/schedstat", encoding="ascii") as file:
         seconds = int(file.read().split()[0]) / 1e9
     with open(f"/proc/self/task/{thread}/stat", encoding="ascii", errors="replace") as file:
@@ -163,7 +163,7 @@ def usage_of(thread: int) -> tuple[float, int]:
 
 
 def run_here(name: str, folder: Path, *, quick: bool, with_profiles: bool) -> None:
-    """Run one profile in this process and print what was seen."""
+    """Run one profile in this process, and print the results by thread or by function."""
     profile = PROFILES[name]
     arguments = profile.arguments(folder, quick=quick)
     remove(str(folder / "profiled"))
@@ -233,7 +233,7 @@ def is_waiting(function: str) -> bool:
 
 
 def shortened(path: str) -> str:
-    """Return a path that is short and still says whose file it is."""
+    """Return a short form of a path: relative to this repository, or else its last three parts."""
     if path.startswith(_OWN_FILES):
         return path[len(_OWN_FILES) + 1 :]
     return "/".join(path.split("/")[-3:])
@@ -241,9 +241,9 @@ def shortened(path: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", choices=[*PROFILES, []], default=[], help="all by default")
-    parser.add_argument("--folder", help="where the data goes; the same as of run.py, to share them")
-    parser.add_argument("--quick", action="store_true", help="tiny data: proves that everything runs")
+    parser.add_argument("names", nargs="*", choices=[*PROFILES, []], default=[], help="the profiles; all by default")
+    parser.add_argument("--folder", help="folder for the data; the folder of run.py shares its data")
+    parser.add_argument("--quick", action="store_true", help="use tiny data, to check that everything runs")
     parser.add_argument("--here", choices=("times", "functions"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.here:
@@ -255,7 +255,7 @@ def main() -> None:
         for name in options.names or PROFILES:
             print(f"=== {name}", flush=True)
             quick = ["--quick"] if options.quick else []
-            for what in ("times", "times", "functions"):  # the first one warms the cache
+            for what in ("times", "times", "functions"):  # the first run warms the cache
                 command = [sys.executable, __file__, name, "--folder", folder, "--here", what, *quick]
                 subprocess.run(command, check=True)
             remove(os.path.join(folder, "profiled"))

@@ -1,4 +1,4 @@
-"""Tasks of reading whole images: one for each program."""
+"""Tasks that read a whole image, one for each program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from worker import Repeated
 
 
 def shape_of(root: str) -> tuple[int, ...]:
-    """Return the shape of level 0 of a directory."""
+    """Return the shape of level 0 of an image in a directory."""
     import zarr
 
     shape: tuple[int, ...] = zarr.open_array(f"{root}/0", mode="r").shape
@@ -18,7 +18,7 @@ def shape_of(root: str) -> tuple[int, ...]:
 
 
 def whole_image(way: str, path: str, plain: str) -> Repeated:
-    """Read level 0 whole, everything imported and opened before; compared with the directory."""
+    """Return the task of reading all pixels of level 0; imports and opening come before, a comparison comes after."""
     import zarr
 
     expected = zarr.open_array(f"{plain}/0", mode="r")

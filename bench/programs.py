@@ -1,4 +1,4 @@
-"""Whole images of many small chunks, read by the ways that there are to read an .ozx file, and a directory."""
+"""Benchmark of reading whole images of many small chunks from an .ozx file or a directory, by several programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import program_tasks
 from figures import Table
 from measuring import Group, in_worker, take_turns
 
-#: What a row is called, the task's word for it, and whether it reads the directory.
+#: Name of a row: the argument `way` of the task, and whether it reads the directory.
 WAYS = {
     "zarr-python, ozx.open": ("open", False),
     "zarr-python, ozx://, ozx.use_pipeline()": ("fsspec", False),
@@ -28,7 +28,7 @@ WAYS = {
     "newest zarr-python, fused pipeline, directory": ("fused", True),
     "newest zarr-python, ozx.open": ("open", False),
 }
-#: Names another Python with ozx and the newest zarr-python, whose fused pipeline needs Python 3.12.
+#: This environment variable names a Python with ozx and the newest zarr-python, whose fused pipeline needs Python 3.12.
 NEWEST = "OZX_NEWEST_ZARR"
 LAYOUTS = {
     "c64": "chunks of 64 × 64",
@@ -61,7 +61,7 @@ def bench_programs(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
             for name, (way, is_directory) in ways.items()
         }
         shape = program_tasks.shape_of(str(root))
-        # The slow ones take ten seconds a round.
+        # The slow programs take ten seconds a round.
         rows = take_turns(measures, None, min(rounds, 3))
         size = 2 * shape[0] * shape[1] * shape[2]
         title = f"read {' × '.join(map(str, shape))} (uint16, zstd) whole, {words}; up to 3 rounds"

@@ -1,7 +1,7 @@
-"""A server of ranges in a process of its own: ``range_server.py FOLDER DELAY`` prints its port.
+"""An HTTP server for ranges of files, in a separate process: ``range_server.py FOLDER DELAY`` prints its port.
 
-It waits `DELAY` seconds before each answer, as a network does, keeps connections open, and tells under
-``/-/requests`` how many requests came.
+The server waits `DELAY` seconds before each answer, as a network does, and keeps connections open. The path
+``/-/requests`` returns the number of requests so far.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves the files of a folder on loopback."""
+    """A server for the files of a folder on the loopback interface."""
 
     daemon_threads = True
     request_queue_size = 256
@@ -26,7 +26,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers GET and HEAD, whole files and single ranges."""
+    """A handler for GET and HEAD requests of whole files and of single ranges."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -34,7 +34,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     server: Server
 
     def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
+        """Write no log."""
 
     def do_HEAD(self) -> None:
         self.do_GET()

@@ -1,4 +1,4 @@
-"""Reading over HTTP: a file by ozx and by fsspec's ZIP file system, against a directory by obstore and fsspec."""
+"""Benchmark of HTTP: a file read by ozx and by fsspec's ZIP file system, against a directory by obstore and fsspec."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bench_remote(folder: Path, *, quick: bool, rounds: int) -> Iterator[Table]:
                         name,
                     )
                     for peer, way in WAYS.items()
-                    # fsspec's ZIP reads forward: of one large shard all that stands before the chunk.
+                    # fsspec's ZIP file system can only read forward: in a large shard, all bytes before the chunk.
                     if not (name == "inner" and way == "zip")
                 }
                 rows = take_turns(measures, None, min(rounds, _ROUNDS))
@@ -58,7 +58,7 @@ def bench_remote(folder: Path, *, quick: bool, rounds: int) -> Iterator[Table]:
 
 @contextmanager
 def serving(folder: Path, delay: float) -> Iterator[str]:
-    """Give the address at which a process of its own serves a folder."""
+    """Serve a folder by a separate process; yield the address."""
     command = [sys.executable, str(HERE / "range_server.py"), str(folder), str(delay)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

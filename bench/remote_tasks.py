@@ -1,4 +1,4 @@
-"""Tasks of reading over HTTP: the same regions by each way there is, compared with what is on the disk."""
+"""Tasks of reading over HTTP: all programs read the same regions, which are compared with those on the disk."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from store_tasks import PIECE, SIDE
 from worker import Repeated
 
-#: task -> (array, rows and columns of a region, how many regions)
+#: Name of a task: the array, the side of a region in pixels, and the number of regions.
 TASKS = {
     "first": ("packed", SIDE, 1),
     "chunks": ("packed", PIECE, 4),
@@ -21,17 +21,17 @@ TASKS = {
 
 
 def read(way: str, url: str, plain: str, task: str) -> Repeated:
-    """Read regions at random; opening is part of the task ``first`` alone."""
+    """Return the task of reading random regions; only the task ``first`` includes opening the file."""
     import zarr
 
     name, side, count = TASKS[task]
     original = zarr.open_group(plain, mode="r")[name]
     rows, columns = (range(0, length, side) for length in original.shape)
     corners = [(y, x) for y in rows for x in columns]
-    corners *= 1 + count // len(corners)  # tiny data have too few: some are read again
+    corners *= 1 + count // len(corners)  # tiny data have too few regions: some regions are read again
     regions = [(slice(y, y + side), slice(x, x + side)) for y, x in random.Random(1).sample(corners, count + 1)]
     warm, wanted = regions[0], regions[1:]
-    opened = _array(way, url, name)  # so that all is imported
+    opened = _array(way, url, name)  # so that all modules are imported before the timing
     opened[warm]
     open_anew: Callable[[], Any] = (lambda: _array(way, url, name)) if task == "first" else (lambda: opened)
 
@@ -62,7 +62,7 @@ def _array(way: str, url: str, name: str) -> Any:
         from obstore.store import HTTPStore
         from zarr.storage import ObjectStore
 
-        # Plain HTTP has to be allowed by name.
+        # obstore refuses plain HTTP without this option.
         store = ObjectStore(HTTPStore.from_url(url, client_options={"allow_http": True}), read_only=True)
         return zarr.open_array(store, path=name, mode="r")
     from zarr.storage import FsspecStore
@@ -72,6 +72,6 @@ def _array(way: str, url: str, name: str) -> Any:
     import fsspec
     from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
 
-    # Without a list of what was opened before: each opening is to be one.
+    # Without the cache of open file systems, so that each opening reads the file again.
     system = fsspec.filesystem("zip", fo=url, remote_protocol="http", skip_instance_cache=True)
     return zarr.open_array(FsspecStore(AsyncFileSystemWrapper(system), read_only=True, path=""), path=name, mode="r")

@@ -1,4 +1,4 @@
-"""Making files whole and new: recovering a truncated one, and OME-Zarr 0.4 in a ZIP file as 0.5, against copying."""
+"""Benchmarks of recovering a truncated file, and of upgrading OME-Zarr 0.4 in a ZIP file to 0.5, against copying."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def bench_recover(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     }
     note = ""
     if shutil.which("zip"):
-        # -FF trusts local headers, as recovering does; it asks whether the archive is in one part. With -q it is empty.
+        # zip -FF uses local headers, as ozx recover does, and asks whether the archive has one part. With -q, the new
+        # archive would be empty.
         measures["zip -FF"] = as_process("zip", "-FF", broken, "--out", out, said="y\n")
     else:
         note = "Not installed, so not measured: zip."

@@ -1,4 +1,4 @@
-"""Tasks of making files whole and new."""
+"""Tasks of recovering and upgrading files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from worker import Repeated
 
 
 def ozx_recover(broken: str, out: str) -> Callable[[], object]:
-    """Recover what is left."""
+    """Return the task of recovering a damaged file by `ozx.recover`."""
     import ozx
 
     recover = ozx.recover
@@ -16,7 +16,7 @@ def ozx_recover(broken: str, out: str) -> Callable[[], object]:
 
 
 def compare(made: str, source: str) -> Repeated:
-    """Compare all pixels of an upgraded file with those of the same image in OME-Zarr 0.5."""
+    """Return the task of comparing all pixels of an upgraded file with the same image in OME-Zarr 0.5."""
     import numpy as np
     import zarr
     from zarr.storage import ZipStore

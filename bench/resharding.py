@@ -1,4 +1,4 @@
-"""Resharding: chunks into shards, against the programs that decode and encode them, and against cp -r."""
+"""Benchmark of moving chunks into shards, against programs that decode and encode the chunks, and against cp -r."""
 
 from __future__ import annotations
 

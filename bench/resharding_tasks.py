@@ -1,4 +1,4 @@
-"""Tasks of resharding: the same shards by ozx, zarr-python and tensorstore."""
+"""Resharding tasks: ozx, zarr-python and tensorstore make the same shards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHARD = (1, 4096, 4096)
 
 
 def ozx_repack(source: str, out: str, checksums: str = "add") -> Callable[[], object]:
-    """Move the chunks into shards; `checksums` as for `ozx.repack`."""
+    """Move the chunks into shards by `ozx.repack`; `checksums` is the option `chunk_checksums`."""
     import ozx
 
     repack = ozx.repack
@@ -63,7 +63,7 @@ def tensorstore_reshard(source: str, out: str) -> Callable[[], object]:
 
 
 def compare(made: str, source: str) -> Repeated:
-    """Compare all pixels of what was made, a file or a directory, with the source's."""
+    """Compare all pixels of the result, a file or a directory, with the source."""
     import numpy as np
     import zarr
     from zarr.storage import LocalStore, ZipStore

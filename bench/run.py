@@ -1,8 +1,9 @@
 """Measure ozx against its peers in one run: ``python bench/run.py [--quick] [--only GROUP] [--write]``.
 
 Every figure is the median of several rounds in which the peers take turns, each in a fresh process, with a warm
-cache; what was timed is verified. ``--write`` keeps every round of the groups that ran in docs/benchmarks.json, and
-makes the tables and plots of docs/benchmarks.md from it; ``--draw`` makes these without measuring.
+cache; the results of the timed tasks are verified. ``--write`` keeps all rounds of the measured groups in
+docs/benchmarks.json, and makes the tables and plots of docs/benchmarks.md from this file. ``--draw`` makes tables and
+plots without measuring.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ GROUPS: dict[str, Group] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="tiny data, one round: proves that everything runs")
-    parser.add_argument("--only", choices=list(GROUPS), action="append", help="run one group only")
+    parser.add_argument("--quick", action="store_true", help="use tiny data and one round: checks that everything runs")
+    parser.add_argument("--only", choices=list(GROUPS), action="append", help="run only this group; may be repeated")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.json, .md and the plots")
-    parser.add_argument("--draw", action="store_true", help="make tables and plots anew from docs/benchmarks.json")
-    parser.add_argument("--docs", type=Path, default=document.DOCS, help="where these are (docs/ by default)")
-    parser.add_argument("--folder", help="where the data goes (several GB; a temporary folder by default)")
+    parser.add_argument("--draw", action="store_true", help="only make tables and plots from docs/benchmarks.json")
+    parser.add_argument("--docs", type=Path, default=document.DOCS, help="folder of these files (by default docs/)")
+    parser.add_argument("--folder", help="folder for the data, several GB (by default a temporary folder)")
     options = parser.parse_args()
     if options.draw:
         document.draw(list(GROUPS), options.docs)

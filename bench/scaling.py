@@ -1,4 +1,4 @@
-"""What things cost against how much there is: by entries, by bytes and by workers, in seconds and in memory."""
+"""Benchmarks of scaling: seconds and memory by the number of entries, of bytes and of jobs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from figures import Curves, Row
 from measuring import Group, as_process, in_worker, remove, take_turns
 
 _ROUNDS = 3
-_CHUNK = 1_000  # bytes of the chunks that are counted
-_PLANES = {64: 3, 256: 12, 1024: 50, 4096: 200}  # so many planes of 21 MB for about so many MiB
-_SLOW_PEER = 256  # MiB, where zarr-python takes some seconds
+_CHUNK = 1_000  # bytes of a chunk where chunks are counted
+_PLANES = {64: 3, 256: 12, 1024: 50, 4096: 200}  # approximate size in MiB: number of planes of 21 MB
+_SLOW_PEER = 256  # MiB: up to here, zarr-python takes some seconds
 
 
 def bench_scaling(folder: Path, *, quick: bool, rounds: int) -> Iterator[Curves]:
@@ -36,7 +36,7 @@ def _at(place: float, rows: list[Row]) -> list[Row]:
 
 
 def opened(folder: Path, counts: list[int], rounds: int) -> Curves:
-    """Measure what looks at a whole directory, and what need not."""
+    """Measure operations that read the whole central directory, and operations that read only the first entries."""
     rows = []
     for count in counts:
         archive = str(datasets.make_many_entries(folder, count))
@@ -52,7 +52,7 @@ def opened(folder: Path, counts: list[int], rounds: int) -> Curves:
 
 
 def moved(folder: Path, counts: list[int], rounds: int) -> Iterator[Curves]:
-    """Measure packing and unpacking of ever more small chunks."""
+    """Measure packing and unpacking of growing numbers of small chunks."""
     packed, unpacked = [], []
     out, archive, opened = (str(folder / name) for name in ("scaled.ozx", "scaled-kept.ozx", "scaled-out"))
     for count in counts:
@@ -77,7 +77,7 @@ def moved(folder: Path, counts: list[int], rounds: int) -> Iterator[Curves]:
 
 
 def sized(folder: Path, sizes: dict[int, int], rounds: int) -> Iterator[Curves]:
-    """Measure packing, resharding and unpacking of ever larger images; at most two copies are on the disk at once."""
+    """Measure packing, resharding and unpacking of growing images; at most two copies are on the disk at a time."""
     packed, unpacked, resharded = [], [], []
     out, archive, opened = (str(folder / name) for name in ("scaled.ozx", "scaled-kept.ozx", "scaled-out"))
     for size, planes in sizes.items():
@@ -97,7 +97,7 @@ def sized(folder: Path, sizes: dict[int, int], rounds: int) -> Iterator[Curves]:
         in_worker("container_tasks.ozx_pack", source, archive)(Row(""))
         if size <= _SLOW_PEER:
             containers.verify_archive(archive, source)
-        # The group `reshard` needs its own; what is larger has to make room.
+        # The group `reshard` needs the images of 2 and of 100 planes; the other images are removed to save space.
         for path in (root, old) if planes not in (2, 100) else ():
             remove(str(path))
         measures = {
@@ -114,7 +114,7 @@ def sized(folder: Path, sizes: dict[int, int], rounds: int) -> Iterator[Curves]:
 
 
 def imported(folder: Path, counts: list[int], rounds: int, *, small: bool) -> Curves:
-    """Measure importing of ever more planes."""
+    """Measure imports of growing numbers of planes."""
     rows, out = [], str(folder / "scaled.ozx")
     for count in counts:
         shape = (1, 1, count, *((256, 256) if small else (2048, 2048)))
@@ -129,7 +129,7 @@ def imported(folder: Path, counts: list[int], rounds: int, *, small: bool) -> Cu
 
 
 def shared(folder: Path, rounds: int, *, quick: bool) -> Iterator[Curves]:
-    """Measure --jobs 1, 2 and 4: of several files, or within one."""
+    """Measure --jobs 1, 2 and 4, with several files and with a single file."""
     root, old = datasets.make_chunked_image(folder, 1 if quick else 12)
     remove(str(old))
     tiff = datasets.make_stack_tiff(folder, (1, 1, 2, 256, 256) if quick else (1, 1, 16, 2048, 2048))

@@ -1,4 +1,4 @@
-"""Tasks of scaling that no other group has."""
+"""Tasks that only the benchmarks of scaling use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from worker import Repeated
 
 
 def validate_archive(path: str) -> Repeated:
-    """Validate the container alone."""
+    """Return the task of validating only the container."""
     from ozx.validation.validate import validate
 
     def verify(report: Any) -> None:

@@ -1,10 +1,11 @@
-"""Wear ozx out: ``python bench/soak.py [--fraction 0.01] [--only PART] [--seed 1] [--state FILE] [--write]``.
+"""Run the soak tests: ``python bench/soak.py [--fraction 0.01] [--only PART] [--seed 1] [--state FILE] [--write]``.
 
-Ten million mutated archives and documents, a million archives damaged in one or two places, a thousand kills over
-everything that writes, an hour of reading by four processes of eight threads, and an hour of reading and writing pixels
-by as many. Each part is done in rounds whose random numbers come from the seed and the round's number alone; what is
-done is kept in the state file, and the next run goes on there. ``--write`` puts the figures into docs/reliability.md.
-The exit code is 1 when anything was found.
+The whole soak has ten million mutated archives and documents, a million archives damaged in one or two places, a
+thousand kills of writing operations, 4,500 races of a verb and a writer, an hour of reading by four processes of eight
+threads, and an hour of reading and writing pixels by as many processes and threads. Each part runs in rounds; the
+random numbers of a round depend only on the seed and the number of the round. The state file keeps the finished
+rounds, and the next run continues after them. ``--write`` puts the figures into docs/reliability.md. The exit code is 1
+if there is any finding.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ sys.path[:0] = [str(ROOT / "fuzz"), str(ROOT / "tests"), str(ROOT / "tests" / "h
 DOCUMENT = ROOT / "docs" / "reliability.md"
 ROUND = 1_000
 PROCESSES, THREADS = 4, 8
-#: What the whole soak is: mutations, damaged archives whose values are known, kills, races, seconds of reading.
+#: The whole soak: mutations, damaged archives with known values, kills, races, seconds of reading.
 WHOLE = {
     "archives": 5_000_000,
     "documents": 5_000_000,
@@ -63,16 +64,16 @@ UNITS = {
     "readers": "s of reading",
     "pixels": "s of reading and writing pixels",
 }
-# Files cost a hundred times what bytes in memory do, and validation ten times.
+# Number of mutations for each check with files, which takes 100 times as long as in memory, and each validation (10).
 EVERY_FILE, EVERY_VALIDATION = 200, 20
-# All readers of ozx cost ten times what store and recover do in memory, programs of others a hundred times.
+# The same for comparing all readers of ozx (10 times as long as store and recover), and other programs (100 times).
 EVERY_AGREEMENT, EVERY_FOREIGN = 50, 500
 RULE = re.compile("[a-z0-9]+/[a-z0-9-]+")
 
 
 @dataclass
 class Part:
-    """What was done of one part, and what was found."""
+    """The finished work of one part of the soak, and its findings."""
 
     done: int = 0
     seconds: float = 0.0
@@ -81,7 +82,7 @@ class Part:
     commits: list[str] = field(default_factory=list)
 
     def add(self, commit: str, done: int, seconds: float, counts: dict[str, int], findings: list[str]) -> None:
-        """Add what a round did to what a commit holds."""
+        """Add the work and the findings of a round, which ran with the code of `commit`."""
         self.done += done
         self.seconds += seconds
         self.counts = dict(Counter(self.counts) + Counter(counts))
@@ -91,7 +92,7 @@ class Part:
 
 
 class State:
-    """The parts, kept in a file after every round."""
+    """The state of all parts, which is written to a file after every round."""
 
     def __init__(self, path: Path, seed: int) -> None:
         self.path, self.seed, self.commit = path, seed, commit()
@@ -101,7 +102,7 @@ class State:
         self.parts = {name: Part(**kept.get("parts", {}).get(name, {})) for name in WHOLE}
 
     def save(self) -> None:
-        """Write the file anew."""
+        """Replace the state file."""
         text = json.dumps(
             {"seed": self.seed, "parts": {name: asdict(part) for name, part in self.parts.items()}}, indent=1
         )
@@ -113,7 +114,7 @@ Round = tuple[int, dict[str, int], list[str]]
 
 
 def archives_round(seed: int, number: int) -> Round:
-    """Damage archives: nothing but errors of ozx, and no value whose CRC-32 does not fit."""
+    """Damage archives; expect only errors of ozx, and no value with a wrong CRC-32."""
     from seeds import seeds
     from mutations import mutate_bytes
     from recipes import RECIPES
@@ -121,7 +122,7 @@ def archives_round(seed: int, number: int) -> Round:
 
     given = sorted(seeds()["directory"].items())
     sound = {"valid", *(recipe.name for recipe in RECIPES if recipe.read == "whole")}
-    # Half of them begin as archives that can be read: what is refused at once is not looked at any further.
+    # Half of the mutations start from readable archives, because an archive that is refused at once tests little code.
     corpora = [[data for _, data in given], [data for name, data in given if name in sound]]
     rng, counts, findings = random.Random(f"{seed}/archives/{number}"), Counter[str](), []
     with tempfile.TemporaryDirectory(prefix="ozx-soak-") as folder:
@@ -134,7 +135,7 @@ def archives_round(seed: int, number: int) -> Round:
                     counts[_validate(data)] += 1
                 if place % EVERY_FILE == 0:
                     counts.update(_at_every_door(Path(folder) / str(place), data))
-            except Exception:  # noqa: BLE001 (whatever it is, it is a finding)
+            except Exception:  # noqa: BLE001 (any exception is a finding)
                 findings.append(f"archives, round {number}, {place}: {traceback.format_exc(limit=-4)}")
     return ROUND, dict(counts), findings
 
@@ -163,7 +164,7 @@ def _at_every_door(folder: Path, data: bytes) -> Counter[str]:
 
 
 def documents_round(seed: int, number: int) -> Round:
-    """Change metadata documents: nothing but errors of ozx, and findings where they are validated."""
+    """Change metadata documents; expect only errors of ozx, and findings from validation."""
     from seeds import seeds
     from mutated_cases import run_documents
     from mutations import mutate_bytes, mutate_document
@@ -189,11 +190,11 @@ def documents_round(seed: int, number: int) -> Round:
 
 
 def damage_round(seed: int, number: int) -> Round:
-    """Damage archives in one or two places: no wrong value is called right, as all values are known."""
+    """Damage archives with known values in one or two places; expect that no wrong value is accepted as right."""
     from agreement import check_agreement, check_foreign
     from damage import bases, check, check_unpacked, mutate
 
-    gc.disable()  # nothing here makes cycles that matter, and looking for them takes a tenth of the time
+    gc.disable()  # there are few reference cycles here, and searching for them takes a tenth of the time
     rng, counts, findings = random.Random(f"{seed}/damage/{number}"), Counter[str](), []
     with tempfile.TemporaryDirectory(prefix="ozx-soak-") as folder:
         for place in range(ROUND):
@@ -218,7 +219,7 @@ def damage_round(seed: int, number: int) -> Round:
 
 
 def kills_round(seed: int, number: int) -> Round:
-    """Kill everything that writes once, at a random moment: the old file or the new one, and nothing else changes."""
+    """Kill each writing operation once, at a random moment; expect the old or the new file, and no other change."""
     from works import WORKS, make_sources
 
     rng, counts, findings = random.Random(f"{seed}/kills/{number}"), Counter[str](), []
@@ -232,7 +233,7 @@ def kills_round(seed: int, number: int) -> Round:
 
 
 def _kill(work: Work, folder: Path, sources: Path, rng: random.Random) -> tuple[int, list[str]]:
-    """Return the exit code of a work that was killed or had ended, and what is wrong with what it left."""
+    """Kill a writing operation, unless it ends before; return its exit code, and the faults of the files it left."""
     from children import in_child, shortest_duration, wait
     from sweeping import forget_swept_folders
     from works import left_for_good, start_anew
@@ -255,7 +256,7 @@ def _kill(work: Work, folder: Path, sources: Path, rng: random.Random) -> tuple[
     time.sleep(rng.uniform(0, usual))
     os.kill(child, signal.SIGKILL)
     code = wait(child)
-    time.sleep(0.05)  # a second process is killed by the system a moment later
+    time.sleep(0.05)  # the system kills a second process a moment later
     found, wrong = work.state(folder), []
     if not work.is_right(found, before, after, is_killed=True) or (code == 0 and found != after):
         wrong.append("neither the old nor the new has the name")
@@ -267,7 +268,7 @@ def _kill(work: Work, folder: Path, sources: Path, rng: random.Random) -> tuple[
 
 
 def races_round(seed: int, number: int) -> Round:
-    """Let every verb that removes or replaces what it read work beside a writer: nothing that was closed is lost."""
+    """Run each verb that removes or replaces its source beside a writer; expect that no closed value is lost."""
     from races import RACES, run_many
 
     counts, findings = Counter[str](), []
@@ -282,7 +283,7 @@ def races_round(seed: int, number: int) -> Round:
 
 
 def read(path: str, seconds: float, seed: int) -> None:
-    """Read in eight threads for so long, as one of several processes; print the number of values."""
+    """Read values in eight threads for `seconds`, as one of several processes; print counts and wrong values."""
     import pickle
 
     from stores import pattern
@@ -325,7 +326,7 @@ def _part(start: int, rng: random.Random):  # noqa: ANN202
 
 
 def readers_round(seed: int, number: int, seconds: int) -> Round:
-    """Let four processes of eight threads read one file for so many seconds."""
+    """Read one file in four processes of eight threads for `seconds`; expect no wrong value."""
     from ozx.validation.cases.archive_builder import array, group
     from stores import pattern, write_store
 
@@ -348,7 +349,7 @@ def readers_round(seed: int, number: int, seconds: int) -> Round:
 
 
 def pixels_round(seed: int, number: int, seconds: int) -> Round:
-    """Let four processes of eight threads read one file and write files of their own, for so many seconds."""
+    """Read one file, and write separate files, in four processes of eight threads for `seconds`."""
     from soak_pixels import write_image
 
     with tempfile.TemporaryDirectory(prefix="ozx-soak-") as folder:
@@ -372,7 +373,7 @@ ROUNDS: dict[str, Callable[[int, int], Round]] = {
 
 
 def run(state: State, name: str, wanted: int) -> None:
-    """Do rounds of one part until so much is done."""
+    """Run rounds of one part until `wanted` units are done."""
     part = state.parts[name]
     if name in ROUNDS:
         _run_in_processes(state, name, wanted)
@@ -380,7 +381,7 @@ def run(state: State, name: str, wanted: int) -> None:
     while part.done < wanted:
         start = time.monotonic()
         if name == "kills":
-            found = kills_round(state.seed, sum(part.counts.values()))  # of which not all were in time
+            found = kills_round(state.seed, sum(part.counts.values()))  # killed works, and works that had ended
         elif name == "races":
             found = races_round(state.seed, part.done)
         else:
@@ -390,7 +391,7 @@ def run(state: State, name: str, wanted: int) -> None:
 
 
 def _run_in_processes(state: State, name: str, wanted: int) -> None:
-    """Do rounds of mutations, one in each process at a time; results are taken in their order."""
+    """Run rounds of mutations, one at a time in each process; add their results in the order of the rounds."""
     rounds = range(state.parts[name].done // ROUND, -(-wanted // ROUND))
     pool, last = ProcessPoolExecutor(os.cpu_count()), time.monotonic()
     try:
@@ -410,7 +411,7 @@ def _take(state: State, name: str, found: Round, seconds: float) -> None:
 
 
 def table(state: State) -> str:
-    """Return the figures for the document."""
+    """Return the figures as a Markdown table for docs/reliability.md."""
     lines = ["| part | done | of | seconds | findings | at | counts |", "|---|--:|--:|--:|--:|---|---|"]
     for name, part in state.parts.items():
         if not part.done:
@@ -424,7 +425,7 @@ def table(state: State) -> str:
 
 
 def write(state: State) -> None:
-    """Put the figures into the document; rows of parts of which the state has none stay as they are."""
+    """Write the figures into docs/reliability.md; keep the rows of parts for which the state has no figures."""
     text = DOCUMENT.read_text(encoding="utf-8")
     begin, end = "<!-- soak -->", "<!-- end: soak -->"
     old = text.partition(begin)[2].partition(end)[0].strip().splitlines()
@@ -448,10 +449,10 @@ def main() -> int:
         use(sys.argv[2], float(sys.argv[3]), int(sys.argv[4]), THREADS)
         return 0
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fraction", type=float, default=1.0, help="how much of the whole, 0.01 in CI")
-    parser.add_argument("--only", choices=list(WHOLE), action="append", help="one part only")
+    parser.add_argument("--fraction", type=float, default=1.0, help="fraction of the whole soak, such as 0.01")
+    parser.add_argument("--only", choices=list(WHOLE), action="append", help="run only this part; may be repeated")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--state", type=Path, default=ROOT / ".soak.json", help="where the next run goes on")
+    parser.add_argument("--state", type=Path, default=ROOT / ".soak.json", help="file with the finished rounds")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/reliability.md")
     options = parser.parse_args()
     state = State(options.state, options.seed)

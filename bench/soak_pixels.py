@@ -1,4 +1,4 @@
-"""Readers and writers of pixels for `soak.py`: one process of eight threads, which all use the codec pipeline."""
+"""Readers and writers of pixels for `soak.py`: one process, whose threads all use the codec pipeline."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ WRITERS = 2
 
 
 def expected(selection: tuple[Any, ...]) -> Any:
-    """Return the pixels of a selection, each of which follows from its place."""
+    """Return the pixels of a selection; the value of each pixel depends only on its position."""
     axes = [np.arange(length)[part] for length, part in zip(SHAPE, selection, strict=True)]
     z, y, x = np.ix_(*axes)
     return ((z * 7919 + y * 131 + x * 17) % 65_521).astype("u2")
 
 
 def write_image(path: Path) -> Path:
-    """Write an archive with an array of each layout."""
+    """Write an archive with one array of each layout, and return its path."""
     with ozx.OzxStore(path, "w", sync=False) as store:
         root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
         for name, layout in LAYOUTS.items():
@@ -40,7 +40,7 @@ def write_image(path: Path) -> Path:
 
 
 def use(path: str, seconds: float, seed: int, threads: int) -> None:
-    """Read pixels of one file and write files, in threads, for so long; print how often, and what was wrong."""
+    """Read pixels of one file and write files, in threads, for `seconds`; print the counts and the faults."""
     ozx.use_pipeline()
     group = ozx.open(path)
     end, counts, wrong = time.monotonic() + seconds, [0] * threads, []
@@ -63,7 +63,7 @@ def use(path: str, seconds: float, seed: int, threads: int) -> None:
 
 
 def _read(group: zarr.Group, rng: random.Random) -> list[str]:
-    """Read a box, or planes and columns of some rows; return what is wrong."""
+    """Read a box, or planes and columns of some rows; return the fault, if the pixels are wrong."""
     name, box = rng.choice(list(LAYOUTS)), _box(rng)
     if rng.random() < 0.2:
         box = (box[0], sorted(rng.sample(range(SHAPE[1]), 5)), box[2])
@@ -71,7 +71,7 @@ def _read(group: zarr.Group, rng: random.Random) -> list[str]:
 
 
 def _write(own: Path, rng: random.Random) -> list[str]:
-    """Write boxes to a file, read them back and remove it; return what is wrong."""
+    """Write boxes of pixels to a file, read them back, and remove the file; return the wrong boxes."""
     name, boxes = rng.choice(list(LAYOUTS)), [_box(rng) for _ in range(4)]
     with ozx.OzxStore(own, "w", sync=False) as store:
         root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})

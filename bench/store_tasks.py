@@ -1,4 +1,4 @@
-"""Tasks on stores: the same arrays by ozx, zarr-python's stores and tensorstore, every block compared."""
+"""Tasks on stores: ozx, zarr-python and tensorstore read or write the same arrays; every block is compared."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from measuring import remove
 from worker import Repeated
 
-SIDE = 256  # of a chunk
-PIECE = 2048  # of a plane: 8 MiB of uint16
+SIDE = 256  # pixels, of a chunk
+PIECE = 2048  # pixels, of a plane: 8 MiB of uint16
 PLANE = (2048, 16384)  # 64 MiB of uint16
 
 
 def _instant_store(path: str) -> Any:
-    """Return a store that reads each thing once and has it at hand from then on: none can be faster."""
+    """Return a store that keeps all values it has read in memory: a lower limit for the time of any store."""
     import ozx
 
     class InstantStore(ozx.OzxStore):
@@ -68,7 +68,7 @@ def open_array(way: str, path: str, name: str) -> Callable[[tuple[slice, ...]], 
 
 
 def inner_chunks(way: str, path: str, plain: str, count: str) -> Repeated:
-    """Read inner chunks of the one big shard at random; the store is open and has answered once."""
+    """Return the task of reading random inner chunks of the large shard from a store that is open and warm."""
     read = open_array(way, path, "shard")
     moments = random.Random(way)
     shape = _zarr_group("local", plain)["shard"].shape
@@ -83,7 +83,7 @@ def inner_chunks(way: str, path: str, plain: str, count: str) -> Repeated:
 
 
 def slices(way: str, path: str, plain: str, name: str) -> Repeated:
-    """Read an array plane by plane, each given up before the next as a viewer does; compared when read again."""
+    """Return the task of reading an array plane by plane without keeping planes; the check reads them again."""
     read = open_array(way, path, name)
     height, width = _zarr_group("local", plain)[name].shape
     corners = [(y, x) for y in range(0, height, PIECE) for x in range(0, width, PIECE)]
@@ -101,7 +101,10 @@ def slices(way: str, path: str, plain: str, name: str) -> Repeated:
 
 
 def cuts(way: str, path: str, plain: str, name: str, count: str) -> Repeated:
-    """Read `count` regions: planes of 8 MiB of ``lz4``, planes across an axis of ``volume``, ``windows`` of 64²."""
+    """Return the task of reading `count` regions of an array.
+
+    The regions are planes of 8 MiB of ``lz4``, planes across an axis of ``volume``, or ``windows`` of 64² pixels.
+    """
     name, _, axis = name.partition(" ")
     read, moments = open_array(way, path, name), random.Random(1)
     shape = _zarr_group("local", plain)[name].shape
@@ -120,7 +123,7 @@ def cuts(way: str, path: str, plain: str, name: str, count: str) -> Repeated:
 
 
 def open_group(way: str, path: str, small: str) -> Repeated:
-    """Open a file of very many entries and its image; a small one before, so that all is imported."""
+    """Return the task of opening a file with many entries and its image; a small file is opened before, for imports."""
     _zarr_group(way, small)
 
     def check(array: Any) -> None:
@@ -133,7 +136,7 @@ def _plane(pixels: str) -> Any:
     noise = np.random.default_rng(2)
     if pixels == "random":
         return noise.integers(0, 65_536, PLANE, dtype="uint16")
-    # As of a camera: smooth, and the noise of the sensor.
+    # Like pixels of a camera: a smooth image with the noise of the sensor.
     y, x = (np.linspace(0, 20, length) for length in PLANE)
     return (200 + 300 * (np.sin(y)[:, None] * np.cos(x) + 1) + noise.normal(0, 12, PLANE)).astype("uint16")
 
@@ -161,7 +164,7 @@ def _write_by_tensorstore(path: str, plane: Any, count: int, chunks: Any, shards
 
 
 def write(way: str, path: str, planes: str, kind: str, codec: str, pixels: str) -> Repeated:
-    """Write so many planes of 64 MiB, in shards of that size or chunks of 2 MiB, and close."""
+    """Return the task of writing planes of 64 MiB, in shards of 64 MiB or in chunks of 2 MiB, and closing the store."""
     import zarr
     from zarr.codecs import ZstdCodec
     from zarr.storage import LocalStore
@@ -191,7 +194,7 @@ def write(way: str, path: str, planes: str, kind: str, codec: str, pixels: str) 
             with ozx.OzxStore(path, "w", sync=False) as store:
                 fill(store, count)
 
-    write_to(f"{path}-before", 1)  # so that all is imported
+    write_to(f"{path}-before", 1)  # so that all imports are done before the timing
     remove(f"{path}-before")
 
     def check(_: object) -> None:
@@ -208,7 +211,7 @@ def write(way: str, path: str, planes: str, kind: str, codec: str, pixels: str) 
 
 
 def append(path: str, small: str) -> Repeated:
-    """Add a label image to a file; to a small one before, so that all is imported."""
+    """Return the task of adding a label image to a file; a small file gets one before, for imports."""
     import zarr
 
     import ozx
@@ -229,7 +232,7 @@ def append(path: str, small: str) -> Repeated:
 
 
 def copy(source: str, target: str) -> Callable[[], object]:
-    """Copy a file by cp."""
+    """Return the task of copying a file by cp."""
     return lambda: subprocess.run(["cp", source, target], check=True)
 
 

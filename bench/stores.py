@@ -1,4 +1,4 @@
-"""The store: reading, opening and writing through zarr, against ZipStore, LocalStore and tensorstore."""
+"""Benchmarks of the store: reading, opening and writing by zarr, against ZipStore, LocalStore and tensorstore."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WAYS = {
     "OzxStore, zarr's own pipeline": "store",
     "zarr ZipStore": "zip",
     "zarr LocalStore": "local",
-    "tensorstore, zip": "tensorstore zip",  # 0.1.86 never answers for a shard in a ZIP file, whoever wrote it
+    "tensorstore, zip": "tensorstore zip",  # 0.1.86 never returns from reading a shard in a ZIP file of any program
     "tensorstore, directory": "tensorstore",
     "no store: values at hand": "instant",
 }
@@ -28,7 +28,7 @@ def bench_read(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     plain = datasets.make_images(folder, quick=quick)
     archive = datasets.archive_of(plain)
     paths = {name: str(plain if way in ("local", "tensorstore") else archive) for name, way in WAYS.items()}
-    # ZipStore reads the whole shard each time: fewer reads, so that a round ends.
+    # ZipStore reads the whole shard for each chunk, so it gets fewer reads.
     count = {"zip": 4}
     inner = {
         name: in_worker("store_tasks.inner_chunks", way, paths[name], str(plain), str(count.get(way, 200)))

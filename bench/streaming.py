@@ -1,4 +1,4 @@
-"""Streaming: frames of a camera into a file, against acquire-zarr and ome-writers with equal layouts and codecs."""
+"""Benchmark of streaming frames to a file, against acquire-zarr and ome-writers with equal layouts and codecs."""
 
 from __future__ import annotations
 

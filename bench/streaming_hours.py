@@ -1,8 +1,9 @@
 """Long streams of ``ozx.stream``: ``python bench/streaming_hours.py FOLDER [--seconds 600] [--gigabytes 100]``.
 
-First the sustained rate of 2,048 frames, then frames at 80 % of that rate for some minutes: how long `append` takes.
-They go to several files, one after the other, of which the disk holds one (33 GB at 220 MB/s).
-Last a stream of many frames that are hardly any bytes when encoded, whose memory is sampled. Prints one line for each.
+First, the script measures the sustained rate with 2,048 frames. Then it measures the duration of `append` at 80 % of
+this rate for some minutes; the frames go to several files in turn, because the disk has room for only one (33 GB at
+220 MB/s). Last, it samples the memory of a stream of many frames whose encoded size is small. Prints a line for each
+stream.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from streaming_tasks import CHUNK, DEPTH, SIDE, make_frames
 _SUSTAINED = 2048  # frames
 _SHARE = 0.8
 _SAMPLES = 100
-_PART = 150  # seconds of a file
+_PART = 150  # approximate seconds for each file
 
 
 def open_stream(out: Path, codec: str, *, sync: bool = False) -> Any:
-    """Return a stream of frames with a pyramid, in the layout of the other benchmarks."""
+    """Return a stream of frames with a pyramid, in the layout of the other benchmarks of streams."""
     return ozx.stream(
         out,
         axes="tyx",
@@ -41,7 +42,7 @@ def open_stream(out: Path, codec: str, *, sync: bool = False) -> Any:
 
 
 def sustained_rate(out: Path, codec: str) -> float:
-    """Return frames per second, the closing and the way to the disk included."""
+    """Return the rate in frames per second, including closing the file and syncing it to the disk."""
     frames = make_frames()
     with open_stream(out, codec, sync=True) as stream:
         for number in range(_SUSTAINED):
@@ -50,7 +51,7 @@ def sustained_rate(out: Path, codec: str) -> float:
 
 
 def measure_latency(out: Path, codec: str, seconds: float) -> None:
-    """Print how long `append` takes at 80 % of the sustained rate; of several files, the longest times."""
+    """Print the duration of `append` at 80 % of the sustained rate: for several files, the longest durations."""
     rate = sustained_rate(out, codec)
     frames, period = make_frames(), 1 / (_SHARE * rate)
     parts = max(1, round(seconds / _PART))
@@ -76,7 +77,7 @@ def measure_latency(out: Path, codec: str, seconds: float) -> None:
 
 
 def measure_memory(out: Path, gigabytes: float) -> None:
-    """Print the memory of a stream whose frames have one value each, so that the disk holds them."""
+    """Print the memory of a long stream; each frame has only one value, so that the file is small."""
     count = int(gigabytes * 1e9 / (SIDE * SIDE * 2))
     frames = [np.full((SIDE, SIDE), value, "uint16") for value in (1, 2, 3)]
     resident: list[int] = []
@@ -105,7 +106,7 @@ def _resident() -> int:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the streams, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, default=600)

@@ -1,4 +1,4 @@
-"""Tasks of streaming by ozx, acquire-zarr and ome-writers: equal frames, chunks, shards, codecs and levels."""
+"""Streaming tasks: ozx, acquire-zarr and ome-writers write equal frames, chunks, shards, codecs and levels."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from worker import Repeated
 
 SIDE = 1024
 CHUNK = 256
-DEPTH = 32  # frames of a shard
-LEVEL = 5  # of blosc; ome-writers has no other
+DEPTH = 32  # frames in a shard
+LEVEL = 5  # compression level of blosc; ome-writers offers only this one
 _DISTINCT = 8
 
 
 def make_frames() -> list[Any]:
-    """Return some frames like those of cells: spots on a noisy background."""
+    """Return frames that look like cells: spots on a noisy background."""
     random = np.random.default_rng(0)
     rows, columns = np.mgrid[:SIDE, :SIDE]
     spots = 800 * np.exp(-((rows % 128 - 64) ** 2 + (columns % 128 - 64) ** 2) / 800)
@@ -24,11 +24,11 @@ def make_frames() -> list[Any]:
 
 
 def ozx_stream(out: str, count: str, codec: str, has_levels: str) -> Repeated:
-    """Stream frames by `ozx.stream`."""
+    """Return the task of streaming frames by `ozx.stream`."""
     import ozx
 
     frames = make_frames()
-    ozx.stream  # noqa: B018 (loads what it needs)
+    ozx.stream  # noqa: B018 (imports the modules)
 
     def run() -> None:
         with ozx.stream(
@@ -54,7 +54,7 @@ def ozx_stream(out: str, count: str, codec: str, has_levels: str) -> Repeated:
 
 
 def acquire_stream(out: str, count: str, codec: str, has_levels: str) -> Repeated:
-    """Stream frames by acquire-zarr."""
+    """Return the task of streaming frames by acquire-zarr."""
     import acquire_zarr as acquire
 
     frames = make_frames()
@@ -93,7 +93,7 @@ def acquire_stream(out: str, count: str, codec: str, has_levels: str) -> Repeate
 
 
 def ome_writers_stream(out: str, count: str, codec: str, backend: str) -> Repeated:
-    """Stream frames by ome-writers, which makes no smaller levels."""
+    """Return the task of streaming frames by ome-writers, which makes no smaller levels."""
     import ome_writers
 
     frames, side = make_frames(), {"count": SIDE, "chunk_size": CHUNK, "shard_size_chunks": SIDE // CHUNK}

@@ -1,4 +1,4 @@
-"""Validating: the metadata of a whole plate, against ome-zarr-models opening it."""
+"""Benchmark of validating all metadata of a plate, against opening the plate by ome-zarr-models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from measuring import Group, in_worker, remove, take_turns
 
 
 def bench_validate(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
-    """Measure a plate: as a file, as a directory, and in the hands of the peer."""
+    """Measure the validation of a plate in a file and in a directory, and ome-zarr-models."""
     root, documents = datasets.make_plate(folder, quick=quick)
     packed = f"{root}.ozx"
     remove(packed)
@@ -23,7 +23,7 @@ def bench_validate(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
         "ozx.validate, directory": in_worker("validating_tasks.ozx_validate", str(root), "twice"),
         "ome-zarr-models open_ome_zarr, directory": in_worker("validating_tasks.open_by_models", str(root)),
     }
-    # The peer takes half a minute: a few rounds are enough to tell factors of ten.
+    # The peer takes half a minute; a few rounds are enough to show a factor of ten.
     rows = take_turns(measures, None, min(rounds, 3))
     title = f"validate a plate of 384 wells × 4 fields, {documents:,} metadata documents"
     goal = "≥ 10 × faster than ome-zarr-models, ≥ 20 × without the second opinion"

@@ -1,4 +1,4 @@
-"""Tasks of validating: what is wrong with a plate, and whether ome-zarr-models opens it."""
+"""Validation tasks: validate a plate by ozx, and open a plate by ome-zarr-models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from worker import Repeated
 
 
 def ozx_validate(path: str, opinions: str) -> Repeated:
-    """Validate every metadata document, `opinions` once or twice."""
+    """Return the task of validating all metadata; with `opinions` ``twice``, ome-zarr-models checks them, too."""
     import ome_zarr_models.v05.hcs
 
     from ozx.validation.validate import validate
@@ -22,7 +22,7 @@ def ozx_validate(path: str, opinions: str) -> Repeated:
 
 
 def open_by_models(path: str) -> Repeated:
-    """Open a plate by ome-zarr-models, which reads all that is below it."""
+    """Return the task of opening a plate by ome-zarr-models, which reads all groups and arrays below the plate."""
     from ome_zarr_models import open_ome_zarr
 
     def verify(plate: Any) -> None:

@@ -1,4 +1,4 @@
-"""Which machine measured, and which version of everything that was measured."""
+"""The machine of a measurement, and the versions of the measured programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from measuring import HERE
 
-#: Programs that are no Python packages here, and what makes them say their version.
+#: Programs that are not Python packages, with the command that prints their version.
 PROGRAMS = {
     "cp": ["cp", "--version"],
     "unzip": ["unzip", "-v"],
@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"\d+(\.\d+)+")
 
 
 def measured_on(peers: Iterable[str]) -> dict[str, Any]:
-    """Return the machine, the commit of ozx and the versions of its peers, where they are installed."""
+    """Return the machine, the version and commit of ozx, and the versions of the installed peers."""
     import ozx
 
     with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -44,25 +44,25 @@ def measured_on(peers: Iterable[str]) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the commit of what is tried."""
+    """Return the commit of this working tree."""
     command = ["git", "rev-parse", "--short", "HEAD"]
     return subprocess.run(command, capture_output=True, text=True, cwd=HERE).stdout.strip() or "no commit"
 
 
 def in_words(measured: dict[str, Any]) -> str:
-    """Return what `measured_on` found, as one line."""
+    """Return the result of `measured_on` as one line."""
     peers = "".join(f", {name} {found}" for name, found in measured["peers"].items())
     return f"{machine_in_words(measured)}, ozx {measured['ozx']} at {measured['commit']}{peers}"
 
 
 def machine_in_words(measured: dict[str, Any]) -> str:
-    """Return the machine, the system and the version of Python."""
+    """Return the machine, the system and the version of Python as text."""
     machine = f"{measured['cores']} cores ({measured['cpu']}, {measured['memory'] / (1 << 30):.0f} GiB)"
     return f"{machine}, {measured['system']}, Python {measured['python']}"
 
 
 def version_of(name: str) -> str | None:
-    """Return the version of a program or a package, or None where there is none."""
+    """Return the version of a program or a package, or None if it is not installed."""
     if name in PROGRAMS:
         if shutil.which(name) is None:
             return None
@@ -76,12 +76,12 @@ def version_of(name: str) -> str | None:
 
 
 def find_program(name: str) -> str | None:
-    """Return the path of a program: beside this Python, or on the path."""
+    """Return the path of a program in the folder of this Python or on the search path, or None."""
     return shutil.which(name, path=os.path.dirname(sys.executable)) or shutil.which(name)
 
 
 def _version_elsewhere(name: str) -> str | None:
-    """Return the version of a package that another environment has, found by a program named like it."""
+    """Return the version of a package in the environment of its program, or None; the program must be a script."""
     program = find_program(_PROGRAM_OF.get(name, name))
     if program is None:
         return None

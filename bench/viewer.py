@@ -1,8 +1,8 @@
-"""The viewer: the first picture against neuroglancer's, and tiles, bytes and memory while somebody looks around.
+"""Benchmark of the viewer: the first picture, against neuroglancer; tiles, bytes and memory during zooms and moves.
 
-Both pages are served by `ozx view` and shown by one Chromium, which draws without a graphics card. A picture is there
-when the middle of the window has the pixels that stay. Without Chromium, its driver or neuroglancer the group says so
-and measures what it can.
+`ozx view` serves both pages, and the same Chromium shows them, without a graphics card. The first picture is complete
+when the pixels in the middle of the window no longer change. Without neuroglancer, only `ozx view` is measured; without
+Chromium or its driver, nothing. A message says so.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from measuring import HERE, Group, take_turns
 sys.path.append(str(HERE.parent / "tests" / "desktop" / "viewer"))
 from chromium import Browser, driver, missing_programs
 
-# The middle of the window: both pages show the image there, and nothing else.
+# The middle of the window, where both pages show only the image.
 MIDDLE = (slice(180, 420), slice(180, 460))
 STEADY = 1.5  # seconds without a change: the picture is complete
-CHANGE = 1.0  # mean difference in gray levels; the pages' own round-off is below it
+CHANGE = 1.0  # mean difference in grey levels; rounding differences of the pages are smaller
 
 
 def bench_view(folder: Path, *, quick: bool, rounds: int) -> Iterator[Any]:
@@ -75,7 +75,7 @@ def first_picture(browser: Browser, path: Path, viewer: str) -> Callable[[Row], 
 
 
 def wait_for_picture(browser: Browser, start: float) -> float:
-    """Return when the picture that stays was first seen; it has to be one of the image, not an empty page."""
+    """Return the time at which the final picture was first seen; an empty page does not count as a picture."""
     seen, last = time.perf_counter(), None
     while time.perf_counter() < start + 60:
         asked = time.perf_counter()
@@ -89,7 +89,7 @@ def wait_for_picture(browser: Browser, start: float) -> float:
 
 
 def look_around(browser: Browser, path: Path, what: str, *, zooms: int, moves: int) -> Facts:
-    """Zoom in and out and move, each time until all is drawn, and say what that took."""
+    """Zoom in, move and zoom out, wait after each step until all is drawn, and return times, bytes and memory."""
     with page_of(path, "page") as (url, process):
         browser.show(url)
         browser.run("performance.setResourceTimingBufferSize(100000)")
@@ -122,7 +122,7 @@ def look_around(browser: Browser, path: Path, what: str, *, zooms: int, moves: i
 
 
 def drag(browser: Browser, number: int) -> None:
-    """Move the picture by most of the window, in one direction after the other."""
+    """Move the picture by most of the window; `number` determines the direction."""
     right, down = [(-350, 0), (0, -300), (-350, 0), (0, 300)][number % 4]
     browser.pointer(
         {"type": "pointerMove", "duration": 0, "x": 300 - right // 2, "y": 280 - down // 2},
@@ -134,7 +134,7 @@ def drag(browser: Browser, number: int) -> None:
 
 @contextmanager
 def page_of(path: Path, viewer: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Give the address of a page that a fresh process serves, and the process."""
+    """Yield the address of a page that a fresh process serves, and the process."""
     command = [sys.executable, "-m", "ozx", "view", str(path), "--no-browser", "--with", viewer]
     options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with subprocess.Popen(command, **options) as process:
@@ -145,12 +145,12 @@ def page_of(path: Path, viewer: str) -> Iterator[tuple[str, subprocess.Popen[str
 
 
 def peak(pid: int) -> int:
-    """Return the most memory that a process had."""
+    """Return the peak memory of a process, in bytes."""
     return _kilobytes(f"/proc/{pid}/status", "VmHWM:")
 
 
 def resident(pid: int) -> int:
-    """Return the memory that a process has, its part of what it shares with others."""
+    """Return the memory of a process in bytes, with its share of memory that several processes use."""
     return _kilobytes(f"/proc/{pid}/smaps_rollup", "Pss:")
 
 
@@ -160,14 +160,14 @@ def _kilobytes(path: str, name: str) -> int:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes that a process has started, and those that these have started."""
+    """Return the ids of the processes that a process has started, directly or through other processes."""
     children: dict[int, list[int]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
                 children.setdefault(int(file.read().rpartition(")")[2].split()[1]), []).append(int(name))
         except OSError:
-            pass  # it has ended meanwhile
+            pass  # the process has ended meanwhile
     found = list(children.get(pid, []))
     for child in found:
         found.extend(children.get(child, []))
@@ -175,7 +175,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def is_page(pid: int) -> bool:
-    """Tell whether a process of the browser runs the page, or draws for it."""
+    """Return whether a process of the browser runs a page, or draws for a page."""
     with open(f"/proc/{pid}/cmdline", "rb") as file:
         command = file.read()
     return b"--type=renderer" in command or b"--type=gpu-process" in command

@@ -1,6 +1,6 @@
-"""One timed task in a process of its own: ``worker.py MODULE.FUNCTION ARGUMENT…`` prints its figures as JSON.
+"""Run one timed task in a separate process: ``worker.py MODULE.FUNCTION ARGUMENT…`` prints the figures as JSON.
 
-The function prepares (imports are done before the clock starts, for every peer alike) and returns what is timed: a
+The function prepares the task, including all imports, before the timing starts. The function returns the timed task: a
 callable, or a `Repeated`.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 @dataclass
 class Repeated:
-    """Something that is done many times and looked at afterwards."""
+    """A task that is `count` repetitions of the same work, with a check of its result."""
 
     run: Callable[[], Any]
     verify: Callable[[Any], None]
@@ -49,7 +49,7 @@ def main() -> None:
         "read": (_status("/proc/self/io", "rchar") - read) // task.count,
         "requests": (task.requests() - requests) // task.count,
         "growth": _resident() - before,
-        # Linux takes over the parent's peak at fork; VmHWM is this program's own.
+        # Under Linux, ru_maxrss includes the peak of the parent at fork; VmHWM is the peak of this program alone.
         "peak": _status("/proc/self/status", "VmHWM") * 1024,
     }
     task.verify(result)
@@ -57,6 +57,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # So that `from worker import Repeated` in a task's module means this very class.
+    # So that `from worker import Repeated` in the module of a task imports this class, not a copy.
     sys.modules["worker"] = sys.modules["__main__"]
     main()

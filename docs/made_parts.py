@@ -1,4 +1,4 @@
-"""Tools of the scripts that make pages and pictures: parts between two comments, and drawings on a white card."""
+"""Helpers of the scripts that make pages and pictures: replace the made parts of a page, draw on a white card."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CODE = "font-family='ui-monospace, monospace'"
 
 
 def with_parts(page: str, parts: Mapping[str, str]) -> str:
-    """Return the text of a page in ``docs/`` with new made parts.
+    """Return the text of a page in ``docs/`` with its made parts replaced by `parts`.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def write_files(files: Mapping[str, str]) -> None:
 
 
 class Card:
-    """A drawing on a white card, so that it is read on dark pages as well."""
+    """A drawing on a white card, which is readable on dark pages, too."""
 
     def __init__(self, width: int, height: int, title: str) -> None:
         size = f"viewBox='0 0 {width} {height}' width='{width}' height='{height}'"
@@ -58,7 +58,7 @@ class Card:
         )
 
     def text(self, x: float, y: float, text: str, *, size: int = 13, anchor: str = "start", code: bool = False) -> None:
-        """Write one line of text; its baseline begins at `x`, `y`, or has its middle or its end there (`anchor`)."""
+        """Write one line of text with the baseline `y`; `x` is its start, its middle or its end (`anchor`)."""
         font = _CODE if code else _FONT
         where = f"x='{x:g}' y='{y:g}' font-size='{size}' text-anchor='{anchor}'"
         self._lines.append(f"<text {where} fill='#222' {font}>{escape(text)}</text>")
@@ -75,7 +75,7 @@ class Card:
         self._lines.append(f"<path d='M{path}' fill='none' stroke='#999'/>")
 
     def svg(self) -> str:
-        """Return the drawing."""
+        """Return the drawing as SVG."""
         return "\n".join([*self._lines, "</svg>", ""])
 
 

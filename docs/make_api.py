@@ -1,6 +1,7 @@
-"""Write docs/reference/python.md, the reference of Python for readers of the repository: ``python -m docs.make_api``.
+"""Write docs/reference/python.md, the Python reference on one page: ``python -m docs.make_api``.
 
-The pages in ``docs/reference/api/`` name the objects, whose docstrings the site shows. This page has the same texts.
+The pages in ``docs/reference/api/`` name the objects, and the site inserts the docstrings. This page has the same texts
+for readers of the repository.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def signature_of(name: str, found: Any) -> str:
 
 
 def _plain(arguments: str) -> str:
-    """Return a signature with types as they are written, and defaults by name."""
+    """Return a signature with types without quotation marks, and with the default ``NO_PROGRESS`` by its name."""
     arguments = re.sub(r"<ozx\.progress\._NoProgress object at 0x\w+>", "NO_PROGRESS", arguments)
     return re.sub(r"(: |-> )'([^']*)'", r"\1\2", arguments)
 
@@ -82,7 +83,7 @@ def _members(found: Any) -> list[tuple[str, Any]]:
 
 
 def api_markdown() -> str:
-    """Return the page."""
+    """Return ``docs/reference/python.md``."""
     text = _HEAD
     for page in sorted((REFERENCE / "api").glob("*.md")):
         content = page.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Write the made parts of docs/explanation/architecture.md: ``python -m docs.make_architecture``.
+"""Write the made part of docs/explanation/architecture.md, and its picture: ``python -m docs.make_architecture``.
 
-Folders and modules come from the tree, their jobs from the packages' docstrings, the layers from the import contract.
+The folders and modules come from the source tree, their jobs from docstrings, and the layers from the import contract.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from docs.made_parts import DOCS, Card, with_parts, write_files
 ROOT = DOCS.parent
 SOURCE = ROOT / "src" / "ozx"
 
-# What a layer is for, in few words; the picture has no room for docstrings.
+# The job of each folder and module in a few words; the picture has no room for docstrings.
 _JOBS = {
     "cli": "commands; the only place that prints",
-    "integrations": "fsspec, xarray, napari",
+    "integrations": "plugins for other programs",
     "desktop": "double-click, viewer, ozx serve",
     "operations": "one verb, one result",
     "validation": "rules, findings, reports",
@@ -28,15 +28,15 @@ _JOBS = {
     "flow": "entries from a source to a sink",
     "archive": "the ZIP file as bytes",
     "hierarchy": "Zarr and OME documents",
-    "atomic": "whole or not at all",
-    "progress": "how far it is",
-    "extensions": "handlers of others",
+    "atomic": "complete files only",
+    "progress": "progress reports",
+    "extensions": "added handlers",
     "extras": "optional packages",
     "faults": "reports of bugs of ozx",
-    "errors": "what callers catch",
+    "errors": "error classes",
     "missing_files": "hints for wrong paths",
 }
-#: Columns of a drawing.
+#: Width of a drawing, in characters.
 _WIDTH = 100
 _COLORS = ("#dbe9f6", "#e3f1df", "#fdf0d5", "#f3e3f1")
 
@@ -63,7 +63,7 @@ def layers() -> list[list[str]]:
 
 
 def rooms_markdown() -> str:
-    """Return a drawing of each room, from the highest layer downwards: its folders, their jobs and modules."""
+    """Return a drawing of each top-level folder, the highest layer first: its folders, their jobs and modules."""
     rooms = [room for layer in layers() for room in layer if (SOURCE / room).is_dir()]
     found = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
     if found != set(rooms):
@@ -103,7 +103,7 @@ def _drawing(folder: Path, indent: str = "") -> Iterator[str]:
 
 
 def _imported(folder: Path, parent: Path) -> set[str]:
-    """Return the folders beside a folder that the modules of this folder import."""
+    """Return the folders of `parent` that the modules of `folder` import."""
     start = "ozx." + ".".join(parent.relative_to(SOURCE).parts) + "."
     names = [
         node.module or ""

@@ -1,7 +1,7 @@
 """Write the made part of docs/explanation/clauses.md: ``python -m docs.make_clauses``.
 
-The part shows, for each clause of RFC-9 in docs/clauses/rfc9.toml, its rules, the modules that check these rules, and
-the tests.
+For each clause of RFC-9 and of its revision, the part shows the rules, the modules that check these rules, the code
+that follows the clause, and the test of this code.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ VALIDATION = DOCS.parent / "src" / "ozx" / "validation"
 
 
 def made_files() -> dict[str, str]:
-    """Return what this script writes: texts by their paths below ``docs/``."""
+    """Return the files that this script writes: texts by their paths below ``docs/``."""
     return {"explanation/clauses.md": with_parts("explanation/clauses.md", {"clauses": clauses_markdown()})}
 
 
 def clauses_markdown() -> str:
-    """Return a table of the clauses of RFC-9: rules, modules, tests."""
+    """Return a table of the clauses of RFC-9 with their rules, modules, code and tests."""
     modules = modules_of_rules()
     lines = ["| clause | | rule and its cases | checked in | kept by | test of code |", "|---|---|---|---|---|---|"]
     documents = [document for document in read_documents() if document["name"].startswith("RFC-9")]

@@ -1,4 +1,4 @@
-"""Write docs/reference/cli.md from the commands themselves: ``python -m docs.make_cli``."""
+"""Write docs/reference/cli.md from the help texts of the commands: ``python -m docs.make_cli``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ This page has the help texts of all commands (`ozx COMMAND --help` or `-h`). `do
 
 The section of each command lists which of these options the command has.
 """
-#: An option that has the same help in this number of commands is explained once.
+#: An option that has the same help in at least this number of commands is explained only once.
 _SEVERAL = 3
 
 
@@ -71,7 +71,7 @@ def _command_lines(name: str) -> Iterator[str]:
 
 
 def _paragraph_lines(paragraph: str) -> Iterator[str]:
-    """Return a paragraph of a help text as Markdown. A paragraph that click must not wrap is a title above commands."""
+    """Yield a paragraph of a help text as Markdown; a paragraph that click must not wrap has a title and commands."""
     if not paragraph.startswith("\b"):
         yield _escaped(paragraph)
         return

@@ -21,8 +21,8 @@ FOLDER = Path(__file__).parent
 HEAD = """# Conformance
 
 The documents that ozx follows contain sentences with a key word: MUST, SHOULD, RECOMMENDED or MAY, in capital or
-small letters. `docs/clauses/` lists every such sentence as a *clause*, in one TOML file for each document. This page is
-an overview. `docs/make_conformance.py` makes this page.
+small letters. `docs/clauses/` lists such sentences as *clauses*, in one TOML file for each document. The section of
+each document describes its clauses. `docs/make_conformance.py` makes this page.
 
 ## How to read a clause
 
@@ -30,18 +30,19 @@ an overview. `docs/make_conformance.py` makes this page.
 |---|---|
 | `section`, `level`, `demand` | the section of the document, the key word, and the demand in our words |
 | `rules` | the [rules](rules.md) of `ozx validate` that check the clause |
-| `by`, `test` | the code that follows the clause, and the test of this code |
-| `why` | the reason if no rule and no code exists |
-| `decision` | how ozx reads an ambiguous clause |
+| `by`, `test` | the function or class of ozx that fulfils the clause, and the test of this code |
+| `why` | the reason why no rule checks the clause |
+| `decision` | the interpretation of ozx, if the clause is ambiguous or leaves a choice |
 
 `pytest tests/surface/test_conformance.py` fails if a clause has neither a rule, nor code with a test, nor a reason. For
-RFC-9, [From a clause to its test](explanation/clauses.md) shows all fields.
+RFC-9, [From a clause to its test](explanation/clauses.md) lists each clause with its rules, code and test.
 
 ## How to read a case
 
-Each rule has failing files (*cases*) and the most similar files that pass. `ozx rules --cases DIR` writes all of them,
-`ozx rules ID --cases DIR` writes the files of one rule. [Cases for other programs](cases.md) describes the files.
-`pytest tests/conformance` validates every case and compares the findings.
+Each rule except `zip/changed` has *cases*: files that break the rule, and the most similar files that do not.
+`ozx rules --cases DIR` writes all cases, `ozx rules ID --cases DIR` writes the cases of one rule.
+[Cases for other programs](cases.md) describes the files. `pytest tests/conformance` validates every case and compares
+the findings with the expected findings.
 """
 
 
@@ -66,12 +67,11 @@ def conformance_markdown() -> str:
 
 
 def _about(name: str) -> str:
-    """Return the section of a document: its revision, the origin of its clauses, and their numbers by outcome."""
+    """Return the section of a document: its revision, its clauses, and how many have rules, code or a reason."""
     document = _read(name)
     clauses = document["clause"]
     counts = {kind: sum(kind in clause for clause in clauses) for kind in ("rules", "by", "why")}
-    outcome = f"rules check {counts['rules']}, code and its tests fulfil {counts['by']}, "
-    outcome += f"and a reason excuses {counts['why']}."
+    outcome = f"{counts['rules']} have rules, {counts['by']} have code with a test, and {counts['why']} have a reason."
     twice = sum(counts.values()) - len(clauses)
     if twice:
         outcome += f" {twice} clauses are counted twice."
@@ -85,7 +85,7 @@ def _about(name: str) -> str:
 
 
 def _rules() -> str:
-    """Return a table of the rules: failing cases, passing cases."""
+    """Return a table with the numbers of failing and of passing cases for each rule."""
     lines = [
         "## Rules and their cases",
         "",
@@ -118,7 +118,7 @@ def count_cases() -> dict[str, tuple[int, int]]:
 
 
 def _differences() -> str:
-    """Return the reasons why other programs judge cases otherwise, with the number of cases for each reason."""
+    """Return the reasons why other programs judge cases differently from ozx, with the number of cases for each."""
     lines = [
         "## Where other programs judge otherwise",
         "",

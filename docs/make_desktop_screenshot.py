@@ -1,8 +1,8 @@
 """Write docs/screenshots/desktop.png: .ozx files in a file manager after ``ozx associate``.
 
-``python docs/make_desktop_screenshot.py [OUT]`` draws some images, packs them, and lets Thunar show them in a home
-directory and on a screen of their own, as the tests with the marker ``desktop`` do; the same programs are needed. Where
-root runs it, Thunar shows a warning above the files.
+``python docs/make_desktop_screenshot.py [OUT]`` draws some images, packs them, and shows them with Thunar, in a
+temporary home directory and on a virtual screen. The script needs the same programs as the tests with the marker
+``desktop``. If root runs the script, Thunar shows a warning above the files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SIZE = 320
 WINDOW = (700, 420)
 BLUE, GREEN, RED, AMBER, MAGENTA, CYAN = "3A7BFF", "30D060", "FF4040", "FFB000", "FF30C0", "30E0E0"
-# Only files, and thumbnails of 128 pixels.
+# Settings of Thunar: thumbnails of 128 pixels, and no side pane.
 SETTINGS = """<?xml version="1.0" encoding="UTF-8"?>
 <channel name="thunar" version="1.0">
   <property name="last-icon-view-zoom-level" type="string" value="THUNAR_ZOOM_LEVEL_200_PERCENT"/>
@@ -50,7 +50,7 @@ SETTINGS = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def main() -> None:
-    """Draw, pack, associate, look, write."""
+    """Draw and pack images, run ``ozx associate``, and write a screenshot of the file manager."""
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "screenshots" / "desktop.png"
     with tempfile.TemporaryDirectory() as folder, private_session(Path(folder)) as home:
         images = home / "microscopy"
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def at_rest(screen: Callable[[], NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Return the picture of the screen once it stays the same for two seconds."""
+    """Return a picture of the screen when it has not changed for two seconds, or after 40 seconds."""
     picture = screen()
     for _ in range(20):
         time.sleep(2)
@@ -83,7 +83,7 @@ def at_rest(screen: Callable[[], NDArray[np.uint8]]) -> NDArray[np.uint8]:
 
 
 def make_files(folder: Path, scratch: Path) -> None:
-    """Make .ozx files, and one other file."""
+    """Write .ozx files and one text file to `folder`."""
     noise = np.random.default_rng(4)
     places = np.stack(np.mgrid[20:SIZE:40, 20:SIZE:40], -1).reshape(-1, 2)
     centers = places + noise.uniform(-13, 13, places.shape)
@@ -117,7 +117,7 @@ def distances(points: Plane) -> Plane:
 
 
 def cells(centers: Plane) -> tuple[Plane, Plane]:
-    """Return the nuclei around some points, and the membranes half-way between them."""
+    """Return nuclei around the points, and membranes half-way between neighbouring points."""
     found = distances(centers)
     nearest, second = found[..., 0], found[..., 1]
     return np.clip((13 - nearest) / 5, 0, 1), np.exp(-((second - nearest) ** 2) / 8)

@@ -19,7 +19,7 @@ from ozx.archive.reader import ArchiveReader
 from ozx.hierarchy.zarr.shards import index_size, parse_index
 
 FIXTURES = DOCS.parent / "fixtures"
-#: A pixel of sharded.ome.zarr, level 0: t, c, z, y, x; its shard holds two planes of both channels.
+#: A pixel of sharded.ome.zarr, level 0: t, c, z, y, x. The shard of this pixel holds four planes of both channels.
 PIXEL = (0, 1, 3, 10, 40)
 
 _METADATA, _VALUE, _DIRECTORY, _END, _COMMENT = "#dbe9f6", "#e3f1df", "#fdf0d5", "#f3e3f1", "#fff6c9"
@@ -28,7 +28,7 @@ _METADATA, _VALUE, _DIRECTORY, _END, _COMMENT = "#dbe9f6", "#e3f1df", "#fdf0d5",
 _LOCAL = [
     *[("signature", 4), ("version needed: 4.5, ZIP64", 2), ("flags", 2), ("method: 0, stored", 2), ("time", 2)],
     *[("date: 1980-01-01", 2), ("CRC-32 of the value", 4), ("compressed size: “see the ZIP64 field”", 4)],
-    *[("uncompressed size: likewise", 4), ("length of the name", 2), ("length of extra fields", 2)],
+    *[("uncompressed size: “see the ZIP64 field”", 4), ("length of the name", 2), ("length of extra fields", 2)],
 ]
 _ZIP64_FIELD = [
     *[("extra field 1, ZIP64", 2), ("its length", 2), ("uncompressed size", 8), ("compressed size", 8)],
@@ -40,7 +40,13 @@ _CENTRAL = [
     *[("internal attributes", 2), ("external attributes: a file, mode 0644", 4), ("offset of the local header", 4)],
 ]
 _ZIP64_END = [
-    *[("signature", 4), ("size of what follows", 8), ("made by", 2), ("version needed", 2), ("number of this part", 4)],
+    *[
+        ("signature", 4),
+        ("size of the rest of this record", 8),
+        ("made by", 2),
+        ("version needed", 2),
+        ("number of this part", 4),
+    ],
     *[("part where the directory begins", 4), ("entries in this part", 8), ("entries", 8)],
     *[("size of the directory", 8), ("offset of the directory", 8)],
 ]
@@ -61,7 +67,7 @@ class Archive:
 
     @classmethod
     def of(cls, fixture: str) -> Archive:
-        """Pack a fixture."""
+        """Pack a fixture, and return the packed file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "packed.ozx")
             ozx.pack(FIXTURES / fixture, path)
@@ -84,7 +90,7 @@ class Archive:
 
 
 def made_files() -> dict[str, str]:
-    """Return what this script writes: texts by their paths below ``docs/``."""
+    """Return the files that this script writes: texts by their paths below ``docs/``."""
     image, sharded = Archive.of("image.ome.zarr"), Archive.of("sharded.ome.zarr")
     parts = {
         "records": records_markdown(image),
@@ -133,7 +139,7 @@ def records_markdown(archive: Archive) -> str:
 
 
 def chunk_markdown(archive: Archive) -> str:
-    """Return how the chunk that holds `PIXEL` is found."""
+    """Return a numbered list of the steps that find the chunk with `PIXEL`."""
     found = _Found.at(archive, PIXEL)
     where = ", ".join(f"{axis} = {place}" for axis, place in zip("tczyx", PIXEL, strict=True))
     count, last = math.prod(found.grid), found.start + found.offset + found.length - 1
@@ -153,7 +159,7 @@ def chunk_markdown(archive: Archive) -> str:
 
 @dataclass(frozen=True)
 class _Found:
-    """Where a chunk is: shard, entry, place in the index, bytes in the shard."""
+    """The place of a chunk: its shard, the entry of the shard, its number in the index, its bytes in the shard."""
 
     shard: tuple[int, ...]
     key: str
@@ -194,7 +200,7 @@ def _end_of_directory(archive: Archive) -> int:
 
 def _fields(data: bytes, offset: int, fields: list[tuple[str, int]]) -> Iterator[str]:
     """Yield a table of consecutive fields: offset, bytes, name and value of each field."""
-    yield "| offset | bytes | field | says |"
+    yield "| offset | bytes | field | value |"
     yield "|--:|---|---|---|"
     for what, size in fields:
         value = data[offset : offset + size]

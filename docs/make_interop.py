@@ -1,6 +1,7 @@
-"""Write docs/interop.md: ``python docs/make_interop.py``, where everything of tests/interop/README.md is installed.
+"""Write docs/interop.md: ``python docs/make_interop.py``.
 
-napari is asked in an environment of its own, which has it and ozx: ``OZX_NAPARI_PYTHON`` is its interpreter.
+The script needs all programs that tests/interop/README.md lists. napari runs in another environment, in which ozx is
+installed, too; ``OZX_NAPARI_PYTHON`` names the interpreter of this environment.
 """
 
 import sys

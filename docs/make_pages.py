@@ -1,4 +1,4 @@
-"""Make every page and picture that depends only on the code and the fixtures: ``python -m docs.make_pages``."""
+"""Make every page and picture that depends only on files in the repository: ``python -m docs.make_pages``."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 from docs.made_parts import DOCS, with_parts, write_files
 
 PAGE = "benchmarks.md"
-#: Task, group, unique beginning of the figure's title. The first row of a figure is ozx.
+#: Task, group, and a unique beginning of the figure's title. The first row of a figure is about ozx.
 TASKS = (
     ("pack 10,000 chunks of 80 KB", "pack", "pack, 10,000"),
     ("pack 20,000 chunks of 5 KB", "pack", "pack, 20,000"),
@@ -19,7 +19,7 @@ TASKS = (
     ("open 1,000,000 entries", "open", "open 1,000,000"),
     ("one chunk of 128 KiB in a shard", "read", "a random inner chunk"),
     ("a plane of 8 MiB, zstd chunks", "read", "a plane of 8 MiB, chunks of 128 KiB, zstd"),
-    ("the same in one shard", "read", "a plane of 8 MiB, shards"),
+    ("a plane of 8 MiB, zstd, in one shard", "read", "a plane of 8 MiB, shards"),
     ("write 2 GiB in shards, zstd", "write", "write 2 GiB in shards of 64 MiB, zstd, camera"),
     ("put 2 GiB of chunks into shards", "reshard", "reshard"),
     ("OME-Zarr 0.4 in a ZIP file to 0.5, 2 GiB", "upgrade", "OME-Zarr 0.4"),
@@ -32,7 +32,7 @@ TASKS = (
     ("by HTTP: open, read one chunk", "remote", "HTTP, no delay: open"),
     ("by HTTP, 20 ms a request: 64 chunks", "remote", "HTTP, 20 ms a request: 8 MiB in 64 chunks"),
 )
-#: Rows that are no other program: ozx in another way, plain copies, zarr-python without a store.
+#: Rows that are not about another program begin so: another use of ozx, a plain copy, zarr-python without a store.
 _NOT_OTHERS = ("ozx", "OzxStore", "cp", "no store")
 _OTHERS = ("ozx view --with neuroglancer",)
 
@@ -43,7 +43,7 @@ def made_files() -> dict[str, str]:
 
 
 def results_markdown() -> str:
-    """Return a table: task, ozx, fastest other program, how they compare."""
+    """Return a table of the tasks: time of ozx, time of the fastest other program, ratio of the two times."""
     groups = json.loads(DOCS.joinpath("benchmarks.json").read_text("utf-8"))["groups"]
     lines = ["| task | ozx | fastest other | ozx is |", "|---|--:|---|--:|"]
     for task, group, title in TASKS:

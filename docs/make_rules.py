@@ -32,7 +32,7 @@ _NUMBERS = re.compile(r"\d+\.\d[^:]*")
 
 
 def rules_markdown() -> str:
-    """Return ``docs/rules.md``: every rule with its section. The head of each group names the usual document."""
+    """Return ``docs/rules.md``: every rule with its section. The head of a group names the most frequent document."""
     text = HEAD
     for group, found in itertools.groupby(RULES.values(), key=lambda rule: rule.id.partition("/")[0]):
         rules = list(found)
@@ -50,7 +50,7 @@ def _section(rule: Rule, usual: str) -> str:
 
 
 def _place(rule: Rule) -> str:
-    """Return the section that demands the rule first, or nothing if no document has one."""
+    """Return the section numbers of an APPNOTE rule, else the section of the first clause with the rule, or nothing."""
     if rule.document == "APPNOTE.TXT":
         numbers = _NUMBERS.match(rule.clause)
         return numbers.group() if numbers else ""

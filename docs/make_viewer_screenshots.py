@@ -73,7 +73,7 @@ def make_cells(path: Path) -> None:
 
 
 def make_plate(path: Path) -> None:
-    """Write a plate of 4 × 6 wells in which there are fewer cells from column to column."""
+    """Write a plate of 4 × 6 wells; each column has fewer cells than the column before."""
     places = [(row, column) for row in "ABCD" for column in range(1, DRUGS + 1) if (row, column) not in COMPOUND]
     plate = {
         "name": "Dose response",
@@ -113,7 +113,7 @@ def take(browser: Browser, path: Path, name: str, *scripts: str) -> None:
 
 
 def main() -> None:
-    """Write them all."""
+    """Write all screenshots."""
     hide_labels = "document.querySelector('#labels input').click()"
     with tempfile.TemporaryDirectory() as temporary, driver() as address:
         cells, plate = Path(temporary) / "cells.ozx", Path(temporary) / "plate.ozx"

@@ -1,4 +1,4 @@
-"""Hooks of mkdocs.yml: adapt pages, which are written for the Markdown of code hosts, to the Markdown of the site."""
+"""Hooks of mkdocs.yml: adapt the pages, which have the Markdown of code hosts, to the Markdown of the site."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ from typing import Any
 def on_page_markdown(markdown: str, page: Any = None, **_: object) -> str:
     r"""Return the page without the backslashes that code hosts need before each ``|`` of code in a table.
 
-    Decisions are left out of the search.
+    The pages of ``decisions/`` are excluded from the search.
 
     Examples
     --------

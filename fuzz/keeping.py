@@ -1,4 +1,4 @@
-"""Which inputs a corpus keeps: the shortest ones that together reach all the code that any of them reaches."""
+"""Choose the inputs of a corpus: short inputs that together reach all code that the candidates reach."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Step = tuple[str, int, int]
 
 
 def steps_of(target: Callable[[bytes], None], data: bytes) -> set[Step]:
-    """Return the steps, from line to line of a function of ozx, that `target` takes with `data`."""
+    """Return the steps that `target` takes with `data`; a step is two consecutive lines of a function of ozx."""
     steps: set[Step] = set()
 
     def trace(frame: FrameType, _event: str, _argument: Any) -> Any:
@@ -42,7 +42,11 @@ def steps_of(target: Callable[[bytes], None], data: bytes) -> set[Step]:
 
 
 def keep_smallest(target: Callable[[bytes], None], seeds: Iterable[bytes], found: Iterable[bytes], folder: Path) -> int:
-    """Have `folder` hold those of its files and of `found` that reach what the seeds do not; return how many."""
+    """Replace the files of `folder` by inputs that reach more code than the seeds, and return the number of inputs.
+
+    The candidates are the files of `folder` and `found`. A candidate is kept if it takes a step that neither the seeds
+    nor shorter kept candidates take.
+    """
     reached: set[Step] = set()
     for seed in seeds:
         reached |= steps_of(target, seed)

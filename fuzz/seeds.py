@@ -1,4 +1,4 @@
-"""What fuzzing begins with: the archives that the recipes of tests/hostile make, and the documents of the fixtures."""
+"""The first inputs of fuzzing: archives made by the recipes of tests/hostile, and the documents of the fixtures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGEST = 2_000
 
 
 def seeds() -> dict[str, dict[str, bytes]]:
-    """Return the seeds by target and name."""
+    """Return the first inputs by target and name."""
     archives = {recipe.name: recipe.archive for recipe in RECIPES if not recipe.name.startswith(("key:", "Windows:"))}
     archives["valid"] = ArchiveBuilder.valid().build()
     small = {name: data for name, data in archives.items() if len(data) < LARGEST}

@@ -1,6 +1,6 @@
-"""What is fuzzed: each target takes any bytes, and raises nothing but the errors of ozx.
+"""The targets of fuzzing: functions that accept any bytes, and raise an error only for a fault of ozx.
 
-A target checks more than that nothing breaks: two ways to the same answer have to agree.
+A target also compares results: two ways to the same answer must agree.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST_INFLATED = 1 << 20
 
 
 def directory(data: bytes) -> None:
-    """End records and central directory: the columns and the headers one by one are the same entries."""
+    """Read end records and central directory; check that the columns and the single headers have the same entries."""
     source = MemorySource(data)
     try:
         reader = ArchiveReader(source)
@@ -68,7 +68,7 @@ def directory(data: bytes) -> None:
 
 
 def local_headers(data: bytes) -> None:
-    """Local headers without a directory: what is found has the CRC-32 that it claims."""
+    """Find values by their local headers; check that each value has the length and CRC-32 that its entry states."""
     source = MemorySource(data)
     try:
         evidence = merge_directory(source, scan_archive(source))
@@ -82,7 +82,7 @@ def local_headers(data: bytes) -> None:
 
 
 def shard_index(data: bytes) -> None:
-    """The index of a shard, in each of its forms: chunks lie in the shard, and are no more than it."""
+    """Parse a shard index of any form; check that the chunks lie in the shard, and together are not longer than it."""
     if len(data) < 4:
         return
     form = IndexFormat(
@@ -106,7 +106,7 @@ def shard_index(data: bytes) -> None:
 
 
 def zarr_json(data: bytes) -> None:
-    """Metadata documents, as root, as array and as Zarr v2; what is normalised stays as it is."""
+    """Parse metadata documents as root, as array and as Zarr v2; check that a normalised document stays unchanged."""
     parse_comment(data)
     collector = NodeCollector()
     collector.add("zarr.json", data)
@@ -139,7 +139,7 @@ def _grid(data: bytes) -> None:
 
 
 def _upgrade(data: bytes) -> None:
-    """Each key of the document is taken for one of the documents of a hierarchy."""
+    """Upgrade a Zarr v2 hierarchy; `data` is a JSON object with its documents by key."""
     documents = parse_document(data, "zarr.json")
     keys = (".zgroup", ".zattrs", "0/.zarray", "0/.zattrs")
     given = {key: json.dumps(documents[key]).encode() for key in keys if key in documents}
@@ -148,9 +148,9 @@ def _upgrade(data: bytes) -> None:
 
 
 def verbs(data: bytes) -> None:
-    """The metadata documents of a hierarchy with pixels, given to one verb: an answer or an error, no fault of ozx.
+    """Run one verb on a hierarchy with pixels; check that the verb ends with an answer or an error, not a fault of ozx.
 
-    The data are the documents by their keys, and which verb it is.
+    `data` is a JSON object: metadata documents by key and, with the key ``verb``, the number of the verb.
     """
     try:
         given = json.loads(data)
@@ -172,7 +172,7 @@ def verbs(data: bytes) -> None:
 
 
 def load_verbs() -> None:
-    """Import what the verbs would import at their first use, while imports are instrumented."""
+    """Import the modules that the verbs import at their first use, so that atheris instruments these modules."""
     from every_verb import VERBS
 
     from ozx.cli.app import load_command

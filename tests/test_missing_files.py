@@ -38,12 +38,27 @@ def test_a_node_of_an_archive(here):
         ("cells", "cells.ozx"),
         ("cells.zarr", "cells.ozx"),
         ("readme.md", "README.md"),
-        ("./cels-2.ozx", "cells-2.ozx or cells.ozx"),
+        (os.path.join(".", "cels-2.ozx"), os.path.join(".", "cells-2.ozx") + " or " + os.path.join(".", "cells.ozx")),
     ],
 )
 def test_a_similar_name(here, path, meant):
     if not os.path.exists(path):  # macOS and Windows ignore capitals
         assert hint_at_missing(path) == f"Did you mean {meant}?"
+
+
+def test_a_similar_name_in_a_folder(here):
+    (here / "my scans").mkdir()
+    (here / "my scans" / "plain.ozx").touch()
+    meant = os.path.join("my scans", "plain.ozx")
+    assert hint_at_missing(os.path.join("my scans", "plane.ozx")) == f"Did you mean {meant}?"
+
+
+def test_a_tiff_image_that_was_not_imported_yet(here):
+    (here / "stack.ome.tif").touch()
+    assert hint_at_missing("stack.ozx") == "To convert the TIFF image, run: ozx import stack.ome.tif"
+    assert hint_at_missing("stack.tif") == "Did you mean stack.ome.tif?"
+    (here / "stack.ozx.zip").touch()
+    assert hint_at_missing("stack.ozx") == "Did you mean stack.ozx.zip?"
 
 
 @pytest.mark.parametrize("path", ["nuclei.ozx", "nowhere/cells.ozx", "README.md/cells.ozx", ""])

@@ -118,7 +118,7 @@ __all__ = [
     "write_image",
 ]
 
-# The modules of the public names that are neither errors nor operations in a module of their own name.
+# The modules of the public names that are neither errors nor operations with a module of the same name.
 _HOMES = {
     "PackResult": "ozx.operations.pack_one",
     "PackManyResult": "ozx.operations.pack_one",
@@ -157,7 +157,7 @@ _HOMES = {
 }
 
 
-# Type checkers know the names above; of a module with a __getattr__ they would believe any other name, too.
+# Type checkers read the names above. If they saw this __getattr__, they would accept any other name, too.
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:

@@ -264,7 +264,7 @@ def resource_error(error: OSError, *, message: str | None = None, hint: str | No
 
 
 def name_error(error: OSError, path: str) -> None:
-    """Add a file name to a system error that has no file name, such as an error from a call with a descriptor.
+    """Add a file name to a system error without a file name, such as an error from a call with a file descriptor.
 
     Examples
     --------
@@ -294,8 +294,9 @@ def error_code(error: OzxError) -> str:
     Returns
     -------
     str
-        ``format``, ``changed`` (while it was read), ``unsupported`` or ``usage``; of a `ResourceError` ``full-disk``,
-        ``quota``, ``stale-handle``, ``missing``, ``forbidden`` or else ``resource``; ``fault`` for a fault of ozx.
+        ``format``, ``changed`` (the file changed while it was read), ``unsupported`` or ``usage``; for a
+        `ResourceError` ``full-disk``, ``quota``, ``stale-handle``, ``missing``, ``forbidden`` or else ``resource``;
+        ``fault`` for a fault of ozx.
 
     Examples
     --------
@@ -387,4 +388,4 @@ class RewrittenWarning(OzxWarning):
 
 
 class PartialFileWarning(OzxWarning):
-    """Warning that an earlier process did not finish the same file; its unfinished data is kept under another name."""
+    """Warning that an earlier process did not finish the same file. The unfinished data is kept under another name."""

@@ -1,7 +1,7 @@
 """Handlers that other packages add to ozx for Zarr extensions (Zarr core 3.1, ZEP 9, ZEP 10).
 
-Packing keeps every extension unchanged. To open an array or change its chunk layout, a program must understand the
-extension's metadata, and a handler does. A handler is registered for an extension point and a name, by `register` or by
+Packing keeps every extension unchanged. To open an array or change its chunk layout, ozx needs a handler that
+understands the extension's metadata. A handler is registered for an extension point and a name, by `register` or by
 an entry point of the group ``ozx.extensions``. The entry point is named ``POINT:NAME``, and refers to a class without
 parameters or to an instance::
 

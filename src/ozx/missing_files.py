@@ -11,12 +11,13 @@ __all__ = ["hint_at_missing"]
 
 # Names of a folder that are compared with the missing name; a large folder must not hold up an error message.
 _MOST_NAMES = 2000
-# A URL that was made into a Path.
+_TIFF = (".tif", ".tiff")
+# A URL that was converted to a `pathlib.Path`.
 _SHORTENED_URL = re.compile(r"(^|[/\\])(https?|s3|gs|az):[/\\](?![/\\])")
 
 
 def hint_at_missing(path: str) -> str | None:
-    """Return a hint for a missing file, or None.
+    """Return a hint for a missing file, or None if there is no hint.
 
     Parameters
     ----------
@@ -39,7 +40,10 @@ def _hint_at_partial(path: str) -> str | None:
     if not os.path.exists(partial):
         return None
     quoted = shlex.quote(partial)
-    return f"Its writer is running or was killed. If it was killed, ozx recover {quoted} OUT.ozx saves the data."
+    return (
+        "A program is writing it, or was killed while writing it. "
+        f"After a kill, ozx recover {quoted} OUT.ozx saves the data."
+    )
 
 
 def _hint_at_node(path: str) -> str | None:
@@ -66,4 +70,11 @@ def _hint_at_similar(path: str) -> str | None:
     begin = f"{name.partition('.')[0].lower()}."
     near = same or difflib.get_close_matches(name, names, 2, cutoff=0.8)
     near = near or sorted(other for other in names if other.lower().startswith(begin))[:3]
-    return f"Did you mean {' or '.join(near)}?" if near else None
+    if not near:
+        return None
+    if folder == os.getcwd():  # some paths were made absolute; the given one is shorter
+        folder = ""
+    images = [other for other in near if other.lower().endswith(_TIFF)]
+    if images == near and not name.lower().endswith(_TIFF):
+        return f"To convert the TIFF image, run: ozx import {shlex.quote(os.path.join(folder, near[0]))}"
+    return f"Did you mean {' or '.join(os.path.join(folder, other) for other in near)}?"

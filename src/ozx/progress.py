@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from typing import Protocol
 
-__all__ = ["NO_PROGRESS", "Cancelled", "Progress", "StoppableProgress", "needs_total"]
+__all__ = ["NO_PROGRESS", "Cancelled", "Progress", "StoppableProgress", "begin_phase", "needs_total"]
 
 
 class Cancelled(BaseException):
-    """Exception that cancels an operation; raise `Cancelled` in a method of your `Progress`.
+    """Exception that cancels an operation; raise it in `start` or `advance` of your `Progress`.
 
     It passes through the operation unchanged, like an interrupt; the output path is as it was before. It is not a
     subclass of `Exception`, so that it ends a whole batch, and not only the current file of the batch.
@@ -61,7 +61,8 @@ class Progress(Protocol):
         description
             Text for the display: a file name, such as ``cells.ozx``, or the size of a batch, such as ``3 hierarchies``.
         total
-            The total number of bytes of the phase, or None if it is unknown.
+            The total number of bytes of the phase, or None if it is unknown. The phase counts exactly this number
+            of bytes, unless an error ends it.
         """
 
     def advance(self, amount: int) -> None:
@@ -113,6 +114,68 @@ def needs_total(progress: Progress) -> bool:
     False
     """
     return not isinstance(progress, _NoProgress | StoppableProgress)
+
+
+def begin_phase(progress: Progress, description: str, total: int | None) -> Progress:
+    """Begin a phase; return the progress that counts its bytes, and whose `stop` ends the phase.
+
+    An operation cannot always count exactly the bytes of its total: it also reads headers, or skips values. The
+    returned progress never counts more than the total, and `stop` adds the bytes that are missing.
+
+    Parameters
+    ----------
+    progress
+        The progress of an operation.
+    description, total
+        As for `Progress.start`.
+
+    Returns
+    -------
+    Progress
+        The progress of the phase; `progress` itself if there is no total, or no display that needs a total.
+
+    Examples
+    --------
+    >>> class Counting:
+    ...     count = 0
+    ...     def start(self, description, total):
+    ...         pass
+    ...     def advance(self, amount):
+    ...         self.count += amount
+    ...     def stop(self):
+    ...         pass
+    >>> counting = Counting()
+    >>> phase = begin_phase(counting, "cells.ozx", 100)
+    >>> for amount in (60, 60):
+    ...     phase.advance(amount)
+    >>> counting.count
+    100
+    """
+    progress.start(description, total)
+    return progress if total is None or not needs_total(progress) else _Phase(progress, total)
+
+
+class _Phase:
+    """Progress whose bytes add up to the total of a phase; thread-safe."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._left = total
+        self._lock = threading.Lock()
+
+    def start(self, description: str, total: int | None) -> None:
+        self._progress.start(description, total)
+
+    def advance(self, amount: int) -> None:
+        with self._lock:
+            amount = min(amount, self._left)
+            self._left -= amount
+        self._progress.advance(amount)
+
+    def stop(self) -> None:
+        if self._left:
+            self.advance(self._left)
+        self._progress.stop()
 
 
 class StoppableProgress:

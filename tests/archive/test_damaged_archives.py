@@ -130,6 +130,7 @@ def check_flips(name, values):
     assert len(passed) < len(data) / 2
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_each_byte_flipped(name):
     check_flips(name, SOME_VALUES)

@@ -42,6 +42,7 @@ def by_zipfile(values, method=zipfile.ZIP_STORED):
     return file.getvalue()
 
 
+@pytest.mark.ci
 @given(
     st.lists(st.binary(max_size=40), min_size=1, max_size=6),
     st.dictionaries(st.integers(0, 5), st.binary(max_size=40), min_size=1),

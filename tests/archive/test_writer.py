@@ -137,6 +137,7 @@ def test_sentinels_stand_in_the_directory_only_where_they_must(size, offset, wid
     assert builder.finish(offset, b"")[: len(directory)] == directory
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("entries", [65_534, 65_535, 65_536])
 def test_the_number_of_entries_where_16_bits_end(entries):
     builder = DirectoryBuilder()

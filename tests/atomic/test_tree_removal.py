@@ -100,6 +100,7 @@ ACTIONS = {"replaces": replace, "rewrites": rewrite}
 CALLS = ("stat", "rename", "link", "unlink")
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("has_dir_fd")
 @pytest.mark.parametrize("action", ACTIONS)
 def test_what_another_program_writes_between_two_calls_is_still_there(tmp_path, monkeypatch, action):

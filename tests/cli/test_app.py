@@ -169,6 +169,7 @@ def test_messages_are_not_longer_than_a_screen(capsys):
     assert all(len(line) < 2_100 for line in capsys.readouterr().err.splitlines())
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("arguments", ["rules --json", "--help", "info --json {}", "cat {} zarr.json"])
 def test_a_closed_stdout_and_one_that_is_read_no_more_are_no_errors(cells, arguments):
     call = f"{shlex.quote(sys.executable)} -m ozx {arguments.format(shlex.quote(str(cells)))}"
@@ -203,6 +204,7 @@ def test_a_full_disk_behind_stdout_is_named(cells, arguments):
     )
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
 def test_a_story_that_cannot_be_told_stops_no_work(cells, tmp_path):
     for arguments, code in (
@@ -223,6 +225,7 @@ def test_a_nul_character_is_a_wrong_argument(capsys, name):
     assert capsys.readouterr().err == "error: expected arguments without NUL characters\n"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_commands_and_options(shell):
     def ask(**variables):

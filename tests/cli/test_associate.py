@@ -151,4 +151,4 @@ def test_a_record_that_cannot_be_read_ends_with_1(home, capsys):
     path.write_text("nonsense")
     code, out, err = call(capsys, "--remove")
     assert (code, out) == (1, "")
-    assert "hint: Delete it and run ozx associate again" in err
+    assert "hint: Delete the record and run ozx associate again" in err

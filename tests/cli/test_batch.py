@@ -26,6 +26,7 @@ def images(here):
     return names
 
 
+@pytest.mark.ci
 @pytest_posix
 def test_a_pipe_gets_each_line_while_later_files_are_still_to_come(here):
     names = [make_image(here / f"image-{number:03}.ome.zarr").name for number in range(300)]
@@ -42,6 +43,7 @@ def test_a_pipe_gets_each_line_while_later_files_are_still_to_come(here):
     assert f"left out: {names[1]}: .DS_Store\n" in err
 
 
+@pytest.mark.ci
 @pytest_posix
 @pytest.mark.parametrize(
     ("options", "advice"),
@@ -73,6 +75,7 @@ def test_a_pattern_without_matches_is_a_wrong_command_line(capsys, here, verb):
     assert os.listdir(here) == ["[a].ome.zarr"]
 
 
+@pytest.mark.ci
 @pytest_posix
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_terminal_shows_one_bar_and_never_glues_a_line_to_it(images, jobs):
@@ -89,6 +92,7 @@ def test_a_terminal_shows_one_bar_and_never_glues_a_line_to_it(images, jobs):
     assert shown.last[-1] == "11 packed, 0 skipped, 1 failed"
 
 
+@pytest.mark.ci
 @pytest_posix
 def test_results_in_a_pipe_stay_free_of_the_bar(images):
     from terminals import run_in_terminal  # noqa: PLC0415 (needs a pseudo-terminal)
@@ -101,6 +105,7 @@ def test_results_in_a_pipe_stay_free_of_the_bar(images):
     assert not any("/12 files" in line for line in shown.last)
 
 
+@pytest.mark.ci
 @pytest_posix
 def test_a_bar_of_one_file_has_the_total_of_the_file(here):
     from terminals import run_in_terminal  # noqa: PLC0415 (needs a pseudo-terminal)

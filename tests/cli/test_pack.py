@@ -157,6 +157,7 @@ def test_control_characters_in_names_do_not_reach_the_terminal(capsys, here):
     assert r"\x1b[2J~" in err
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_nothing(here, number):
     root = make_image(here / "h", {f"0/c/{n}": b"x" * 1000 for n in range(5_000)})
@@ -178,6 +179,7 @@ def test_an_interrupt_leaves_nothing(here, number):
     assert os.listdir(here) == ["h"]
 
 
+@pytest.mark.ci
 def test_a_reader_that_has_enough_is_no_error(here):
     make_image(here / "h", {f"0/c/{n}": b"" for n in range(3_000)})
     code = "import sys; from ozx.cli.app import main; main()"

@@ -88,6 +88,7 @@ def test_notes_go_to_stderr(tmp_path, capsys):
     assert err.startswith("note: no picture of the wells A/2: A/2/0/1: expected an array, as in the first well")
 
 
+@pytest.mark.ci
 def test_a_file_with_many_damaged_chunks_is_told_in_two_lines(cells, tmp_path):
     data = bytearray(cells.read_bytes())
     for entry in ozx.list_entries(cells):

@@ -32,6 +32,6 @@ def test_wrong_calls(capsys, here):
     assert ozx(capsys, "pack", "a.ome.zarr")[0] == 0
     code, _, err = ozx(capsys, "verify", "a.ozx")
     assert code == 2
-    assert "hint: ozx validate --level data checks a file by itself." in err
+    assert "hint: ozx validate --level data checks a file without a manifest." in err
     assert ozx(capsys, "verify", "a.ozx", "b.ozx", "--manifest", "m.json")[0] == 2
     assert ozx(capsys, "verify", "missing.ozx")[0] == 4

@@ -59,6 +59,7 @@ def test_the_first_line_is_the_pages_address(path):
     assert process.returncode == 0
 
 
+@pytest.mark.ci
 def test_a_stream_is_followed(tmp_path):
     with growing(tmp_path / "a.ozx") as append:
         append(2)
@@ -69,6 +70,7 @@ def test_a_stream_is_followed(tmp_path):
     assert process.returncode == 0
 
 
+@pytest.mark.ci
 def test_the_servers_end_by_sigterm(path):
     with running("serve", path) as (_, process):
         process.terminate()
@@ -101,6 +103,7 @@ def test_what_cannot_be_shown(tmp_path, capsys, command, name, code):
     assert captured.err.startswith("error: ")
 
 
+@pytest.mark.ci
 def test_directories_are_shown(tmp_path):
     with running("view", IMAGE, "--no-browser") as ([url], _):
         assert json.loads(fetch(f"{url}api/file"))["kind"] == "image"

@@ -1,5 +1,6 @@
 """The wrong kind of file or folder gets the right advice from every verb."""
 
+import contextlib
 import shutil
 import zipfile
 
@@ -32,22 +33,36 @@ VERBS = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """The current folder, with files of other formats and folders of images."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """A folder with files of other formats and folders of images."""
+    path = tmp_path_factory.mktemp("sources")
+    with contextlib.chdir(path):
+        make_sources(path)
+    return path
+
+
+def make_sources(path):
     tifffile.imwrite("cells.tif", np.zeros((8, 8), "uint8"))
     for name in ("photo.png", "photo.jpg"):
         Image.new("RGB", (8, 8)).save(name)
     for name, head in (("a.czi", b"ZISRAWFILE"), ("a.h5", b"\x89HDF\r\n\x1a\n")):
-        (tmp_path / name).write_bytes(head + bytes(2000))
+        (path / name).write_bytes(head + bytes(2000))
     with zipfile.ZipFile("photos.zip", "w") as archive:
         archive.write("photo.jpg", "holiday/1.jpg")
     for number in (1, 2):
-        (tmp_path / "raw").mkdir(exist_ok=True)
+        (path / "raw").mkdir(exist_ok=True)
         shutil.copy("cells.tif", f"raw/{number}.tif")
         shutil.copytree(FIXTURES / "image.ome.zarr", f"many/{number}.ome.zarr")
-    return tmp_path
+
+
+@pytest.fixture
+def folder(sources, monkeypatch):
+    """The folder of `sources` as the current one; a test must leave nothing in it."""
+    monkeypatch.chdir(sources)
+    before = sorted(sources.rglob("*"))
+    yield sources
+    assert sorted(sources.rglob("*")) == before
 
 
 def advice(capsys, verb, source):

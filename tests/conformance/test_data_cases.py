@@ -68,7 +68,6 @@ def test_of_many_only_the_first_are_named_and_progress_is_told(tmp_path, jobs):
     messages = [finding.message for finding in report.findings if finding.id == "zarr/chunk-data"]
     assert len(messages) == 21
     assert messages[-1] == "and 380 more of the same"
-    assert progress.done == 800
     ((_, total),) = progress.phases
-    assert progress.done < total
+    assert progress.done == total
     assert progress.stopped == 1

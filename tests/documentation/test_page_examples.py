@@ -98,6 +98,7 @@ def test_blocks_share_a_folder_that_has_a_copy_of_the_fixtures(run):
     assert FIXTURES.joinpath("image.ome.zarr", "zarr.json").exists()
 
 
+@pytest.mark.ci
 def test_ozx_and_python_are_those_under_test(run):
     run(
         console("$ ozx pack fixtures/image.ome.zarr image.ozx\nimage.ozx  71 entries, …")

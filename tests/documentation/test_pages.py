@@ -18,12 +18,14 @@ from ozx.cli.app import COMMANDS, load_command
 
 ROOT = Path(__file__).parent.parent.parent
 
-#: Pages whose examples take more than two seconds. The tutorial does too, but nothing is to break it unnoticed.
+#: Pages whose examples take about a second or more. The tutorial does too, but nothing is to break it unnoticed.
 SLOW = {
-    f"docs/howto/{name}.md"
+    f"docs/{name}.md"
     for name in (
-        *("convert-04", "dask", "double-click", "fiji-and-qupath", "from-tiff", "inodes-on-a-cluster"),
-        *("pack-for-sharing", "recover", "share-by-url", "tensorstore", "ten-thousand-images", "edit"),
+        *("ecosystem", "explanation/format", "import", "index"),
+        *("howto/convert-04", "howto/dask", "howto/double-click", "howto/edit", "howto/fiji-and-qupath"),
+        *("howto/from-tiff", "howto/inodes-on-a-cluster", "howto/napari", "howto/pack-for-sharing", "howto/recover"),
+        *("howto/share-by-url", "howto/stream", "howto/ten-thousand-images", "howto/tensorstore", "howto/xarray"),
     )
 }
 
@@ -49,6 +51,7 @@ def test_the_examples_of_a_page_do_what_it_says(page, tmp_path, monkeypatch):
     run_page(page, folder)
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the line is run by bash")
 def test_the_try_line_ends_with_a_picture_even_without_a_display(tmp_path, monkeypatch):
     (line,) = re.findall(r"<!-- try line -->\n```sh\n(.*)\n```", PAGES["README.md"].read_text(encoding="utf-8"))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hierarchies import FIXTURES
 
 from ozx.flow.run_log import read_log, summarise
@@ -14,6 +15,7 @@ from ozx.flow.run_log import read_log, summarise
 PAGE = FIXTURES.parent / "docs" / "howto" / "inodes-on-a-cluster.md"
 
 
+@pytest.mark.ci
 def test_each_task_packs_one_image(tmp_path):
     script = next(text for text in re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL) if "#SBATCH" in text)
     (tmp_path / "job.sh").write_text(script)

@@ -41,6 +41,7 @@ def test_recover_gives_all_but_what_it_names(plant, recipe):
     assert by_store(Path(result.path), kept) == "whole"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("recipe", [recipe for recipe in RECIPES if recipe.read.startswith("zip/")], ids=NAME)
 def test_a_refusal_takes_little_memory(plant, recipe):
     path = plant(recipe.archive)

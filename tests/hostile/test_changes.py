@@ -191,6 +191,7 @@ def add_to(path: Path) -> None:
         store.set_sync("0/added", default_buffer_prototype().buffer.from_bytes(b"added"))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("write", [edit_in_place, repack_in_place, add_to], ids=lambda write: write.__name__)
 def test_a_file_that_takes_the_name_meanwhile_is_not_replaced_by_its_predecessor(tmp_path, archives, write):
     """At any call: what is there in the end comes from the file that came last."""

@@ -58,6 +58,7 @@ def check_cut(folder: Path, builder: ArchiveBuilder, length: int) -> None:
             assert found in CUT, (length, door, found)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", SMALL)
 def test_cut_between_records(tmp_path, name):
     builder = SMALL[name]()

@@ -15,6 +15,7 @@ def test_an_archive_without_damage_is_read_and_complete(base):
     assert set(outcome) == {"recover: complete", "store: read"}
 
 
+@pytest.mark.ci
 def test_no_wrong_value_is_called_right():
     rng, findings = random.Random("tests"), []
     for number in range(TRIES):

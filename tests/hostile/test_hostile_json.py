@@ -48,6 +48,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("key", ["zarr.json", "0/zarr.json"])
 def test_hostile_json_ends_in_findings(tmp_path, name, key, capsys):

@@ -119,6 +119,7 @@ def test_a_source_never_goes_without_its_verified_copy(tmp_path, checksum):
     assert deadly >= 6
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("old", [True, False])
 def test_a_full_disk_leaves_the_old_file(tmp_path, sources, old):
     out = tmp_path / "a.ozx"

@@ -50,6 +50,7 @@ def test_killed_at_random_moments(tmp_path, broken, old):
     assert os.listdir(tmp_path) == ["a.ozx"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("old", [b"the old file", None])
 def test_a_full_disk_leaves_the_old_file(tmp_path, broken, old):
     out, whole = tmp_path / "a.ozx", len(recovered(broken))

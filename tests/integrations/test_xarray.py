@@ -45,6 +45,7 @@ def multiscales(source=IMAGE):
 # --- one image ------------------------------------------------------------------------------------
 
 
+@pytest.mark.ci
 def test_xarray_finds_the_engine_by_itself(pack):
     code = "import xarray, sys; d = xarray.open_dataset(sys.argv[1]); print(d['image'].dims, d['image'].dtype)"
     command = [sys.executable, "-W", "error", "-c", code, str(pack("image"))]
@@ -155,6 +156,7 @@ def test_a_remote_file_is_opened_by_url(pack):
 POINTS = xr.DataArray([0, 5, 70], dims="p")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "key",
     [

@@ -25,6 +25,7 @@ def exported(request, tmp_path):
     return source, tmp_path / "a.ome.tif"
 
 
+@pytest.mark.ci
 def test_the_schema(exported):
     validate(tifffile.tiffcomment(exported[1]))
 
@@ -38,6 +39,7 @@ def test_the_schema_of_ome_xml_that_was_kept(tmp_path, name):
     validate(tifffile.tiffcomment(tmp_path / "a.ome.tif"))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("compression", ["zlib", "lzw", "none"])
 def test_libtiff_reads_every_page(exported, tmp_path, compression):
     for program in ("tiffinfo", "tiffcp"):

@@ -21,6 +21,7 @@ def packed(request, tmp_path_factory):
     return source, path
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
 def test_every_key_and_byte_is_read_back(packed, judge):
     require(judge)

@@ -107,6 +107,7 @@ def at(first, times, fault):
     return lambda method, path, number: fault if first <= number < first + times else None
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("fault", EVERY)
 @pytest.mark.parametrize("verb", ["pack", "unpack", "validate"])
 def test_a_directory(tmp_path, verb, fault):

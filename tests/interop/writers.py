@@ -228,7 +228,7 @@ WRITERS = (
     ),
     Writer(
         "Explorer",
-        "the form of Windows Explorer, with the folder itself inside (made by zipfile)",
+        "the form of Windows Explorer: all names begin with the name of the packed folder (made by zipfile)",
         absent_packages,
         _write_as_explorer,
         inside=f"{FOLDER}/",

@@ -64,6 +64,7 @@ def test_of_other_writers(tmp_path, deflated, reads):
     assert answers(zip_values(tmp_path / "a.zip", IMAGE, deflated=deflated), reads) == (True, True)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("write", [write_archive, zip_values])
 @pytest.mark.parametrize("comment", [PROMISE, b""])
 def test_of_many_entries(tmp_path, write, comment, reads):

@@ -157,6 +157,7 @@ def test_axes_that_ome_tiff_has_not(tmp_path):
     assert ozx.export(one, tmp_path / "a.tif").images[0].axes["z"] == 1
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("chunks", "tile"), [((1, 60, 50), 32), ((2, 7, 90), 48), ((1, 33, 9), 64), ((1, 64, 64), 16), ((2, 9, 9), None)]
 )
@@ -210,9 +211,12 @@ def test_levels_that_are_none(tmp_path):
     result = ozx.export(make(tmp_path / "a.zarr", levels, "cyx"), tmp_path / "a.tif")
     assert result.images[0].levels == ("0", "1")
     assert result.notes == (
-        "level 2 is left out: it is not smaller in y and x than the previous level",
-        "level 3 is left out: it has another type, or other lengths of t and c",
-        "level 4 is left out: it has another type, or other lengths of t and c",
+        (
+            "level 2 is left out: its planes are not smaller than in the previous level, or it has more z planes than "
+            "the first level"
+        ),
+        "level 3 is left out: its type or its length along t or c differs from the first level, or it has no pixels",
+        "level 4 is left out: its type or its length along t or c differs from the first level, or it has no pixels",
     )
 
 
@@ -462,7 +466,7 @@ def test_an_existing_file(tmp_path):
             ozx.export(packed, tmp_path / name, force=True)
         assert caught.value.hint.startswith(verb)
     other = packed.rename(tmp_path / "a.zip")
-    with pytest.raises(UsageError, match="is the file that is exported"):
+    with pytest.raises(UsageError, match="is the file to export"):
         ozx.export(other, other, force=True)
     packed = other.rename(packed)
     with pytest.raises(ResourceError, match=r"the folder .* does not exist"):

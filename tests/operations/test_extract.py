@@ -453,6 +453,7 @@ def test_without_translations_corners_coincide(tmp_path, take):
     assert steps == [{"type": "scale", "scale": [0.325, 0.325]}, {"type": "translation", "translation": [20.8, 0.0]}]
 
 
+@pytest.mark.ci
 def test_labels_at_other_scales_and_places(tmp_path, take):
     source = tmp_path / "a"
     write_image(source, (2, 128, 128), (1, 16, 16), axes="cyx", levels=2)
@@ -520,6 +521,7 @@ def test_levels_of_labels_without_scales_match_by_number(tmp_path):
     assert extract(source, tmp_path / "c.ozx", levels="2").images[1].levels == ("1",)
 
 
+@pytest.mark.ci
 def test_levels_that_end_before_the_region_keep_their_last_chunk(tmp_path, take):
     write_image(tmp_path / "a", (255, 20), (5, 5), levels=7)
     _, out = take(tmp_path / "a", region="y=254,x=:5", levels=":")
@@ -632,7 +634,11 @@ def test_nodes_of_a_plate(take, node, images):
 
 @pytest.mark.parametrize(
     ("source", "node", "hint"),
-    [(PLATE, "0", "It has A and B."), (IMAGE, "9", "It has labels."), (SHARDED, "0/x", "Its only group is the root.")],
+    [
+        (PLATE, "0", "Existing nodes: A and B."),
+        (IMAGE, "9", "Existing nodes: labels."),
+        (SHARDED, "0/x", "The only group is the root."),
+    ],
 )
 def test_a_missing_node_is_answered_with_groups(take, source, node, hint):
     with pytest.raises(UsageError, match="existing node") as caught:

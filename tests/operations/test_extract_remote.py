@@ -103,6 +103,7 @@ def group(ome):
     return json.dumps({"zarr_format": 3, "node_type": "group", "attributes": attributes}).encode()
 
 
+@pytest.mark.ci
 def test_one_well_of_a_plate(plate, tmp_path):
     directory = ArchiveReader(MemorySource(plate)).end.directory_size
     assert directory > 1 << 20
@@ -123,6 +124,7 @@ def test_one_well_of_a_plate(plate, tmp_path):
     assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "local.ozx").read_bytes()
 
 
+@pytest.mark.ci
 def test_scattered_chunks_are_requested_64_at_a_time(tmp_path):
     pixels = np.random.default_rng(5).integers(0, 65536, (64 * 100, 256), "uint16")
     ozx.write_image(tmp_path / "a.ozx", pixels, axes="yx", chunks="y=64,x=64", shards="none", codec="none")

@@ -436,7 +436,7 @@ def test_an_output_that_exists_and_one_that_is_the_source(tmp_path):
     with pytest.raises(UsageError, match=r"expected the name of an \.ozx file"):
         ozx.import_tiff(path, path, force=True)
     path = path.rename(tmp_path / "a")
-    with pytest.raises(UsageError, match="is the file that is to be imported"):
+    with pytest.raises(UsageError, match="is the file to import"):
         ozx.import_tiff(path, path, force=True)
     assert path.read_bytes() == content
 

@@ -219,7 +219,7 @@ def test_the_archives_in_a_folder_are_named_with_their_paths(tmp_path):
     (tmp_path / "cells.ozx").write_bytes(b"")
     with pytest.raises(FormatError) as caught:
         inspect(tmp_path)
-    assert caught.value.hint == f"Did you mean one of the items in it: {tmp_path / 'cells.ozx'}?"
+    assert caught.value.hint == f"Did you mean one of the items in the directory: {tmp_path / 'cells.ozx'}?"
 
 
 def test_a_directory_of_something_else_is_not_walked(tmp_path):

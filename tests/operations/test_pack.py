@@ -109,6 +109,7 @@ def test_a_name_without_ozx_is_written_with_a_warning(tmp_path, image):
     assert any("does not end in .ozx" in note for note in result.notes)
 
 
+@pytest.mark.ci
 def test_many_entries_give_advice(tmp_path):
     root = make_image(tmp_path / "h", {f"0/c/{n // 500}/{n % 500}": b"" for n in range(10_001)})
     result = pack(root)

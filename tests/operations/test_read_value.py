@@ -46,8 +46,8 @@ def test_a_damaged_value_is_told(tmp_path):
     [
         ("0/zarr.jsn", "Did you mean 0/zarr.json"),
         ("0/c/0/0/7", "Did you mean 0/c/0/0/"),
-        ("labels/cells", "a folder, not a value; it contains labels/cells/"),
-        ("labels/", "a folder, not a value; it contains labels/"),
+        ("labels/cells", "a folder, not a value; the folder contains labels/cells/"),
+        ("labels/", "a folder, not a value; the folder contains labels/"),
         ("thumbnail of it", "ozx ls lists the keys."),
     ],
 )
@@ -62,7 +62,7 @@ def test_few_values_below_a_prefix_are_all_named(tmp_path):
     path = write_archive(tmp_path / "a.ozx", {"a/1": b"", "a/2": b"", "b": b""})
     with pytest.raises(UsageError) as caught:
         read_value(path, "a")
-    assert caught.value.hint == "It is a folder, not a value; it contains a/1 and a/2."
+    assert caught.value.hint == "This key is a folder, not a value; the folder contains a/1 and a/2."
 
 
 @pytest.mark.parametrize("key", ["../image.ome.zarr/zarr.json", "/zarr.json", "0//zarr.json", "", "a\\b", "0/\0"])

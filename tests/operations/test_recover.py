@@ -114,6 +114,7 @@ def check_cut(path, length, attempt):
     assert {finding.id for finding in ozx.validate(result.path, level="archive").findings} <= {"rfc9/sharding"}
 
 
+@pytest.mark.ci
 def test_cut_at_every_boundary(packed, attempt):
     reader = ArchiveReader(os.fspath(packed))
     for start in reader.columns.header_offsets.tolist()[:: 1 if len(reader) < 50 else 5]:
@@ -196,6 +197,7 @@ def check_flips(path, count, seed, attempt):
         assert len([key for key in missing or () if not key.startswith(tuple(arrays) or "?")]) <= 1
 
 
+@pytest.mark.ci
 def test_flipped_bytes(packed, attempt):
     check_flips(packed, TRIES // 2, 3, attempt)
 
@@ -213,6 +215,7 @@ def check_cut_and_flipped(path, count, seed, attempt):
         check_flip(cut, expected, position, mask, attempt)
 
 
+@pytest.mark.ci
 def test_cut_and_flipped(packed, attempt):
     check_cut_and_flipped(packed, TRIES // 2, 5, attempt)
 
@@ -222,6 +225,7 @@ def test_cut_and_flipped_a_thousand_times(packed, attempt):
     check_cut_and_flipped(packed, MANY, 6, attempt)
 
 
+@pytest.mark.ci
 def test_every_flip_in_a_local_header_is_repaired_by_the_directory(cells, attempt):
     data, expected = cells.read_bytes(), values_of(cells)
     reader = ArchiveReader(os.fspath(cells))

@@ -51,6 +51,7 @@ def killed(work):
     assert wait(in_child(child)) != 0
 
 
+@pytest.mark.ci
 @needs_fork
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("count", [1, 5, 8, 13])

@@ -86,6 +86,7 @@ class TestOutputs:
         assert bucket.keys() == ["packed/image.ozx", "packed/plate.ozx"]
         assert "2 packed" in capsys.readouterr().err
 
+    @pytest.mark.ci
     def test_a_thumbnail_and_a_tiff(self, store, capsys):
         for ending, verb in (("png", ozx.thumbnail), ("ome.tif", ozx.export)):
             verb(IMAGE, f"local.{ending}")

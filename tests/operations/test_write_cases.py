@@ -48,6 +48,7 @@ def decode(path, encoding):
     return made
 
 
+@pytest.mark.ci
 def test_all_are_written_and_stay_small(written):
     directory, result = written
     files = contents(directory)
@@ -58,6 +59,7 @@ def test_all_are_written_and_stay_small(written):
     assert max(len(str(path)) for path in files) < 120
 
 
+@pytest.mark.ci
 def test_every_rule_is_there_with_what_demands_it(written):
     for entry, rule in zip(expected(written[0])["rules"], RULES.values(), strict=True):
         fields = rule.to_dict()

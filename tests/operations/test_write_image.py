@@ -45,7 +45,7 @@ def test_all_that_can_be_said(out):
     assert first["window"]["max"] == 65535
     assert first["window"]["start"] == pytest.approx(40, abs=15)
     assert second == {
-        "active": False, "color": "00ff00", "label": "GFP", "emissionWave": 509.0,
+        "active": False, "color": "00FF00", "label": "GFP", "emissionWave": 509.0,
         "window": {"min": 0.0, "max": 65535.0, "start": 3.0, "end": 99.0},
     }  # fmt: skip
     assert ome["omero"]["rdefs"] == {"defaultT": 0, "defaultZ": 0, "model": "color"}
@@ -101,10 +101,10 @@ def test_other_channels_are_not_colors(out, shape, dtype, axes, channels):
 
 
 def test_channels_have_the_colors_of_their_dyes(out):
-    channels = ["DAPI", {"label": "x", "emission": 610.0}, {"label": "GFP", "color": "123456"}, "other"]
+    channels = ["DAPI", {"label": "x", "emission": 610.0}, {"label": "GFP", "color": "#12ab56"}, {"color": "red"}]
     write_image(out, np.zeros((4, 20, 30), "uint16"), axes="cyx", channels=channels)
     found = [channel["color"] for channel in ozx.open(out).attrs["ome"]["omero"]["channels"]]
-    assert found == ["0000FF", "FF0000", "123456", "FF0000"]
+    assert found == ["0000FF", "FF0000", "12AB56", "FF0000"]
 
 
 def test_an_array_of_zarr_cannot_be_turned(out, tmp_path):
@@ -178,7 +178,7 @@ def test_an_existing_file_is_kept_unless_forced(out):
     ({"channels": ["a", "b"]}, "at most 1 channels"),
     ({"channels": [{"colour": "FF0000"}]}, "label, color, active, window"),
         ({"channels": [{"window": 9}]}, "label, color, active, window"),
-    ({"channels": [{"color": "red"}]}, "six hexadecimal digits"),
+    ({"channels": [{"color": "reddish"}]}, "six hexadecimal digits"),
     ({"channels": [NewChannel(color="12345G")]}, "six hexadecimal digits"),
     ({"labels": {"cells": PIXELS[0]}}, r"labels 'cells' of the shape \(2, 300, 400\); found \(300, 400\)"),
     ({"method": "median"}, "mean, nearest, mode"),

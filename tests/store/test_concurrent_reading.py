@@ -111,6 +111,7 @@ def read_by_processes(store, method, seconds):
 SPAWN = pytest.param("spawn", True, marks=pytest.mark.ci)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("method", "used"), [("fork", True), ("fork", False), SPAWN])
 def test_threads_of_several_processes_read_the_right_bytes(path, method, used):
     if method not in multiprocessing.get_all_start_methods():

@@ -81,7 +81,11 @@ def test_a_bare_array_is_no_group(tmp_path):
 
 @pytest.mark.parametrize(
     ("node", "hint"),
-    [("labels/cell", "Did you mean labels/cells"), ("labels/cells/zarr.json", "labels/cells"), ("9", "It has 0 and 1")],
+    [
+        ("labels/cell", "Did you mean labels/cells"),
+        ("labels/cells/zarr.json", "labels/cells"),
+        ("9", "Existing nodes: 0 and 1"),
+    ],
 )
 def test_a_missing_node(packed, node, hint):
     with pytest.raises(UsageError, match=f"has no node '{node}'") as caught:

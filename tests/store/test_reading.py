@@ -279,6 +279,7 @@ def test_a_file_that_changes_is_an_error_and_never_wrong_bytes(path, what):
         assert take(unused, "0/c/3/3") == OTHER["0/c/3/3"]
 
 
+@pytest.mark.ci
 def test_a_pickled_store_knows_the_file_it_was_in_another_process(path, tmp_path):
     store = OzxStore(path)
     take(store, "zarr.json")
@@ -431,6 +432,7 @@ def test_a_child_forked_while_a_thread_holds_the_lock_reads(path):
         assert run_in_child(lambda: take(store, "0/c/0/0", SuffixByteRequest(3))) == 0
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_process_pools_take_stores_by_pickle(path, method):
     used, unused = OzxStore(path), OzxStore(path)

@@ -252,6 +252,7 @@ def test_values_are_read_back_while_open(path):
         assert os.path.getsize(f"{path}.partial") < 60_000
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("way", ["set", "delete", "others"])
 def test_a_reader_sees_some_whole_value_while_it_is_replaced(path, way):
     """Every value names its writer and turn throughout, so that a mix of two shows."""
@@ -490,6 +491,7 @@ def test_a_closed_writer_can_no_longer_be_used(path):
     assert_finished(path, {"zarr.json": SEED["zarr.json"], "0/c": b"1"})
 
 
+@pytest.mark.ci
 def test_closing_beside_writers_keeps_every_value_that_was_set(path):
     for turn in range(12):
         out = path.with_name(f"{turn}.ozx")

@@ -50,6 +50,7 @@ RAISES_NOTHING = {
     "ozx.images.streaming.frame_stream.FrameStream.frames",
     "ozx.store.live.group.LiveGroup.is_finished",
     "ozx.store.live.group.LiveGroup.state",
+    "ozx.progress.begin_phase",
     "ozx.progress.needs_total",
     "ozx.store.pixels.configured.use_pipeline",
     "ozx.integrations.napari.reading.get_reader",

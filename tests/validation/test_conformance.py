@@ -125,4 +125,4 @@ def test_deep_transformations_end():
     image = {"datasets": [{"path": "0", "coordinateTransformations": [step]}]}
     attributes = {"ome": {"version": "0.6", "multiscales": [image]}}
     messages = [finding.message for finding in check_attributes(json.dumps(attributes).encode())]
-    assert "expected at most 16 transformations inside each other" in messages
+    assert "expected at most 16 nested transformations; found more" in messages

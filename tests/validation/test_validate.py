@@ -174,6 +174,7 @@ def test_damage_anywhere_is_no_other_exception_and_what_the_reader_refuses_is_an
     assert refused > 500
 
 
+@pytest.mark.ci
 def test_damage_in_the_records_is_no_other_exception():
     """Fields of the directory and of the end records, replaced by the values that break arithmetic."""
     data = ArchiveBuilder.valid().add("x", b"").build()

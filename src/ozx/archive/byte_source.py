@@ -73,12 +73,12 @@ class FileSource:
     def check_unchanged(self, path: str | None = None) -> None:
         """Check that the file, possibly renamed to `path`, was not changed or replaced after the first read.
 
-        For an unpickled source, the first use may be that of the original in another process.
+        If the source was unpickled, the first read may have been made by the original source in another process.
 
         Raises
         ------
         FormatError
-            It was changed or replaced (``zip/changed``).
+            The file was changed or replaced (``zip/changed``).
         """
         if self._identity is None:
             return

@@ -89,9 +89,10 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
 def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
     """Parse a central directory with `entries` headers; add `prepended` to all offsets.
 
-    Headers have no fixed length. Instead of following them one by one, every signature is taken for a header and the
-    chain is proven afterwards: each has to end where the next begins, the first at 0, the last at the end. If that
-    fails, because a name or an extra field contains a signature, the headers are followed one by one.
+    Headers have no fixed length. The function does not follow them one by one: it takes every signature for the begin
+    of a header, then checks the chain. The first header must begin at 0, each header must end where the next one
+    begins, and the last header must end at the end of the directory. If this check fails, because a name or an extra
+    field contains a signature, the function follows the headers one by one.
 
     Raises
     ------
@@ -175,8 +176,8 @@ def _follow(buffer: bytes, entries: int) -> NDArray[np.int64]:
 def _shift(offsets: NDArray[np.uint64], prepended: int) -> None:
     if len(offsets) and int(offsets.max()) + prepended > np.iinfo(np.uint64).max:
         raise FormatError(
-            f"expected local file headers below offset 2**64; the {prepended:,} bytes before the archive move one "
-            f"header beyond this offset",
+            f"expected local file headers below offset 2**64; found a header beyond this offset, because "
+            f"{prepended:,} bytes lie before the archive",
             rule="zip/bounds",
         )
     offsets += np.uint64(prepended)

@@ -189,8 +189,8 @@ def ends_archive(tail: bytes) -> bool:
 def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
     """Return the position in `tail` of the only valid end record.
 
-    A comment may hold the bytes of another end record. The valid record has a comment that ends with the file, and a
-    directory at its place; with two such records, readers would see two archives.
+    A comment may contain the bytes of another end record. The comment of the valid record ends with the file, and a
+    central directory exists at the declared offset. If two records are valid, readers would find different archives.
     """
     exact, loose, signed = [], [], []
     position = tail.rfind(END_SIGNATURE)
@@ -255,7 +255,10 @@ def _hint_at_recovery(name: str, *, is_empty: bool = False) -> str | None:
         return None
     command = f"ozx recover {shlex.quote(name)} OUT.ozx"
     if is_empty:  # flushed frames are in a file beside it
-        return f"Its writer has not completed any value. If the writer was killed, {command} saves flushed frames."
+        return (
+            "Its writer has not completed any value. "
+            f"If the writer was killed, {command} saves the frames that it had flushed."
+        )
     return f"A writer has not finished this file. {command} saves the written data."
 
 
@@ -274,7 +277,7 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
 
 
 class _Zip64End(NamedTuple):
-    """The ZIP64 end record, its real offset, and the two numbers in its locator: declared offset, archive parts."""
+    """The ZIP64 end record and its real offset; from its locator, the declared offset and the number of parts."""
 
     record: Zip64EndRecord
     offset: int
@@ -309,7 +312,7 @@ def _read_zip64_end(source: ByteSource, tail: bytes, tail_offset: int, position:
 def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, locator: int) -> None:
     """Raise `FormatError` if the ZIP64 end record at `offset` does not end where its locator begins (APPNOTE 4.3.6).
 
-    Otherwise it may belong to another archive: a reader that looks right before the locator would see that one.
+    In this case, another ZIP64 end record may lie right before the locator, and some readers would use that record.
     """
     # 4.3.14.1: the size leaves out the first 12 bytes. It may be wrong if the record has no further data.
     ends = (offset + ZIP64_END_RECORD.size, offset + 12 + record.size_of_rest)
@@ -363,7 +366,8 @@ def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) ->
     if not fits or declared + size > end_offset:
         raise FormatError(
             f"the end record declares {record.entries:,} entries at bytes {declared:,} to {declared + size:,}; "
-            f"these bytes are too few, too many, or end after {end_offset:,}, where the first end record begins",
+            f"this range is too short or too long for them, or ends after {end_offset:,}, where the first end record "
+            "begins",
             path=source.name,
             rule="zip/directory",
         )

@@ -1,7 +1,8 @@
 """Check of the bytes after local headers: an entry with a declared size of 0 must be empty.
 
-The CRC-32 of no bytes is 0, so that a header with lost numbers agrees with itself, with another such header, and with
-one whose numbers follow in a data descriptor (APPNOTE 4.4.4, bit 3).
+The CRC-32 of an empty value is 0. A header whose CRC-32 and sizes were overwritten with zeros therefore looks like the
+header of an empty entry. It also agrees with a second such header, and with a header whose numbers follow in a data
+descriptor (APPNOTE 4.4.4, bit 3).
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ def says_nothing_of_sizes(extra: bytes) -> bool:
 def follows_empty(header: CentralHeader, behind: bytes, *, is_streamed: bool) -> bool:
     r"""Return whether an entry can be empty, given the bytes after its local header.
 
-    The next record, the end of the room, or, without a descriptor, unused space of zeros fits; a value does not, nor
-    the descriptor of one. `is_streamed` says whether the local header announces a data descriptor.
+    The entry can be empty if the next record or no bytes follow. With `is_streamed`, the local header announces a data
+    descriptor: then the descriptor of an empty value may come first. Without it, unused zeros may follow. Any other
+    bytes prove a value, or the descriptor of a value.
 
     Examples
     --------

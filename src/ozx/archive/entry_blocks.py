@@ -94,7 +94,7 @@ def value_position(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> 
     end = span.start + len(header) + int(columns.compressed_sizes[index])
     if header and end <= span.limit and data[: len(header)] == header:
         return len(header)
-    # The header is parsed, and what is wrong with it is said.
+    # Parse the header, which raises an error for a fault in it.
     window = Window(span.start, data, reader.source.name)
     is_long_enough = len(data) >= LOCAL_HEADER.size
     if is_long_enough and LOCAL_HEADER.size + sum(LOCAL_HEADER.unpack_from(data)[-2:]) > len(data):

@@ -1,6 +1,6 @@
 """Reading of one entry's value; the local header must agree with the header in the central directory.
 
-Works without numpy, whose import takes longer than the reading of a few entries.
+This module works without numpy, because the import of numpy takes longer than the reading of a few entries.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNICODE_PATH = EXTRA_UNICODE_PATH.to_bytes(2, "little")
 class ReadAhead:
     """A source that reads ahead in blocks of at least `block` bytes, so that consecutive entries need few reads.
 
-    It keeps one block: use it from one thread only.
+    The source keeps one block in memory: use it from one thread only.
 
     Examples
     --------
@@ -123,9 +123,10 @@ def header_contradiction(header: CentralHeader, local: LocalHeader) -> str | Non
     if not local.name.isascii() and (local.flags ^ header.flags) & FLAG_UTF8:
         return "its two headers declare different encodings of the name"
     if local.method != header.method:
-        return f"the local header says {method_name(local.method)}, the central directory {method_name(header.method)}"
+        here, there = method_name(local.method), method_name(header.method)
+        return f"its method is {here} in the local header, {there} in the central directory"
     if (local.flags ^ header.flags) & FLAG_ENCRYPTED:
-        return "only one of its two headers says that it is encrypted"
+        return "only one of its two headers declares the entry as encrypted"
     return _path_contradiction(header, local) or _number_contradiction(header, local)
 
 
@@ -146,7 +147,7 @@ def _number_contradiction(header: CentralHeader, local: LocalHeader) -> str | No
     try:
         uncompressed, compressed = resolve_zip64((local.uncompressed_size, local.compressed_size), local.extra)
     except FormatError as error:
-        return f"in the local header {error.message}"
+        return f"in the local header, {error.message}"
     pairs = (
         ("CRC-32", local.crc32, header.crc32),
         ("stored size", compressed, header.compressed_size),
@@ -154,7 +155,7 @@ def _number_contradiction(header: CentralHeader, local: LocalHeader) -> str | No
     )
     for field, here, there in pairs:
         if here != there and not (here == 0 and local.flags & FLAG_DATA_DESCRIPTOR):
-            return f"the local header says {field} {here:,}, the central directory {there:,}"
+            return f"its {field} is {here:,} in the local header, {there:,} in the central directory"
     return None
 
 
@@ -181,7 +182,7 @@ def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
     Raises
     ------
     FormatError
-        It declares two (``zip/stored-size``).
+        The entry declares two different sizes (``zip/stored-size``).
     """
     if header.method == STORED and header.compressed_size != header.uncompressed_size:
         raise FormatError(
@@ -195,15 +196,15 @@ def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
 def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
     """Check the local header of an entry, and return the offset of the data after it.
 
-    The offset in `header` counts from the file's first byte; `limit` is that of the next entry or of the central
+    The offset in `header` counts from the file's first byte; `limit` is the offset of the next entry or of the central
     directory.
 
     Raises
     ------
     FormatError
-        The local header is missing or contradicts the central directory (``zip/local-header``), the entry does not
-        end before the file (``zip/bounds``) or before `limit` (``zip/overlap``), or a stored one has two sizes
-        (``zip/stored-size``).
+        The local header is missing or contradicts the central directory (``zip/local-header``), the entry extends
+        beyond the end of the file (``zip/bounds``) or beyond `limit` (``zip/overlap``), or a stored entry has two
+        sizes (``zip/stored-size``).
     UnsupportedError
         The entry is encrypted (``zip/encrypted``).
     """
@@ -228,7 +229,7 @@ def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, b
     Raises
     ------
     FormatError
-        There is a value or a descriptor of one (``zip/local-header``).
+        A value or the data descriptor of a value follows (``zip/local-header``).
     """
     is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
     if not says_nothing_of_sizes(local.extra):
@@ -322,10 +323,12 @@ def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> Non
         They differ (``zip/crc``).
     """
     if checksum != header.crc32:
+        name = entry_name(header)
+        is_root = name == "zarr.json"  # `ozx recover` needs it
         raise FormatError(
-            f"entry {entry_name(header)!r}: expected CRC-32 {header.crc32:08x}, found {checksum:08x}; "
-            "its bytes are damaged",
+            f"entry {name!r}: expected CRC-32 {header.crc32:08x}, found {checksum:08x}; its bytes are damaged",
             path=source.name,
             rule="zip/crc",
-            hint="Copy or download the file again; `ozx recover` saves the undamaged parts.",
+            hint="Copy or download the file again; `ozx recover` "
+            + ("shows how to extract the other values." if is_root else "saves the undamaged parts."),
         )

@@ -21,7 +21,7 @@ class ExtraCensus:
     """Counts of the extra fields of all entries."""
 
     has_zip64: NDArray[np.bool_]  # whether entry i has a ZIP64 field
-    # whether entry i has a ZIP64 field that holds other sizes or another offset than those in force
+    # whether entry i has a ZIP64 field that contradicts the sizes or the offset of the entry
     contradicts: NDArray[np.bool_]
     # whether entry i has a field that is longer than its block or too short for its kind, or a block that is too short
     # for any field and not of zeros
@@ -42,7 +42,7 @@ class Widened:
     """Header fields that a ZIP64 field can extend, in the order of APPNOTE 4.5.3; one header per row."""
 
     is_wide: NDArray[np.bool_]  # whether each is 0xFFFFFFFF, so that its value is in the ZIP64 field
-    values: NDArray[np.uint64]  # the values in force
+    values: NDArray[np.uint64]  # the real values, from the ZIP64 field or the header
     # headers whose values may be zero in the ZIP64 field, since they follow in a data descriptor
     may_be_zero: NDArray[np.bool_]
 
@@ -91,8 +91,8 @@ def count_extra_fields(
 
     The extra fields lie in `data` from `starts` to `ends`.
 
-    The end of a block that is too short for a field is ignored. `widened` has the header fields that ZIP64 fields have
-    to fit.
+    Trailing bytes of a block that are too few for a field are ignored. ZIP64 fields have to agree with the fields in
+    `widened`.
     """
     rows = np.arange(len(starts))
     # bsdtar 3.6 refuses a block of up to three bytes that are not zero, but ignores such bytes behind a field.

@@ -1,7 +1,7 @@
 """Decompression of Deflate and Deflate64 (APPNOTE methods 8 and 9), limited to the declared size.
 
-The extra ``zipfile-deflate64`` patches the standard library's `zipfile` when it is imported: only its extension module
-is loaded here.
+The package ``zipfile-deflate64`` patches the standard library's `zipfile` during its import. This module therefore
+loads only the extension module of the package.
 """
 
 from __future__ import annotations

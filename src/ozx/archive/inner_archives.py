@@ -14,14 +14,15 @@ _LONGEST_HEADER = LOCAL_HEADER.size + 2 * MASK_16
 def check_leading(source: ByteSource, prepended: int) -> None:
     """Raise an error if an archive follows the entries of another archive.
 
-    A self-extracting file begins with a program (APPNOTE 4.1.9). If the `prepended` bytes, which the directory's
-    offsets leave out, begin with a local header or end in one, then the archive is the value of an entry whose own
-    directory is lost, or it was appended to another one, or bytes were inserted into it.
+    A self-extracting file begins with a program (APPNOTE 4.1.9). The `prepended` bytes are those before the archive,
+    which the offsets in the directory do not count. If they begin or end with a local header, there are three possible
+    causes: the archive is the value of an entry in an outer archive whose directory is lost, the archive was appended
+    to another archive, or bytes were inserted into the file.
 
     Raises
     ------
     FormatError
-        There are such entries (``zip/leading-entries``).
+        The archive follows entries of another archive (``zip/leading-entries``).
     """
     if not prepended:
         return

@@ -10,14 +10,16 @@ from typing import NamedTuple
 
 __all__ = ["LONGEST_SIGNATURE", "OtherFormat", "describe_names", "find_format"]
 
-#: The number of first bytes by which every format is known.
+#: The number of bytes at the start of a file that identify every format.
 LONGEST_SIGNATURE = 512
 
 _IMPORT = "Run: ozx import {path}"
 _CONVERT = "Convert it, then pack the result: bioformats2raw {path} {stem}.ome.zarr; ozx pack {stem}.ome.zarr"
 _SAVE = "Save it as TIFF, for example with Fiji; then run: ozx import {stem}.tif"
 _UNPACK = "Unpack it, then run ozx pack on the OME-Zarr folder in it, or ozx import on the TIFF files."
-_LOOK = "If it is an .ozx file, ozx info shows what is in it. Otherwise unpack it, then import the TIFF files in it."
+_LOOK = (
+    "If this is an .ozx file, ozx info shows its contents. Otherwise unpack it, then run ozx import on its TIFF files."
+)
 
 
 class OtherFormat(NamedTuple):
@@ -26,7 +28,7 @@ class OtherFormat(NamedTuple):
     Attributes
     ----------
     name
-        The format with its article.
+        The name of the format, with its article.
     way
         The hint for a file at ``{path}``; ``{stem}`` is the path without its last ending.
     """
@@ -59,7 +61,7 @@ class OtherFormat(NamedTuple):
         before = ""
         if "://" in path:
             before, path = "Download it first. ", os.path.basename(path)
-        if self.way is _IMPORT and path.lower().endswith(".ozx"):  # the new file would have its name
+        if self.way is _IMPORT and path.lower().endswith(".ozx"):  # the new file would have the same name
             path = path[:-4] + ".tif"
             before += f"Rename it to {os.path.basename(path)}. "
         stem = path.removesuffix(os.path.splitext(path)[1])
@@ -133,7 +135,7 @@ def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple
     Returns
     -------
     tuple of str, or None
-        None if fewer than half of the files are images.
+        The description and the hint; None if fewer than half of the files are images.
 
     Examples
     --------

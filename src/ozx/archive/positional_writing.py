@@ -14,8 +14,8 @@ _BLOCK = 1 << 20
 _LONGEST_COPY = 1 << 30
 # POSIX: IOV_MAX is at least 16; Linux, macOS and BSD take 1024.
 _MOST_PARTS = 1024
-# Bytes of one system call, during which other threads cannot write to the file. Linux takes larger blocks of memory for
-# a longer call; in a virtual machine that can take several times as long.
+# Bytes of one system call, during which other threads cannot write to the file. For a longer call, Linux allocates
+# larger blocks of memory, which can take several times as long in a virtual machine.
 _MOST_AT_ONCE = 1 << 20
 _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM)
 

@@ -66,7 +66,7 @@ _MOST_OVERLAPS = 100
 READABLE_METHODS = (STORED, DEFLATED, DEFLATE64)
 
 # An entry that declares more than 64 MiB at more than 200 : 1, or entries that inflate to more than 1 TiB in all,
-# count as a decompression bomb: chunks are compressed already, so that honest archives stay near 1 : 1.
+# count as a decompression bomb: chunks are compressed already, so that ordinary archives stay near 1 : 1.
 BOMB_SIZE = 64 << 20
 BOMB_RATIO = 200
 BOMB_TOTAL = 1 << 40
@@ -154,7 +154,8 @@ class ArchiveReader:
     def read(self, index: int, offset: int = 0, length: int | None = None) -> bytes:
         """Return the value of entry `index`, or at most `length` bytes of it from `offset`.
 
-        A whole value is checked against its CRC-32; a part of a stored one is one read and cannot be.
+        The CRC-32 is checked for a whole value and for a part of a compressed value. It cannot be checked for a part of
+        a stored value, because only this part is read.
 
         Raises
         ------
@@ -250,7 +251,7 @@ class ArchiveReader:
         self._check_sizes(allow_bombs=allow_bombs)
 
     def check_values(self, *, allow_bombs: bool = False) -> None:
-        """Raise the errors of `check`, except errors about names. Callers that rename the entries use this method."""
+        """Raise the errors of `check`, except those about refused or repeated names: the caller renames the entries."""
         self._check_methods()
         self._check_paths()
         self._check_sizes(allow_bombs=allow_bombs)
@@ -306,7 +307,7 @@ class ArchiveReader:
             repeated = [name for name, count in Counter(columns.names()).items() if count > 1]
         if repeated:
             raise FormatError(
-                f"several entries are called {repeated[0]!r}; it depends on the program which of them is read",
+                f"several entries are called {repeated[0]!r}; programs differ in which of these entries they read",
                 path=path,
                 rule="zip/duplicate-name",
             )

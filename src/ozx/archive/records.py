@@ -51,11 +51,11 @@ __all__ = [
 LOCAL_SIGNATURE = b"PK\x03\x04"
 CENTRAL_SIGNATURE = b"PK\x01\x02"
 END_SIGNATURE = b"PK\x05\x06"
-# 4.3.13: the begin of a digital signature of the central directory; two bytes with its length follow.
+# 4.3.13: the beginning of a digital signature of the central directory; two bytes with its length follow.
 DIGITAL_SIGNATURE = b"PK\x05\x05"
 ZIP64_END_SIGNATURE = b"PK\x06\x06"
 ZIP64_LOCATOR_SIGNATURE = b"PK\x06\x07"
-# 8.5.3: the begin of the first part of a split archive. A data descriptor (4.3.9) may begin with the same bytes.
+# 8.5.3: the beginning of the first part of a split archive. A data descriptor (4.3.9) may begin with the same bytes.
 SPLIT_SIGNATURE = b"PK\x07\x08"
 
 # 4.3.7: signature, version needed, flags, method, time, date, crc-32, compressed and uncompressed size,

@@ -1,4 +1,4 @@
-"""Description of an archive with new values for some entries, as runs of old and new bytes; no data is moved."""
+"""Description of a changed archive as runs of old and new bytes: some entries get new values, and no data is moved."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _VERSION_OF_ZIP64 = 45
 
 
 def splice(reader: ArchiveReader, values: Mapping[int, bytes]) -> list[Run]:
-    """Return the runs of old and new bytes that form the archive; `values` maps entry indices to new values.
+    """Return the runs of old and new bytes that form the changed archive; `values` maps entry indices to new values.
 
-    Entries stay in their order, in the file and in the central directory, with their headers; a replaced entry is
-    stored. Its local header, its value and the unused bytes behind it are new bytes.
+    All entries keep their order in the file and in the central directory. Other entries keep their headers; a replaced
+    entry is stored. Its new local header and value take the place of the old ones and of the unused bytes after them.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def _zip64_places(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the position of the 64-bit offset in each header, and whether it is the usual position.
 
-    4.5.3: the ZIP64 field has the values whose 32-bit place holds the sentinel, the offset after the sizes.
+    4.5.3: the ZIP64 field contains those values whose 32-bit field is 0xFFFFFFFF; the offset follows the sizes.
     """
     sizes = _numbers(headers, "<u4")
     counts = sum((sizes[starts + place] == MASK_32).astype(np.int64) for place in (_COMPRESSED, _UNCOMPRESSED))
@@ -144,7 +144,7 @@ def _zip64_places(
 
 
 def _widened(headers: bytearray, starts: list[int], new: NDArray[np.uint64], rows: list[int]) -> bytes:
-    """Return `headers`, in which the offset of each header with an index in `rows` is moved to a ZIP64 field."""
+    """Return a copy of `headers`; the headers with the indices `rows` get their new offset in a ZIP64 field."""
     parts: list[bytes | bytearray] = []
     position = 0
     for row in rows:

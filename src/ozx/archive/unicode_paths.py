@@ -24,7 +24,7 @@ class OtherPath(NamedTuple):
 
 
 def count_central_extras(columns: Columns, prepended: int) -> ExtraCensus:
-    """Return the number of extra fields of each kind in a central directory."""
+    """Return counts of the extra fields in a central directory, by entry and by kind."""
     census = ExtraCensus.of(len(columns))
     lengths = central_field(columns, "<u2", 30)
     entries = np.flatnonzero(lengths)

@@ -217,8 +217,8 @@ class ArchiveWriter:
         Raises
         ------
         FormatError
-            The blocks are not `size` bytes in all (``zip/changed``): the archive is then unusable. Or no entry can have
-            such a name (``zip/name``).
+            The blocks have more or fewer than `size` bytes (``zip/changed``): the archive is then unusable. Or no entry
+            can have such a name (``zip/name``).
         """
         raw_name, flags = encode_name(name)
         header_offset, checksum, written = self.offset, 0, 0

@@ -1,4 +1,4 @@
-"""Error messages about a full disk, with the number of bytes needed and free."""
+"""Error messages about a full disk, with the numbers of needed and free bytes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from ozx.errors import ResourceError, resource_error
 
 __all__ = ["NO_ROOM", "full_disk_error"]
 
-#: Errors of writing only: no space on the device, a file too large for its file system, a quota.
+#: Numbers of errors that only writing causes: no space on the device, a too large file, an exceeded quota.
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 def full_disk_error(error: OSError, path: str, temporary: str, needed: int | None = None) -> ResourceError:
     """Return the error for a file or directory that does not fit on its disk.
 
-    `needed` is its approximate final size in bytes. The bytes of `temporary` count as free, as it will be removed.
+    `needed` is its approximate final size in bytes. The bytes of `temporary` count as free, because the
+    caller removes it.
     """
     written = _size(temporary)
     need = f"about {needed:,} bytes are needed" if needed is not None else f"more than {written:,} bytes are needed"

@@ -1,7 +1,7 @@
 """Identification of this computer and its last start, to decide which temporary files may be removed.
 
-Locks may hold on one computer only (NFS with ``local_lock``, Lustre with ``localflock``). So a lock that is free says
-that a writer is dead only if the writer was on this computer.
+On some file systems, locks apply within one computer only (NFS with ``local_lock``, Lustre with ``localflock``). A free
+lock therefore proves that the writer is dead only if the writer ran on this computer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 
 __all__ = ["HOST", "is_of_this_host", "this_host"]
 
-#: How `this_host` writes a computer, for names of files.
+#: The pattern of the results of `this_host`, as they appear in file names.
 HOST = r"(?P<host>[A-Za-z0-9-]{1,20})-(?P<boot>[0-9a-f]{8})"
 
 _NO_BOOT = "0" * 8
@@ -56,8 +56,8 @@ def _boot_time() -> float:
 def is_of_this_host(host: str, boot: str, path: str) -> bool:
     """Return whether this computer wrote a file. If so, the file's lock shows whether the file's writer is alive.
 
-    Containers of one computer have different names and the same boot identifier. After a restart, the computer's
-    name is the same, and the file is older than the start; a younger file is from another computer of the same name.
+    Containers of one computer have different names and the same boot identifier. After a restart, the computer has the
+    same name, and the file is older than the start. A newer file comes from another computer of the same name.
 
     Parameters
     ----------

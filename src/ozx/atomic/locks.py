@@ -61,7 +61,7 @@ def is_locked(descriptor: int) -> bool:
 def is_free(descriptor: int) -> bool:
     """Return whether the writer of a file no longer holds the file's lock; False if the system cannot tell.
 
-    The lock is held for a moment: ask only about a file whose writer had it.
+    This check itself holds the lock for a moment: use it only for a file that its writer has already locked.
     """
     if fcntl is None:
         return False

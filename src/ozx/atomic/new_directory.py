@@ -41,19 +41,20 @@ def replacing_directory(
 ) -> Iterator[NewDirectory]:
     """Yield a new empty temporary directory; rename it to `path` if the ``with`` block succeeds, else remove it.
 
-    Linux exchanges an existing directory in one step. Elsewhere it becomes ``path.old`` first; after a kill in
-    between, the next call restores it, and names it in `swept`. The old directory is removed if nothing in it changed
-    since it was `recorded` (by default now); else it becomes ``path.old``. The new root gets the permissions of the old
-    one; until then only its owner has access. `force` allows replacing a directory that is empty or has Zarr metadata
-    at its root, `replace_folder` any directory. With `sync`, wait until all of it is on the disk.
+    On Linux, the old and the new directory exchange their names in one step. On other systems, the old directory
+    first gets the name ``path.old``; after a kill in between, the next call restores it, and names it in `swept`. The
+    old directory is removed if nothing in it changed since it was `recorded` (by default now); else it is kept as
+    ``path.old``. The new root gets the permissions of the old root; until then only its owner has access. `force`
+    allows replacing a directory that is empty or has Zarr metadata at its root; `replace_folder` allows replacing any
+    directory. With `sync`, wait until the whole new directory is on the disk.
 
     Raises
     ------
     UsageError
         `path` exists and may not be replaced, or is no directory.
     ResourceError
-        The replaced directory has changed, or could not be removed; it is kept, and named. If folders in it are not
-        writable, nothing is created.
+        The replaced directory has changed, or could not be removed: it is kept, and the message contains its name. Or
+        a folder in it is not writable: then nothing is created.
     """
     folder = os.path.dirname(os.path.abspath(path))
     swept = finish_swap(path) + sweep(folder)
@@ -79,7 +80,7 @@ def replacing_directory(
     finally:
         # After an exchange with a link, the link has the temporary name. The next run removes leftovers.
         with contextlib.suppress(OSError):
-            if os.path.islink(temporary):  # the name was that of a link to a directory, which stays
+            if os.path.islink(temporary):  # `path` was a link to a directory; the directory is kept
                 os.unlink(temporary)
             else:
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -100,7 +101,7 @@ def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
         _remove_replaced(held, temporary, path, recorded)
     except BaseException:
         with contextlib.suppress(OSError):
-            if identity_of(os.stat(held)) == identity:  # still the new one
+            if identity_of(os.stat(held)) == identity:  # still the new directory
                 os.rename(held, temporary)
             else:
                 show_replaced(held, path)
@@ -131,8 +132,8 @@ def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord)
             os.rename(temporary, held)
     if found:
         raise ResourceError(
-            f"the replaced directory changed during the replacement; it is kept as {show_replaced(held, path)}: "
-            f"{name_some(found)}",
+            f"the replaced directory changed during the replacement ({name_some(found)}); it is kept as "
+            f"{show_replaced(held, path)}",
             path=path,
             hint="The new directory is complete. Check the latest changes in the old directory, then remove it.",
         )

@@ -41,10 +41,10 @@ def replacing_file(
 ) -> Iterator[NewFile]:
     """Yield a new temporary file; rename it to `path` if the ``with`` block succeeds, else remove it.
 
-    It gets `mode`, or the permissions of the file that it replaces; until then only its owner may read it. `force`
+    The new file gets `mode`, or the permissions of the replaced file; until then only its owner may read it. `force`
     allows replacing a file. With `sync`, wait until file and folder are on the disk. `check_old` is called with the
-    path of the old file just before it is replaced, and raises if it may not be. Without `sync_name`, the folder is
-    left to be synced with the next file in it.
+    path of the old file just before the replacement, and raises an error if the old file must not be replaced. Without
+    `sync_name`, the folder is not synced: a later file in the same folder syncs it.
 
     Raises
     ------

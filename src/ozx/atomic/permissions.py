@@ -1,7 +1,8 @@
 """Copying of permissions from a file or folder to its replacement.
 
-The mode is always kept, owner and group if the system allows it, and on Linux the access control list. Other extended
-attributes describe the old content, or come from the folder: they are not copied.
+The replacement gets the mode, the owner and the group if the system allows it, and on Linux the access control lists.
+If the system refuses the owner, the group or a list, the replacement gets no mode bits that would then give rights to
+another user or group. Other extended attributes describe the old content, or come from the folder: they are not copied.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
 
 
 def _without_group(mode: int) -> int:
-    """Return `mode` with the group's rights set to the rights of other users, because the group has changed."""
+    """Return `mode` without special bits, and with the rights of other users as the rights of the group."""
     return mode & 0o707 | (mode & 0o007) << 3
 
 

@@ -1,7 +1,7 @@
 """The last step of writing: renaming the finished file or directory, atomically if the system supports it.
 
-Without a system call that exchanges two directories, this takes two steps and a marker: after a kill in between, the
-next write to the same name repairs it.
+Without a system call that exchanges two directories, ozx renames them one after the other, and writes a marker before:
+after a kill in between, the next write to the same name finishes or undoes the exchange.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
     "renameat2",
 ]
 
-#: Endings of the files that describe the one beside them.
+#: Endings of side files, which describe the file beside them: its checksum and its manifest.
 CHECKSUM_ENDING, MANIFEST_ENDING = SIDE_ENDINGS = (".sha256", ".manifest.json")
 
 # Flags of renameat2(2), from linux/fs.h.
@@ -39,10 +39,10 @@ _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[str], None] | None = None) -> list[str]:
     """Rename a finished file to its final name, atomically; replace a link with this name, not the link's target.
 
-    `check_old` is called with the present path of the replaced file, and raises if it may not be replaced. Linux
-    exchanges the names first, so that no other change fits between check and replacement, and exchanges them back after
-    an error. Checksum and manifest of a replaced file are removed, since they are those of the old one; their paths are
-    returned.
+    `check_old` is called with the present path of the replaced file, and raises an error if this file must not be
+    replaced. On Linux, the names are exchanged before this check, so that no other change can come between check and
+    replacement; after an error they are exchanged back. The checksum and the manifest of a replaced file are removed,
+    because they describe the old file; their paths are returned.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def _replace(temporary: str, path: str, check_old: Callable[[str], None]) -> Non
         new = os.stat(temporary)
         if os.path.lexists(path) and renameat2(temporary, path, _EXCHANGE):
             try:
-                check_regular(temporary, path)  # it may be newer than the last check
+                check_regular(temporary, path)  # another program may have replaced it after the last check
                 check_old(temporary)
             except BaseException:
                 _exchange_back(temporary, path, new)
@@ -129,7 +129,7 @@ def renameat2(old: str, new: str, flag: int) -> bool:
     Raises
     ------
     UsageError
-        `new` exists, and `flag` refuses that.
+        `new` exists, and `flag` forbids replacing it.
     OSError
         The system refuses for another reason.
     """
@@ -166,7 +166,7 @@ def _swap(temporary: str, path: str) -> None:
         os.rename(temporary, path)
         os.rename(old, temporary)
     finally:
-        # Also after an error or an interrupt, which may come after a step. The next call does what fails now.
+        # Also after an error or an interrupt, which may follow any step. If this fails, the next call repeats it.
         with contextlib.suppress(OSError):
             finish_swap(path)
 

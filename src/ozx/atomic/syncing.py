@@ -16,7 +16,8 @@ __all__ = ["check_written", "close_written", "sync_file", "sync_folder", "sync_t
 def check_written(descriptor: int) -> None:
     """Raise write errors that some file systems, such as network file systems, report only when a file is closed.
 
-    Syncing reports them, too. The file stays open and locked: a second descriptor is closed, which works on Linux only.
+    A sync reports these errors, too. This function closes a second descriptor, so that the file stays open and locked;
+    this works on Linux only.
     """
     os.close(os.dup(descriptor))
 
@@ -65,7 +66,7 @@ def sync_tree(path: str) -> None:
     Raises
     ------
     OSError
-        It cannot be opened or written to the disk.
+        The tree cannot be opened or written to the disk.
     """
     if sys.platform == "linux":
         descriptor = os.open(path, os.O_RDONLY)

@@ -1,7 +1,7 @@
-"""Checks of the output path before writing; replacement of temporary names in system errors by this path.
+"""Checks of the output path before writing, and system errors that contain this path instead of a temporary name.
 
 A new file may replace a regular file. A new folder may replace an empty folder or a Zarr hierarchy; with
-`replace_folder`, any folder.
+`replace_folder`, a new folder may replace any folder.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
 
     Return the status of the file that will be replaced, or None.
 
-    A link is judged by its target; `ozx.atomic.renaming.rename_file` replaces the link itself.
+    For a link, the target of the link is checked; `ozx.atomic.renaming.rename_file` replaces the link itself.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
     Raises
     ------
     UsageError
-        It is something else, or its name is too long.
+        `path` is not a regular file, or its name is too long.
     """
     try:
         status = os.stat(path)
@@ -88,7 +88,8 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
 
     Return the status of the folder that will be replaced, or None.
 
-    `force` allows replacing a folder that is empty or has Zarr metadata at its root, `replace_folder` any folder.
+    `force` allows replacing a folder that is empty or has Zarr metadata at its root; `replace_folder` allows replacing
+    any folder.
 
     Raises
     ------
@@ -168,12 +169,12 @@ def exists_error(path: str) -> UsageError:
 
 @contextmanager
 def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = lambda: None) -> Iterator[None]:
-    """In system errors of the ``with`` block, replace the temporary name by the final name; explain a full disk.
+    """Replace the temporary name by the final name in system errors of the ``with`` block; explain a full disk.
 
     Raises
     ------
     ResourceError
-        The disk is full: the message says what is needed and what is free.
+        The disk is full: the message contains the needed and the free number of bytes.
     """
     try:
         yield
@@ -186,5 +187,5 @@ def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = 
             with contextlib.suppress(OzxError, OSError):
                 size = needed()
             raise full_disk_error(error, path, temporary, size) from error
-        name_error(error, path)  # what is read names its own errors
+        name_error(error, path)  # errors of reading already have the name of the file that is read
         raise

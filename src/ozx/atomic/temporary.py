@@ -1,6 +1,6 @@
 """Temporary files and directories next to their target: creation, locks, and removal of leftovers.
 
-Their names carry the process and the computer: ``.cells.ozx.4711.node7-1a2b3c4d.ozx-tmp``.
+Their names contain the process and the computer: ``.cells.ozx.4711.node7-1a2b3c4d.ozx-tmp``.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _REPLACED = re.compile(rf"\.(.+)\.\d+(?:-\d+)?\.{HOST}\.ozx-old", re.DOTALL)
 _LONGEST_STEM = 90
 # Default limit of names, and the reserve for a number: NAME.partial.12.
 _LONGEST_NAME, _SPARE = 255, 8
-# After so many seconds without a change, a directory of a system without locks counts as a leftover, and so does
-# anything of another computer.
+# After this number of seconds without a change, a directory on a system without locks counts as a leftover. The same
+# holds for files and directories of another computer.
 _OLD = 24 * 3600
 
 _swept: set[str] = set()
@@ -176,7 +176,7 @@ def _new_directory(temporary: str, mode: int) -> int | None:
 def _remove_unlocked(temporary: str) -> None:
     """Remove a file or directory that may exist after an interrupt during its creation.
 
-    Another thread may have taken the name: it holds the lock.
+    If another thread has taken the name, the thread holds the lock, and nothing is removed.
     """
     if has_locks():
         _remove_if_dead(temporary, needs_lock=True)
@@ -196,7 +196,7 @@ def _lock_new(descriptor: int, temporary: str) -> bool:
 
 
 def _remove(path: str) -> None:
-    # After an exchange with a link to a folder, the link is left: its target is not ours.
+    # After an exchange with a link to a folder, `path` is the link: only the link is removed, not its target.
     shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
 
 
@@ -229,11 +229,11 @@ class Leftover:
     Attributes
     ----------
     path
-        Its path.
+        The path of the file or directory.
     host
         The computer that wrote it.
     is_of_this_host
-        Whether that is this computer, so that its lock can be trusted.
+        Whether this computer wrote it, so that its lock shows whether the process is alive.
     """
 
     path: str

@@ -1,7 +1,7 @@
 """Removal of a recorded directory tree; files that changed after the record are kept.
 
-Each file is checked, renamed aside within its folder, checked again and only then removed: so a file that another
-program puts under its name in between is not removed instead. See docs/decisions/0018-removing-sources.md.
+Each file is checked, renamed to a hidden name in its folder, checked again, and only then removed. If another program
+meanwhile creates a file with the old name, that file is kept. See docs/decisions/0018-removing-sources.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ozx.atomic.tree_record import FACTS, TreeRecord, facts_of, identity_of
 
 __all__ = ["MARKER", "RemovalMarker", "finish_removal", "read_marker", "remove_recorded", "write_marker"]
 
-#: The file in the root of a tree under removal, so that the leftovers of a killed run can be removed, too.
+#: The name of a file in the root of a tree that is being removed: after a kill, a later run finishes the removal.
 MARKER = ".ozx-removing"
 
 _ASIDE = re.compile(r"\.(.+)\.ozx-aside", re.DOTALL)
@@ -48,7 +48,7 @@ class RemovalMarker:
 
 
 def write_marker(root: str, newest: int, copy: str) -> None:
-    """Write a marker file into `root`. It says that `root` is being removed, because `copy` contains its data."""
+    """Write a marker file into `root`. It states that `copy` contains the same data, so that `root` may be removed."""
     status = os.stat(copy)
     marker = RemovalMarker(newest, status.st_size, status.st_mtime_ns)
     with open(os.path.join(root, MARKER), "x", encoding="utf-8") as file:
@@ -72,7 +72,7 @@ def read_marker(root: str) -> RemovalMarker | None:
 
 
 def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()) -> list[str]:
-    """Finish the removal of a tree that a killed process began.
+    """Finish the removal of the tree at `root`, which a killed process began.
 
     Return the names of changed files; these files are kept.
     """
@@ -95,7 +95,7 @@ def remove_recorded(record: TreeRecord, first: Collection[str] = ()) -> list[str
     """Remove the unchanged files of a recorded tree, then all folders that are empty.
 
     Files named in `first` are removed first, from parents to children: without its metadata, a partly removed hierarchy
-    is not taken for a whole one. Returns the remaining names, which were not recorded, or changed since.
+    is not taken for a whole one. Return the names that remain, because they were not recorded, or changed since then.
     """
     linked: set[int] = set()
     for prefix, folder in record.folders.items():
@@ -158,7 +158,7 @@ def _opened(path: str, identity: tuple[int, int]) -> Iterator[_Folder | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """An open folder from which files are removed, also after a rename of the folder."""
+    """An open folder, from which files can be removed even if the folder is renamed."""
 
     path: str
     descriptor: int | None

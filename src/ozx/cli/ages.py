@@ -17,7 +17,7 @@ def to_seconds(text: str) -> float:
     Raises
     ------
     UsageError
-        It is no age.
+        The text is no age.
 
     Examples
     --------

@@ -40,12 +40,12 @@ class BatchResult(Protocol):
 
 
 class Batch:
-    """Reports on the files of one command.
+    """Reporter that prints and logs the result of each file of one command.
 
     Parameters
     ----------
     files
-        Their number.
+        Number of the files.
     bar
         The bar of a terminal, or None.
     logger
@@ -56,7 +56,7 @@ class Batch:
     Attributes
     ----------
     progress
-        Passed on to the verb.
+        Receives the progress of the command.
     counts
         Number of files by status.
     is_single
@@ -83,14 +83,15 @@ class Batch:
     def add(
         self, result: BatchResult, notes: Iterable[str], lines: Callable[[], Iterable[str]], *, code: int = DONE
     ) -> None:
-        """Print the lines about a completed file.
+        """Print the lines about a completed file, and append its line to the log.
 
         Parameters
         ----------
         result
             The file's result; for a failure, only the error is printed.
         notes
-            Remarks for stderr, with --quiet only the important ones; each names the file if there are several.
+            Remarks for stderr; with --quiet, the caller passes only important ones. If the command has several files,
+            the file's name is put before each remark.
         lines
             Returns the lines for stdout.
         code
@@ -110,7 +111,7 @@ class Batch:
             self._bar.finish_file()
 
     def _print(self, text: str) -> None:
-        """Write to stdout; if that fails, continue without output, so that the work is completed."""
+        """Write to stdout; after an error, continue without output, so that the other files are processed."""
         try:
             click.echo(printable(text))
         except OSError as error:

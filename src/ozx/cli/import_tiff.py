@@ -64,7 +64,7 @@ _ENDINGS = (".ozx",)
 @click.option(
     "--chunk-checksums",
     type=click.Choice(["add", "keep", "drop"]),
-    help="Add a CRC-32C to each encoded chunk; by default for chunks in shards.",
+    help="Add a CRC-32C to each encoded chunk; by default only to chunks in shards.",
 )
 @click.option(
     "--on-error",
@@ -80,7 +80,7 @@ _ENDINGS = (".ozx",)
 @click.option("--force", is_flag=True, help="Replace each existing file once the new one is complete.")
 @click.option("--resume", is_flag=True, help="Skip sources whose output is complete.")
 @click.option(
-    "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Sources at a time."
+    "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Number of sources at a time."
 )
 @dask_option
 @click.option("--no-sync", is_flag=True, help="Do not wait until the files are on the disk.")

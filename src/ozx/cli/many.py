@@ -74,7 +74,7 @@ def many_options(
         if has_jobs:
             kind = click.IntRange(min=1)
             command = click.option(
-                "--jobs", metavar="N", type=kind, default=1, show_default=True, help="Sources at a time."
+                "--jobs", metavar="N", type=kind, default=1, show_default=True, help="Number of sources at a time."
             )(command)
         if has_out_dir:
             folder = click.Path(file_okay=False)
@@ -231,9 +231,9 @@ def _call_again(
     progress: Progress,
     present: Collection[str] | None = None,
 ) -> Any:
-    """Run a command in a cluster task, which the cluster may repeat after the output is already complete.
+    """Run a command as a task of a cluster; if the cluster repeats the task, replace the output of its first run.
 
-    `present` then has the outputs that were there before any task.
+    `present` contains the outputs that existed before the first task.
     """
     if present is not None and target not in present:
         options = options | {"force": True}

@@ -35,7 +35,7 @@ _ENDINGS = (".ozx", ".zip")
 )
 @click.option("--force", is_flag=True, help="Replace each existing file once the new one is complete.")
 @click.option(
-    "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Sources at a time."
+    "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Number of sources at a time."
 )
 @click.option("--verify", is_flag=True, help="Read each file back and compare every value.")
 @click.option("--remove-source", is_flag=True, help="Delete each unchanged source once its file is verified.")
@@ -50,7 +50,7 @@ _ENDINGS = (".ozx", ".zip")
 @click.option(
     "--chunk-checksums",
     type=click.Choice(["add", "keep", "drop"]),
-    help="Add a CRC-32C to each encoded chunk; by default for chunks that are put into shards.",
+    help="Add a CRC-32C to each encoded chunk; by default only to chunks that are put into shards.",
 )
 @click.option("--ome-version", type=click.Choice(VERSIONS), help="Write metadata of this OME-Zarr version.")
 @click.option(

@@ -39,7 +39,7 @@ _WORDS = {
 @click.option(
     "--chunk-checksums",
     type=click.Choice(["add", "keep", "drop"]),
-    help="Add a CRC-32C to each encoded chunk; by default for chunks that are put into shards.",
+    help="Add a CRC-32C to each encoded chunk; by default only to chunks that are put into shards.",
 )
 @click.option(
     "--keep-numcodecs", is_flag=True, help="Keep bz2, lzma and lz4 chunks of Zarr v2, which only zarr-python reads."
@@ -69,9 +69,9 @@ _WORDS = {
 def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int:
     """Rewrite a hierarchy: repair it, upgrade it to OME-Zarr 0.5, change its shards.
 
-    SOURCE is a directory, an .ozx or .zip file, or a URL, of OME-Zarr 0.4 or 0.5. OUT is an .ozx file, or a directory
-    if it ends in .zarr or a slash. Compressed chunks are moved without decoding, except for --chunks and --codec, and
-    for codecs that Zarr v3 lacks.
+    SOURCE is a directory, an .ozx or .zip file, or a URL, with OME-Zarr 0.4, 0.5 or 0.6. OUT is an .ozx file, or a
+    directory if it ends in .zarr or a slash. Compressed chunks are moved without decoding, except for --chunks and
+    --codec, and for codecs that Zarr v3 lacks.
 
     \b
     Examples:

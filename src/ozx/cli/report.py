@@ -18,7 +18,7 @@ __all__ = ["extent_of", "report_lines"]
 # Findings that fit on a screen; the JSON answer lists more.
 _MOST_OF_A_KIND = 5
 
-# How `ozx.validation.rules.each` counts those that it does not list.
+# The sentence with which `ozx.validation.rules.each` counts the findings that it does not list.
 _MORE = re.compile(r"and ([\d,]+) more of the same")
 
 

@@ -25,7 +25,7 @@ __all__ = ["RunLogger", "log_options", "logging_run", "sources_of_run"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-# Options of the messages, not of the work.
+# Options that change messages and logs, but not the output files.
 _NOT_LOGGED = {"log", "retry_failed", "as_json", "quiet"}
 
 

@@ -18,8 +18,8 @@ def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
 
     Prints one URL per file and serves until an interrupt (Ctrl-C). The URL returns the file, whole or by ranges.
     Below the URL, the archive looks like a directory (URL/zarr.json, URL/0/zarr.json, …), so any viewer that reads
-    OME-Zarr by URL can show it. Every program on this computer can read it without a password, other computers cannot.
-    Web pages need --cors.
+    OME-Zarr by URL can show it. Every program on this computer can read the files without a password; other computers
+    cannot reach the server. Web pages need --cors.
 
     \b
     Examples:

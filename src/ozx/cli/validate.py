@@ -71,7 +71,9 @@ __all__ = ["command"]
 )
 @dask_option
 @log_options
-@click.option("--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Files at a time.")
+@click.option(
+    "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Number of files at a time."
+)
 @click.option(
     "--conformance",
     "as_verdict",

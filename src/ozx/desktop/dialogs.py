@@ -28,7 +28,7 @@ def show_message(text: str) -> None:
 
 
 def ask(question: str, yes: str) -> bool:
-    """Ask a question in a window on Linux; return whether the user presses `yes`; False if no window can be shown."""
+    """Ask a question in a window on Linux; return True only if a window can be shown and the user presses `yes`."""
     for command in question_commands(question, yes):
         if shutil.which(command[0]) is not None:
             done = subprocess.run(  # noqa: S603 (a program of the desktop)

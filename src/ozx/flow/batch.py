@@ -33,7 +33,7 @@ _Fail = Callable[[str, str, OzxError], _Result]
 
 
 def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str) -> None:
-    """Check that no two sources have the same output file; the hint of the error names the command `verb`.
+    """Check that no two sources have the same output file; the hint of the error begins with `verb`, such as Pack.
 
     Raises
     ------
@@ -87,8 +87,8 @@ def run_batch(
     on_result
         The calling thread passes each result to this function as soon as the result exists.
     executor
-        Runs a task for each pair instead of threads, also in other processes: `work` and `fail` must be picklable, and
-        `work` gets no progress. A task may run twice, if its first worker is lost.
+        Executor that replaces the threads and runs one task for each pair. Its tasks may run in other processes: `work`
+        and `fail` must be picklable, and `work` gets no progress. A task may run twice if its first worker is lost.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def run_each(
     UsageError
         A source is given twice, or two sources would become the same file.
     ResourceError
-        The file system has less room than the sources take.
+        The file system has less room than the outputs need.
 
     Examples
     --------

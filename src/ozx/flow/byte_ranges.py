@@ -17,7 +17,7 @@ def requested_span(byte_range: ByteRequest | None, size: int) -> tuple[int, int]
     TypeError
         `byte_range` is no request that zarr defines.
     UsageError
-        It has a negative number.
+        `byte_range` has a negative number.
 
     Examples
     --------

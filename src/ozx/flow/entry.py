@@ -29,7 +29,7 @@ __all__ = [
     "status_of",
 ]
 
-CHANGED_HINT = "Wait until the program that writes it has finished, then try again."
+CHANGED_HINT = "Wait until the program that writes the file has finished, then try again."
 
 _BLOCK = 1 << 20
 
@@ -135,7 +135,7 @@ class FileSpan(NamedTuple):
     path
         The file.
     offset, length
-        The span in it.
+        The span in the file.
     status
         The required size and modification time of the file.
     """
@@ -152,9 +152,9 @@ class FileSpan(NamedTuple):
         Raises
         ------
         FormatError
-            It is no regular file (``zip/special-file``).
+            The file is not a regular file (``zip/special-file``).
         OSError
-            It does not exist.
+            The file does not exist.
         """
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
@@ -177,7 +177,7 @@ class FileSpan(NamedTuple):
         FormatError
             The file changed (``zip/changed``).
         OSError
-            It cannot be read.
+            The file cannot be read.
         """
         descriptor = open_for_reading(self.path)
         try:
@@ -224,7 +224,7 @@ def read_into(part: Part, view: memoryview) -> None:
     Raises
     ------
     FormatError
-        What reading the part raises; or its length is wrong (``zip/changed``).
+        Reading the part fails, or the part has the wrong length (``zip/changed``).
     """
     fill = getattr(part, "read_into", None)
     if fill is None:
@@ -239,7 +239,7 @@ def fill_from_blocks(part: Part, view: memoryview) -> None:
     Raises
     ------
     FormatError
-        They do not have the length of `view` (``zip/changed``); or what the part raises.
+        The blocks do not have the length of `view` (``zip/changed``), or reading the part fails.
     """
     position = 0
     for block in part.iter_blocks():
@@ -258,7 +258,7 @@ def status_of(descriptor: int, path: str) -> tuple[int, int]:
     Raises
     ------
     FormatError
-        It is no regular file (``zip/special-file``).
+        The file is not a regular file (``zip/special-file``).
     """
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):

@@ -1,7 +1,7 @@
 """Plans: the entries to write into an archive or a directory.
 
 A function of `ozx.flow.plans` makes a plan of a source; a sink of `ozx.flow.sinks` writes it. The sizes of all entries
-are known before they are read, so that a sink can give each entry its place at once.
+are known before the entries are read, so that a sink can compute the offset of each entry at once.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ class Plan:
     added
         Entries written right after the metadata, instead of `data` with the same keys.
     files
-        The directory whose files are `data`, unchanged: they can be packed without an `Entry` for each.
+        The directory whose unchanged files are `data`: a sink can pack these files without an `Entry` for each.
     rooms
         The maximal length of each document, in the order of `metadata`, if metadata is complete only after all data.
-        Data is written behind this room; spaces, which JSON allows (RFC 8259, section 2), fill the rest of each.
+        This room is reserved before the data; spaces, which JSON allows (RFC 8259, section 2), fill the part that a
+        document does not need.
     late
-        Returns entries that are made of the finished archive and added at its end.
+        Returns entries that are computed from the finished archive and added at its end.
     """
 
     metadata: Mapping[str, bytes]

@@ -1,7 +1,7 @@
 """Request values from a server in advance: adjacent values share a request, and many requests run at a time.
 
-A request takes a round trip, whatever it brings. A sink takes entries one after the other, so this looks ahead: the
-values that follow are requested meanwhile, and those that lie beside each other in an archive together.
+A request takes a round trip, whatever its length. While a sink takes one entry after the other, this module requests
+the values that follow. Values that are adjacent in an archive share one request.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["LONGEST_HEADER", "Place", "RemotePart", "read_ahead", "spans_of"]
 _REQUESTS, _MOST_REQUESTS = 64, 128
 # Bytes that are requested or kept; twice as many are in use for a moment.
 _ROOM = 128 << 20
-# The most that neighbours are joined to, and the longest request.
+# The largest length of joined values, and the longest request.
 _JOINED = 8 << 20
 _LONGEST = 16 << 20
-# Neighbours are joined across gaps that cost at most this share of what they hold, or have the length of a local
-# header: the central directory, which is read as well, has as many bytes for each entry.
+# A gap between adjacent values is requested with them if it has at most this share of the length of the values, or at
+# most the length of a local header. The central directory, which is read as well, has as many bytes for each entry.
 _GAP_SHARE = 1 / 32
 LONGEST_HEADER = 256
 

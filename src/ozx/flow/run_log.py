@@ -24,7 +24,7 @@ class LogLine:
     Attributes
     ----------
     time
-        When the file was done, in UTC, as RFC 3339 writes it.
+        The time in UTC at which the run had finished the file, in the format of RFC 3339.
     run
         Identifier of the run, the same in all of its lines.
     host, user, version
@@ -34,11 +34,11 @@ class LogLine:
     source, output
         Absolute paths, or URLs; no output if the command writes none.
     status
-        The command's word: ``packed``, ``skipped``, ``valid``, ``failed``, …
+        The result in one word: ``packed``, ``skipped``, ``valid``, ``failed``, …
     bytes
         Length of the output in bytes, if it is known.
     sha256
-        The output's digest in hexadecimal digits, if it was asked for.
+        The output's digest in hexadecimal digits, if it was requested.
     verified, source_removed
         Whether the output was read back and compared; whether the whole source was deleted.
     exit
@@ -68,8 +68,8 @@ class LogLine:
 class RunLog:
     """A log file open for appending; each line is on disk when `append` returns.
 
-    A line is written by one call, so that several processes of one computer can share a log. The rest of a line that a
-    power cut left is ended first, and becomes a line of its own that `read_log` skips.
+    A line is written by one call, so that several processes of one computer can share a log. If a power cut left an
+    incomplete line, a line break ends it first, and `read_log` yields None for it.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class RunLog:
         Raises
         ------
         ResourceError
-            It cannot be written or synced.
+            The line cannot be written or synced.
         """
         # ASCII: names that are no text keep their escapes, and every reader of lines agrees on where a line ends.
         data = json.dumps({"schema": _SCHEMA} | asdict(line)).encode("ascii") + b"\n"
@@ -228,7 +228,7 @@ class LogSummary:
     bytes
         Length of all outputs together in bytes.
     verified, removed
-        Number of sources whose output was compared with them, and of sources that are removed.
+        Number of sources that were compared with their output, and number of sources that were removed.
     failed
         The sources of failures, in the order of their last lines.
     """

@@ -17,7 +17,7 @@ from ozx.progress import Progress
 
 __all__ = ["SourceRemoval", "check_nothing_left_out", "finish_source_removal", "record_in_place", "removal_turn"]
 
-# Removed first: without them the rest is no hierarchy.
+# Removed first: without these files, the remaining files are no hierarchy.
 _FIRST = frozenset((METADATA, *LEGACY_METADATA))
 
 
@@ -28,7 +28,7 @@ _PAUSE = 0.05  # seconds between two attempts to take a lock
 def removal_turn(root: str, progress: Progress) -> Iterator[bool]:
     """Allow only one run at a time to pack and remove a directory; yield whether another run already removed it.
 
-    Runs on other computers, and on systems without locks of folders, do not wait: they find a changed source.
+    Runs on other computers, and on systems that cannot lock folders, do not wait: such a run finds a changed source.
     """
     try:
         descriptor = os.open(root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
@@ -63,7 +63,7 @@ class SourceRemoval:
 
     def __init__(self, root: str) -> None:
         if os.path.islink(root):
-            raise UsageError(f"{root} is a link: to remove the directory, give its own path")
+            raise UsageError(f"{root} is a link: to remove the directory, give the path to which the link points")
         self._record = TreeRecord.of(root)
         self._record.settle()
 
@@ -75,7 +75,7 @@ class SourceRemoval:
         UsageError
             Some files are not packed and would be lost.
         FormatError, OSError
-            As `list_directory`.
+            See `list_directory`.
         """
         listing = list_directory(self._record.root)
         check_nothing_left_out(self._record.root, listing.left_out)
@@ -87,14 +87,15 @@ class SourceRemoval:
         Returns
         -------
         tuple of str
-            A sentence that names files that remain, as they appeared or changed during the removal; else nothing.
+            A sentence that names the remaining files, which appeared or changed during the removal; empty if no file
+            remains.
 
         Raises
         ------
         ResourceError
             The directory changed since it was packed; nothing was removed.
         OSError
-            Something cannot be removed. The next run goes on.
+            A file or folder cannot be removed. The next run continues the removal.
         """
         root = self._record.root
         found = self._record.differences(TreeRecord.of(root))
@@ -175,7 +176,7 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
     UsageError
         A removal was interrupted, but `remove` is not given, or `archive` is not the file made of the directory.
     OSError
-        Something cannot be removed.
+        A file or folder cannot be removed.
     """
     marker = read_marker(root)
     if marker is None:
@@ -188,7 +189,7 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
         raise UsageError(
             "expected a hierarchy; this directory was packed and partly removed: the removal was interrupted",
             path=root,
-            hint=f"Perhaps it was packed into another file: name that file. Or {archive} has changed: validate it."
+            hint=f"If it was packed into another file, give that file. Else {archive} has changed: validate it."
             if remove
             else "Its archive is complete. Pack to that file again with --remove-source to remove the rest.",
         )

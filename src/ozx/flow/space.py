@@ -14,15 +14,15 @@ __all__ = ["check_room"]
 def check_room(pairs: Iterable[tuple[str, str]]) -> None:
     """Raise an error if the outputs of a batch cannot fit on their file systems.
 
-    Sources are only measured if their file systems hold more than is free at the target: a copy cannot exceed that. The
-    free room is what ``statvfs`` shows, which includes quotas of folders and projects on most file systems, but not
-    those of users.
+    Sources are measured only if the used space of their file systems exceeds the free space at the target: copies
+    cannot be larger than this used space. ``statvfs`` gives the free space. On most file systems, it accounts for
+    quotas of folders and projects, but not for quotas of users.
 
     Parameters
     ----------
     pairs
-        Files and directories, each with the path of its copy, which has about its size. Missing sources take no room,
-        and copies that exist already take no more.
+        Files and directories, each with the path of its copy. A copy is taken to be as large as its source. Missing
+        sources need no room, and copies that exist already need no more room.
 
     Raises
     ------

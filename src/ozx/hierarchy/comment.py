@@ -25,7 +25,7 @@ class Comment:
 
     # ``ome.version``, or None.
     version: str | None
-    # Whether it promises that a reader may stop at the first entry that is no ``zarr.json``.
+    # Whether the comment promises that a reader may stop at the first entry that is no ``zarr.json``.
     json_first: bool
     # The whole JSON object, or None.
     document: dict[str, Any] | None
@@ -39,7 +39,8 @@ def make_comment(version: str, *, json_first: bool, old: bytes = b"") -> bytes:
 
     Keys of other programs, except ``ome``, are copied from the `old` comment.
 
-    RFC-9, the authors' revision: other keys at the top are allowed. Keys that a comment has no room for are left out.
+    RFC-9, the authors' revision: other keys at the top are allowed. If the comment would be too long with these
+    keys, all of them are left out.
 
     Examples
     --------

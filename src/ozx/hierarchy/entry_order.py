@@ -59,8 +59,8 @@ def archive_rank(name: str) -> ArchiveRank:
 def order_fault(keys: Sequence[str], positions: NDArray[np.int64]) -> tuple[str, str] | None:
     """Return the key of the first misplaced ``zarr.json`` and the reason, or None if the order is right.
 
-    The root's is checked elsewhere: RFC-9 has a sentence of its own for it. Siblings may have any order: RFC-9 (R2,
-    2026-04-20) asks for breadth-first only.
+    The root's ``zarr.json`` is checked elsewhere: RFC-9 has a separate sentence for it. Siblings may have any order:
+    RFC-9 (R2, 2026-04-20) only requires breadth-first order.
     """
     order = positions.argsort(kind="stable")
     ordered = positions[order]

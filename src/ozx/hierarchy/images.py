@@ -36,7 +36,8 @@ _MOST_LEVELS = 1000
 class Level:
     """One resolution level: its array, and the physical position of its pixels.
 
-    All but the path are None where the array is missing or does not say.
+    An attribute other than `path` is None if the metadata lacks its value. Without an array, only `path`, `scale` and
+    `translation` have values.
 
     Attributes
     ----------
@@ -47,11 +48,11 @@ class Level:
     dtype
         Zarr v3 name of the data type.
     chunks, shards
-        Lengths in pixels of decoded and of stored units; without sharding, None for `shards`.
+        Lengths in pixels of a chunk, the unit that is decoded, and of a shard; `shards` is None without sharding.
     codecs
         Names, from the outside in; those inside a shard follow ``sharding_indexed``.
     scale, translation
-        Pixel spacing and position of the first pixel along each axis, in its unit.
+        Pixel spacing and position of the first pixel along each axis, in the unit of the axis.
     """
 
     path: str
@@ -91,9 +92,9 @@ class Image:
     name
         Its name, or None.
     axes
-        One per dimension, in order.
+        Its axes, one per dimension, in order.
     channels
-        Name and display of each; empty where the metadata lists none.
+        Name and display settings of each channel; empty if the metadata lists no channels.
     levels
         The resolution levels, the finest first.
     system, systems
@@ -134,9 +135,9 @@ class Well:
 def image_paths(nodes: Mapping[str, Node]) -> Iterator[str]:
     """Yield the paths of all images that the root's metadata lists, including missing images.
 
-    A plate leads to the fields of all wells, a series to its list, a labels group to its labels, a scene to the images
-    that it places. Any other root leads to all groups with multiscales, and to label images only if there are no other
-    images.
+    For a plate, these are the fields of all wells; for a well, its fields; for an image, the root itself; for a series,
+    the images in its list; for a scene, the images that it places; for a labels group, its label images. For any other
+    root, they are all groups with multiscales; label images are included only if there are no other images.
     """
     root = nodes.get("")
     ome = None if root is None else root.ome

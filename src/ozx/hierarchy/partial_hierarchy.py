@@ -1,6 +1,6 @@
 """A hierarchy with missing nodes: the roles of its keys, and the paths of missing nodes.
 
-Takes one document at a time and keeps only what decides whether a key fits.
+`PartialHierarchy` takes one document at a time, and keeps only the values that decide whether a key fits.
 """
 
 from __future__ import annotations

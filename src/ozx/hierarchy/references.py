@@ -1,8 +1,8 @@
 """References: relative paths from one node to another, in the metadata of the first node.
 
-ZEP 10 (draft of 2025-05-12), "Application to sub-nodes": an extension on a node below may be a copy of that of the
-group above, or refer to it as in ``{"reference": "../.."}``, by the extension itself or by another one. A label image
-names its image in ``image-label.source.image`` (OME-Zarr 0.5, "image-label").
+ZEP 10 (draft of 2025-05-12), "Application to sub-nodes": an extension of a node may be a copy of an extension of a
+group above, or may refer to it, as in ``{"reference": "../.."}``. The same or another extension may hold the reference.
+A label image names its image in ``image-label.source.image`` (OME-Zarr 0.5, "image-label").
 """
 
 from __future__ import annotations

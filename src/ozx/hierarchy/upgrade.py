@@ -24,10 +24,10 @@ _ONE_HIERARCHY = "rfc9/one-hierarchy"
 class UpgradedHierarchy:
     """A hierarchy upgraded from Zarr v2 to v3."""
 
-    # The ``zarr.json`` of every node by its path, breadth-first; also of folders that hold nodes and had none. Equal
-    # arrays share theirs: copy a document before you change it.
+    # The ``zarr.json`` of every node by its path, breadth-first; also of folders that contain nodes and had no
+    # metadata. Equal arrays share one document: copy a document before you change it.
     documents: dict[str, Document]
-    # Each upgraded array, by path; with the documents of `documents`.
+    # Each upgraded array by path; its document is the one in `documents`.
     arrays: dict[str, UpgradedArray]
     # Differences worth a note, one sentence each.
     notes: tuple[str, ...] = ()
@@ -50,8 +50,8 @@ class UpgradedHierarchy:
 def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = False) -> UpgradedHierarchy:
     """Upgrade the metadata of a hierarchy from OME-Zarr 0.4 to 0.5, given the values of all its metadata keys.
 
-    Each value is read at most once, those of ``.zmetadata`` never: they are copies. `keep_numcodecs` keeps chunks whose
-    codecs only zarr-python reads, instead of transcoding them.
+    Each value is read at most once. Values of ``.zmetadata`` are never read, because they are copies. `keep_numcodecs`
+    keeps chunks whose codecs only zarr-python reads, instead of transcoding them.
 
     Raises
     ------
@@ -132,7 +132,7 @@ class _HierarchyUpgrade:
         self._arrays: dict[str, UpgradedArray] = {}
         # Path of an array to the names of its dimensions, and the group that names them.
         self._names: dict[str, tuple[tuple[str, ...], str]] = {}
-        # Stored documents to the upgraded array: the arrays of a plate have a handful of different ones.
+        # Stored documents to the upgraded array: the arrays of a plate have only a few different documents.
         self._alike: dict[object, UpgradedArray | OzxError] = {}
         self._sound_groups: set[bytes] = set()
         self._notes = NoteCollector()

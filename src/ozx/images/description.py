@@ -40,7 +40,7 @@ class ChannelDescription:
     window
         The last contrast setting.
     is_shown
-        Whether it is shown at first; transparency is not.
+        Whether the channel is shown at first; False for transparency.
     """
 
     name: str | None = None
@@ -59,7 +59,7 @@ class ImageDescription:
     name
         Its name.
     sizes
-        Known distances of pixels by axis (t, z, y, x).
+        Pixel sizes by axis (t, z, y, x); unknown sizes are left out.
     channels
         Its channels in order; empty if unknown.
     acquired
@@ -76,7 +76,7 @@ class ImageDescription:
 class WellDescription:
     """A well: its row and column, counted from 0, and the numbers of the images that are its fields of view.
 
-    `acquisitions` has one number per field: the recording of the plate, or None if unknown.
+    `acquisitions` has one value per field: the number of its acquisition (a recording of the plate), or None.
     """
 
     row: int
@@ -89,7 +89,7 @@ class WellDescription:
 class PlateDescription:
     """A plate: the names of its rows and columns, and its wells.
 
-    `acquisitions` are the names and times (milliseconds since 1970, UTC) of beginning and end of each recording.
+    `acquisitions` has the name, start time and end time (milliseconds since 1970, UTC) of each recording of the plate.
     """
 
     name: str | None
@@ -99,7 +99,7 @@ class PlateDescription:
     acquisitions: tuple[tuple[str | None, int | None, int | None], ...] = ()
 
     def renumbered(self, numbers: Mapping[int, int]) -> PlateDescription | None:
-        """Return the plate with only the images in `numbers` (old to new image numbers); None if no image remains."""
+        """Return the plate with only the images in `numbers`, a map of old to new numbers; None if no image remains."""
         wells = []
         for well in self.wells:
             pairs = [pair for pair in zip(well.fields, well.acquisitions, strict=True) if pair[0] in numbers]
@@ -117,7 +117,7 @@ def describe_samples(count: int, most: float | None) -> tuple[ChannelDescription
     count
         Samples per pixel.
     most
-        The value of full light; None if unknown.
+        The pixel value of full brightness; None if unknown.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from ozx.store.lazy_views import LevelSlice
 
 __all__ = ["AXES", "PIXEL_TYPES", "ExportedImage", "ExportedLevel", "take_image"]
 
-#: The order of the axes here; pages of the file run through t, c, z, the last one fastest ("XYZCT" in OME-XML).
+#: The order of the axes here. From page to page, z changes first, then c, then t ("XYZCT" in OME-XML).
 AXES = ("t", "c", "z", "y", "x")
 
 #: The pixel types of OME-XML 2016-06 ("PixelType"), without the complex ones, which few readers support.
@@ -37,12 +37,12 @@ PIXEL_TYPES = {
 # Lossless; few programs write or read packed "bit" pixels.
 _WIDENED = {"bool": "uint8", "float16": "float32"}
 
-# Each takes an element of the OME-XML.
+# Each channel is an element of the OME-XML.
 _MOST_CHANNELS = 10_000
 
 Lengths = tuple[int, ...]
 Region = tuple[slice, ...]
-# Up to this size a shard is read at once; else by inner chunks, with its index read again for each block.
+# A shard of up to this size is read at once. A larger one is read by inner chunks, and its index for each block again.
 _LARGEST_READ_ALIGNMENT = 32 << 20
 
 
@@ -170,7 +170,7 @@ def take_image(
     Raises
     ------
     UnsupportedError
-        OME-TIFF lacks its type or one of its axes; or it has no pixels.
+        OME-TIFF lacks the image's pixel type or one of its axes, or the image has no pixels.
     """
     where = path or "the root"
     dimensions = _find_axes(view, where)
@@ -230,7 +230,7 @@ def _written_type(dtype: np.dtype[Any], where: str, notes: list[str]) -> np.dtyp
             hint="Integers of 64 bits are usually labels: read them with ozx.open, convert them to at most 32 bits, "
             "and write them with ozx.write_image."
             if dtype.kind in "iu"
-            else "Read them with ozx.open, and write real and imaginary parts as two images with ozx.write_image.",
+            else "Read pixels with ozx.open, and write real and imaginary parts as two images with ozx.write_image.",
         )
     return dtype.newbyteorder("=")
 
@@ -240,7 +240,7 @@ def _levels(
 ) -> list[ExportedLevel]:
     """Return the levels that OME-TIFF can store.
 
-    Each level must be smaller in y and x than the level before, with equal t and c.
+    Each level must have smaller planes than the level before, and as many time points and channels as the first.
     """
     levels: list[ExportedLevel] = []
     repeated = []
@@ -252,9 +252,15 @@ def _levels(
         shape, first, before = new.shape, levels[0].shape, levels[-1].shape
         is_smaller = shape[3] <= before[3] and shape[4] <= before[4] and shape[3:] != before[3:]
         if np.dtype(level.array.dtype).name != chosen[0].array.dtype.name or shape[:2] != first[:2] or 0 in shape:
-            notes.append(f"level {level.path} is left out: it has another type, or other lengths of t and c")
+            notes.append(
+                f"level {level.path} is left out: its type or its length along t or c differs from the first level, "
+                "or it has no pixels"
+            )
         elif not is_smaller or shape[2] > first[2]:
-            notes.append(f"level {level.path} is left out: it is not smaller in y and x than the previous level")
+            notes.append(
+                f"level {level.path} is left out: its planes are not smaller than in the previous level, or it has "
+                "more z planes than the first level"
+            )
         else:
             levels.append(new)
             repeated += [level.path] if shape[2] < first[2] else []

@@ -96,8 +96,8 @@ class ArraySource:
         """Return the state for pickling; a dask graph is reduced to the part that this array needs."""
         if not self._is_reduced and hasattr(self._array, "__dask_graph__"):
             dask: Any = importlib.import_module("dask")  # not a dependency: the owner of such an array has dask
-            # Once, in the thread that submits the block and pickles it for its hash: a client's own thread pickles it
-            # again, and two threads that optimize can wait for each other's locks for ever (Python 3.11).
+            # Optimize only once, in the thread that submits the block: dask pickles it there to hash it. A client's
+            # thread pickles it again; two threads that optimize can wait for each other's locks for ever (Python 3.11).
             (self._array,) = dask.optimize(self._array)
             self._is_reduced = True
         return self.__dict__
@@ -116,7 +116,7 @@ class ArraySource:
         part = self._array[region]
         compute = getattr(part, "compute", None)
         if compute is not None:
-            # dask's own threads would wait for each other, and a cluster's client for us: compute in this thread.
+            # Compute in this thread: dask's threads would wait for each other, and a cluster's client for this thread.
             part = compute(scheduler="synchronous")
         block = np.asarray(part)
         if out is None:

@@ -20,11 +20,12 @@ _CODECS = {"BLOSC_LZ4": "blosc-lz4", "BLOSC_ZSTD": "blosc-zstd"}
 
 
 def open_stream(settings: Any, path: str | os.PathLike[str], **options: Any) -> FrameStream:
-    """Return a stream that writes an .ozx file as the settings of an acquire-zarr stream describe it.
+    """Return a stream that writes an .ozx file with the settings of an acquire-zarr stream.
 
-    One array becomes an image. Several become a series with an image for each, by the names in their output keys, which
-    are the positions of frames. Dimensions, type, compression, chunks, shards, downsampling, scales and units of the
-    settings are used; the order of storage is that of OME-Zarr. Arrays without shards get automatic shards.
+    One array becomes an image. Several arrays become a series with an image for each array. The output key of an array
+    is the name of its image, and the position of its frames. Dimensions, type, compression, chunks, shards,
+    downsampling, scales and units of the settings are used; the order of storage is that of OME-Zarr. Arrays without
+    shards get automatic shards.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def open_stream(settings: Any, path: str | os.PathLike[str], **options: Any) -> 
     for other in others:
         if different := [word for word in layout.keys() | other.keys() if layout.get(word) != other.get(word)]:
             words = ", ".join(sorted(different))
-            hint = "Give these settings as arguments for all arrays, such as chunks=None, shards='auto'."
+            hint = "Give these settings once for all arrays, as arguments such as chunks=None and shards='auto'."
             raise UnsupportedError(f"expected arrays of the same layout; found different {words}", hint=hint)
     cameras = {str(array.output_key or number): _camera(array) for number, array in enumerate(arrays)}
     described: dict[str, Any] = {"cameras": cameras} if others else asdict(*cameras.values())

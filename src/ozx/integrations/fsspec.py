@@ -48,10 +48,10 @@ class OzxFile(AbstractBufferedFile):  # type: ignore[misc] # fsspec has no types
 class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no types
     """A file system with the entries of any number of .ozx files as its files.
 
-    A path leads to an archive and into it; a URL is one that `ozx.open` takes, percent-encoded and absolute. Each
-    object and its copies in other processes remember the opened archives: all bytes of one come from the same version,
-    and once it is replaced, reading raises. A new object, as every opening by URL makes one, sees the new file; so does
-    this one after `invalidate_cache`.
+    A path is the path of an archive, followed by the path in the archive. A URL has the form that `ozx.open` accepts,
+    percent-encoded and absolute. Each object, and its copies in other processes, keep the opened archives: all bytes of
+    an archive come from the same version, and reading raises an error once the file is replaced. A new object reads the
+    new file, and every opening by URL makes a new object. After `invalidate_cache`, this object reads it, too.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         Raises
         ------
         UsageError
-            It is a URL of a relative path.
+            `path` is a URL of a relative path.
         """
         if isinstance(path, list):
             return [cls._strip_protocol(item) for item in path]
@@ -127,7 +127,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         Raises
         ------
         FileNotFoundError
-            It does not exist, or the path does not lead to an .ozx file.
+            The entry or folder does not exist, or the path does not lead to an .ozx file.
         FormatError, UnsupportedError
             The file is not a readable archive.
         """
@@ -139,7 +139,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
     def ls(self, path: str, detail: bool = True, **options: Any) -> list[Any]:  # noqa: FBT001, FBT002 (fsspec's)
         """Return the items in a folder, or one entry.
 
-        Items are names, or with `detail` dictionaries such as `info` returns.
+        Each item is a name or, with `detail`, a dictionary as from `info`.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return data
 
     def archive_session_at(self, path: str) -> tuple[ArchiveSession, str]:
-        """Return the session of the archive in a path, and the key in the archive; called by the codec pipeline.
+        """Return the open archive to which a path leads, and the key in the archive; the codec pipeline calls this.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
         return OzxFile(self, path, mode, block_size, autocommit, cache_options=cache_options, **options)
 
     def _locate(self, path: str) -> tuple[ArchiveSession, str]:
-        """Return the session of the archive in `path`, and the key in the archive, which is the rest of the path."""
+        """Return the open archive to which `path` leads, and the key in the archive: the end of the path."""
         end = path.find("/", 1)
         while end >= 0:
             session = self._sessions.get(path[:end])

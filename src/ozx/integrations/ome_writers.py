@@ -66,7 +66,7 @@ class OzxBackend:
     """A backend of ome-writers that writes an .ozx file.
 
     Metadata of frames becomes records: numbers and texts stay, other values become JSON. A value that a record
-    cannot keep is left out with a warning, but never the frame.
+    cannot keep is left out with a warning; the frame itself is always written.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class OzxBackend:
         return False
 
     def prepare(self, settings: Any, router: Any) -> None:
-        """Open the file.
+        """Open the file for writing with these settings.
 
         Raises
         ------

@@ -119,9 +119,9 @@ class OzxBackend(BackendEntrypoint):
         Returns
         -------
         Dataset
-            One variable, called ``image``, or for a label image like its group; its `encoding` has the inner chunks as
-            ``preferred_chunks``. Coordinates for axes with scale and translation, with ``units`` in their attributes,
-            and the channels' names.
+            One variable, called ``image``; for a label image, called like its group or ``labels``. Its `encoding` has
+            the inner chunks as ``preferred_chunks``. Coordinates for axes with scale and translation, with ``units`` in
+            their attributes, and the names of the channels.
 
         Raises
         ------
@@ -216,7 +216,7 @@ def _enter(root: zarr.Group, group: str, name: str) -> zarr.Group:
         return found
     what = "nothing" if found is None else "an array; open its group, and select the array by its level number (level=)"
     raise FormatError(
-        f"{path}: expected a group, found {what}", path=name, hint="ozx info lists the images and label images."
+        f"{path}: expected a group, found {what}", path=name, hint="List the images and label images with ozx info."
     )
 
 
@@ -239,7 +239,7 @@ def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
         path=name,
         hint=f"Choose an image with group={paths[0]!r} or image=0, or open all with xarray.open_datatree."
         if paths
-        else "ozx info lists the images.",
+        else "List the images with ozx info.",
     )
 
 

@@ -25,11 +25,11 @@ class FoundLeftover:
     host
         The computer that wrote it.
     age
-        Seconds since it, or anything in it, was changed.
+        Seconds since the last change of the file, or of any file in the directory.
     bytes
-        Its length, or that of all files in it.
+        Length of the file, or of all files in the directory.
     removed
-        Whether it was removed; a process that is alive keeps its own.
+        Whether it was removed. The files of a running process stay.
     """
 
     path: str
@@ -48,9 +48,9 @@ class CleanResult:
     path
         The folder.
     leftovers
-        Those that are old enough, in the order of their paths.
+        The files and directories that are at least as old as requested, in the order of their paths.
     younger
-        Number of the others.
+        Number of younger temporary files and directories.
     """
 
     path: str
@@ -76,14 +76,14 @@ def clean(
     folder
         The folder.
     older_than
-        Least number of seconds without a change.
+        Minimum age: the number of seconds since the last change.
     may_remove
-        Called once with what was found, if there is anything; nothing is removed if it returns False.
+        Called once with the leftovers that are old enough, if there are any. If it returns False, nothing is removed.
 
     Returns
     -------
     CleanResult
-        What was found, and whether it was removed.
+        The leftovers; the attribute `removed` of each shows whether it was removed.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def clean(
         if ages[leftover.path] >= older_than
     )
     if old and may_remove(old):
-        # An age is taken again: the question may have waited for hours.
+        # Ages are measured again, because the user may have answered hours later.
         old = tuple(
             replace(each, removed=found[each.path].age() >= older_than and remove_leftover(found[each.path]))
             for each in old

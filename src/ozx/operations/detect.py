@@ -25,9 +25,9 @@ from ozx.hierarchy.keys import ROOT_METADATA
 
 __all__ = ["is_ozx"]
 
-# Both ends of a file: the end records with the directory of some thousand entries; the root's metadata.
+# The bytes to read at an end of a file: enough for the end records and the directory of some thousand entries, or for
+# the root's metadata.
 _LOOK = 1 << 18
-# A root zarr.json, consolidated metadata included, is shorter.
 _ROOT = ROOT_METADATA.encode("ascii")
 
 
@@ -35,19 +35,21 @@ _ROOT = ROOT_METADATA.encode("ascii")
 def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryview) -> bool:
     r"""Return whether a file is an OME-Zarr zip file (RFC-9), judged by its content and not by its name.
 
-    It is one if it is a ZIP file whose root ``zarr.json`` has ``ome`` attributes, or whose comment names an OME-Zarr
-    version. This is no validation: a file that breaks rules may still be one.
+    A ZIP file with a root ``zarr.json`` counts as an OME-Zarr zip file if this document has ``ome`` attributes, or if
+    the archive comment names an OME-Zarr version. If the central directory is longer than 256 KiB, not all of it is
+    read: then the comment or a first entry ``zarr.json`` suffices. This is no validation: the result may be True for a
+    file that breaks rules.
 
     Parameters
     ----------
     path_or_bytes
-        A file, of which the end and one other part are read; or its bytes, all or the first ones: 64 bytes may only
-        show that the first entry is ``zarr.json``, as RFC-9 recommends.
+        A file, of which the end and at most one other part are read. Or the bytes of a file, all or only the first:
+        the first 64 bytes can show only whether the first entry is ``zarr.json``, as RFC-9 recommends.
 
     Raises
     ------
     ResourceError
-        The file does not exist or cannot be read. Never because of its content.
+        The file does not exist or cannot be read. The content of a file never raises an error.
 
     Examples
     --------
@@ -135,7 +137,7 @@ def _begins_with_root(data: bytes) -> bool:
 
 
 def _has_ome(value: bytes) -> bool:
-    # OME-Zarr 0.5, "OME-Zarr Metadata": all of it stands under attributes.ome.
+    # OME-Zarr 0.5, "OME-Zarr Metadata": all OME-Zarr metadata stands under attributes.ome.
     try:
         document = parse_document(value, ROOT_METADATA)
     except FormatError:

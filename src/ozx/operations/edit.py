@@ -36,10 +36,10 @@ class Transfer:
     Attributes
     ----------
     bytes_read
-        Bytes read from the server: the central directory, the metadata, and what the first part lacks to its least
-        length.
+        Bytes read from the server: the central directory, the metadata, and the old bytes in sent parts (short ranges,
+        and bytes that fill a part up to its minimum length).
     bytes_sent
-        Bytes sent to it.
+        Bytes sent to the server.
     bytes_copied
         Bytes that the server copies itself.
     requests
@@ -61,7 +61,7 @@ class EditResult:
     path
         The file.
     written
-        Whether the file was written: not in a dry run, nor if nothing changes.
+        Whether the file was written: False in a dry run, and if nothing changes.
     differences
         The changed properties of images.
     changes
@@ -105,20 +105,20 @@ def edit(
     Parameters
     ----------
     path
-        An ``.ozx`` file with OME-Zarr 0.5, or the URI of a node in it (``ozx:///data/plate.ozx/A/1/0``), which
+        An ``.ozx`` file with OME-Zarr 0.5 or 0.6, or the URI of a node in it (``ozx:///data/plate.ozx/A/1/0``), which
         limits the edit to the images of that node. Or the ``s3://`` URL of such a file: the server copies the data
         itself, and only metadata and central directory are transferred.
     pixel_size
         Size of a pixel at full resolution, for all axes of space (``0.65``) or by axis (``{"y": 0.65, "x": 0.65}``), in
-        the unit of the axis; as text, also with its unit: ``"0.65um"``. The other levels, and shifts, change by the
-        same factor; so do label images, which may be at another resolution. A named axis must be in one of the images;
-        images without it stay unchanged.
+        the unit of the axis; as text, also with its unit: ``"0.65um"``. The scales of the other levels and all
+        translations change by the same factor, and so do those of label images, which may have another resolution. A
+        named axis must be in one of the images; images without this axis stay unchanged.
     unit
-        A unit (``micrometer``, ``um``, ``second``), or units by axis. A single one goes to the axes of
-        its type, space or time: those in `pixel_size`, or all without `pixel_size`. Numbers are not converted.
+        A unit (``micrometer``, ``um``, ``second``), or units by axis. A single unit applies to axes of its type, space
+        or time: to those that `pixel_size` names, or without `pixel_size` to all of them. Numbers are not converted.
     channel_names, colors
-        One per channel; None or ``""`` keeps the present one. Colours are ``RRGGBB``, with or without ``#``, or one of
-        red, green, blue, cyan, magenta, yellow, white.
+        One value per channel; None or ``""`` keeps the present value. Colours are ``RRGGBB``, with or without ``#``, or
+        one of red, green, blue, cyan, magenta, yellow, white.
     name
         Name of the image or, if the root is a plate, of the plate.
     dry_run
@@ -129,8 +129,8 @@ def edit(
         Called before an object behind a URL is replaced, with the planned changes and their cost; if it returns
         False, nothing is written.
     drop_attributes
-        Whether an object loses tags and access rights that cannot be read or given to the new one; else they are an
-        error.
+        Whether the new object may lack tags and access rights of the old object that ozx cannot read or set. By
+        default, such tags and access rights are an error.
 
     Returns
     -------
@@ -140,13 +140,13 @@ def edit(
     Raises
     ------
     UsageError
-        Nothing is requested, a value is invalid, an image has no such axis or another number of channels, or it is a
-        directory.
+        Nothing is requested, a value is invalid, an image has no such axis or another number of channels, or `path` is
+        a directory.
     FormatError
-        It is no archive, or its metadata is broken; or it changed meanwhile.
+        `path` is no archive, its metadata is broken, or it changed during the edit.
     UnsupportedError
-        It is not OME-Zarr 0.5, or the pixel size does not come from scales alone. By URL: the server cannot copy parts,
-        or the object is locked, or has attributes that the new one would not have.
+        The file has another version than OME-Zarr 0.5 and 0.6, or the pixel size does not come from scales alone. By
+        URL: the server cannot copy parts, the object is locked, or the new object would lack attributes of the old one.
     ResourceError
         Reading or writing failed, or the extra ``s3`` is missing. After any error the file is as it was.
 
@@ -187,7 +187,7 @@ def edit_file(location: Location, edits: Edits, *, dry_run: bool = False, sync: 
         notes = (*notes, unit_note(plan.without_unit, file))
     is_written = bool(plan.new) and not dry_run
     if is_written:
-        # Through links: renaming onto a link would put a second file in its place and leave the one it points to.
+        # Follow links: renaming onto a link would replace the link by a second file, and leave its target unchanged.
         target = os.path.realpath(file)
         with naming_errors(file, name_beside(target, ".partial")):
             described = [path for ending in SIDE_ENDINGS if os.path.exists(path := target + ending)]

@@ -13,7 +13,7 @@ from ozx.flow.sinks.target import check_tiff_name, swept_notes
 from ozx.flow.sources.location import Location, StrPath, given_output, given_path, parse_location, printable_location
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.subset.selection import parse_levels
-from ozx.progress import NO_PROGRESS, Progress
+from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 if TYPE_CHECKING:
     from ozx.images.ome_tiff.exported_hierarchy import ExportedHierarchy
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 __all__ = ["ExportResult", "ExportedImageResult", "export"]
 
 
-# Images described one by one; a plate has tens of thousands that are alike.
+# The most images that a result describes; a plate has tens of thousands of similar images.
 _DESCRIBED = 100
 _ENDINGS = (".tif", ".tiff")
 _SMALLEST_TILE, _LARGEST_TILE = 16, 8192
-# More threads than that wait for each other where chunks are decoded.
+# More threads than these would wait for each other while they decode chunks.
 _MOST_JOBS = 8
-# Hours of reading, and more than most disks have.
+# Reading so much takes hours, and most disks are smaller.
 _MOST_CHUNKS = 10_000_000
 _MOST_BYTES = 16 << 40
 _LARGEST_CHUNK = 64 << 30
-# No compressor makes so little of pixels (gzip at most a thousandth): what has fewer bytes has hardly a chunk.
+# No compressor reaches this ratio (gzip at most 1,000): a source with fewer bytes lacks nearly all of its chunks.
 _SPARSE_FROM, _MOST_RATIO = 64 << 30, 50_000
-# Each has a directory of its own in the file.
+# Each plane has its own image file directory in the TIFF file.
 _MOST_PAGES = 4_000_000
 
 
@@ -124,15 +124,15 @@ def export(
 ) -> ExportResult:
     """Write an image, all images of a series or plate, or a label image to a tiled OME-TIFF file with all levels.
 
-    Each image becomes one of the file, with its levels as SubIFDs. The OME-XML is the original one
-    (``OME/METADATA.ome.xml``), updated, or else made from the metadata.
+    Each image becomes an image of the TIFF file, with its levels as SubIFDs. The original OME-XML
+    (``OME/METADATA.ome.xml``) is updated; if there is no such document, OME-XML is made from the metadata.
 
     Parameters
     ----------
     path
-        An .ozx file, a URL of one, a directory with OME-Zarr 0.4 or 0.5, or the URI of a node.
+        An .ozx file, a URL of one, a directory with OME-Zarr 0.4, 0.5 or 0.6, or the URI of a node.
     out
-        The file or object to write; an object is made in a temporary file (``TMPDIR``), then uploaded.
+        The file or object to write. An object is first written to a temporary file (in ``TMPDIR``), then uploaded.
     node
         Path of an image, label image, plate, well or series, below the node of `path` if that names one.
     levels
@@ -141,8 +141,8 @@ def export(
     compression
         ``zlib``, which every reader knows, ``zstd``, ``lzw`` or ``none``.
     tile
-        Height and width of the tiles in pixels, a multiple of 16; by default 512, or that of the chunks if 512 fits
-        them badly.
+        Height and width of the tiles in pixels, a multiple of 16. By default 512, or the chunk length if 512 does not
+        fit the chunks and the chunk length is a suitable tile length.
     jobs
         Number of threads that read and compress; by default one for each processor, at most eight.
     force
@@ -162,9 +162,9 @@ def export(
     UsageError
         `out` exists, or is a URL that ozx only reads; there is no such node; the tile or compression is invalid.
     UnsupportedError
-        There is no image, or one with a type or axes that OME-TIFF does not have.
+        There is no image, an image has a type or axes that OME-TIFF does not have, or the export is too large.
     FormatError
-        It is no archive, no hierarchy, or a damaged one; for a chunk, image, level and region are named.
+        `path` is no archive, no hierarchy, or damaged; for a damaged chunk, the message names image, level and region.
     ResourceError
         Reading or writing failed. After any error, `out` is as it was before.
 
@@ -174,7 +174,7 @@ def export(
     >>> result.images[0].axes, result.images[0].levels
     ({'t': 1, 'c': 2, 'z': 1, 'y': 256, 'x': 256}, ('0', '1', '2'))
     """
-    # They load zarr and tifffile, which takes half a second, and only this needs it.
+    # These modules load zarr and tifffile, which takes half a second, and only an export needs them.
     from ozx.images.ome_tiff.exported_hierarchy import take_hierarchy  # noqa: PLC0415
     from ozx.images.ome_tiff.tile_encoding import parse_compression  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
@@ -190,7 +190,7 @@ def export(
             taken = take_hierarchy(group, node, choice)
             _check_price(taken, parse_location(path))
             full_node = "/".join(part for part in (group.path, node.strip("/")) if part)
-            progress.start(os.path.basename(target), _size(taken))
+            progress = begin_phase(progress, os.path.basename(target), _size(taken))
             with spooled_output(target, force=force, sync=sync) as new:
                 is_big = _write(taken, new.path, compression, tile, _jobs(jobs), progress)
                 size = os.fstat(new.descriptor).st_size
@@ -238,7 +238,7 @@ def _write(
 
 
 def _check_price(taken: ExportedHierarchy, source: Location) -> None:
-    """Raise `UsageError` if the export would take days, or its file would exceed the size of any disk."""
+    """Raise `UnsupportedError` if the export would read or write too much, or if nearly all chunks are missing."""
     from ozx.store.reading_price import Price, check_price, price_of  # noqa: PLC0415 (see export)
 
     price, pages = Price(0, 0, 0), 0
@@ -249,15 +249,15 @@ def _check_price(taken: ExportedHierarchy, source: Location) -> None:
             pages += image.page_count
     where = taken.images[0].path or "the root" if taken.images else "the root"
     hint = (
-        "Export a part of it (ozx extract --region) or coarser levels (--levels 1:), or join its chunks to larger "
-        "chunks first (ozx repack --chunks)."
+        "Export a part of the image (ozx extract --region) or coarser levels (--levels 1:), or merge its chunks into "
+        "larger chunks first (ozx repack --chunks)."
     )
-    check_price(price, Price(_MOST_CHUNKS, _MOST_BYTES, _LARGEST_CHUNK), f"{where}: exporting it", hint)
+    check_price(price, Price(_MOST_CHUNKS, _MOST_BYTES, _LARGEST_CHUNK), f"{where}: the export", hint)
     if pages > _MOST_PAGES:
         raise UnsupportedError(f"{where}: expected at most {_MOST_PAGES:,} planes; found {pages:,}", hint=hint)
     if price.decoded > _SPARSE_FROM and not _has_bytes(source, least := price.decoded // _MOST_RATIO):
         raise UnsupportedError(
-            f"{where}: exporting it would read {price}, although the source has less than {least:,} bytes: "
+            f"{where}: the export would read {price}, although the source has fewer than {least:,} bytes: "
             "nearly all chunks are missing, but a TIFF file contains every pixel",
             hint=hint,
         )
@@ -321,4 +321,4 @@ def _check_target(path: StrPath, target: str, *, force: bool) -> None:
         and os.path.exists(target)
         and os.path.samefile(location.path, target)
     ):
-        raise UsageError(f"{target} is the file that is exported", hint="Choose another name.")
+        raise UsageError(f"{target} is the file to export", hint="Choose another name.")

@@ -24,14 +24,14 @@ from ozx.hierarchy.subset.channels import parse_channels
 from ozx.hierarchy.subset.hierarchy import ImageSubset
 from ozx.hierarchy.subset.region import parse_region
 from ozx.hierarchy.subset.selection import Selection, parse_levels
-from ozx.progress import NO_PROGRESS, Progress
+from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.validation.container.one_hierarchy import refuse_errors
 
 __all__ = ["ExtractResult", "ExtractedImage", "extract"]
 
 Bounds = tuple[int | None, int | None] | slice | int
 
-# Images described one by one; a plate has tens of thousands that are alike.
+# The most images that a result describes; a plate has tens of thousands of similar images.
 _DESCRIBED = 100
 
 
@@ -48,9 +48,10 @@ class ExtractedImage:
     left_out
         Paths of the other levels.
     region
-        The full-resolution pixels that are shown, by axis: start and stop. Empty without a requested region.
+        Start and stop of the extracted full-resolution pixels, by axis. Empty if neither a region nor channels were
+        requested.
     channels
-        The numbers of the kept channels in the source, if channels between them are left out; else empty.
+        The numbers that the kept channels have in the source, if channels between them are left out; else empty.
     """
 
     path: str
@@ -96,8 +97,8 @@ class ExtractResult:
     notes
         Remarks, one sentence each.
     requests, bytes_read
-        For a URL: the number of requests, and of bytes they brought. Of a dry run on this computer, `bytes_read` is the
-        number of bytes of the values.
+        For a URL: the number of requests, and the number of received bytes. For a dry run on a local source,
+        `bytes_read` is the total size of the values to write, without metadata.
     dry_run
         Whether nothing was written.
     """
@@ -139,22 +140,23 @@ def extract(
 ) -> ExtractResult:
     """Extract a part of a hierarchy into a new .ozx file without decoding chunks; pixels keep their positions in space.
 
-    Chunks are copied whole: a region grows to the borders of chunks, or of inner chunks in shards. All levels show
-    the same region; levels whose chunks are too long for that are left out unless `levels` names them. Scales stay, and
-    translations give the position of the region. Label images show the same region as their image.
+    Chunks are copied whole: a region grows to the borders of chunks, or of inner chunks in shards. All levels show the
+    same region; levels whose chunks are too large for this region are left out unless `levels` names them. Scales stay,
+    and translations give the position of the region. Label images show the same region as their image.
 
     Parameters
     ----------
     path
-        An .ozx file or a directory with OME-Zarr 0.5, or the URI of a node in it (``ozx:///data/plate.ozx/A/1/0``).
+        An .ozx file or a directory with OME-Zarr 0.5 or 0.6, or the URI of a node in it
+        (``ozx:///data/plate.ozx/A/1/0``).
     out
         The file to write.
     node
-        Path of a plate, well, image, label image or any other group, below the node of `path` if that names one: it
-        becomes the root.
+        Path of a plate, well, image, label image or any other group, below the node of `path` if `path` names a node.
+        This group becomes the root.
     levels
         Resolution levels as a Python slice: ``"2:"`` all but the two finest, ``":3"``, ``"-1"``; 0 is the finest. An
-        image without any of these keeps the nearest one.
+        image that has none of these levels keeps the nearest level.
     region
         Pixels of the full resolution by axis: ``"y=0:2048,x=-2048:,t=3"``, or a mapping of axes to ranges
         ``(start, stop)``, slices or single indices. Nothing is clipped.
@@ -162,17 +164,17 @@ def extract(
         Channels by name or number: ``"DAPI,GFP"``, ``"0,1"``, or a list. They keep the order of the file. A chunk of
         several channels is copied whole, as in a region.
     max_size
-        The largest size of the file, in bytes or as ``"20MB"``: finest levels, equally many in all images, are left out
-        until it fits.
+        The largest size of the file, in bytes or as ``"20MB"``. The finest levels, the same number in all images, are
+        left out until the file fits.
     ome_version, drop_transformations
-        OME-Zarr version of the result, ``"0.5"`` or ``"0.6"``; by default that of the source, and 0.5 for 0.4. Only
-        metadata change. 0.5 cannot express scenes, further coordinate systems and transformations: they are refused, or
-        left out with a note.
+        OME-Zarr version of the result, ``"0.5"`` or ``"0.6"``; by default that of the source. Only metadata change. 0.5
+        cannot express scenes, further coordinate systems and transformations. They are an error, or with
+        `drop_transformations` they are left out with a note.
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
     dry_run
-        Whether to write nothing, and to say what would be written and read. For a URL, the numbers of requests and
-        bytes are those of a run, unless a request fails and is repeated.
+        Whether to write nothing, and only return the numbers of what would be written and read. For a URL, a run makes
+        the same number of requests and reads the same number of bytes, unless a request fails and is repeated.
     sync
         Whether to wait until the file is on the disk.
     progress
@@ -189,7 +191,7 @@ def extract(
         `out` exists or is a URL that ozx only reads; there is no such node, axis or level; the region is outside of an
         image; nothing fits.
     FormatError
-        It is no OME-Zarr hierarchy, or is damaged; `rule` names the broken rule.
+        `path` is no OME-Zarr hierarchy, or is damaged; `rule` names the broken rule.
     UnsupportedError
         It is OME-Zarr 0.4; extensions that are not understood forbid the change, or refer to a node that is left out.
     ResourceError
@@ -218,9 +220,10 @@ def extract(
             refuse_errors(plan.metadata, plan.legacy_keys, path=extractor.name)
             if dry_run:
                 return _predict(path, target, root, source, plan, workers)
-            # To count the bytes, a second look at shards is needed: a request for each.
-            is_counted = progress is not NO_PROGRESS and source.remote is None
-            progress.start(os.path.basename(target), plan.count_bytes() if is_counted else None)
+            # Counting the bytes needs a second look at each shard; for a URL, this is one request for each shard.
+            is_counted = needs_total(progress) and source.remote is None
+            size = plan.count_bytes() if is_counted else None
+            progress = begin_phase(progress, os.path.basename(target), size)
             with new_output(target, force=force, sync=sync, expected=plan.count_bytes) as new:
                 entries, size = write_archive(plan, new.descriptor, workers, progress)
                 source.check_unchanged()

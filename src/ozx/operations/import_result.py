@@ -10,7 +10,7 @@ from ozx.flow.sinks.verification import measure_archive
 
 __all__ = ["ImportManyResult", "ImportResult", "first_sentences", "skipped"]
 
-# The most places with zeros that a result names.
+# The most damaged parts that a result names.
 _MOST_DAMAGE = 20
 _NOT_COMPARED = "the pixels were not read again; the run that wrote the file listed the parts that it filled with zeros"
 
@@ -32,7 +32,8 @@ class ImportResult:
     notes
         Remarks, one sentence each.
     damage
-        Parts of the source that could not be read and are zeros in the file (`on_error`): the first sentences.
+        Parts of the source that could not be read and are zeros in the file (`on_error`): the first of them, one
+        sentence each.
     part_of
         The source whose image this file is a part of, if that source is in the same batch; else None.
     error

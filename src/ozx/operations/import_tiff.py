@@ -29,7 +29,7 @@ from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewHierarchy
 from ozx.operations.import_result import ImportManyResult, ImportResult, first_sentences, skipped
-from ozx.progress import NO_PROGRESS, Progress
+from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 __all__ = ["import_tiff", "import_tiffs"]
 
@@ -46,7 +46,7 @@ class _Order:
     resume: bool
     sync: bool
     executor: Executor | None
-    jobs: int | None = None  # blocks that an executor is given ahead
+    jobs: int | None = None  # the most blocks submitted to an executor at a time
 
 
 @resource_errors()
@@ -82,7 +82,8 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
 ) -> ImportResult:
     """Convert a TIFF file to an .ozx file with all resolution levels, in one pass over the pixels.
 
-    One image becomes an image, several a series (bioformats2raw layout), the fields of an OME-XML plate a plate.
+    A file with one image becomes an image, a file with several images becomes a series (bioformats2raw layout), and the
+    fields of an OME-XML plate become a plate.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     axes
         The dimensions longer than 1 in the order of the file, such as ``tczyx``, if the file does not name them.
     keep_singletons, series
-        Whether axes of length 1 stay; the number of the only image to import, from 0 on.
+        Whether axes of length 1 stay; the number of the only image to import, counted from 0.
     pixel_size, unit, channel_names, colors, name
         Values instead of those of the file; as for `ozx.edit`.
     ome_xml
@@ -103,8 +104,8 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     method, downsample
         ``mean`` (the default), ``nearest`` (for labels) or ``mode``; the axes that are halved, ``none`` for no levels.
     chunks, shards, codec, chunk_checksums
-        Another layout than the usual one; see `ozx.repack`. By default chunks in shards end in a checksum;
-        ``chunk_checksums="add"`` gives one to chunks of their own too, ``"drop"`` to none.
+        Another layout than the default; see `ozx.repack`. By default, chunks in shards end in a checksum.
+        ``chunk_checksums="add"`` also adds a checksum to chunks outside of shards, ``"drop"`` adds no checksum.
     on_error
         ``fail``, or ``fill``: zeros in place of damaged or missing parts, which the result lists.
     ome_version, thumbnail, force, sync
@@ -112,7 +113,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     resume
         Do nothing if `out` exists and has the same images.
     executor
-        Executor that decodes, halves and encodes; by default one thread per core. That of Dask,
+        Executor that decodes, halves and encodes; by default one thread per core. The executor of Dask,
         ``Client.get_executor()``, uses the workers of a cluster, which need to see the file under the same path.
     progress
         Receives the number of bytes of pixels read.
@@ -125,9 +126,9 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     Raises
     ------
     FormatError
-        It is no TIFF file, a damaged one, or other files that belong to it are missing.
+        `source` is no TIFF file, is damaged, or lacks other files that belong to it.
     UnsupportedError
-        Its pixels are of a type that no image has, or cannot be decoded.
+        Its pixels cannot be decoded, or have a type that OME-Zarr images cannot have.
     UsageError
         `out` exists or is a URL that ozx only reads, or an option does not fit the file.
     ResourceError
@@ -169,7 +170,7 @@ def import_tiffs(
 ) -> ImportManyResult:
     """Import several TIFF files, `jobs` at a time; an error in one file does not stop the other imports.
 
-    Of several files that are one image the first is imported, and the others are skipped.
+    If several files together form one image, the first file is imported, and the others are skipped.
 
     Parameters
     ----------
@@ -182,10 +183,10 @@ def import_tiffs(
     progress
         Receives the number of bytes of pixels read.
     on_result
-        Called with each result as soon as there is one, by the calling thread.
+        Called with each result as soon as the result exists, in the calling thread.
     file_executor
-        Executor with a task for each file, as that of a Dask cluster, whose workers need to see the files under the
-        same paths; instead of `jobs`.
+        Executor that runs one task for each file, instead of `jobs` threads, such as the executor of a Dask cluster.
+        Its workers need to see the files under the same paths.
     **options
         As for `import_tiff`.
 
@@ -241,10 +242,10 @@ def _failure(path: str, target: str, error: OzxError) -> ImportResult:
 
 
 def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str]:
-    """Map each source that has the same image files as an earlier source to this earlier source."""
+    """Return a mapping of sources to earlier sources with the same image files; other sources are not in it."""
     parts = {}
     for path in paths:
-        # Only OME-TIFF has images of several files. What cannot be read is reported by its task.
+        # Only OME-TIFF has images of several files. The task of a file reports that the file cannot be read.
         with suppress(OzxError, OSError), open_tiff(path, order.tiff) as found:
             if (first := claims.first(found)) != path:
                 parts[path] = first
@@ -254,9 +255,9 @@ def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str
 def _import_again(
     order: _Order, parts: Mapping[str, str], present: frozenset[str], path: str, target: str, progress: Progress
 ) -> ImportResult:
-    """Import a file in a cluster task, which the cluster may repeat after the output is already complete.
+    """Import a file as a task of a cluster; if the cluster repeats the task, accept the output of its first run.
 
-    `present` has the outputs that were there before any task.
+    `present` contains the outputs that existed before the first task.
     """
     if path in parts:
         whole = _default_output(parts[path], os.path.dirname(target))
@@ -322,7 +323,7 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
             path = _default_output(first, os.path.dirname(target))
             return replace(result, status="skipped", path=path, part_of=first)
         if any(os.path.exists(target) and os.path.samefile(target, path) for path in (source, *found.files)):
-            raise UsageError(f"{target} is the file that is to be imported", hint="Name another output.")
+            raise UsageError(f"{target} is the file to import", hint="Choose another name.")
         try:
             hierarchy, notes = plan_tiff(found, order.options)
         except OzxError as error:
@@ -355,7 +356,7 @@ def _write(
 ) -> ImportResult:
     said: list[str] = []
     damage = known_damage(found)
-    progress.start(os.path.basename(result.path), count_bytes(hierarchy))
+    progress = begin_phase(progress, os.path.basename(result.path), count_bytes(hierarchy))
     with spooled_output(result.path, force=order.force, sync=order.sync) as new:
 
         def picture() -> Iterable[Entry]:

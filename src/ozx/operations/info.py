@@ -32,7 +32,7 @@ from ozx.hierarchy.ome.versions import describe_draft
 
 __all__ = ["MOST_IMAGES", "Container", "Inspection", "NodeSummary", "PlateSummary", "inspect"]
 
-#: So many images are described level by level; of all others an `Inspection` has the nodes and, in a plate, the wells.
+#: The most images that an `Inspection` describes level by level; for other images it has only nodes and wells.
 MOST_IMAGES = 100
 
 _ENDINGS = (".ome.zarr", ".zarr", ".ome.ozx", ".ozx", ".zip")
@@ -117,11 +117,11 @@ class Inspection:
     ome_version
         OME-Zarr version of the root, or None.
     zarr_format
-        2 or 3, that of the root; None without a root.
+        Zarr version of the root, 2 or 3; None without a root.
     entries
         Entries of the archive, or files of the directory.
     bytes
-        Size in bytes of the archive, or of all files; of a node that of the values below it.
+        Size in bytes of the archive, or of all files of the directory; for a node, of the values below the node.
     decoded_bytes
         Size in bytes of all arrays once decoded, as far as their types have a known size.
     container
@@ -133,7 +133,7 @@ class Inspection:
     labels
         The label images that belong to `images`, the first `MOST_IMAGES`.
     arrays
-        The first `MOST_IMAGES` arrays of a hierarchy of kind ``other`` without images.
+        The first `MOST_IMAGES` arrays of a hierarchy without images.
     plate
         The plate, or None.
     scene
@@ -177,15 +177,15 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
     Parameters
     ----------
     path
-        A path, a URL, or a node URI such as ``ozx:///data/cells.ozx/labels/cells``: all paths are then relative to the
-        node, and entries and bytes are those below it.
+        A path, a URL, or a node URI such as ``ozx:///data/cells.ozx/labels/cells``. For a node, all paths are relative
+        to the node, and the numbers of entries and bytes are those below the node.
 
     Raises
     ------
     UsageError
         There is no such node.
     FormatError
-        It is no ZIP file, a broken one, or a directory without metadata at its root.
+        `path` is no ZIP file, a broken ZIP file, or a directory without metadata at its root.
     UnsupportedError
         It is one part of a split archive (``rfc9/not-split``).
     ResourceError
@@ -253,7 +253,7 @@ def _check_root(view: DirectoryView) -> None:
         f"expected an OME-Zarr hierarchy; {what}",
         path=view.path,
         rule="rfc9/root",
-        hint=f"Did you mean one of the items in it: {', '.join(inside)}?" if inside else found and found[1],
+        hint=f"Did you mean one of the items in the directory: {', '.join(inside)}?" if inside else found and found[1],
     )
 
 
@@ -275,7 +275,7 @@ def _collect(view: ArchiveView | DirectoryView) -> tuple[dict[str, Node], int, i
 
 
 def _describe(nodes: Mapping[str, Node], paths: Iterable[str], notes: list[str]) -> list[Image]:
-    # A path that is described later than the last image is not looked at: its notes would be about what is not shown.
+    # Stop after the last image to describe, because further notes would be about images that the result lacks.
     images: list[Image] = []
     for path in paths:
         if len(images) >= MOST_IMAGES:

@@ -25,7 +25,7 @@ class ListedEntry(NamedTuple):
     size
         Length of the value in bytes.
     crc32, method
-        CRC-32 of the value, and how it is stored (``stored``, ``deflated``, …); None for a file of a directory.
+        CRC-32 and compression method of the value (``stored``, ``deflated``, …); None for a file of a directory.
     item, view
         The entry, and its archive or directory, for `offset`.
 
@@ -46,9 +46,9 @@ class ListedEntry(NamedTuple):
     @property
     @resource_errors()
     def offset(self) -> int | None:
-        """The offset of the stored bytes in the archive; reads the local file header.
+        """The offset of the stored bytes in the archive; each access reads the local header.
 
-        None for a file of a directory, and without a sound local header (``ozx validate`` gives the reason).
+        The offset is None for a file of a directory, and if the local header is broken (``ozx validate`` says how).
 
         Raises
         ------
@@ -72,8 +72,8 @@ class ListedEntry(NamedTuple):
 class EntryListing:
     """The entries of an archive in the order of its central directory, or the files of a directory.
 
-    Iteration reads them one by one, so that a million take no memory, and may be repeated. ``ozx ls --json`` prints
-    `to_dict()`.
+    Iteration reads the entries one by one, so that a million entries take no memory. It may be repeated.
+    ``ozx ls --json`` prints `to_dict()`.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class EntryListing:
                     yield ListedEntry(key, size, header.crc32, method_name(header.method), item, view)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output as a dictionary; reads every local file header.
+        """Return the JSON output as a dictionary; this reads every local header.
 
         Raises
         ------
@@ -116,7 +116,7 @@ def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryL
     ----------
     path
         An ``.ozx`` file, another ZIP file, a URL of one, or a directory; or a node URI such as
-        ``ozx:///data/cells.ozx/labels/cells``, for the entries below that node, by keys relative to it.
+        ``ozx:///data/cells.ozx/labels/cells``, which selects the entries below a node, with keys relative to the node.
     nodes
         List only metadata: ``zarr.json``, and any metadata of Zarr v2. If the archive comment promises ``jsonFirst``,
         only the beginning of the central directory is read.
@@ -124,7 +124,7 @@ def list_entries(path: str | os.PathLike[str], *, nodes: bool = False) -> EntryL
     Raises
     ------
     FormatError, UnsupportedError
-        It is a file, but no readable archive; the central directory is damaged (raised by iteration).
+        `path` is a file, but no readable archive; or the central directory is damaged (raised by iteration).
     UsageError
         There is no such node.
     ResourceError

@@ -48,7 +48,7 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
 ) -> PackResult:
     """Pack the OME-Zarr hierarchy in a directory into one .ozx file, with all values unchanged.
 
-    OME-Zarr 0.4 is upgraded to 0.5, with a note; its encoded chunks are moved if 0.5 has their codec.
+    OME-Zarr 0.4 is upgraded to 0.5, with a note. Its chunks are moved without decoding if Zarr v3 has their codec.
 
     Parameters
     ----------
@@ -59,36 +59,37 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
     verify
-        Read the synced file back and compare every value with the source before it gets its name.
+        Read the synced file back and compare every value with the source before the file gets its name.
     remove_source
-        Delete the source after that, file by file; implies `verify`. Files that change or appear meanwhile stay, and a
-        note names them; then `source_removed` is False.
+        Delete the source after the verification, file by file; implies `verify`. Files that change or appear during the
+        removal stay, and a note names them; then `source_removed` is False.
     drop_attributes
         Remove a source although it has access control lists, extended attributes or hard links, which are then lost.
     checksum
         ``"sha256"`` writes ``OUT.sha256`` beside the file, as `sha256sum` does.
     resume
-        Write nothing if `out` exists and is complete: it opens, and its keys and sizes are those of the source; with
-        `verify`, or if the source is newer, also its values. It is synced. If requested, a missing checksum or manifest
-        is written, and an existing checksum compared. A file that another run makes meanwhile counts, too. An upload
-        to ``s3://`` that a killed run of this user began on this computer is continued: parts that the server has are
-        not sent again, and a note counts them.
+        Do not write `out` again if it exists and is complete: the archive can be opened, and its keys and sizes are
+        those of the source; with `verify`, or if the source is newer, its values, too. Such a file is synced. If
+        requested, a missing checksum or manifest is written, and an existing checksum is compared. A file that another
+        run makes meanwhile is accepted, too. An upload to ``s3://`` that a killed run of this user began on this
+        computer is continued: parts that the server has are not sent again, and a note counts them.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
-        Another layout or OME-Zarr version, as for `ozx.repack`; encoded chunks are moved unless `chunks` or `codec` are
-        given. Without any of these every value stays unchanged.
+        Another layout or OME-Zarr version, as for `ozx.repack`; chunks are moved without decoding unless `chunks` or
+        `codec` is given. Without any of these options every value stays unchanged.
     thumbnail
         Put a small picture into the file, ``Thumbnails/thumbnail.png``, right after the metadata. If none can be made,
         a note gives the reason.
     manifest
         Write ``OUT.manifest.json`` beside the file: the SHA-256, size and modification time of every source file,
-        hashed from the bytes that are packed. In another layout, it has the values of the file, without times.
+        hashed from the bytes that are packed. If the layout changes, the manifest lists the values of the written file
+        instead, without times.
     manifest_inside
         Put the manifest into the file, as its last entry ``ozx-manifest.json``, instead of or besides `manifest`. The
         source must not have a file of this name.
     sync
         Whether to wait until the file is on the disk.
     progress
-        Receives the number of bytes read.
+        Receives the number of bytes processed; with `verify`, each byte counts twice.
 
     Returns
     -------
@@ -100,13 +101,13 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
     FormatError
         The source is no OME-Zarr hierarchy, or has content forbidden in an .ozx file; `rule` names the broken rule.
     UnsupportedError
-        It is OME-Zarr 0.4 with a feature that Zarr v3 lacks, or an unknown extension forbids another layout.
+        The source is OME-Zarr 0.4 with a feature that Zarr v3 lacks, or an unknown extension forbids another layout.
     UsageError
         `out` exists, is a URL that ozx only reads, or lies inside the source; options contradict each other; the
         source to be removed holds files that are not packed, or attributes that would be lost.
     ResourceError
-        Reading or writing failed. After any error, `out` is as it was before; only `checksum` and `remove_source` come
-        after that. Nothing of a source that changed meanwhile is removed.
+        Reading or writing failed; then `out` is as it was before. Only an error of `checksum`, `manifest` or
+        `remove_source` may occur after `out` is complete. If the source changed meanwhile, nothing is removed.
 
     Examples
     --------
@@ -178,10 +179,10 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         As for `pack`.
     on_result
-        Called with each result as soon as there is one, by the calling thread.
+        Called with each result as soon as the result exists, in the calling thread.
     executor
-        Executor with a task for each source, as that of a Dask cluster, whose workers need to see the files under the
-        same paths; instead of `jobs`.
+        Executor that runs one task for each source, instead of `jobs` threads, such as the executor of a Dask cluster.
+        Its workers need to see the files under the same paths.
 
     Returns
     -------
@@ -230,7 +231,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         os.makedirs(folder, exist_ok=True)
 
     pairs = list(zip(roots, targets, strict=True))
-    if not remove_source:  # else each file takes the room of its source
+    if not remove_source:  # otherwise, each removed source makes room for the next file
         check_room(pairs)
     work = partial(_pack_with, options)
     if executor is not None:
@@ -251,9 +252,9 @@ def _pack_with(options: PackOptions, root: str, target: str, progress: Progress)
 def _pack_again(
     options: PackOptions, present: frozenset[str], root: str, target: str, progress: Progress
 ) -> PackResult:
-    """Pack a source in a cluster task, which the cluster may repeat after the output is already complete.
+    """Pack a source as a task of a cluster; if the cluster repeats the task, accept the output of its first run.
 
-    `present` has the files that were there before any task.
+    `present` contains the outputs that existed before the first task.
     """
     if target in present:
         return pack_one(root, target, options, progress)
@@ -261,7 +262,7 @@ def _pack_again(
 
 
 def _default_output(root: str, folder: str | None = None) -> str:
-    """Return the default output path; for a URL, the output is in the working directory."""
+    """Return the default output path of a source; for a source at a URL, it is in the working directory."""
     if not Location(root).is_remote:
         return default_output(root, folder)
     return default_output(unquote(os.path.basename(printable_location(root))), folder or "")

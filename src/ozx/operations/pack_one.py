@@ -26,7 +26,7 @@ from ozx.flow.sources.location import Location, printable_location
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
-from ozx.progress import Progress, needs_total
+from ozx.progress import Progress, begin_phase, needs_total
 from ozx.validation.container.one_hierarchy import refuse_errors
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class _Run:
         return any(os.stat(listing.path(key)).st_mtime_ns > written for key in listing.iter_keys())
 
     def verify(self, archive: str, plan: Plan) -> None:
-        """Compare the written archive with its plan."""
+        """Compare the written archive with the plan from which it was written."""
         from ozx.flow.sinks.verification import check_archive  # noqa: PLC0415 (numpy)
 
         check_archive(archive, plan, self.workers, self.progress)
@@ -250,14 +250,14 @@ def _pack_beside_others(
 def _pack_listed(result: PackResult, source: _DirectorySource, options: PackOptions, progress: Progress) -> PackResult:
     listing = source.listing
     is_old = bool(listing.legacy_keys) and ROOT_METADATA not in listing.metadata
-    # A file that is there may have checksums behind its chunks, which converted content is compared without.
+    # The existing file may have checksums behind its chunks; then it is compared with a plan that adds checksums.
     is_compared = options.resume and output_exists(result.path)
     with working() as workers:
         run = _Run(source, options, workers, progress)
         has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
         if not is_old and options.shards == "keep" and has_same_chunks and not is_compared:
             return _pack_plan(result, in_version(plan_copy(source), options.version), (), run)
-        # These need numpy, and are slow to import beside packing a small directory.
+        # These modules need numpy; to import them takes longer than to pack a small directory.
         from ozx.flow.plans.relayout import iter_checksum_variants, plan_relayout  # noqa: PLC0415
         from ozx.hierarchy.relayout.layout_choice import LayoutChoice  # noqa: PLC0415
 
@@ -272,7 +272,7 @@ def _pack_listed(result: PackResult, source: _DirectorySource, options: PackOpti
 
 
 def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _Run) -> PackResult:
-    """Pack a plan; with `resume`, an existing file that matches one of `variants` also counts as complete."""
+    """Write the archive of a plan; with `resume`, accept an existing file that matches the plan or a variant of it."""
     root, target, options = result.source, result.path, run.options
     if options.thumbnail:
         from ozx.images.pictures.thumbnail import try_thumbnail  # noqa: PLC0415 (zarr and Pillow, slow to import)
@@ -345,10 +345,11 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
 
 
 def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
-    options, progress = run.options, run.progress
+    options = run.options
     digest: str | None = None
-    total = plan.count_bytes() * (2 if options.verify else 1) if needs_total(progress) else None
-    progress.start(os.path.basename(result.path), total)
+    total = plan.count_bytes() * (2 if options.verify else 1) if needs_total(run.progress) else None
+    progress = begin_phase(run.progress, os.path.basename(result.path), total)
+    run = replace(run, progress=progress)
     is_last = options.checksum is None and not options.manifest  # the folder is synced with its last new file
 
     def check(path: str) -> None:

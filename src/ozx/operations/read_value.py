@@ -13,7 +13,7 @@ from ozx.flow.sources.opening import open_view
 
 __all__ = ["read_value"]
 
-# Comparing a key with so many others takes a tenth of a second.
+# The most keys that a missing key is compared with, which takes a tenth of a second.
 _MOST_COMPARED = 2_000
 _SHOWN = 3
 
@@ -77,11 +77,11 @@ def _hint(view: ArchiveView | DirectoryView, key: str) -> str:
         if item.key.startswith(below):
             children.append(item.key)
             if len(children) == _SHOWN:
-                return f"It is a folder, not a value; it contains {', '.join(children)}, for instance."
+                return f"This key is a folder, not a value; the folder contains {', '.join(children)}, for instance."
         found = siblings if item.key.startswith(beside) else others
         if len(found) < _MOST_COMPARED:
             found.append(item.key)
     if children:
-        return f"It is a folder, not a value; it contains {' and '.join(children)}."
+        return f"This key is a folder, not a value; the folder contains {' and '.join(children)}."
     alike = difflib.get_close_matches(key, siblings, _SHOWN) or difflib.get_close_matches(key, others, _SHOWN)
     return f"Did you mean {' or '.join(alike)}?" if alike else "ozx ls lists the keys."

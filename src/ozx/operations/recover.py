@@ -38,12 +38,12 @@ from ozx.hierarchy.keys import ROOT_METADATA, is_legacy_metadata_key, is_metadat
 from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
 from ozx.images.streaming.chunk_store import chunks_of
 from ozx.images.streaming.recovered_chunks import waiting_values
-from ozx.progress import NO_PROGRESS, Progress
+from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.validation.container.rfc9 import check_surroundings
 
 __all__ = ["RecoverResult", "recover"]
 
-# Maximal number of listed keys; their total is always given.
+# The most keys that a result lists; their total number is always given.
 _MOST_LISTED = 1000
 _ENCRYPTED = "it is encrypted"
 
@@ -59,21 +59,22 @@ class RecoverResult:
     entries, bytes
         Number of entries, and length of the new file in bytes.
     complete
-        Whether everything is proven to be recovered: False if something is, or may be, lost.
+        Whether it is proven that everything is recovered: False if something is, or may be, lost.
     directory
         Intact part of the central directory: ``whole``, ``part`` or ``none``.
     unconfirmed
-        Number of keys found in one header only, which nothing confirms.
+        Number of keys that only one of the two headers of an entry contains, so that nothing confirms them.
     lost_count
         Number of entries known to be lost.
     lost
-        Key and reason of the first thousand of them.
+        Key and reason of the first thousand lost entries.
     arrays
         Arrays with chunks that are, or may be, missing.
     lost_chunks_count
-        Number of chunks in damaged values that no checksum proves; the recovered values lack them unless they are kept.
+        Number of chunks in damaged values that no checksum proves. The recovered values lack these chunks unless
+        `keep_unproven` keeps them.
     lost_chunks
-        The first thousand of them.
+        The first thousand of these chunks.
     made
         Keys of lost metadata that was replaced: by a copy in consolidated metadata, or an empty group.
     notes
@@ -123,8 +124,8 @@ def recover(
     Parameters
     ----------
     path
-        A damaged .ozx or ZIP file, or its URL; it is not changed. A remote file is copied into the folder for
-        temporary files first, since all of it is read.
+        A damaged .ozx or ZIP file, or its URL; the file is not changed. A remote file is first copied into the folder
+        for temporary files, because all of it is read.
     out
         The file to write.
     force
@@ -135,7 +136,7 @@ def recover(
     sync
         Whether to wait until the file is on the disk.
     progress
-        Receives the number of bytes read: the file is read once to find values, and these once more to copy them.
+        Receives the number of bytes read: the file is read once to find values, and the values once more to copy them.
 
     Returns
     -------
@@ -183,7 +184,7 @@ def _recover(
     try:
         size = source.size()
         _check_not_written(source)
-        progress.start(os.path.basename(target), None if progress is NO_PROGRESS else 2 * size)
+        progress = begin_phase(progress, os.path.basename(target), 2 * size)
         found = salvage(source, _find(source, progress), is_ordered=not is_partial(file))
         _check_usable(found, file)
         salvage_chunks(source, found, keep_unproven=keep_unproven)

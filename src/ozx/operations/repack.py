@@ -29,13 +29,13 @@ from ozx.flow.sources.location import StrPath, given_output, parse_location, pri
 from ozx.flow.workers import working
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.progress import NO_PROGRESS, Progress
+from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.validation.container.one_hierarchy import refuse_errors
 
 __all__ = ["ArrayReport", "RepackResult", "repack"]
 
 
-# Arrays described one by one; a plate has tens of thousands that are alike.
+# The most arrays that a result describes; a plate has tens of thousands of similar arrays.
 _DESCRIBED = 100
 
 
@@ -48,8 +48,8 @@ class ArrayReport:
     path
         Path of the array.
     treatment
-        Treatment of its chunks: ``moved``, as encoded; ``zlib_to_gzip``, moved with a gzip frame instead of zlib's;
-        ``transcoded``, decoded and encoded.
+        Treatment of its chunks: ``moved``, without decoding; ``zlib_to_gzip``, moved with the zlib frame replaced by a
+        gzip frame; ``transcoded``, decoded and encoded.
     chunks, shards
         New lengths, in pixels; `shards` is None without shards.
     """
@@ -126,18 +126,18 @@ def repack(
 ) -> RepackResult:
     """Rewrite a hierarchy: repair it, upgrade it to OME-Zarr 0.5, and change its shards if requested.
 
-    Encoded chunks are moved; they are decoded only for other `chunks` or another `codec`, or if Zarr v3 lacks their
-    codec.
+    Chunks are moved without decoding. They are decoded and encoded only for other `chunks` or another `codec`, or if
+    Zarr v3 lacks their codec.
 
     Parameters
     ----------
     source
-        A directory, an .ozx or .zip file, or the URL of one; OME-Zarr 0.4 or 0.5.
+        A directory, an .ozx or .zip file, or the URL of one, with OME-Zarr 0.4, 0.5 or 0.6.
     out
-        A directory if the name ends in ``.zarr`` or a slash, or is that of a directory; else a file.
+        A directory if the name ends in ``.zarr`` or a slash, or if a directory of this name exists; otherwise a file.
     shards
-        ``"keep"`` for the present ones, ``"auto"``, ``"none"``, or lengths in pixels by axis: ``"y=4096,x=4096"`` or a
-        mapping.
+        ``"keep"`` for the present shards, ``"auto"``, ``"none"``, or lengths in pixels by axis: ``"y=4096,x=4096"`` or
+        a mapping.
     chunks
         Other chunks, in pixels by axis: ``"y=512,x=512"`` or a mapping. Axes that are not named keep their lengths.
     codec
@@ -150,18 +150,19 @@ def repack(
         Keep chunks of Zarr v2 that only zarr-python can read in v3 (bz2, lzma, lz4) instead of transcoding them.
     ome_version, drop_transformations
         OME-Zarr version of the result, ``"0.5"`` or ``"0.6"``; by default that of the source, and 0.5 for 0.4. Only
-        metadata change. 0.5 cannot express scenes, further coordinate systems and transformations: they are refused, or
-        left out with a note.
+        metadata change. 0.5 cannot express scenes, further coordinate systems and transformations. They are an error,
+        or with `drop_transformations` they are left out with a note.
     thumbnail
         Put a small picture into `out`, ``Thumbnails/thumbnail.png``, right after the metadata. If none can be made, a
         note gives the reason.
     verify
-        Read the file back and compare every value before it gets its name.
+        Read the file back and compare every value before the file gets its name.
     force
-        Whether an existing `out` may be replaced, a file or a directory that is empty or has Zarr metadata at its root;
-        the old one stays until the new one is complete, which keeps its mode and, where allowed, its owner.
+        Whether an existing `out` may be replaced: a file, or a directory that is empty or has Zarr metadata at its
+        root. The old one stays until the new one is complete. The new one gets the mode and, where allowed, the owner
+        of the old one.
     replace_folder
-        Whether `out` may be any existing directory, which is replaced with all that is in it.
+        Whether `out` may be any existing directory, which is replaced with everything in it.
     sync
         Whether to wait until the result is on the disk.
     jobs
@@ -169,7 +170,7 @@ def repack(
     executor
         Executor that decodes and encodes; by default of threads.
     progress
-        Receives the number of bytes written.
+        Receives the number of bytes processed; with `verify`, each byte counts twice.
 
     Returns
     -------
@@ -182,7 +183,7 @@ def repack(
         The source is no OME-Zarr hierarchy, is damaged, or has a fault that cannot be repaired; `rule` names the broken
         rule.
     UnsupportedError
-        Zarr v3 lacks a feature of it, or an extension that is not understood forbids moving chunks.
+        Zarr v3 lacks a feature of the source, or an extension that is not understood forbids moving chunks.
     UsageError
         `out` exists and may not be replaced, is a URL that ozx only reads, or lies inside a hierarchy; or a layout does
         not fit the arrays.
@@ -222,8 +223,8 @@ def repack(
             refuse_errors(plan.metadata, path=repaired.name)
             if thumbnail:
                 _add_thumbnail(repaired, plan)
-            size = None if progress is NO_PROGRESS else plan.count_bytes()
-            progress.start(os.path.basename(target), size)
+            size = plan.count_bytes() * (2 if verify else 1) if needs_total(progress) else None
+            progress = begin_phase(progress, os.path.basename(target), size)
             if is_directory:
                 with replacing_directory(
                     target, force=force, replace_folder=replace_folder, sync=sync, recorded=recorded
@@ -265,7 +266,7 @@ def _check_in_place(source: str, target: str) -> Callable[[str], None] | None:
     if not (os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target)):
         return None
     old = FileSource(target)
-    old.size()  # records its state: from here on it must not change
+    old.size()  # records the state of the file, which must not change from here on
     return old.check_unchanged
 
 

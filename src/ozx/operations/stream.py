@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Camera", "FrameStream", "StreamResult", "stream"]
 
 _MEMORY = 176 << 20
-# Frames in memory share it with the chunks of unfinished shards.
+# A fourth of the memory is for waiting frames; the other part is for the chunks of unfinished shards.
 _SHARE_OF_FRAMES = 4
 _LEAST_FRAMES = 4
 _WHEN_FULL = ("wait", "raise")
@@ -73,22 +73,23 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     The frames become an OME-Zarr image, whose levels are computed while the frames arrive.
 
     Frames are planes y, x. They are copied into a bounded memory, and threads make levels, chunks and shards of them.
-    Values are written once, in their final places. If fewer frames come than declared, the image ends with the last.
+    Values are written once, in their final places. If fewer frames come than declared, the image ends with the last
+    frame.
 
     Parameters
     ----------
     path
         The file to write; ``NAME.partial`` until the stream is closed.
     axes
-        Names of the dimensions, of t, c, z, y and x, in the order of acquisition: the one that changes most slowly
-        first, then y and x. The file has them in OME order.
+        Names of the dimensions, of t, c, z, y and x, in the order of acquisition: the axis that changes most slowly
+        first, y and x last. The file has the axes in OME order.
     shape
-        Their lengths. The first may be None if it is unknown and does not count channels.
+        Lengths of these axes. The first length may be None (unknown) if the axis is t or z.
     dtype
         The pixel type.
     positions
-        Names of positions: the file is then a series of images, and each frame belongs to one. Their first lengths can
-        differ.
+        Names of positions: the file is then a series of images, and each frame belongs to one of them. The images may
+        differ in the length of the first axis.
     plate
         Wells with their number of fields, as in ``{"A/1": 2, "B/3": 4}``: the file is then a plate, and the positions
         are ``A/1/0``, ``A/1/1``, ``B/3/0`` and so on.
@@ -96,8 +97,8 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         The number of rows and columns of the plate; without it the plate ends with the last row and column in use.
     cameras
         Cameras by name, if they deliver frames of different shapes or types: the file is then a series of their images,
-        and each frame names its camera as its position. `axes`, `shape`, `dtype`, `scale`, `unit` and `channels` hold
-        for each camera that has none.
+        and each frame names its camera as its position. `axes`, `shape`, `dtype`, `scale`, `unit` and `channels` apply
+        to each camera that has no such value itself.
     scale, unit, channels, name, ome_version
         As for `ozx.write_image`.
     method, downsample
@@ -111,9 +112,11 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     jobs
         Number of threads; by default one per core.
     sync_every
-        Number of frames after which those that came are brought to the disk, while more come; None for never.
+        Number of frames after which the received frames are synced to the disk, while further frames arrive; None for
+        never.
     upload_to
-        An object at ``s3://``, ``gs://`` or ``az://`` to send the finished file to. The file stays, also if that fails.
+        An object at ``s3://``, ``gs://`` or ``az://`` to which the finished file is sent. The file stays, even if the
+        upload fails.
     force
         Whether an existing file, or object, may be replaced; the old one stays until the new one is complete.
     sync
@@ -127,7 +130,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     Raises
     ------
     UsageError
-        The file or the object exists, the file is a URL (only `upload_to` is one), or options do not fit each other.
+        The file or the object exists, `path` is a URL (only `upload_to` may be one), or options do not fit each other.
     UnsupportedError
         OME-Zarr or Zarr has no such type or number of dimensions.
     ResourceError

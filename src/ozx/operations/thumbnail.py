@@ -31,7 +31,7 @@ class ThumbnailResult:
     image
         Path of the shown image or plate; empty for the root, or for the given node.
     level
-        Path of the array that was read; for a plate, that of its first image.
+        Path of the array that was read; for a plate, of the array in its first image.
     notes
         Missing parts of the picture, one sentence each.
     """
@@ -61,7 +61,7 @@ def thumbnail(
     Parameters
     ----------
     path
-        An ``.ozx`` file, a URL of one, a directory with OME-Zarr 0.4 or 0.5, or the URI of a node.
+        An ``.ozx`` file, a URL of one, a directory with OME-Zarr 0.4, 0.5 or 0.6, or the URI of a node.
     out
         The file or object to write, PNG or JPEG by its ending.
     size
@@ -80,12 +80,12 @@ def thumbnail(
     Raises
     ------
     UsageError
-        `out` exists, is a URL that ozx only reads, or is neither PNG nor JPEG; neither it nor `cache` is given, or
-        both; the size is invalid; with `cache`, `path` is no local file.
+        `out` exists, is a URL that ozx only reads, or is neither PNG nor JPEG; `out` and `cache` are both given, or
+        neither of them; the size is invalid; with `cache`, `path` is no local file.
     UnsupportedError
-        There is no image, or none of which a picture can be made.
+        There is no image, or no picture can be made of it.
     FormatError
-        It is no archive, no hierarchy, or a damaged one.
+        `path` is no archive, no hierarchy, or damaged.
     ResourceError
         Reading or writing failed. After any error, `out` is as it was before.
 
@@ -95,7 +95,7 @@ def thumbnail(
     >>> result.width, result.height, result.level
     (100, 100, '1')
     """
-    # They load zarr and Pillow, which takes half a second, and only this needs it.
+    # These modules load zarr and Pillow, which takes half a second, and only a thumbnail needs them.
     from ozx.images.pictures.raster import encode_jpeg, encode_png  # noqa: PLC0415
     from ozx.images.pictures.thumbnail import draw_thumbnail  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415
@@ -142,7 +142,7 @@ def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[
             path=printable_location(path),
             hint="Name a .png or .jpg file to write instead.",
         )
-    # Taken before the file is read: if the file changes meanwhile, the picture is outdated.
+    # The status comes from before the file is read: if the file changes meanwhile, the picture counts as outdated.
     status = os.stat(location.path)
     uri = file_uri(location.path)
     return cache_path(uri, size), cache_texts(uri, status)
@@ -151,5 +151,5 @@ def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[
 def _write(target: str, data: bytes, *, is_private: bool, force: bool) -> None:
     if is_private:
         make_cache_folder(target)
-    # What the cache loses in a power cut is made again; its pictures may be of a file that only its owner may read.
+    # A picture that a power cut destroys is made again. The source may be private, and so are the pictures.
     write_small(target, data, sync=not is_private, force=force, mode=0o600 if is_private else None)

@@ -28,7 +28,7 @@ from ozx.flow.sources.location import Location, StrPath, given_output, parse_loc
 from ozx.flow.sources.opening import open_view
 from ozx.flow.sources.wrong_sources import folder_error, refuse_images
 from ozx.hierarchy.keys import ROOT_METADATA
-from ozx.progress import NO_PROGRESS, Progress
+from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 __all__ = ["UnpackResult", "default_directory", "unpack"]
 
@@ -78,18 +78,19 @@ def unpack(
         ``ozx:///data/cells.ozx/labels/cells``: that node becomes the root of the directory.
     out
         The directory to write, or the URL of one in an object store; by default ``cells.ozx`` becomes
-        ``cells.ome.zarr`` beside it, and the node ``labels/cells`` of it ``cells.ome.zarr``.
+        ``cells.ome.zarr`` beside it, and a node is named after the last part of its path: ``labels/nuclei`` becomes
+        ``nuclei.ome.zarr``.
     force
-        Whether an existing directory may be replaced that is empty, or has Zarr metadata at its root; the old one stays
-        until the new one is complete. The new root keeps its mode and, where allowed, its owner.
+        Whether an existing directory that is empty or has Zarr metadata at its root may be replaced. The old one stays
+        until the new one is complete. The new root gets the old mode and, where allowed, the old owner.
     replace_folder
-        Whether any existing directory may be replaced, with all that is in it.
+        Whether any existing directory may be replaced, with everything in it.
     allow_bombs
         Unpack the archive even if it looks like a decompression bomb.
     sync
         Whether to wait until the files are on the disk.
     progress
-        Receives the number of bytes read.
+        Receives the number of bytes written.
 
     Returns
     -------
@@ -107,8 +108,8 @@ def unpack(
         `path` is a directory on this computer; `out` exists and may not be replaced, or is a URL that ozx only reads;
         or there is no such node.
     ResourceError
-        Reading or writing failed. After any error, a local `out` is as it was before; below a URL, what was written is
-        removed, and what was replaced is lost.
+        Reading or writing failed. After any error, a local `out` is as it was before; below a URL, the objects written
+        so far are removed, and replaced objects are lost.
 
     Examples
     --------
@@ -128,7 +129,7 @@ def unpack(
             archive, target, force=force, replace_folder=replace_folder, sync=sync, progress=progress
         )
     if node:
-        open_view(path)  # there is such a node, or the error says which there are
+        open_view(path)  # if there is no such node, the error names the existing nodes
     source = open_remote(archive) if location.is_remote else FileSource(archive)
     reader = ArchiveReader(source)
     source.size()
@@ -139,11 +140,11 @@ def unpack(
     reader.check(allow_bombs=allow_bombs)
     columns = reader.columns
     _check_kind(columns, source.name)
-    # A name that ends in a slash only makes a folder known to unzip.
+    # An entry with a name that ends in a slash stands for a folder and has no value.
     values = np.flatnonzero(~reader.columns.are_folders())
     indices = _indices_below(reader, values, prefix) if node else values
     size = int(columns.uncompressed_sizes[indices].sum())
-    progress.start(os.path.basename(target), size)
+    progress = begin_phase(progress, os.path.basename(target), size)
     try:
         if is_remote:
             notes = _upload_values(
@@ -183,7 +184,7 @@ def _copy_directory(
     check_folder(target, force=force, replace_folder=replace_folder)
     objects = find_objects(url)
     marks, size = objects.marks, sum(mark.size for mark in objects.marks.values())
-    progress.start(os.path.basename(target), size)
+    progress = begin_phase(progress, os.path.basename(target), size)
     parts = ((key, ObjectPart(objects.folder, key, mark, 0, mark.size)) for key, mark in marks.items())
     entries = read_ahead(Entry(key, (part,)) for key, part in parts)
     with replacing_directory(target, force=force, replace_folder=replace_folder, sync=sync) as new:
@@ -215,7 +216,7 @@ def default_directory(path: str) -> str:
 
 
 def _default_target(location: Location) -> str:
-    """Return the default output directory; for a URL, it is in the working directory."""
+    """Return the default output directory; for an archive at a URL, it is in the working directory."""
     path = location.path
     if location.is_remote:
         is_directory = location.is_directory_url()

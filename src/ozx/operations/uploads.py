@@ -37,17 +37,17 @@ class FoundUpload:
     Attributes
     ----------
     url
-        The object that it would make.
+        The object that the upload would create.
     upload_id
-        The server's name of it; empty if it has none.
+        The server's identifier of the upload; empty if the server has none.
     age
-        Seconds since it was begun, or None if the server does not say.
+        Seconds since the upload was begun, or None if the server does not report this.
     state
-        ``live``: its process is, or may be, alive; ``dead``: a killed run of this user left it; ``unsure``: probably
-        so, because a run of this user was killed while it began an upload to the same URL; ``other``: another user or
-        program began it.
+        ``live``: its process is, or may be, alive; ``dead``: a killed run of this user left it; ``unsure``: probably a
+        killed run of this user left it, because such a run was killed while it began an upload to the same URL;
+        ``other``: another user or program began it.
     host, command
-        The computer and the command that began it, if it is on record.
+        The computer and the command that began the upload, if they are recorded.
     ended
         Whether it was ended.
     """
@@ -89,27 +89,28 @@ class UploadsResult:
 def uploads(url: str, *, abort: str | None = None, older_than: float | None = None) -> UploadsResult:
     """List the unfinished uploads in a bucket or below a prefix; on request, abort uploads of this user's killed runs.
 
-    Uploads of others, and live ones, are only listed: a bucket's owner ends those by a lifecycle rule. Azure and Google
-    Cloud Storage discard unfinished uploads after a week, and end none before; the latter lists none.
+    Live uploads and uploads of other users are only listed; the owner of a bucket can end them by a lifecycle rule.
+    Azure and Google Cloud Storage discard unfinished uploads after a week, and cannot end them earlier. Google Cloud
+    Storage does not list them.
 
     Parameters
     ----------
     url
-        ``s3://bucket`` or ``s3://bucket/prefix``; or one of ``az://`` or ``gs://``.
+        ``s3://bucket`` or ``s3://bucket/prefix``; or the same with ``az://`` or ``gs://``.
     abort
-        The upload to end; it may be dead or unsure.
+        Identifier of the upload to end; its state must be ``dead`` or ``unsure``.
     older_than
-        Ends the dead ones that were begun so many seconds ago.
+        Also end the ``dead`` uploads that were begun at least this number of seconds ago.
 
     Returns
     -------
     UploadsResult
-        The uploads, and which of them were ended.
+        The uploads; the attribute `ended` of each shows whether it was ended.
 
     Raises
     ------
     UsageError
-        `url` is none of a bucket; there is no upload called `abort`, or it is live, or another's.
+        `url` is no URL of a bucket; or there is no upload `abort`, it is live, or another user or program began it.
     ResourceError
         The server cannot be reached, or refuses; a package is not installed.
     """
@@ -161,7 +162,7 @@ def _check_can_end(url: str, upload_id: str, found: Iterable[FoundUpload]) -> No
 
 
 def _remove_record(record: RecordedUpload | None) -> None:
-    if record is not None:  # an unsure upload has none of its own
+    if record is not None:  # an unsure upload has no record of its own
         record.remove()
 
 

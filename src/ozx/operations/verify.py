@@ -18,7 +18,7 @@ from ozx.flow.sinks.output import open_output
 from ozx.flow.sinks.verification import hash_values
 from ozx.flow.sources.location import Location, StrPath, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
-from ozx.progress import NO_PROGRESS, Progress
+from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 __all__ = ["VerifyResult", "verify"]
 
@@ -34,9 +34,9 @@ class VerifyResult:
     path
         The file.
     manifest
-        The manifest it was compared with, or None.
+        The manifest with which the file was compared, or None.
     entries, bytes
-        Number of values that were compared, and their length together; 0 without a manifest.
+        Number and total length of the compared values; 0 without a manifest.
     sha256
         The digest of the whole file, if ``FILE.sha256`` exists and agrees.
     """
@@ -62,22 +62,22 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
     file
         The ``.ozx`` file, or its URL.
     manifest
-        A path or URL of what `ozx.pack` wrote for it; by default ``FILE.manifest.json`` if it exists, else the one
-        inside the file.
+        Path or URL of the manifest that `ozx.pack` wrote for the file; by default ``FILE.manifest.json`` if it exists,
+        else the manifest inside the file.
     progress
         Receives the number of bytes of values read.
 
     Returns
     -------
     VerifyResult
-        The number of values that are what was packed: all of them.
+        The number of compared values, all of which equal the packed values.
 
     Raises
     ------
     FormatError
         A value differs, is missing or superfluous, or is damaged.
     UsageError
-        There is neither manifest nor checksum; or the manifest is none.
+        There is neither a manifest nor a checksum; or `manifest` is no manifest.
     ResourceError
         A file cannot be read, or the digest of the whole file differs.
 
@@ -103,7 +103,7 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
         raise UsageError(
             f"expected a manifest ({MANIFEST_ENDING}) or a checksum ({CHECKSUM_ENDING}) beside the file; found neither",
             path=shown,
-            hint="ozx validate --level data checks a file by itself. ozx pack --manifest also writes a manifest.",
+            hint="ozx validate --level data checks a file without a manifest. ozx pack --manifest writes a manifest.",
         )
     entries = size = 0
     if has_manifest:
@@ -166,12 +166,13 @@ def _manifest_inside(path: str) -> bytes | None:
 def _compare(path: str, expected: dict[str, ManifestValue], manifest: str, progress: Progress) -> tuple[int, int]:
     wrong: list[str] = []
     total = 0
-    progress.start(os.path.basename(printable_location(path)), sum(value.bytes for value in expected.values()))
+    size_in_manifest = sum(value.bytes for value in expected.values())
+    progress = begin_phase(progress, os.path.basename(printable_location(path)), size_in_manifest)
     count = len(expected)
     for key, size, digest in hash_values(path):
         value = expected.pop(key, None)
         if value is None and key == MANIFEST_KEY:
-            continue  # it describes the others
+            continue  # the manifest does not list itself
         if value is None:
             wrong.append(f"the manifest does not list {key!r}")
         elif (value.bytes, value.sha256) != (size, digest):

@@ -44,7 +44,9 @@ class CasesResult:
 
 @resource_errors()
 def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
-    """Write the examples of every rule or of one rule, and ``expected.json`` with their findings; see docs/cases.md.
+    """Write the example files of all rules or of one rule, and ``expected.json`` with the findings in each file.
+
+    See docs/cases.md.
 
     The same call always writes the same bytes.
 

@@ -20,7 +20,7 @@ from ozx.images.writing.array_image import ChannelLike, describe_array, given_ch
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewHierarchy, NewImage, NewLevel
-from ozx.progress import NO_PROGRESS, Progress
+from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 __all__ = ["WriteImageResult", "write_image"]
 
@@ -78,20 +78,20 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     path
         The file to write.
     array
-        An array of NumPy, dask, zarr, or any other that returns slices; read block by block, each pixel once if its
-        chunks allow it.
+        An array of NumPy, dask or zarr, or any other array that returns slices. It is read block by block, each pixel
+        once if the chunks of the array allow it.
     axes
-        Names of its dimensions, of t, c, z, y and x; by default the last ones of these, and y, x alone for a plane. An
+        Names of its dimensions, of t, c, z, y and x; by default the last of these names: y and x for a plane. An
         array in another order, such as ``yxc``, is transposed into OME order.
     scale
         The distance of pixels along each dimension, or by axis, in `unit`; 1 if unknown.
     unit
         Unit of the axes of space, or units by axis, such as ``micrometer``, ``um``, ``second``.
     channels
-        For each channel its name, or a mapping with any of ``label``, ``color`` (RRGGBB), ``active``, ``window``
-        (start, end) and ``emission`` (nanometers). Missing contrast is computed from the pixels; a missing color is
-        that of the dye in the name, or of the emission. Without any, 8-bit pixels with three or four channels as their
-        last dimension, such as ``yxc``, are red, green, blue and transparency.
+        For each channel its name, or a mapping with any of ``label``, ``color`` (as for `ozx.edit`), ``active``,
+        ``window`` (start, end) and ``emission`` (nanometers). Missing contrast is computed from the pixels; a missing
+        colour is that of the dye in the name, or of the emission. Without `channels`, 8-bit pixels with three or four
+        channels as their last dimension, such as ``yxc``, are red, green, blue and transparency.
     name
         The image's name; by default that of the file.
     labels
@@ -100,8 +100,8 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         Method of downsampling: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels); and
         the axes that are halved, ``none``, or those that `plan_pyramid` chooses.
     chunks, shards, codec, chunk_checksums
-        Another layout than `lay_out` chooses; see `ozx.repack`. By default chunks in shards end in a checksum;
-        ``chunk_checksums="add"`` gives one to chunks of their own too, ``"drop"`` to none.
+        Another layout than `lay_out` chooses; see `ozx.repack`. By default, chunks in shards end in a checksum.
+        ``chunk_checksums="add"`` also adds a checksum to chunks outside of shards, ``"drop"`` adds no checksum.
     ome_version
         OME-Zarr version of the file, ``"0.5"`` or ``"0.6"``.
     force
@@ -109,8 +109,8 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     sync
         Whether to wait until the file is on the disk.
     executor
-        Executor that reads, halves and encodes; by default one thread per core. That of Dask,
-        ``Client.get_executor()``, uses the workers of a cluster.
+        Executor that reads, halves and encodes; by default one thread per core. The executor of
+        Dask, ``Client.get_executor()``, uses the workers of a cluster.
     progress
         Receives the number of bytes of pixels read.
 
@@ -122,7 +122,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     Raises
     ------
     UsageError
-        The file exists, is a URL that ozx only reads, or an option does not fit the array.
+        The file exists or is a URL that ozx only reads, or an option does not fit the array.
     UnsupportedError
         OME-Zarr or Zarr has no such type or number of dimensions.
     ResourceError
@@ -151,7 +151,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     hierarchy = NewHierarchy({"": image}, version=checked_version(ome_version))
     with spooled_output(target, force=force, sync=sync) as new:
-        progress.start(os.path.basename(target), count_bytes(hierarchy))
+        progress = begin_phase(progress, os.path.basename(target), count_bytes(hierarchy))
         entries, size = write_hierarchy(new.descriptor, hierarchy, layout, executor=executor, progress=progress)
     progress.stop()
     return WriteImageResult(target, entries, size)

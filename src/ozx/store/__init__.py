@@ -1,11 +1,11 @@
 """Access the hierarchy in an archive as a store of zarr-python.
 
 ``ozx_store``, ``session_store``
-    `OzxStore`, a zarr Store; the choice of its session.
+    `OzxStore`, a zarr Store; its base class, which uses a session.
 ``reading``, ``writing``
-    The two kinds of sessions: the values of a finished archive, and of one that is being written.
+    The two kinds of sessions: for a finished archive, and for an archive that is being written.
 ``partial_file``, ``growing_file``, ``space``, ``finishing``
-    A new archive: its file and temporary name, the places of values and the room for metadata, free bytes, the end.
+    A new archive: its temporary file; the places of values and the room for metadata; free bytes; its completion.
 ``sorted_keys``, ``partial_values``, ``after_fork``
     The keys below a prefix; writes to parts of a value; locks in a forked child.
 ``normalised``, ``source_store``, ``local_store``, ``remote_directory_store``

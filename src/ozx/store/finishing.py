@@ -2,8 +2,8 @@
 
 If the metadata fits into the room kept for it and free bytes are few, written values stay in place: white space at the
 end of metadata fills the room, zeros fill each gap between values. Otherwise the file is written a second time, without
-gaps; or, if the caller wants that, metadata without room goes behind the values, and gaps stay. Padding in extra fields
-would do as well for RFC-9 (R2), but its revision of 2026 forbids that.
+gaps; or, with `metadata_last`, metadata that does not fit goes behind the values, and gaps stay. RFC-9 (R2) would also
+allow padding in extra fields, but its revision of 2026 forbids such padding.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ __all__ = ["MOST_UNUSED", "Unfinished", "finish"]
 
 # The largest share of unused bytes in a file; above it, the file is written a second time.
 MOST_UNUSED = 0.02
-# White space at the end of one document, which every reader of its node reads.
+# The most white space at the end of one document: every reader of its node reads it.
 _MOST_WHITE_SPACE = 64 << 10
 _BLOCK = 1 << 20
-# From this size on, a rewrite of a file that outgrew its room takes time, so warn.
+# Above this size, writing a file that outgrew its room a second time takes long enough for a warning.
 _SILENTLY_REWRITTEN = 1 << 20
 
 #: Key and value.
@@ -59,9 +59,9 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, m
     Raises
     ------
     FormatError
-        It is not an OME-Zarr and `require_ome` is given; or the archive that is added to has changed.
+        The hierarchy is not OME-Zarr and `require_ome` is given; or the archive that is added to has changed.
     UsageError
-        Another program has taken the name, and `force` is not given.
+        Another program has created a file of the final name, and `force` is not given.
     """
     target = archive.growing.partial.target
     comment = _comment(archive, target, require_ome=require_ome)
@@ -168,14 +168,14 @@ def _complete(
 ) -> int:
     """Write the metadata, clear gaps, add the entries kept from the old archive, and write the directory.
 
-    The documents in `late` stand behind the data; in the directory all metadata is in order.
+    The documents in `late` are written behind the data; the directory lists all metadata in archive order.
     """
     descriptor = archive.growing.partial.descriptor
     writer, values = ArchiveWriter(descriptor), DirectoryBuilder()
     headers: dict[str, DirectoryBuilder] = {}
     spare = gaps[0] if gaps else 0
     for number, (key, document) in enumerate(documents, 1):
-        # The last documents get white space first: they are read least often.
+        # White space goes to the last documents first, because they are read least often.
         white = min(max(0, spare - (len(documents) - number) * _MOST_WHITE_SPACE), _MOST_WHITE_SPACE)
         headers[key] = _add(writer, key, document + b" " * white)
         spare -= white

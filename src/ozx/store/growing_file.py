@@ -36,7 +36,7 @@ __all__ = ["LEAST_ROOM", "AppendedValue", "GrowingFile", "Slot", "document_room"
 _NO_HEADER = bytes(4)
 # The padding of one entry can fill this much (65,515 bytes at most), whatever metadata follows.
 LEAST_ROOM = 48 << 10
-# Unused room has to be filled or removed again.
+# The largest reserve: unused room has to be filled or removed again.
 _MOST = 64 << 20
 # Pieces of an appended value that are written together: few calls, and the bytes are still in the processor's cache.
 _TOGETHER = 1 << 20
@@ -74,13 +74,13 @@ class Slot(NamedTuple):
 class GrowingFile:
     """The file ``NAME.partial``, created and locked; threads may use it concurrently.
 
-    `lock` is held while places are taken, freed or looked up. Callers that keep slots by key hold it to do both in one
-    step.
+    `lock` is held while space is allocated or freed, and while readers are counted. A caller that keeps slots by key
+    protects them with a lock of its own.
 
     Raises
     ------
     ResourceError
-        Another writer has it.
+        Another writer has locked the file.
     """
 
     def __init__(self, target: str) -> None:
@@ -146,7 +146,7 @@ class GrowingFile:
     def write(self, key: str, parts: Sequence[bytes | memoryview | Part]) -> Slot:
         """Write a value, given in parts, into free space and return its slot; the caller registers the slot.
 
-        A `Part` is read twice, for the CRC-32 and for the file, so that one of them is in memory at a time.
+        A `Part` is read twice, for the CRC-32 and for the file, so that only one `Part` is in memory at a time.
         """
         return self._write(key, parts, is_draft=False)
 
@@ -156,10 +156,10 @@ class GrowingFile:
         Raises
         ------
         RuntimeError
-            There is no room for metadata yet.
+            The metadata area at the start is not reserved yet.
         """
         if self._body is None:
-            raise RuntimeError("make_room comes first")
+            raise RuntimeError("expected a reserved metadata area; call make_room first")
         return AppendedValue(key, self._body, self._write_pieces)
 
     def free(self, slot: Slot) -> None:
@@ -172,7 +172,10 @@ class GrowingFile:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Prevent freed space from being reused during the ``with`` block; call this while holding `lock`."""
+        """Prevent freed space from being reused during the ``with`` block.
+
+        Enter the block while holding the lock that protects the slots, so that no other thread frees the slot.
+        """
         with self.lock:
             self._readers += 1
         try:
@@ -221,12 +224,12 @@ class GrowingFile:
         length = len(header) + size
         with self.lock:
             if self._head is None or self._body is None:
-                raise RuntimeError("make_room comes first")
+                raise RuntimeError("expected a reserved metadata area; call make_room first")
             offset = self._head.take(length) if is_draft else None
             if offset is None:
                 offset = self._body.take(length)
             if offset is None:
-                raise RuntimeError("the body has no limit")
+                raise RuntimeError("expected free space behind the metadata area; found none")
         slot = Slot(raw_name, flags, checksum, size, offset, len(header))
         try:
             for pieces in _iter_pieces([header, *parts]):
@@ -249,7 +252,7 @@ class GrowingFile:
 
     def _space_of(self, slot: Slot) -> Space:
         if self._head is None or self._body is None:
-            raise RuntimeError("make_room comes first")
+            raise RuntimeError("expected a reserved metadata area; call make_room first")
         return self._head if slot.offset < self._body.start else self._body
 
 
@@ -263,7 +266,7 @@ class AppendedValue:
     space
         The free space behind all values; the caller allocates nothing else there before the value ends.
     write
-        Writes pieces at an offset of the file.
+        Function that writes pieces at an offset of the file.
     """
 
     def __init__(self, key: str, space: Space, write: Callable[[Sequence[bytes | memoryview], int], None]) -> None:
@@ -325,7 +328,8 @@ def document_room(key: str, document: bytes) -> int:
 def metadata_reserve(documents: Mapping[str, bytes]) -> int:
     """Return the number of bytes to reserve for metadata at the start of the file.
 
-    It is twice the size of the known metadata, plus space for the documents that the root announces: wells, levels.
+    It is `LEAST_ROOM`, plus twice the size of the known metadata, plus space for further documents of the wells or
+    levels that the root lists; but at most 64 MiB, or twice the size of the known metadata if that is larger.
     """
     known = sum(document_room(key, document) for key, document in documents.items())
     announced = _announced_documents(documents.get(ROOT_METADATA, b"")) - len(documents)

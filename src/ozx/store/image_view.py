@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 _V2_NODES = (".zgroup", ".zarray")
-# The errors that zarr raises for bad metadata; its own derive from the first two.
+# The errors that zarr raises for bad metadata; zarr's own error classes derive from the first two.
 _ZARR_ERRORS = (ValueError, TypeError, LookupError, NotImplementedError, AttributeError, RuntimeError, ArithmeticError)
 
 
@@ -54,8 +54,8 @@ _ZARR_ERRORS = (ValueError, TypeError, LookupError, NotImplementedError, Attribu
 class ImageLevel:
     """One resolution level of an image: its array, scale and translation.
 
-    `path` leads from the opened group to the array. `scale` and `translation` have one value per axis, in the axes'
-    units; None where the metadata has none, or more than scaling and moving.
+    `path` is the path of the array relative to the opened group. `scale` and `translation` have one value per axis, in
+    the axes' units; both are None if the metadata has no transformations, or more than scales and translations.
     """
 
     path: str
@@ -90,7 +90,7 @@ class ImageView:
     @property
     def channel_axis(self) -> int | None:
         """The index of the channel dimension, or None."""
-        # OME-Zarr 0.5, "axes": the type is only a SHOULD; an axis without one is known by its name.
+        # OME-Zarr 0.5, "axes": the type is only a SHOULD; an axis without a type is recognised by its name.
         types = [axis.type or {"c": "channel"}.get(axis.name or "") for axis in self.axes]
         return types.index("channel") if "channel" in types else None
 
@@ -199,7 +199,7 @@ def refused_by_zarr(where: str) -> Iterator[None]:
 def list_images(group: zarr.Group) -> list[str]:
     """Return the paths of the images listed in a group's metadata, including missing images.
 
-    An image's group lists itself (path ``""``), a plate the fields of all wells, a series its images.
+    The group of an image lists itself (path ``""``); a plate lists the fields of all wells; a series lists its images.
     """
     return list(image_paths(GroupNodes(group)))
 

@@ -1,6 +1,7 @@
 """Arrays that are read when they are sliced: one channel of a level, or a plate as one picture.
 
-Both have what NumPy-like libraries need (`shape`, `dtype`, `ndim`, slicing), hold no pixels, and can be pickled.
+Both kinds support what NumPy-like libraries need (`shape`, `dtype`, `ndim`, slicing). They hold no pixels, and can be
+pickled.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["LevelSlice", "PlateFields", "PlatePicture", "met_tiles", "plate_fiel
 # The errors that zarr and its codecs raise for damaged chunks. OSError, about the disk, passes through.
 _DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
 
-# dask takes a millisecond for each task, and reads whole blocks of what is shown.
+# dask takes a millisecond for each task, and reads every block that is shown at least in part.
 _BLOCK = 1 << 20
 _DOUBLINGS = 10
 # zarr lists the chunks of a request, with about a KB for each.
@@ -131,8 +132,9 @@ class LevelSlice:
 class PlateFields:
     """The field images of a plate, each opened when it is first shown.
 
-    `paths` has the fields of each non-empty well, by (row, column); `first` is an image that all others should
-    resemble; `part` leads from a field's group to the image shown: empty, or the path of a label image.
+    `paths` has the fields of each non-empty well, by (row, column). `first` is the first existing image; all other
+    images should have as many axes and levels. `part` is the path of the shown label image below a field's group; it is
+    empty if the field's own image is shown.
     """
 
     group: zarr.Group
@@ -179,10 +181,9 @@ class PlateFields:
 class PlatePicture:
     """A lazy array of all wells of a plate side by side, for one level and channel.
 
-    It shows one field of each well.
-
-    The dimensions are the field, if a well has more than one, those of the fields, and y and x across the plate. A
-    missing well or field is zero; fields of another size than the first are cropped or padded with zeros.
+    The first dimension is the number of the field in its well, if a well has more than one field. The other dimensions
+    are those of a field image; y and x extend across the plate. Pixels of a missing well or field are 0. Field images
+    of another size than the first are cropped, or padded with zeros.
     """
 
     fields: PlateFields

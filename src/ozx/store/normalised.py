@@ -23,16 +23,16 @@ __all__ = ["NormalisedStore"]
 class NormalisedStore(WrapperStore[Store]):
     """A read-only view of a store, with every ``zarr.json`` converted to a form that zarr-python can read.
 
-    Byte ranges and sizes of a ``zarr.json`` are those of the document shown. All other values are the wrapped store's.
+    Byte ranges and sizes of a ``zarr.json`` refer to the converted document. All other values are unchanged.
 
     Raises
     ------
     UnsupportedError
-        Reading a ``zarr.json`` with an extension that must be understood and is not; names node and extension.
+        On reading a ``zarr.json`` with a required extension that is not understood; names node and extension.
     FormatError
-        Reading a ``zarr.json`` that is not a JSON object.
+        On reading a ``zarr.json`` that is not a JSON object.
     UsageError
-        Writing.
+        On writing.
 
     Examples
     --------

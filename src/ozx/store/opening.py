@@ -89,10 +89,11 @@ def open_group(
 
     Examples
     --------
-    >>> group = open_group("cells.ozx")
+    >>> import ozx
+    >>> group = ozx.open("cells.ozx")
     >>> group["0"].shape
     (2, 256, 256)
-    >>> open_group("cells.ozx|zip:labels/cells/").path
+    >>> ozx.open("cells.ozx|zip:labels/cells/").path
     'labels/cells'
     """
     store, node = open_store(path, options=options, live=live)
@@ -110,12 +111,12 @@ def open_array(
 ) -> zarr.Array[Any]:
     """Return one array of the hierarchy in an .ozx file as a read-only zarr array.
 
-    Type checkers know that the result is an array, which they do not know of ``ozx.open(path)["0"]``.
+    Type checkers infer that the result is an array; they cannot infer this for ``ozx.open(path)["0"]``.
 
     Parameters
     ----------
     path, options
-        As for `open_group`; a node in the path may be an array.
+        As for `ozx.open`; a node in the path may be an array.
     node
         The path of the array, counted from the root of the file, or from the node in `path`.
 
@@ -124,13 +125,14 @@ def open_array(
     UsageError
         There is no such node, or it is a group.
     FormatError, UnsupportedError, ResourceError
-        As for `open_group`.
+        As for `ozx.open`.
 
     Examples
     --------
-    >>> open_array("cells.ozx", "0").shape
+    >>> import ozx
+    >>> ozx.open_array("cells.ozx", "0").shape
     (2, 256, 256)
-    >>> open_array("cells.ozx|zip:labels/cells/0").path
+    >>> ozx.open_array("cells.ozx|zip:labels/cells/0").path
     'labels/cells/0'
     """
     import zarr  # noqa: PLC0415 (see open_store)

@@ -48,7 +48,7 @@ class OzxStore(SessionStore):
         Raise at `close` when the hierarchy has no root ``zarr.json`` with an OME-Zarr version, rather than write it
         as zipped Zarr with a `NotOmeZarrWarning`.
     keep_partial
-        Whether what was written is kept as ``NAME.partial`` when an exception ends the ``with`` block.
+        Whether written data is kept as ``NAME.partial`` when an exception ends the ``with`` block.
     metadata
         ``first``: all metadata is at the start of the file; if it exceeds the reserved space, `close` writes the file
         again. ``last``: metadata that exceeds the space is behind the data, which RFC-9 (R2) does not recommend.
@@ -58,7 +58,7 @@ class OzxStore(SessionStore):
         For URLs: settings of the object store, see `ozx.archive.remote.source`.
     live
         Whether `path` may be a local file that `ozx.stream` is still writing, given as ``NAME`` or ``NAME.partial``.
-        The store has the complete data; `refresh` adds newer data, and `state` says whether the file is finished.
+        The store has all complete data; `refresh` adds newer data, and `state` shows whether the file is finished.
 
     Raises
     ------
@@ -120,8 +120,8 @@ class OzxStore(SessionStore):
             `require_ome` was given and the hierarchy is not OME-Zarr; or the old file of mode ``a`` has changed. The
             written values stay in ``NAME.partial``.
         ResourceError
-            The file cannot be written; the written values stay, too. For a full disk the message has the needed and the
-            free space.
+            The file cannot be written; the written values stay in ``NAME.partial``. For a full disk, the message states
+            the needed and the free space.
         """
         super().close()
         if self._write is not None and not self.read_only:
@@ -308,12 +308,12 @@ class OzxStore(SessionStore):
         Parameters
         ----------
         key_start_values
-            Key, offset in bytes, and bytes. A missing value counts as empty; a short one grows, with zeros in the gaps.
+            Key, offset in bytes, and bytes. A missing value counts as empty. A short value grows; gaps become zeros.
 
         Raises
         ------
         UsageError
-            Two writes to one key overlap, or one begins before the value; nothing is written then.
+            Two writes to one key overlap, or an offset is negative; nothing is written then.
         """
         writer = self._writer()
         for key, pieces in grouped_writes(key_start_values).items():

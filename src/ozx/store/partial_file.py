@@ -1,6 +1,7 @@
 """Create ``NAME.partial``, the file that an `OzxStore` writes until the archive is complete.
 
-Unlike the temporary files of `ozx.atomic` it survives its writer: ``ozx recover`` finds the values of a killed one.
+Unlike the temporary files of `ozx.atomic`, this file survives its writer: ``ozx recover`` finds the values that a
+killed writer wrote.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ def left_behind_warning(target: str, left_behind: str) -> PartialFileWarning:
 class PartialFile:
     """The file ``PATH.partial``, created empty, locked, and open for reading and writing.
 
-    An abandoned file of that name is kept as ``PATH.partial.1`` (or ``.2`` …), which is then `left_behind`. Only the
-    owner can read the new file until it has the permissions of the old one, if there is one.
+    An abandoned file of that name is kept as ``PATH.partial.1`` (or ``.2`` …); `left_behind` is then this path. If the
+    new file replaces an old one, only the owner can read the new file until it gets the permissions of the old file.
 
     Raises
     ------
     UsageError
         `target` is not a regular file, or the partial name belongs to something else, such as a link.
     ResourceError
-        Another writer has it.
+        Another writer has locked the file.
     """
 
     def __init__(self, target: str) -> None:

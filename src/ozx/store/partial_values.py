@@ -17,7 +17,7 @@ def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[t
     Raises
     ------
     UsageError
-        Two writes overlap, or one begins before the value.
+        Two writes to one key overlap, or an offset is negative.
 
     Examples
     --------

@@ -86,7 +86,7 @@ class ArchiveSession:
     def _opened(self) -> ArchiveReader:
         try:
             self.source.size()
-            # A pickled source knows its file; another file of that name may look like a broken archive.
+            # A pickled source belongs to one file; another file of that name may look like a broken archive.
             self.source.check_unchanged()
             reader = ArchiveReader(self.source)
             try:
@@ -146,7 +146,7 @@ class ArchiveSession:
     def read(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
         """Return the requested bytes of a value; None if there is no such key.
 
-        Raises as `ArchiveReader.read` does, and if the file is no longer the one that was opened (``zip/changed``).
+        Raise errors as `ArchiveReader.read` does, and `FormatError` if the file changed (``zip/changed``).
         """
         index = self.find(key)
         if index is None:

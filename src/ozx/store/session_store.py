@@ -26,8 +26,8 @@ _writing: weakref.WeakValueDictionary[str, WriteSession] = weakref.WeakValueDict
 class SessionStore(Store):
     """A zarr store for the values of one session; `mode` is ``r`` for reading, another mode for writing.
 
-    Equal stores do the same with the same file. A pickled store reads anywhere, but writes only in the process that
-    created its session. With `read_only`, changes are refused, whatever the session allows.
+    Stores with the same path, mode and `read_only` are equal. An unpickled store reads in any process, but writes only
+    in the process that created its session. With `read_only`, the store refuses changes in any mode.
     """
 
     def __init__(self, path: str, mode: str, *, read_only: bool, session: ArchiveSession | WriteSession) -> None:

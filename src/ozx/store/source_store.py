@@ -1,4 +1,4 @@
-"""Expose a source as a zarr store, so that zarr-python can read pixels before the hierarchy is written."""
+"""Expose a source (an `ozx.flow.sources.source.Source`) as a zarr store, so that zarr-python can read its pixels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["SourceStore", "open_source_group"]
 
 
 def open_source_group(source: Source, zarr_format: Literal[2, 3]) -> zarr.Group:
-    """Return the root group of a source, read-only; ignore consolidated metadata."""
+    """Return the root group of a source as a read-only zarr group; ignore consolidated metadata."""
     store: Store = SourceStore(source)
     if zarr_format == 3:
         store = NormalisedStore(store)

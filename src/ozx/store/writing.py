@@ -28,7 +28,7 @@ from ozx.store.sorted_keys import SortedKeys
 
 __all__ = ["WriteOptions", "WriteSession"]
 
-# From this size on, freeing takes more than 20 ms and runs in a thread, although forking beside one warns.
+# Freeing a file of this size takes 20 ms; a larger file is freed in a thread, although a fork beside a thread warns.
 _SLOWLY_FREED = 64 << 20
 
 _numbers = count()
@@ -48,8 +48,8 @@ class WriteOptions(NamedTuple):
 class WriteSession:
     """The values of an unfinished archive; no file is opened or locked before the first access.
 
-    Any number of threads of one process may use it. Metadata stays in memory until the end, values are written at once.
-    `token` identifies this session, so that pickled stores find it again.
+    Any number of threads of one process may use it. Metadata stays in memory until the end; values are written at once.
+    `token` identifies this session, so that unpickled stores find it again.
     """
 
     def __init__(self, path: str, options: WriteOptions) -> None:
@@ -73,7 +73,7 @@ class WriteSession:
         self._lock = threading.RLock()
         self._no_writes = threading.Condition(self._lock)
         self._writes = 0
-        # Whether one of them is of a value of unknown length at the end of the file.
+        # Whether one of these writes appends a value of unknown length at the end of the file.
         self._is_appending = False
 
     def __del__(self) -> None:
@@ -173,7 +173,7 @@ class WriteSession:
     def appended(self, key: str, most: int) -> Iterator[AppendedValue]:
         """Store a value that is appended piece by piece during the ``with`` block; an empty value is not stored.
 
-        Other writers wait, because the length (about `most` at most) is unknown until the end. Raises as `set_parts`.
+        Other writers wait: the length, about `most` at most, is unknown until the end. Raise errors as `set_parts`.
         """
         self._check_key(key)
         with self._writing_errors(most), self._only_writer() as growing:
@@ -294,7 +294,7 @@ class WriteSession:
 
     @contextmanager
     def _writing_errors(self, more: int = 0) -> Iterator[None]:
-        """Convert system errors to a `ResourceError`; for a full disk, state the needed space with `more` bytes."""
+        """Convert system errors to `ResourceError`; for a full disk, state the needed space, including `more` bytes."""
 
         def needed() -> int:
             with self._lock:

@@ -1,7 +1,6 @@
 """Validation of files against the specifications, and reports of the findings.
 
-Facts come first, from ``ozx.archive.audit.facts`` and from the metadata documents; a check only compares them with a
-clause.
+``ozx.archive.audit.facts`` and the metadata documents give the facts. A check only compares these facts with a clause.
 
 ``validate``, ``many``
     All checks of one file or directory, or of many.
@@ -18,13 +17,13 @@ clause.
 ``ome/``
     OME-Zarr metadata.
 ``nodes/``
-    One node, for the checks of documents.
+    Nodes in the form that rules check: documents, facts, and positions of values.
 ``rules/``
-    The texts of all rules, in TOML files, and findings made of them.
+    The texts of all rules, in TOML files, and the creation of findings.
 ``report``
     One finding, and the report on one file or directory.
 ``wording``
-    Values from documents in messages.
+    Short texts of document values, for messages.
 ``cases/``
     Files that break each rule, and similar files that obey the rule.
 """

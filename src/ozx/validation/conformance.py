@@ -23,7 +23,7 @@ from ozx.validation.wording import shown
 
 __all__ = ["check_attributes", "conformance"]
 
-# The cases of label images hold nothing else.
+# Not reported: the runner's cases of label images contain no `multiscales`.
 _ELSEWHERE = ("ome/label-missing",)
 # Findings that the published schemas justify, and notes about what the text recommends.
 _BY_SCHEMA = ("ome/schema", "ome/scale-value")
@@ -43,7 +43,7 @@ def conformance(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[
         A JSON file with the attributes of one group, or a hierarchy: a directory, an ``.ozx`` or ``.zip`` file, or a
         URL.
     strict
-        Whether warnings count, too: clauses with SHOULD.
+        Whether breaches of SHOULD count, too: warnings about OME-Zarr metadata, and missing descriptions.
 
     Raises
     ------

@@ -46,7 +46,7 @@ def check_directory(
     try:
         listing = list_directory(path)
     except FormatError as error:
-        # The listing stops at the first file that cannot be an entry; the others are checked nevertheless.
+        # The listing stops at the first file that cannot be an entry; the other files are checked, too.
         refusal, listing = error, _list_everything(path)
     archives = [key for key in listing.iter_keys() if key.lower().endswith(_ARCHIVE_ENDINGS)]
     if archives and not (listing.metadata or listing.legacy_keys):
@@ -60,7 +60,7 @@ def check_directory(
 
 
 def _folder_of_archives(path: str, archives: Sequence[str]) -> Finding:
-    """Return the finding about a folder of archives without a hierarchy."""
+    """Return a finding about a folder that contains archives, but no hierarchy."""
     patterns = sorted({f"{shlex.quote(path)}/*{os.path.splitext(key)[1]}" for key in archives if "/" not in key})
     first = shlex.quote(os.path.join(path, min(archives)))
     return make_finding(
@@ -135,7 +135,7 @@ def _list_everything(path: str) -> Listing:
         below = os.path.relpath(folder, path).replace(os.sep, "/")
         prefix = "" if below == "." else f"{below}/"
         if prefix.count("/") >= DEEPEST:
-            folders.clear()  # it goes no deeper
+            folders.clear()  # deeper folders are not listed
         files = []
         for name in names:
             if name.startswith("._") or not os.path.isfile(os.path.join(folder, name)):

@@ -45,11 +45,11 @@ _MOST_REMEMBERED = 512
 NodeCheck = Callable[[NodeDocument], Iterable[Finding]]
 HierarchyCheck = Callable[[Hierarchy], Iterable[Finding]]
 
-#: Run for each node; they depend on its path.
+#: Checks of each node that depend on the node's path.
 PLACE_CHECKS: tuple[NodeCheck, ...] = (check_name, check_node_name)
 
-#: Run for each node once it is read. They depend on its documents only: a known document is not checked again if it
-#: has no findings, or its findings would only be counted.
+#: Checks of each node that depend only on the node's documents. A repeated document is not checked again if it has no
+#: findings, or if its findings would only be counted.
 NODE_CHECKS: tuple[NodeCheck, ...] = (
     check_json,
     check_fields,
@@ -60,7 +60,7 @@ NODE_CHECKS: tuple[NodeCheck, ...] = (
     check_dimension_names,
 )
 
-#: Run once, when all nodes are known.
+#: Checks of the whole hierarchy, which run once, when all nodes are read.
 HIERARCHY_CHECKS: tuple[HierarchyCheck, ...] = (check_references, check_ome_hierarchy)
 
 
@@ -81,9 +81,9 @@ class Options:
 
 
 class NodeRules:
-    """Collector of findings about nodes, which are checked one by one while they are read.
+    """Collector of findings about nodes; each node is checked when it is read.
 
-    Only the first findings of each rule are kept, the others counted, since documents can be hostile.
+    Only the first findings of each rule are kept, and further findings are counted, because documents can be hostile.
     """
 
     def __init__(self, options: Options | None = None) -> None:
@@ -95,7 +95,11 @@ class NodeRules:
         self._may_remember = next(iter_registered(), None) is None
 
     def look(self, node: NodeDocument) -> None:
-        """Check one node, and collect its findings; a document equal to an earlier one is not checked again."""
+        """Check one node, and collect its findings.
+
+        A document equal to an earlier one is not checked again if the earlier document has no findings, or if the
+        findings would only be counted.
+        """
         self._copies.look(node)
         for check in PLACE_CHECKS:
             self._found.add(check(node))
@@ -107,7 +111,9 @@ class NodeRules:
             for check in self._node_checks:
                 self._found.add(check(node))
         except RecursionError:
-            error = FormatError(f"{node.key}: expected metadata of limited depth", rule="zarr/json")
+            error = FormatError(
+                f"{node.key}: expected metadata of limited depth; found deeper nesting", rule="zarr/json"
+            )
             self._found.add([finding_from_error(error, entry=node.key)])
         if 0 < len(node.source) <= _LONGEST_REMEMBERED and self._may_remember:
             if len(self._met) >= _MOST_REMEMBERED:
@@ -126,8 +132,8 @@ def check_documents(metadata: Mapping[str, bytes], options: Options | None = Non
     """Yield findings about the metadata documents of a hierarchy: every ``zarr.json``, or the documents of Zarr v2.
 
     `ozx.validation.container.one_hierarchy` checks that RFC-9 allows the hierarchy in a file. A mapping may read the
-    documents lazily: each key is looked up once, the root's first; a `FormatError` or `UnsupportedError` that it raises
-    becomes a finding.
+    documents lazily: each key is looked up once, the root's first. A `FormatError` or `UnsupportedError` that the
+    mapping raises becomes a finding.
     """
     rules = NodeRules(options)
     is_v3 = any(map(is_metadata_key, metadata))

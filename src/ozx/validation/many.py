@@ -38,9 +38,10 @@ def validate_many(
 ) -> Iterator[tuple[int, Outcome]]:
     """Yield the index of each file in `paths` and its report or error, in the order of completion.
 
-    `executor` checks each file by a task. Without one, `jobs` files are checked at a time, each by its own process,
-    since Python holds its lock while it parses documents. If `jobs` is 1, as many threads as there are processors
-    decode the chunks of a file (level ``data``), and `progress` is shown.
+    If `executor` is given, it checks each file in a task of its own. Otherwise `jobs` files are checked at a time, each
+    in a process of its own, because Python parses documents in only one thread at a time. If `jobs` is 1, or `paths`
+    has one file, as many threads as there are processors decode the chunks of a file (level ``data``), and `progress`
+    is shown.
     """
     check = partial(
         _outcome, level=level, profile=profile, revision=revision, second_opinion=second_opinion, schemas=schemas
@@ -63,9 +64,9 @@ def _answer_of(future: Future[Outcome], path: str) -> Outcome:
         return future.result()
     except UsageError:
         raise
-    except Exception as error:  # noqa: BLE001 (whatever the executor raises when it gives a task up)
-        reason = f"the workers that checked it were lost: {type(error).__name__}: {error}"
-        return ResourceError(shortened(reason), path=printable_location(path), hint="Check it again.")
+    except Exception as error:  # noqa: BLE001 (an executor may raise any error when it gives up a task)
+        reason = f"the workers that checked this file were lost: {type(error).__name__}: {error}"
+        return ResourceError(shortened(reason), path=printable_location(path), hint="Check the file again.")
 
 
 def _outcome(path: str, **options: Any) -> Outcome:

@@ -23,17 +23,17 @@ Severity = Literal["error", "warning", "note"]
 Level = Literal["archive", "hierarchy", "data"]
 Container = Literal["zip", "directory"]
 
-#: How much was checked.
+#: Extent of the checks of one part.
 Extent = Literal["all", "some", "none"]
 
-#: Depths of the checks, each with those before it: the container, every metadata document, every chunk.
+#: Depths of the checks: the container, every metadata document, every chunk. Each level includes the levels before it.
 LEVELS: tuple[Level, ...] = ("archive", "hierarchy", "data")
 
 #: Texts of RFC-9. ``r2``: R2 (2026-04-20). ``draft``: its revision by the authors (autumn 2026), not merged. ``all``:
-#: R2, and warnings of what only the revision forbids.
+#: R2, with warnings about forms that only the revision forbids.
 REVISIONS = ("all", "r2", "draft")
 
-#: The worst first. An error breaks a MUST or makes readers differ, a warning breaks a SHOULD.
+#: The worst first. An error breaks a MUST, or readers interpret the file differently. A warning breaks a SHOULD.
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
@@ -77,7 +77,7 @@ class Finding:
     Attributes
     ----------
     id
-        The rule, named after the document that demands it: ``zip/overlap``, ``rfc9/root``.
+        Id of the rule, such as ``zip/overlap``. The part before the slash names the document, such as RFC-9 (``rfc9``).
     severity
         ``error``, ``warning`` or ``note``.
     where
@@ -85,7 +85,7 @@ class Finding:
     message
         The expected and the actual state, for people.
     hint
-        How to repair it.
+        How to repair the file.
     """
 
     id: str
@@ -107,7 +107,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All findings about one file or directory, the most severe first.
+    """Findings about one file or directory, the most severe first; many equal findings are counted in one.
 
     Attributes
     ----------
@@ -133,9 +133,9 @@ class Report:
         Parameters
         ----------
         path, level, container
-            As the attributes.
+            The attributes of the report.
         findings
-            In any order.
+            All findings, in any order.
         """
         unique = {(finding.id, finding.where, finding.message): finding for finding in findings}
         in_order = sorted(unique.values(), key=lambda finding: SEVERITIES.index(finding.severity))
@@ -148,9 +148,9 @@ class Report:
 
     @property
     def looked_at(self) -> dict[str, Extent]:
-        """The checked extent of the structure (ZIP file, RFC-9), the metadata and the pixels: all, some or none.
+        """Extent of the checks of structure (ZIP file, RFC-9), metadata and pixels: ``all``, ``some`` or ``none``.
 
-        A chunk that cannot be decoded here has a finding ``zarr/not-decoded``.
+        For chunks that ozx could not decode, there is a finding ``zarr/not-decoded``.
 
         Examples
         --------

@@ -39,7 +39,8 @@ from ozx.validation.zarr.schemas import Schemas
 
 __all__ = ["PROFILES", "check_archive", "validate"]
 
-#: ``strict`` also forbids ZIP compression, extra fields except those of ZIP64, times and owners, and other comments.
+#: ``strict`` also forbids ZIP compression, extra fields other than those of ZIP64, times and owners, and comments other
+#: than RFC-9's.
 PROFILES = ("rfc9", "strict")
 
 
@@ -73,7 +74,7 @@ def validate(
         owners, and comments other than RFC-9's.
     revision
         The text of RFC-9 that decides: ``r2`` (2026-04-20); ``draft``, its revision by the authors (autumn 2026, not
-        merged); ``all``, R2, with warnings of what only the revision forbids.
+        merged); ``all``, R2, with warnings about forms that only the revision forbids.
     second_opinion
         Whether ome-zarr-models checks the OME-Zarr metadata, too.
     schemas
@@ -88,7 +89,7 @@ def validate(
     ResourceError
         The file or a schema does not exist or cannot be read.
     UsageError
-        The level, profile or node does not exist; or a schema is invalid, or refers to another that is not given.
+        The level, profile or node does not exist; or a schema is invalid, or refers to a schema that is not given.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def validate(
         strict = profile == "strict"
         found = check_archive(ArchiveReader(source), level, options, strict=strict, jobs=jobs, progress=progress)
         findings += by_revision(found, revision)
-        if all(finding.id != "zip/not-a-zip" for finding in findings):  # no name makes it one
+        if all(finding.id != "zip/not-a-zip" for finding in findings):  # a name does not make it a ZIP file
             findings[:0] = check_file_name(source.name)
     finally:
         source.close()
@@ -139,7 +140,7 @@ def check_archive(
     try:
         facts = audit(reader)
     except (FormatError, UnsupportedError) as error:
-        # Without a directory no entries are known.
+        # Without a central directory, no entries are known.
         yield finding_from_error(error)
         if level == "data":
             yield make_finding(
@@ -196,7 +197,7 @@ def _check_data(reader: ArchiveReader, jobs: int | None, progress: Progress) -> 
     try:
         reader.check(allow_duplicates=True)
     except (FormatError, UnsupportedError) as error:
-        # It has a finding already.
+        # Another finding already reports the error.
         yield make_finding("zarr/not-decoded", f"no chunk was checked: {error.message}")
         return
     yield from check_data(ArchiveSource(reader), has_checksums=True, jobs=jobs, progress=progress)

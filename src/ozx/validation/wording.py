@@ -70,7 +70,7 @@ def pointer(*parts: str | int) -> str:
 
 
 def _cut(value: Any, depth: int) -> Any:
-    """Return the shortened form of a value that a message contains."""
+    """Return a value of a document, shortened for a message."""
     if isinstance(value, str):
         return value[:_LONGEST]
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 512:

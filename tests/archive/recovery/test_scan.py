@@ -158,6 +158,7 @@ def test_the_directory_is_read_header_by_header():
         assert scan_archive(MemorySource(damaged)).listed.names == ["later"]
 
 
+@pytest.mark.ci
 def test_a_bomb_is_not_inflated():
     value = bytes(100 << 20)
     data = deflate(value)
@@ -170,6 +171,7 @@ def test_a_bomb_is_not_inflated():
     assert peak < 20 << 20
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("flags", [0, DESCRIPTOR])
 def test_headers_that_all_claim_the_rest_end_soon(flags):
     local = UNKNOWN if flags else {"crc": 1, "compressed": 1 << 20, "uncompressed": 1 << 20}

@@ -106,6 +106,7 @@ class TestRequests:
                 subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
                 assert len(server.take_requests()) == count
 
+    @pytest.mark.ci
     def test_a_bucket(self, data, folder, bucket):  # noqa: F811
         bucket.client.put_object(Bucket=bucket.name, Key="a.ozx", Body=data)
         for count in (3, 1):
@@ -239,6 +240,7 @@ class TestRecords:
         store_record("https://h/x", {}, Record(3, '"a"', (Span(0, b"abc"),)))
         assert sorted(each.suffix for each in folder.iterdir()) == [".part", ".spans"]
 
+    @pytest.mark.ci
     def test_many_processes(self, folder):
         program = (
             "import sys\n"
@@ -282,6 +284,7 @@ class TestOff:
         assert sys.platform != "linux" or cache_folder() == "/caches/ozx"
 
 
+@pytest.mark.ci
 def test_pixels_are_not_kept(folder, tmp_path):
     pixels = np.random.default_rng(1).integers(0, 65536, (2048, 2048), "uint16")
     ozx.write_image(tmp_path / "a.ozx", pixels, codec="none", shards="none")

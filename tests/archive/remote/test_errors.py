@@ -31,7 +31,7 @@ CASES = [
     ("status code: 404 Not Found: <Code>NoSuchBucket</Code>", "the bucket does not exist", "endpoint"),
     ("status code: 404 Not Found: <Code>ContainerNotFound</Code>", "the container does not exist", "account"),
     ("status code: 403 Forbidden: <Code>AuthenticationFailed</Code>", "the key or signature is wrong", "credentials"),
-    ("status code: 503 Service Unavailable: <Code>SlowDown</Code>", "fewer requests", "later"),
+    ("status code: 503 Service Unavailable: <Code>SlowDown</Code>", "too many requests", "later"),
     (
         '"dns error", error: "failed to lookup address information: Name or service not known"',
         "name is not known",

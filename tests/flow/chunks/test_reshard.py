@@ -374,7 +374,7 @@ def test_layouts_of_other_chunks_and_shards_too_large_are_refused(tmp_path):
     source = directory_source(tmp_path / "a")
     document, layout, stored = stored_chunks(source)
     other = parse_layout(relayout_document({**document, "shape": [9, 9]}, (8, 8)), "0")
-    with pytest.raises(UsageError, match="an old and a new layout with equal chunks"):
+    with pytest.raises(UsageError, match="expected two layouts with equal array and chunk shapes"):
         reshard.iter_resharded(stored, layout, other, "0")
     with pytest.raises(UnsupportedError, match="inner chunks"):
         resharded(source, (1 << 20, 1 << 20))

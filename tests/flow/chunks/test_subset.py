@@ -73,6 +73,7 @@ def options(form, chunks):
     return {**form, "shards": shards}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_every_box_of_a_small_array(tmp_path, form):
     data = pixels(9, 14)

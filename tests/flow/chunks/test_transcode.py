@@ -206,6 +206,7 @@ def arrays_of_any_type(draw):
 
 
 # In the fast tier though it takes some seconds: no other test draws types, codecs and layouts together.
+@pytest.mark.ci
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(arrays_of_any_type(), st.sampled_from(["none", "zstd", "gzip:1", "blosc-lz4", None]))
 def test_items_of_any_type_come_back_or_are_refused(array, codec):
@@ -631,6 +632,7 @@ def transcoded_entries(root):
     return iter_transcoded(stored, document, new, "0", jobs=2)
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 def test_memory_is_bounded(tmp_path):
     with ProcessPoolExecutor(1, get_context("spawn")) as process:

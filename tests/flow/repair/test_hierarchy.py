@@ -513,6 +513,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("fixture", ["image", "legacy"])
 def test_programs(tmp_path, name, fixture):

@@ -38,6 +38,7 @@ names = st.tuples(st.lists(components, min_size=1, max_size=4), st.sampled_from(
 )
 
 
+@pytest.mark.ci
 @settings(deadline=None, max_examples=600)
 @example([b"./"])
 @example([b"./a", b".\\a", b"././a"])

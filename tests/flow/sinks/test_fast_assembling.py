@@ -63,6 +63,7 @@ SIZES = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("write", FAST)
 @pytest.mark.parametrize("sizes", SIZES)
 def test_all_ways_give_the_same_sound_archive(tmp_path, write, sizes):
@@ -87,6 +88,7 @@ def test_parts_of_all_kinds(tmp_path, write):
     assert archive_of(entries, tmp_path / "b.zip", write) == plain
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("shards", [(32, 32), (64, 128), None], ids=str)
 @pytest.mark.parametrize("kind", ["directory", "stored", "deflated"])
 def test_re_laid_arrays_are_the_same(tmp_path, shards, kind):

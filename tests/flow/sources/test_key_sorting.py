@@ -1,5 +1,6 @@
 """Orders of many keys at once are those of one key after the other."""
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ components = st.one_of(
 keys = st.lists(components, min_size=1, max_size=4).map("/".join)
 
 
+@pytest.mark.ci
 @settings(deadline=None, max_examples=400)
 @example(["0", "0/0"])
 @example(["0/0", "0"])

@@ -305,6 +305,24 @@ def test_an_image_without_a_channel_axis_has_one_channel():
     assert (channel["label"], channel["color"]) == ("Channel 0", "00FF00")
 
 
+def test_a_colour_ends_the_grey_model():
+    """Viewers ignore the colours of channels in an image whose rendering model is `greyscale`."""
+    gray = {"channels": [{"label": "A", "color": "FFFFFF"}], "rdefs": {"defaultZ": 3, "model": "greyscale"}}
+    document = image([[[1, 1]]], omero=gray)
+    edited = edit(document, array=array_of(8, 8), colors=["blue"])
+    assert edited.document["attributes"]["ome"]["omero"]["rdefs"] == {"defaultZ": 3, "model": "color"}
+    assert told(edited) == [
+        ("channel 0 color", "FFFFFF", "0000FF", None),
+        ("rendering model", "greyscale", "color", None),
+    ]
+    blue = {**gray, "channels": [{"label": "A", "color": "0000FF"}]}  # as ozx and others have left it
+    again = edit(image([[[1, 1]]], omero=blue), array=array_of(8, 8), colors=["blue"])
+    assert told(again) == [("rendering model", "greyscale", "color", None)]
+    for colors in (["white"], None):
+        same = edit(document, array=array_of(8, 8), colors=colors, channel_names=["B"])
+        assert same.document["attributes"]["ome"]["omero"]["rdefs"] == gray["rdefs"]
+
+
 def test_what_is_missing_in_omero_is_made_and_the_rest_stays():
     omero = {"id": 7, "channels": [{"label": "A", "coefficient": 1}]}
     document = image([[[1, 1, 1]]], axes="cyx", omero=omero)

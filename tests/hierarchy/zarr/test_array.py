@@ -100,7 +100,7 @@ def test_item_sizes(data_type, size):
         ({"data_type": 7}, "data_type is missing"),
         ({"codecs": {}}, "codecs is missing"),
         ({"chunk_grid": []}, "chunk_grid is missing"),
-        ({"chunk_grid": {"name": "rectilinear"}}, "chunk grid 'rectilinear' is not known"),
+        ({"chunk_grid": {"name": "rectilinear"}}, "ozx does not support the chunk grid 'rectilinear'"),
         ({"chunk_grid": "regular"}, "chunk_shape is missing"),
         ({"dimension_names": ["y", 3, "x"]}, "dimension_names is not a list"),
         ({"dimension_names": ["y"]}, "it has 3 dimensions, but 1 dimension names"),

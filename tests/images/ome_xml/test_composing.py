@@ -28,6 +28,7 @@ CHANNELS = (
 )
 
 
+@pytest.mark.ci
 def test_what_is_said_is_read_again():
     said = ImageDescription("Cells & co", SIZES, CHANNELS)
     text = render_xml(make_ome([image(description=said)], None))

@@ -29,6 +29,7 @@ def write(path, url, **words):
     return frames
 
 
+@pytest.mark.ci
 def test_the_object_is_the_file(store, tmp_path):
     url = f"{store.url}/a/b%20c.ozx"
     frames = write(tmp_path / "a.ozx", url)

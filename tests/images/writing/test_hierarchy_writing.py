@@ -151,6 +151,7 @@ class CountingSource(ArraySource):
         return super().read(region, out)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "read_alignment", [(1, 1), (256, 256), (240, 240), (8, 3001), (3001, 3001), (1024, 768), (7, 3001)]
 )

@@ -74,6 +74,12 @@ def test_an_abandoned_file_beside_a_finished_one(out):
         assert ozx.open(out, live=True).state == "unfinished"
     ozx.write_image(out, PIXELS, axes="tcyx")
     assert find_followed(out) is None
+    with pytest.warns(ozx.PartialFileWarning, match="ended unfinished"):
+        assert ozx.open(f"{out}.partial", live=True).state == "unfinished"
+    later = os.stat(out).st_mtime_ns + 1_000_000_000  # a stream that replaced the file, until it was killed
+    os.utime(f"{out}.partial", ns=(later, later))
+    with pytest.warns(ozx.PartialFileWarning, match="ended unfinished"):
+        assert ozx.open(out, live=True).state == "unfinished"
 
 
 def name_inode(out):
@@ -133,7 +139,7 @@ def test_systems_without_locks(out, monkeypatch):
     monkeypatch.setattr(followed_file, "has_locks", lambda: False)
     with growing(out) as append:
         append(2)
-        with pytest.raises(UnsupportedError, match="cannot tell"):
+        with pytest.raises(UnsupportedError, match="expected a system with file locks"):
             find_followed(out)
         append.stream.close()
     assert find_followed(out) is None

@@ -89,6 +89,7 @@ def test_store_methods(append):
         store.set_sync("a", default_buffer_prototype().buffer.from_bytes(b""))
 
 
+@pytest.mark.ci
 def test_threads_read_while_it_grows_and_ends(append):
     store = ozx.OzxStore(append.path, live=True)
     errors, is_over = [], threading.Event()

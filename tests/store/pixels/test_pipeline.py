@@ -318,6 +318,7 @@ def test_wrappers_of_stores_are_asked_for_values(archives: dict[str, Path]) -> N
     assert not with_archive_pipeline(array)[0, :16, :32].any()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("layout", ["uncompressed", "zstd", "shards"])
 def test_memory_besides_the_result_is_bounded(tmp_path: Path, layout: str) -> None:
     chosen = {**LAYOUTS[layout], "chunks": (1, 1024, 2048)}

@@ -353,6 +353,7 @@ def test_appending_to_a_file_changes_its_chunks(tmp_path: Path) -> None:
     np.testing.assert_array_equal(ozx.open(path)["0"][:], expected)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("layout", ["uncompressed", "zstd", "shards"])
 def test_memory_besides_the_pixels_is_bounded(tmp_path: Path, layout: str) -> None:
     chosen = {**LAYOUTS[layout], "chunks": (1, 512, 512)}

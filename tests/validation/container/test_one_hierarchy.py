@@ -103,10 +103,10 @@ def test_missing_groups_are_named_each_once():
     assert messages(metadata) == [
         (
             "rfc9/one-hierarchy",
-            "A/zarr.json is missing, so readers cannot find 'A/1/0' and 1 more below it",
+            "A/zarr.json is missing, so readers cannot find the node 'A/1/0' and 1 more below 'A'",
         ),
-        ("rfc9/one-hierarchy", "A/1/zarr.json is missing, so readers cannot find 'A/1/0'"),
-        ("rfc9/one-hierarchy", "A/2/zarr.json is missing, so readers cannot find 'A/2/0'"),
+        ("rfc9/one-hierarchy", "A/1/zarr.json is missing, so readers cannot find the node 'A/1/0'"),
+        ("rfc9/one-hierarchy", "A/2/zarr.json is missing, so readers cannot find the node 'A/2/0'"),
     ]
     assert all("ozx repack" in finding.hint for finding in check_metadata(metadata))
 

@@ -129,4 +129,4 @@ def test_a_value_that_is_nested_too_deep():
     for _ in range(100_000):
         value = {"a": value}
     schema = {"properties": {"a": {"$ref": "#"}}}
-    assert Schemas({URL: schema}).faults(URL, value) == [((), "it is nested too deep for the schema")]
+    assert Schemas({URL: schema}).faults(URL, value) == [((), "the value is nested too deep for the schema")]

@@ -54,14 +54,14 @@ class Ambiguities:
     other_paths: list[OtherPath]  # Unicode Path fields that contradict the name
     broken_local_extras: _Indices  # entries whose local header has extra fields that cannot be parsed
     broken_central_extras: _Indices  # entries whose header in the directory has extra fields that cannot be parsed
-    # entries whose two headers have different flags, apart from those that other checks compare
+    # entries whose two headers differ in a flag that no other check compares
     differing_flags: _Indices
     # entries with a data descriptor by the local header alone, or by the directory alone
     differing_descriptors: _Indices
     patched: _Indices  # entries with the flag for patch data (4.4.4, bit 5)
-    unknown_flags: _Indices  # entries with flags that APPNOTE does not define, or reserves
+    unknown_flags: _Indices  # entries with flags that APPNOTE reserves or does not define
     versions: NDArray[np.uint16]  # version needed of each entry, without its upper byte
-    needs_vms: _Indices  # entries that need, by that upper byte, a version of VMS beyond that of unzip 6.00
+    needs_vms: _Indices  # entries that unzip 6.00 refuses: by the upper byte, the version needed is a later one for VMS
     leading_entries: int  # bytes before the first entry of the directory if the file begins with a local header; else 0
     end_in_comment: int | None  # offset of the signature of an end record inside the archive comment, or None
     bytes_after_directory: int  # bytes between the central directory and the end records

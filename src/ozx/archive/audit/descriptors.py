@@ -1,4 +1,4 @@
-"""Reading of all data descriptors of an archive: their lengths, and whether they are correct."""
+"""Lengths of all data descriptors of an archive, and comparison of the descriptors with the central directory."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def read_descriptors(
 ) -> Descriptors:
     """Read the data descriptors of `entries`.
 
-    No field says which of its four forms a descriptor has. A form that fits the central directory is the right one;
-    otherwise room and signature decide. `offsets` are the ends of the values, ascending, and `rooms` the bytes from
-    there to the next record.
+    A descriptor has one of four forms, and no field states which one. A form that fits the central directory is the
+    right one; otherwise room and signature decide. `offsets` are the ends of the values, ascending, and `rooms` are
+    the numbers of bytes from there to the next record.
     """
     found = Descriptors(np.zeros(len(entries), np.int64), np.zeros(len(entries), bool))
     for pieces in read_pieces(source, offsets, offsets + np.clip(rooms, 0, _LONGEST)):
@@ -56,7 +56,7 @@ def read_descriptors(
 
 
 def _agree(data: bytes, positions: _Numbers, columns: Columns, entries: _Numbers, *, wide: bool) -> NDArray[np.bool_]:
-    """Return whether CRC-32 and sizes at `positions` match the central directory; 4-byte sizes match modulo 2**32."""
+    """Return whether CRC-32 and sizes at `positions` match the directory; 4-byte sizes are compared modulo 2**32."""
     item, mask = (8, np.uint64(0xFFFFFFFFFFFFFFFF)) if wide else (4, np.uint64(MASK_32))
     agrees: NDArray[np.bool_] = gather(data, "<u4", positions) == columns.crc32s[entries]
     for place, column in enumerate((columns.compressed_sizes, columns.uncompressed_sizes)):

@@ -1,6 +1,6 @@
 """Facts about an archive: its records, and contradictions between them. `ozx.validation` judges the facts.
 
-The audit reads the central directory, all local headers, and of the values only those that begin like an archive.
+The audit reads the central directory and all local headers. It reads only those values that begin like an archive.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Layout:
     begins_as_entry: bool  # whether the file begins with a local header, listed in the central directory or not
     gap_offsets: _Indices  # places of unused bytes between local headers, values and directory
     gap_lengths: _Indices
-    # pairs of entries of which the second begins before the first has ended; at most 100
+    # at most 100 pairs of overlapping entries: the second entry begins before the end of the first
     overlaps: tuple[tuple[int, int], ...]
     into_directory: _Indices  # indices of entries that end after the central directory has begun
     # indices of entries whose data descriptor is missing, or contradicts the central directory
@@ -80,7 +80,7 @@ def _skip_descriptors(
     begins: _Indices,
     rooms: _Indices,
 ) -> _Indices:
-    """Subtract the data descriptors (APPNOTE 4.3.9) from the gaps after values.
+    """Subtract the lengths of the data descriptors (APPNOTE 4.3.9) from the gaps after values.
 
     Return the entries that have an invalid data descriptor.
     """

@@ -1,4 +1,4 @@
-"""Detection of problematic entry names: duplicates, unsafe names, names in other encodings."""
+"""Detection of problematic entry names: repeated names, unsafe names, and names without a declared encoding."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from ozx.errors import FormatError
 
 __all__ = ["are_plain_names", "contradicting_path", "decode_name", "encode_name", "entry_name", "name_fault"]
 
-# Backslash, colon (of a drive letter), an empty component, and the begin of '.' and '..'.
+# Backslash, colon (of a drive letter), an empty component, and the beginning of '.' and '..'.
 _SIGNS_OF_FAULTS = (b"\\", b":", b"\0/", b"//", b"\0.", b"/.")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _TOO_LONG = "it is longer than 65,535 bytes"
@@ -29,9 +29,10 @@ def entry_name(header: CentralHeader) -> str:
 def decode_name(raw: bytes, flags: int, extra: bytes = b"") -> str:
     r"""Decode the bytes of an entry's name.
 
-    UTF-8 if bit 11 says so or the bytes are ASCII; else the Info-ZIP Unicode path, if its CRC proves that it belongs
-    to this name (APPNOTE 4.6.9); else UTF-8 if the bytes happen to be valid, as many writers leave bit 11 out; else
-    code page 437. If bit 11 is set, bytes that are no UTF-8 become surrogates, which `name_fault` refuses.
+    The name is UTF-8 if bit 11 is set or the bytes are ASCII; else the Info-ZIP Unicode path, if its CRC proves that
+    it belongs to this name (APPNOTE 4.6.9); else UTF-8 if the bytes are valid UTF-8, because many writers do not set
+    bit 11; else code page 437. If bit 11 is set, bytes that are not valid UTF-8 become surrogates, which `name_fault`
+    refuses.
 
     Examples
     --------
@@ -57,7 +58,7 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
     r"""Return the path from a Unicode Path field if it contradicts the entry's name, else None.
 
     A name in ASCII or declared to be UTF-8 needs no such field. unzip, 7-Zip and bsdtar prefer the field's path;
-    zipfile and Java prefer the name. `data` is that of the field (4.6.9): version, CRC-32 of its name, path.
+    zipfile and Java prefer the name. `data` is the data of the field (4.6.9): version, CRC-32 of the name, path.
 
     Examples
     --------
@@ -67,7 +68,7 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
     """
     if len(data) < _PATH_BEGINS or not (raw.isascii() or flags & FLAG_UTF8):
         return None
-    # The version is ignored: bsdtar takes the path of any.
+    # The version is ignored: bsdtar uses the path whatever the version is.
     belongs = int.from_bytes(data[1:_PATH_BEGINS], "little") == crc32(raw)
     return data[_PATH_BEGINS:] if belongs and data[_PATH_BEGINS:] != raw else None
 

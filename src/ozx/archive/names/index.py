@@ -1,7 +1,7 @@
 """Look-up of entries by name with little memory, for archives with a million entries.
 
 Names are hashed as bytes: a polynomial modulo 2**64 with a fixed odd base, computed for all names of one length at
-once. A hash only proposes; the name's bytes decide. Forged collisions make look-ups slow, not wrong.
+once. If two hashes are equal, the bytes of the names are compared. Forged collisions make look-ups slow, not wrong.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ class NameIndex:
 
 
 def _iter_folders(table: NameTable) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]]:
-    """Yield arrays: indices of names that contain a folder, and the lengths and hashes of these folders' names."""
+    """Yield three arrays: indices of names that lie in a folder, and the lengths and hashes of the folders' names."""
     for rows, names in table.iter_name_matrices():
         slashes = names == ord("/")
         slashes[:, 0] = False  # an empty name is no folder
         lengths, places = np.nonzero(slashes.T)
         if len(places) == 0:
             continue
-        # A byte's share of the hash of a name of n bytes, divided by base ** n, is the same for every larger n.
+        # The term of one byte in the hash of a name of n bytes, divided by base ** n, is the same for every n.
         count = int(lengths.max())
         sums = np.cumsum((names[:, :count] + np.uint64(1)) * _powers(_INVERSE, count), 1, np.uint64)
         hashes = sums[places, lengths - 1] * _powers(_BASE, count)[lengths - 1]

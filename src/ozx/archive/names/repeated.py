@@ -8,9 +8,9 @@ __all__ = ["check_order"]
 
 
 def check_order(name: str, header_offsets: list[int], path: str) -> None:
-    """Raise an error if a repeated name has different last entries in the central directory and in the file.
+    """Raise an error if the last entry of a name in the central directory is not the last one in the file.
 
-    Writers append both the entry and its header in the directory: if the orders differ, one of them is damaged.
+    Writers append both the entry and its header in the directory: if their orders differ, one order is damaged.
     `header_offsets` are in the order of the directory.
 
     Raises

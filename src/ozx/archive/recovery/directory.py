@@ -1,7 +1,7 @@
 """Comparison of scanned entries with the remaining central directory of a damaged archive.
 
-No checksum covers a name, but it is written twice: behind the local header and in the directory. If both agree it is
-right; if they differ, the hierarchy has to decide. CRC-32 and length, which prove a value, are also in both headers.
+No checksum covers a name, but a name is written twice: in the local header and in the directory. If both copies agree,
+the name is right; if not, the Zarr hierarchy decides. CRC-32 and length, which prove a value, are also in both headers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_HEADER = "its local header is damaged or missing"
 def merge_directory(source: ByteSource, scan: Scan) -> Evidence:
     """Return the entries of `scan`, compared with the remaining central directory.
 
-    A value whose local header is damaged, or another entry's, is searched for at the place that the directory gives.
+    If the local header is damaged or belongs to another entry, the value is searched for at the directory's offset.
     """
     return _DirectoryMerge(source, scan).merge()
 
@@ -124,7 +124,7 @@ class _DirectoryMerge:
                 self._join(index, row, Witnesses.ONE)
 
     def _match_by_value(self) -> None:
-        """Match entries with directory rows of which both name and offset are damaged, by CRC-32 and size."""
+        """Match entries with directory rows by CRC-32 and size; name and offset of these rows are both damaged."""
         scan, unmatched = self._scan, np.flatnonzero(~self._is_matched)
         rows = rows_inside_values(unmatched, self._starts, scan.found, scan.directory_start)
         unlisted = np.flatnonzero(self._row_of < 0).tolist() if rows else []
@@ -240,7 +240,7 @@ class _DirectoryMerge:
 
         Return whether the value was kept.
 
-        A searched length may be that of a part of the value, unless another entry begins at its end.
+        A length that was found by a search may end inside the value, unless another entry begins at this end.
         """
         if index is None or self._row_of[index] >= 0 or index in self._dropped:
             return False
@@ -337,7 +337,7 @@ class _DirectoryMerge:
         self._dropped.update(doubtful)
 
     def _is_tiled(self) -> bool:
-        """Return whether entries fill the file up to the directory, and the end record also counts unlisted entries."""
+        """Return whether entries fill the file up to the directory, and the end record counts unlisted entries, too."""
         result, scan = self._result, self._scan
         if not scan.directory_follows or scan.directory_start is None or len(scan.others):
             return False
@@ -390,7 +390,7 @@ class _DirectoryMerge:
         self._result.replaced = {name for name in still if len(values[name]) > 1}
 
     def _doubt_order(self) -> None:
-        """Mark the entry order as uncertain if a repeated name has different last entries in directory and file."""
+        """Mark the result as uncertain if the last entry of a name in the directory is not the last one in the file."""
         for places in repeated_names(self._listed.names).values():
             starts = [int(self._starts[row]) for row in places]
             if starts[-1] < max(starts):

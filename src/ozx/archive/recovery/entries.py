@@ -132,10 +132,10 @@ class Scan:
 
 
 def listed_claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:
-    """Yield the directory's description of the value at `data_offset`, then the same with the local header's CRC-32.
+    """Yield two descriptions of the value at `data_offset`: with the directory's CRC-32, and with the local header's.
 
-    A local header with the same name adds its CRC-32, or that of the data descriptor, which may be right if the
-    directory's is not.
+    The second one is omitted if `local` is None. Its CRC-32 may be right if the CRC-32 of the directory is wrong. It is
+    None if the local header announces a data descriptor: then the CRC-32 in the descriptor counts.
     """
     claim = Claim(data_offset, entry.method, entry.stored_size, entry.size, entry.crc32)
     yield claim

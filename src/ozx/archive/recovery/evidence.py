@@ -1,4 +1,4 @@
-"""Recovered entries of a damaged archive, and how certain their names and values are."""
+"""Recovered entries of a damaged archive, and the certainty of their names and values."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ class Evidence:
 
         This is the last entry with two agreeing headers, else the last entry.
 
-        A later one that is not listed may be part of a lost value, or a replacement: the chosen one's name is doubtful.
+        A later entry of this name that the directory does not list may be part of a lost value, or a replacement: the
+        name of the chosen entry is then marked as doubtful.
         """
         listed = [index for index in indices if self.names_by[index] == Witnesses.TWO]
         chosen = (listed or indices)[-1]

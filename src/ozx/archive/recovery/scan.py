@@ -1,6 +1,6 @@
 """Scan of a damaged archive for local file headers, without the central directory.
 
-One pass reads the file. It skips a right value as a whole; inside a wrong one it searches for the next header.
+One pass reads the file. It skips a value whose CRC-32 matches; inside any other value it searches for the next header.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MOST_BROKEN = 1 << 20
 def scan_archive(source: ByteSource, progress: Progress = NO_PROGRESS) -> Scan:
     """Scan `source` for entries by their local file headers, and verify each value by its CRC-32.
 
-    Memory is that of some blocks, and of a few hundred bytes for every entry.
+    The scan needs memory for some blocks, and a few hundred bytes for every entry.
 
     Examples
     --------
@@ -192,7 +192,7 @@ class _Scanner:
         return end if is_followed else None
 
     def _read_central(self, place: int) -> int:
-        """Read a central directory header next to another record or a value; return where the scan continues."""
+        """Read a central directory header next to another record or a value; return the offset of the next search."""
         fixed = self._ahead.read_at(place, CENTRAL_HEADER.size)
         if len(fixed) < CENTRAL_HEADER.size:
             return place + 4
@@ -238,7 +238,7 @@ def iter_found_value(source: ByteSource, entry: FoundEntry) -> Iterator[bytes]:
     Raises
     ------
     FormatError
-        It changed since the scan (``zip/changed``), which is known only after the last block.
+        The value changed since the scan (``zip/changed``); this error follows the last block.
     """
     checksum = 0
     blocks = iter_exactly(source, entry.data_offset, entry.stored_size, f"the value of {entry.name!r}")

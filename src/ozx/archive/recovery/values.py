@@ -62,7 +62,8 @@ class Claim(NamedTuple):
 class VerifiedValue(NamedTuple):
     """A value whose bytes match the declared CRC-32; `end` is the offset after the value and any data descriptor.
 
-    `is_searched` means that its length comes from a search for that descriptor: a stored value may contain a false one.
+    `is_searched` means that a search for the descriptor found the length of the value. The length may be wrong, because
+    a stored value may contain bytes that look like a descriptor.
     """
 
     data_offset: int
@@ -84,7 +85,7 @@ class _Descriptor(NamedTuple):
 def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
     """Return the possible descriptions of a value, the most likely first; one field of its local header may be damaged.
 
-    The two sizes of a stored value are one number written twice, so that one of them may be wrong.
+    The two sizes of a stored value are equal: if they differ, one of them or the method is damaged.
     """
     try:
         size, stored_size = resolve_zip64((header.uncompressed_size, header.compressed_size), header.extra)

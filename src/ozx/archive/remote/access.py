@@ -117,7 +117,9 @@ class _Carried:
 
 
 def carrying_options(task: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return a callable that runs `task` in any process with the current `storage_options`; picklable if `task` is.
+    """Return a callable that runs `task` in any process with the current `storage_options`.
+
+    The callable can be pickled if `task` can be pickled.
 
     Examples
     --------
@@ -140,7 +142,7 @@ def parse_storage_options(texts: Iterable[str]) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        One has no ``=``, or no key.
+        An option has no ``=``, or no key.
 
     Examples
     --------
@@ -163,7 +165,7 @@ def parse_storage_options(texts: Iterable[str]) -> dict[str, Any]:
 def allows_http(scheme: str, options: Mapping[str, Any]) -> bool:
     """Return whether unencrypted requests are allowed, for example by an ``http://`` endpoint or ``AWS_ALLOW_HTTP``.
 
-    obstore takes this option from the environment only if no client options are given, and ozx gives some.
+    obstore takes this option from the environment only without client options, but ozx always gives client options.
 
     Examples
     --------

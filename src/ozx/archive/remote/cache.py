@@ -1,7 +1,7 @@
 """Cache of the central directories of remote archives, in the user's cache folder.
 
-A record belongs to one URL, and to one strong ETag of its file: the server's answer to the next first request decides
-whether it is used. Names of records are hashes, and no record holds a URL.
+A record belongs to one URL, and to one length and strong ETag of the file at this URL. A later run uses the record only
+if the server's first response gives the same length and ETag. Names of records are hashes; no record contains a URL.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from ozx.archive.remote.user_folders import user_folder
 
 __all__ = ["CACHE", "LONGEST_RECORD", "Record", "Span", "cache_folder", "find_record", "has_strong_tag", "store_record"]
 
-#: The name of the choice among the options of `ozx.archive.remote.access.storage_options`.
+#: The key of the option ``cache`` among the options of `ozx.archive.remote.access.storage_options`.
 CACHE = "ozx_cache"
 
 _MOST_BYTES = 256 << 20
-#: The most bytes of one file.
+#: The largest number of cached bytes of one file.
 LONGEST_RECORD = 255 << 20
 _ENDING = ".spans"
 _TEMPORARY = ".part"
 _MAGIC = b"ozx-spans 1\n"
 _FRAME = struct.Struct("<II")  # length and CRC-32 of the header
-# Half a record that a killed process left is removed after this time.
+# An incomplete record of a killed process is removed after this time, in seconds.
 _OLD = 3600
-# Options that say which server a URL such as s3://bucket/key means.
+# Options that select the server of a URL such as s3://bucket/key.
 _PLACES = ("endpoint", "endpoint_url", "aws_endpoint", "account_name", "azure_storage_account_name")
 _VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ACCOUNT_NAME")
 
@@ -134,7 +134,7 @@ def _path_of(url: str, options: Mapping[str, Any]) -> str:
     if not folder or options.get(CACHE) is False:
         return ""
     places = [str(options.get(name, "")) for name in _PLACES] + [os.environ.get(name, "") for name in _VARIABLES]
-    # The hash of an endpoint with a password cannot be turned back, but need not contain it either.
+    # The hash would not reveal a password in an endpoint, but the password is left out all the same.
     key = json.dumps([printable_url(url), *map(printable_url, places)])
     name = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
     return os.path.join(folder, "directories", name + _ENDING)

@@ -24,7 +24,7 @@ __all__ = [
 
 _T = TypeVar("_T")
 
-#: The name of the deadline among the options of `ozx.archive.remote.access.storage_options`.
+#: The key of the deadline among the options of `ozx.archive.remote.access.storage_options`.
 DEADLINE = "ozx_deadline"
 
 
@@ -52,7 +52,7 @@ class Deadline(NamedTuple):
     def error(self, name: str | None) -> ResourceError:
         """Return the error for a missed deadline; its message contains the number of bytes read so far."""
         now = traffic()
-        # A worker process began to count later.
+        # The counts of a worker process began later.
         requests, size = (max(0, new - old) for new, old in zip(now, self.before, strict=True))
         return ResourceError(
             f"the time limit of {self.seconds:g} s has passed (--timeout, ozx.storage_options(timeout=…)); "
@@ -90,7 +90,7 @@ def new_deadline(timeout: Any, present: Deadline | None = None) -> Deadline:
     Raises
     ------
     UsageError
-        It is no positive number of seconds.
+        `timeout` is not a positive number of seconds.
     """
     try:
         seconds = float(timeout)
@@ -108,7 +108,7 @@ def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str) -
     Raises
     ------
     ResourceError
-        The time is over. The call is left to a thread that does not keep the process from ending.
+        The time is over. The call continues in a thread that does not keep the process from ending.
     """
     if deadline is None:
         return call()

@@ -1,7 +1,7 @@
 """Explanations of failed requests to a server, without secrets.
 
-obstore's messages quote the URL with its query, and the server's answer: both may hold keys. Only harmless parts are
-passed on.
+obstore's messages quote the URL with its query, and the server's answer: both may contain keys. The messages of ozx
+repeat only harmless parts.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ _CODES = {
     "PermanentRedirect": ("the bucket is in another region", _REGION),
     "AuthorizationHeaderMalformed": ("the bucket is in another region", _REGION),
     "IllegalLocationConstraintException": ("the bucket is in another region", _REGION),
-    "RequestTimeTooSkewed": ("the clock of this computer is wrong: the server refuses its time", "Set the clock."),
-    "InvalidAccessKeyId": ("the server does not know the access key", _CHECK),
+    "RequestTimeTooSkewed": (
+        "the clock of this computer is wrong: the server refused the time of a request",
+        "Set the clock.",
+    ),
+    "InvalidAccessKeyId": ("the access key does not exist on the server", _CHECK),
     "SignatureDoesNotMatch": ("the secret access key is wrong", _CHECK),
     "ExpiredToken": ("the session token has expired", "Get a new token."),
     "ContainerNotFound": (
@@ -48,7 +51,7 @@ _CODES = {
     ),
     "AuthenticationFailed": ("the key or signature is wrong or has expired", _CHECK),
     "PublicAccessNotPermitted": ("the account allows no access without credentials", _CHECK),
-    "SlowDown": ("the server asks for fewer requests", "Try again later."),
+    "SlowDown": ("the server received too many requests", "Try again later."),
 }
 # Words in obstore's errors about connections, and what they mean.
 _CAUSES = (
@@ -134,7 +137,7 @@ def explain(error: Exception, name: str) -> ResourceError:
     if failure is not None:
         return failure
     if isinstance(error, FileNotFoundError):
-        missing = ResourceError(f"no such file; {answer or 'the server does not know it'}", path=name)
+        missing = ResourceError(f"no such file; {answer or 'the server found none at this URL'}", path=name)
         missing.errno = errno.ENOENT
         return missing
     if kind in ("PermissionDeniedError", "UnauthenticatedError") or (status and status[1] in ("401", "403")):

@@ -1,7 +1,7 @@
-"""A directory at a URL, in a bucket or on a web server, as a folder of objects.
+"""A directory in a bucket or on a web server, as a folder of objects below one URL.
 
-Object stores list their keys; plain HTTP has no listing. Every answer is compared with the mark of the object at its
-first use, so that a change is an error and never wrong bytes.
+Object stores list their keys; plain HTTP has no listing. Every response is compared with the length and the identity
+(ETag or modification time) of the object at its first use: a changed object raises an error, never gives wrong bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["RemoteFolder", "RemoteObject"]
 REQUESTS = 64
 # The number of keys in one answer of a server.
 _PAGE = 1000
-# Folders are split into their sub-folders until this many can be listed side by side.
+# Folders are split into their sub-folders until this many can be listed at the same time.
 _FOLDERS = 16
 
 
@@ -119,7 +119,7 @@ class RemoteFolder:
         Raises
         ------
         FormatError
-            The object has another mark than `expected` (``zip/changed``).
+            The length or the identity of the object differs from `expected` (``zip/changed``).
         KeyError
             There is no such object.
         ResourceError
@@ -165,7 +165,7 @@ class RemoteFolder:
             failure = explain(error, self.name_of(key))
         if not missing:
             raise failure
-        if expected is not None:  # it was there before
+        if expected is not None:  # the object existed before
             raise changed_error(self.name_of(key), expected.size, 0)
         raise KeyError(key)
 
@@ -186,7 +186,7 @@ class RemoteFolder:
         found = next(pages, [])
         if len(found) < _PAGE or (following := next(pages, None)) is None:
             return found
-        del found, following  # there are many: begin again, side by side
+        del found, following  # there are many objects: list the folders again, several at a time
         found, seen = [], 1
         with ThreadPoolExecutor(_FOLDERS, "ozx-list") as threads:
             pending = {threads.submit(self._list_level, "")}

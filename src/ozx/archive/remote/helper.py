@@ -1,7 +1,8 @@
 """A helper process that makes the requests of a forked process.
 
 obstore runs on threads, and a fork copies a process without its threads: the first request of the child would wait
-forever. The child starts a fresh Python instead, which makes its requests, and ends when the child does.
+forever. The child therefore starts a new Python process: this helper makes the requests of the child, and ends when the
+child ends.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class HelperTransport:
     Raises
     ------
     ResourceError
-        The other process cannot be started, or obstore is not installed.
+        The helper process cannot be started, or obstore is not installed.
     UsageError
         obstore refuses the options.
     """

@@ -19,7 +19,7 @@ __all__ = ["NewObjects"]
 _REQUESTS = 32
 # A longer value is uploaded in parts.
 _SMALL = 8 << 20
-# The bytes of values that are on their way.
+# The largest number of bytes of small values that are being sent.
 _ROOM = 128 << 20
 
 
@@ -33,7 +33,7 @@ class NewObjects:
     replace
         Whether existing objects may be replaced.
     options
-        Over those of `ozx.storage_options`.
+        Options that take precedence over those of `ozx.storage_options`.
 
     Raises
     ------
@@ -128,7 +128,7 @@ class NewObjects:
             if found is not None and found.mark == mark:  # a lost reply
                 return
             if isinstance(error, UsageError):
-                self.written.discard(key)  # it is another program's
+                self.written.discard(key)  # another program wrote the object
             raise
 
     def _remove(self, key: str) -> None:

@@ -20,7 +20,7 @@ def profile_options(options: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     options
-        The options given for an S3 store; keys in them or in the environment win over profiles.
+        The options given for an S3 store. Keys in these options or in the environment take precedence over profiles.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def profile_options(options: Mapping[str, Any]) -> dict[str, Any]:
         os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config",
     )
     if not named and not any(os.path.isfile(os.path.expanduser(file)) for file in files):
-        return {}  # obstore asks the instance for its role
+        return {}  # obstore uses the role of the computer
     try:
         import boto3  # noqa: PLC0415 (an extra)
         from botocore.exceptions import BotoCoreError  # noqa: PLC0415

@@ -1,7 +1,7 @@
 """Reading of an entry's value from a slow source with few requests.
 
-The requests are steps of a generator, which yields spans and receives their bytes: it serves the blocking and the
-asynchronous way. docs/decisions/0009-remote-by-obstore.md explains how requests are saved.
+A generator yields each span of bytes that has to be requested, and receives the bytes. Blocking and asynchronous
+callers use the same generator. docs/decisions/0009-remote-by-obstore.md explains how requests are saved.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _ZIP64_VERSION = 45
 
 # A part of a value that begins within this distance is read together with the local header.
 _NEAR = 1 << 16
-# A local header is read with all its room up to this limit; with more room, only its likely length.
+# If the room of a local header is at most this long, all of the room is read; otherwise only the likely length.
 _ROOM = 1 << 12
 _EXTRA_GUESS = 128
 
 
 @runtime_checkable
 class SlowSource(ByteSource, Protocol):
-    """A source with slow requests, which can also be read without blocking the event loop."""
+    """A source whose reads are slow requests; it can also be read without blocking the event loop."""
 
     async def read_at_async(self, offset: int, length: int) -> bytes:
         """Return up to `length` bytes from `offset`, without blocking the event loop."""
@@ -105,10 +105,11 @@ def iter_steps(
 ) -> Steps:
     """Yield each span (offset, length) to read, receive the span's bytes, and return a part of an entry's value.
 
-    Whole values, and compressed values of which a part is requested, are read with their local header, and are checked
-    against the local header and their CRC-32. A part of a stored value is one span if the local header is known,
-    predicted or near. `header` and `limit` are those of `find_data`, and errors are those of `iter_value`. An earlier
-    read of the local header gives `data_offset`, and `predicted_data_offset` gives `predicted`; -1 means unknown.
+    A whole value, and a compressed value of which a part is requested, is read with its local header, unless an earlier
+    read checked the header. The CRC-32 of such a value is checked. A part of a stored value is one span if the local
+    header is known, predicted or near. `header` and `limit` are those of `find_data`, and errors are those of
+    `iter_value`. An earlier read of the local header gives `data_offset`, and `predicted_data_offset` gives
+    `predicted`; -1 means unknown.
     """
     check_not_encrypted(source, header)
     check_stored_size(source, header)
@@ -133,7 +134,7 @@ def iter_steps(
 
 
 def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: int, first: int, last: int) -> Steps:
-    """Yield each span of the local header and the value to read; return bytes `first` to `last` of the value."""
+    """Yield each span to read of a local header and its value; return bytes `first` to `last` of the value."""
     begin = header.header_offset
     room = limit - header.compressed_size - begin
     least = LOCAL_HEADER.size + len(header.name)

@@ -1,7 +1,7 @@
 """S3 clients of boto3 for writing, and explanations of their errors.
 
-obstore reads; it cannot make an upload in parts that replaces nothing, nor list or end uploads
-(docs/decisions/0023-uploads.md).
+obstore is used for reading only. In an upload in parts, it cannot prevent that an existing object is replaced, and it
+cannot list or abort uploads (docs/decisions/0023-uploads.md).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def split_object_url(url: str) -> ObjectUrl:
     Raises
     ------
     UsageError
-        It is another URL.
+        The URL does not begin with ``s3://``.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def open_client(options: Mapping[str, Any] | None = None) -> Any:
 def _pause_when_throttled(response: tuple[Any, Any] | None, attempts: int, **_: Any) -> float | None:
     """Return the pause in seconds before a request with the response 429 is repeated; None for other responses.
 
-    botocore before 1.44 repeats them only if the answer also has a code that it knows.
+    botocore before 1.44 repeats such a request only if the response also contains an error code that botocore lists.
     """
     if response is None or response[0].status_code != 429 or attempts > _MOST_RETRIES:
         return None

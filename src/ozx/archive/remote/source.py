@@ -1,7 +1,8 @@
 """A source of bytes for an archive at a URL, read by range requests.
 
-The first request, for the last MiB, also brings the length and the mark by which a change of the file is noticed.
-docs/decisions/0009-remote-by-obstore.md says why obstore is used, and which requests are made.
+The first request is for the last MiB of the file. Its response also contains the length of the file and its ETag or
+modification time, by which ozx notices a change. docs/decisions/0009-remote-by-obstore.md explains why obstore is used,
+and which requests are made.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from ozx.archive.remote.urls import split_url
 
 __all__ = ["RemoteSource"]
 
-# Length of the first request: it brings the whole directory of an archive of some thousand entries.
+# Length of the first request: its response contains the whole directory of an archive of some thousand entries.
 _TAIL = 1 << 20
-# The most that `remember` keeps.
+# The largest number of bytes that `remember` keeps.
 _HEAD_LIMIT = 64 << 20
 
 
@@ -72,8 +73,9 @@ class _Kept:
 class RemoteSource:
     """A source of bytes for an object at a URL; safe to use with threads, event loops, fork and pickle.
 
-    Every answer is compared with the first one, so that a changed file is an error and never wrong bytes. `name` is the
-    URL without its query, which may hold a signature. `requests` and `bytes_read` leave out repetitions after failures.
+    Every response is compared with the first one: a changed file raises an error and never gives wrong bytes. `name` is
+    the URL without its query, which may contain a signature. `requests` and `bytes_read` do not count repetitions after
+    failures.
 
     Parameters
     ----------

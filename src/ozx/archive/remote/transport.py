@@ -39,7 +39,7 @@ class Transport(Protocol):
         Raises
         ------
         FormatError
-            The file has another mark than `expected` (``zip/changed``).
+            The length or the identity of the file differs from `expected` (``zip/changed``).
         ResourceError
             The server refuses the bytes.
         """
@@ -54,8 +54,8 @@ class Transport(Protocol):
 class ObstoreTransport:
     """A transport that makes requests with obstore in this process.
 
-    obstore's errors quote the URL with its query. Ours are raised outside of the ``except`` blocks: inside, Python
-    would attach obstore's as ``__context__``, which logs and pickled errors contain.
+    obstore's errors quote the URL with its query. ozx raises its own errors outside of the ``except`` blocks: inside,
+    Python would attach obstore's errors as ``__context__``, which logs and pickled errors contain.
     """
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
@@ -116,7 +116,7 @@ class ObstoreTransport:
         """Do nothing: obstore closes idle connections itself."""
 
     def _fetch_end(self, length: int, expected: Mark | None) -> Answer:
-        """Return a file's last bytes. Use no suffix range: it fails for empty files and on some servers."""
+        """Return the last bytes of a file without a suffix range, which fails for empty files and on some servers."""
         try:
             mark = self._store.run(lambda store: self._compare(self._module.head(store, ""), expected))
         except OzxError:

@@ -1,7 +1,8 @@
 """Upload of one object in parts; the object appears complete or not at all.
 
-Bytes arrive in order, but for local headers, which are written again once the CRC-32 of their value is known. A part
-that holds such a header waits for it; the others are sent meanwhile, unless the store wants its parts in order.
+Bytes are written in order. Only a local header is written a second time, when the CRC-32 of its value is known. A part
+that contains such a header is held back until then. Other parts are sent meanwhile, unless the store requires parts in
+order.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def part_size_for(expected: int, most_parts: int | None = 10_000) -> int:
 
 
 class Upload:
-    """An upload of an object to a URL; `finish` makes the object visible, `abort` removes all its parts.
+    """An upload of an object to a URL; `finish` makes the object visible, `abort` ends the upload without an object.
 
     Parameters
     ----------
@@ -57,13 +58,13 @@ class Upload:
     force
         Whether an existing object may be replaced.
     options
-        Over those of `ozx.storage_options`.
+        Options that take precedence over those of `ozx.storage_options`.
     part_size
         The length of each part but the last; by default it follows from `expected`.
     resume
         Whether to continue the upload to the same URL that a killed process of this user began. Its parts are compared
-        with the bytes that are written, by SHA-256; only those that differ or are missing are sent. None also leaves
-        out the record that another run needs to continue this upload.
+        with the written bytes by SHA-256; only parts that differ or are missing are sent. With None, no later run can
+        continue this upload either, because its record lacks the mark and the parts.
 
     Raises
     ------
@@ -96,7 +97,7 @@ class Upload:
         self._sending: dict[Future[None], IO[bytes]] = {}
         self._sent = 0
         self._is_resumable = resume is not None
-        self._present: dict[int, SentPart] = {}  # what the continued upload has, by number from 0
+        self._present: dict[int, SentPart] = {}  # parts of the continued upload on the server, by number from 0
         self._taken = self._taken_bytes = 0
         self._has_replaced_part = False
         self._lock = threading.Lock()
@@ -142,7 +143,7 @@ class Upload:
         Raises
         ------
         ResourceError
-            The server refuses a part, or the object exceeds the number of parts.
+            The server refuses a part, or the object needs more parts than the store allows.
         """
         if offset > self._end:
             raise ValueError(f"expected an offset of at most {self._end}; got {offset}")
@@ -305,7 +306,8 @@ class Upload:
     def _continue_leftover(self) -> None:
         """Take over an unfinished upload to the same URL: the newest upload that killed processes of this user began.
 
-        A part counts if the server has it with the length and the tag of the record.
+        Only an upload with the same part size is continued. A part is used if its length and its tag on the server are
+        those of the record.
         """
         mine = [
             found
@@ -338,7 +340,7 @@ class Upload:
             if found.url == self.name and found.upload_id and not found.is_live:
                 self._client.end(found.upload_id)
                 found.remove()
-                self.notes.append(f"ended an upload that a killed run had not finished: {self.name}")
+                self.notes.append(f"ended the unfinished upload of a killed run: {self.name}")
 
 
 def _sha256_of(buffer: IO[bytes]) -> str:
@@ -355,7 +357,7 @@ def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
     Raises
     ------
     UsageError
-        It exists, or the URL names no object.
+        The object exists, or the URL names no object.
     ResourceError
         The server cannot be reached, or refuses; the bucket does not exist.
     """

@@ -1,8 +1,8 @@
 """Local records of started uploads, by which a later run finds unfinished uploads on a server.
 
-A record is a file in the user's state folder, locked as long as its process lives. It is written before the upload is
-begun, and again with the server's name of the upload. Beside it may be a file with a line for each part that the server
-has: number, length, SHA-256, and the server's tag.
+A record is a file in the user's state folder; the uploading process locks the file. The record is written before the
+upload begins, and again with the name that the server gives the upload. A second file beside the record may contain one
+line for each part that the server has: number, length, SHA-256, and the server's tag.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RecordedUpload:
     url
         The object, without a query.
     upload_id
-        The server's name of the upload; empty if the process died, or will, before it was known.
+        The server's name of the upload; empty if the server has not named the upload yet.
     host
         The computer, as in names of temporary files.
     pid
@@ -128,12 +128,12 @@ class UploadRecord:
         url
             The object, without a query.
         mark, part_size
-            What a later run has to know to continue it.
+            Facts that a later run needs to continue the upload.
 
         Raises
         ------
         OSError
-            The record cannot be written: an upload that no run could find again is not begun.
+            The record cannot be written. The upload must then not begin, because no later run could find it.
         """
         folder = records_folder()
         os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -176,7 +176,7 @@ class UploadRecord:
         with contextlib.suppress(OSError), self._lock:
             if self._parts is None:
                 self._parts = os.open(_parts_path(self._path), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-                line = b"\n" + line  # ends a line that a kill has cut
+                line = b"\n" + line  # ends an incomplete line of a killed process
             os.write(self._parts, line)
 
     def close(self) -> None:
@@ -190,7 +190,7 @@ class UploadRecord:
             os.close(self._descriptor)
 
     def keep(self) -> None:
-        """Keep the record for a later run, because the upload could not be aborted."""
+        """Keep the record for a later run, because the upload is neither complete nor aborted."""
         self._close_parts()
         unlock_file(self._descriptor)
         os.close(self._descriptor)
@@ -223,7 +223,7 @@ def _read(path: str) -> RecordedUpload:
         fields |= {"mark": str(content.get("mark", "")), "part_size": int(content.get("part_size", 0))}
         host = re.fullmatch(HOST, str(fields["host"]))
         is_here = host is not None and is_of_this_host(host["host"], host["boot"], path)
-        # The folder may be on a file server: only the own computer knows whether a writer lives.
+        # The folder may be on a file server: only the computer of a writer can tell whether the writer is alive.
         is_live = not is_here or not has_locks() or is_locked(descriptor)
     finally:
         os.close(descriptor)

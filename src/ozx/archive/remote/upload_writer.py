@@ -34,7 +34,7 @@ class UploadWriter(ArchiveWriter):
     def add_blocks(self, name: str, size: int, blocks: Iterable[bytes | memoryview]) -> None:
         """Write one entry from blocks; send the part that contains the local header as soon as the CRC-32 is known.
 
-        Where parts have to be sent in order, a value of more than 64 MiB goes through a temporary file.
+        If the store requires parts in order, a value of more than 64 MiB is first written to a temporary file.
 
         Raises
         ------

@@ -19,7 +19,7 @@ def split_url(url: str) -> SplitResult:
     Raises
     ------
     UsageError
-        It is no URL that ozx opens; the message shows it without its query.
+        ozx cannot open such a URL; the message shows the URL without its query.
 
     Examples
     --------

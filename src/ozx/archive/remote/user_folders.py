@@ -14,9 +14,9 @@ def user_folder(variable: str, unix: str, macos: str) -> str:
     Parameters
     ----------
     variable
-        The variable of the XDG base directories that names it, such as ``XDG_CACHE_HOME``.
+        The XDG environment variable that contains the standard folder, such as ``XDG_CACHE_HOME``.
     unix, macos
-        Its usual place, from ``~`` on. Windows has one place for all kinds.
+        The usual standard folder on these systems, beginning with ``~``. Windows has one folder for all kinds of data.
 
     Examples
     --------

@@ -33,8 +33,8 @@ _Put = PutFirst | PutLast | PutAction
 def apply(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: str, transaction: Transaction) -> None:
     """Apply `steps` in order, and write a record of the changes to `path`.
 
-    Changes of the `old` association that `steps` do not make are reverted. If both make a change, its record keeps the
-    content from before the `old` association. `command` is the program to associate.
+    Changes of the `old` association that `steps` do not make are reverted. If both change a file or value, the new
+    record keeps the content from before the `old` association. `command` is the program to associate.
     """
     files: list[ChangedFile] = []
     values: list[ChangedValue] = []
@@ -148,7 +148,7 @@ def _write(step: WriteFile, old: Record, transaction: Transaction) -> ChangedFil
         transaction.write(
             step.path, step.content, "write" if now is None else "change", is_executable=step.is_executable
         )
-    # The same content without a record is left from an interrupted run.
+    # If the file has this content but no record, an interrupted run has written it.
     before = known.before if known else None if now == step.content else now
     return ChangedFile(step.path, digest(step.content), before)
 
@@ -165,7 +165,7 @@ def _put(step: _Put, old: Record, transaction: Transaction) -> ChangedFile:
     before = now
     if now is not None and (known or then == now):
         before = restored(known or ChangedFile(step.path, "", None, listed), now)
-        # Left from an interrupted run, which had copied the system's file.
+        # The file is left from an interrupted run, which had copied the file of the system.
         if isinstance(step, PutAction) and known is None and before in map(read_or_none, step.bases):
             before = None
     if then != now:

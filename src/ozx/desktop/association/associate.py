@@ -33,7 +33,7 @@ class Association:
     record
         The file that records the changes.
     written
-        Whether anything was changed: False in a dry run, and if everything was in place.
+        Whether anything was changed: False in a dry run, and if no change was necessary.
     actions
         Every change, in order.
     notes

@@ -50,7 +50,7 @@ def with_item(text: str, section: str, key: str, item: str) -> str:
 
 
 def with_last_item(text: str, section: str, key: str, item: str, ahead: str | None) -> str:
-    r"""Return `text` with `item` in the list of `key`. A new item is appended; in an empty list, after `ahead`.
+    r"""Return `text` with `item` in the list of `key`. A missing item is appended; an empty list first gets `ahead`.
 
     Examples
     --------

@@ -110,7 +110,7 @@ class Record:
             raise FormatError(
                 f"the record of ozx associate cannot be read: {type(error).__name__}: {error}",
                 path=path,
-                hint="Delete it and run ozx associate again, which then treats existing files as its own.",
+                hint="Delete the record and run ozx associate again: it takes over files that have the right content.",
             ) from None
 
 

@@ -1,9 +1,9 @@
 """Convert TIFF files and OME-Zarr directories from the menus of file managers, with progress in a window.
 
 ``convert``
-    The program ``ozx-convert``: the files one by one, and what it says in the end.
+    The program ``ozx-convert``, which converts files one by one and shows the result.
 ``windows``
-    The window that the desktop can show.
+    The choice of the window that the desktop can show.
 ``zenity``, ``browser_page``
     A window of zenity; a page in the browser. Both have a button to cancel.
 The folder ``page`` is the page itself.

@@ -60,7 +60,7 @@ class PageWindow:
         return bool(self._answer)
 
     def finish(self, text: str, *, is_error: bool) -> None:
-        """Show the result, until the user closes the page."""
+        """Show the result until the user closes the page."""
         self._change(text=text, fraction=None if is_error else 1.0, ended=True)
         self._is_gone.wait()
         if is_error and not self._came:

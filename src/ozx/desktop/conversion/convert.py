@@ -28,7 +28,7 @@ _MOST_NOTES = 10
 
 
 def main() -> NoReturn:
-    """Convert the files and directories given as arguments; exit with 0 (success), 1 (error) or 130 (cancelled)."""
+    """Convert the files and directories given as arguments; exit with 0, 1 (error), 2 (no files) or 130 (cancelled)."""
     sys.exit(convert(sys.argv[1:]))
 
 
@@ -48,7 +48,7 @@ def convert(paths: Sequence[str]) -> int:
             for number, path in enumerate(paths):
                 try:
                     made += _convert_one(path, window, number, len(paths))
-                except Exception as error:  # noqa: BLE001 (told in the window; the other files come next)
+                except Exception as error:  # noqa: BLE001 (the window shows it; the other files come next)
                     failed.append(_explain(error, path))
         except (Cancelled, KeyboardInterrupt):
             return CANCELLED

@@ -30,7 +30,7 @@ class Window(Protocol):
         """Ask a question; return whether the user presses the button labelled `yes`."""
 
     def finish(self, text: str, *, is_error: bool) -> None:
-        """Show the result, until the user closes the window."""
+        """Show the result until the user closes the window."""
 
 
 class NoWindow:

@@ -51,7 +51,7 @@ class ZenityWindow:
         return ask(question, yes)
 
     def finish(self, text: str, *, is_error: bool) -> None:
-        """Show the result, until the user closes the window."""
+        """Show the result until the user closes the window."""
         if is_error:
             self._close()
             show_message(text)

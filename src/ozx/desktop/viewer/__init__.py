@@ -1,7 +1,7 @@
 """Show an image in a window: on a page that is served on this computer only, or in another viewer.
 
 ``viewing``
-    `ozx view`: all of this together.
+    The steps of `ozx view`, with the modules below.
 ``browser``
     Finding a browser, and opening a window of it.
 ``loopback``, ``gate``

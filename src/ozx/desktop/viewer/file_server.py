@@ -95,7 +95,7 @@ class FileServer:
                 raise UsageError(
                     "expected an .ozx file; found a directory",
                     path=location.path,
-                    hint="Pack it, or serve the directory: python -m http.server",
+                    hint="Pack the directory (ozx pack), or serve it with python -m http.server.",
                 )
             name = _unused(os.path.basename(location.path), self._shelves)
             self._shelves[name] = _Shelf(ServedArchive(location.path), location.node)
@@ -140,7 +140,7 @@ def serve_files(
 ) -> None:
     """Serve files on this computer until an interrupt.
 
-    `port` 0 takes a free one. `announce` gets the URL of each file, in order.
+    With the `port` 0, any free port is used. `announce` gets the URL of each file, in order.
     """
     files = FileServer(paths, cors=cors)
     with serving(LoopbackServer(files.respond, port)) as server:

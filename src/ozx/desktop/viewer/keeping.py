@@ -36,7 +36,10 @@ class Keeper:
         self.identity = file_identity(location)
 
     def can_keep(self, pictures: Pictures, picture: Picture) -> bool:
-        """Return whether the user can save colours, which requires a local file that can be edited and replaced."""
+        """Return whether the user can save the colours of a picture.
+
+        The picture must be no label image, and its file must be a local file that can be edited and replaced.
+        """
         path = self._location.path
         # Windows replaces no file that is open.
         if self._location.is_remote or os.name == "nt" or picture.view.is_label or not os.path.isfile(path):
@@ -52,7 +55,7 @@ class Keeper:
     def keep(self, path: str, edits: Edits) -> tuple[EditResult, zarr.Group | None]:
         """Edit the images at or below `path`; return the result, and the new root group (None if nothing changed).
 
-        Only one call at a time.
+        Only one call may run at a time.
 
         Raises
         ------

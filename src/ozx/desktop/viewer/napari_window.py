@@ -23,9 +23,11 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ResourceError
-        napari, or a Qt binding for it, is not installed; there is no screen; or napari cannot draw on it.
+        napari, or a Qt binding for it, is not installed; there is no screen; or napari cannot draw on the
+        screen.
     UsageError
-        `path` is a URL or a node, which napari's viewer does not take, or a directory, which our plugin does not read.
+        `path` is a URL or a node, which the viewer of napari does not accept, or a directory, which the napari plugin
+        of ozx does not read.
     """
     location = parse_location(path)
     if location.is_remote or location.node:
@@ -38,7 +40,7 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
         raise UsageError(
             "expected an .ozx file; found a directory",
             path=location.path,
-            hint="Pack it, or use ozx view without --with.",
+            hint="Pack the directory (ozx pack), or use ozx view without --with.",
         )
     try:
         import napari  # noqa: PLC0415 (an extra)

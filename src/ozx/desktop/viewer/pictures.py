@@ -78,7 +78,10 @@ class Picture:
 
     @cached_property
     def slider_dimensions(self) -> tuple[int, ...]:
-        """The indexes of the other dimensions; the viewer shows one plane of each at a time."""
+        """The indexes of the dimensions other than vertical, horizontal and channel.
+
+        The viewer shows one plane of each of these dimensions at a time.
+        """
         taken = (*self.dimensions, self.channel_dimension)
         return tuple(number for number in range(len(self.axes)) if number not in taken)
 

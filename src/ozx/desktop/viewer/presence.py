@@ -43,8 +43,8 @@ class Presence:
     def wait_until_gone(self, *, grace: float, patience: float, check: Callable[[], None] = lambda: None) -> bool:
         """Wait until all pages are closed; return False if no page was opened within `patience` seconds.
 
-        A page that reloads disappears for a moment: it has `grace` seconds to come back. While no page was
-        opened, `check` is called again and again; an error that it raises ends the waiting.
+        A page that reloads disappears for a moment: it has `grace` seconds to come back. Until the first page is
+        opened, `check` is called repeatedly; an error that `check` raises ends the waiting.
         """
 
         def came() -> bool:

@@ -11,7 +11,7 @@
 ``subset``
     The chunks in a box.
 ``zlib_to_gzip``
-    Chunks of zlib as gzip: the frame changes, the compressed bytes stay.
+    Conversion of zlib chunks to gzip: the frame changes, the compressed bytes stay.
 ``moving``
-    Stored entries from one archive into another, undecoded.
+    Copies of stored entries from one archive to another, without decoding.
 """

@@ -71,7 +71,7 @@ class Transcoding:
     is_checked
         Whether every block is decoded again and compared, see `ozx.hierarchy.relayout.transcoding.is_exact`.
     old_codec, new_codec
-        The codecs of a chunk as functions; None where only zarr-python knows them.
+        The codecs of a chunk as functions; None if only zarr-python has these codecs.
     """
 
     old: Any
@@ -126,7 +126,8 @@ def readable_document(document: Document, path: str) -> Document:
     plain.pop("dimension_names", None)
 
     def understands(point: str, value: Any) -> bool:
-        # What allows moving chunks allows decoding them, too, if zarr-python has the codecs.
+        # If ozx can move chunks under an extension, zarr-python can decode these chunks, provided that it has the
+        # codecs.
         is_handled = point not in DECODING_POINTS and understands_relayout(point, value)
         return is_handled or zarr_understands(point, value)
 
@@ -140,7 +141,7 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
     Parameters
     ----------
     old
-        Its ``zarr.json``, or its ``.zarray`` in Zarr v2.
+        The array's ``zarr.json``, or its ``.zarray`` in Zarr v2.
     new
         The result of `ozx.hierarchy.relayout.transcoding.transcoded_document`.
     path
@@ -227,7 +228,7 @@ def _encode_chunk(transcoding: Transcoding, codec: ChunkCodec, pixels: NDArray[A
         return bytes(codec.encode(pixels))
     except (MemoryError, ResourceError, UnsupportedError):
         raise
-    except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
+    except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
         raise InexactError(f"{type(error).__name__}: {error}") from None
 
 
@@ -240,7 +241,7 @@ def _encode(transcoding: Transcoding, block: Block, values: NDArray[Any]) -> dic
         is_kept = not transcoding.is_checked or _is_same(np.asarray(target[block.box], values.dtype), values)
     except (MemoryError, ResourceError, UnsupportedError):
         raise
-    except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
+    except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
         raise InexactError(f"{type(error).__name__}: {error}") from None
     if not is_kept:
         raise InexactError
@@ -269,7 +270,7 @@ def _decode_by_codec(codec: ChunkCodec | None, transcoding: Transcoding, block: 
             starts = zip(place, transcoding.old_chunks, block.box, target.shape, strict=True)
             begins = [(max(0, part.start - at * length), extent) for at, length, part, extent in starts]
             target[...] = chunk[tuple(slice(begin, begin + extent) for begin, extent in begins)]
-    except Exception:  # noqa: BLE001 (codecs raise whatever they like)
+    except Exception:  # noqa: BLE001 (codecs may raise any exception)
         return None
     return values
 
@@ -281,11 +282,11 @@ def _decode_by_zarr(transcoding: Transcoding, block: Block) -> NDArray[Any]:
     stored = {transcoding.old_keys.encode(place): from_bytes(data) for place, data in block.chunks.items()}
     source = open_decoded(transcoding.old, stored)
     try:
-        # For text in an array without dimensions, zarr returns a str, whose length numpy would make the type's.
+        # For text in an array without dimensions, zarr returns a str; numpy would take its length for that of the type.
         values = np.asarray(source[block.box], source.dtype)
     except (MemoryError, ResourceError, UnsupportedError):
         raise
-    except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
+    except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
         for place in block.chunks:
             _try_chunk(source, transcoding, place)
         raise UndecodableError(next(iter(block.chunks)), decoding_reason(error)) from None
@@ -299,7 +300,7 @@ def _try_chunk(source: zarr.Array[Any], transcoding: Transcoding, place: Lengths
         source[box]
     except (MemoryError, ResourceError, UnsupportedError):
         raise
-    except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
+    except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
         raise UndecodableError(place, decoding_reason(error)) from None
 
 
@@ -390,7 +391,7 @@ def parse_metadata(document: Document, where: str) -> Any:
         with warnings.catch_warnings(action="ignore"):
             store = MemoryStore({".zarray" if version == 2 else METADATA: data})
             metadata = zarr.open_array(store, mode="r", zarr_format=version).metadata
-    except Exception as error:  # noqa: BLE001 (zarr-python raises whatever comes of what it does not expect)
+    except Exception as error:  # noqa: BLE001 (zarr-python may raise any exception for an unexpected document)
         missing = missing_codec(error, where)
         message = f"{where}: expected an array that zarr-python can open; its error: {words_of(error)}"
         raise missing or UnsupportedError(message) from None

@@ -27,7 +27,7 @@ class ChecksummedChunks(InnerChunks):
     stored
         The array's stored values.
     layout
-        The layout of its chunks in them.
+        The layout of the array's chunks in the stored values.
     path
         Path of the array, for messages.
     is_added
@@ -45,7 +45,7 @@ class ChecksummedChunks(InnerChunks):
         Raises
         ------
         FormatError
-            As `InnerChunks.find`; or a chunk is too short to end in a checksum.
+            See `InnerChunks.find`; also, a chunk is too short to end in a checksum.
         """
         del is_joined  # checksums separate the chunks
         found = super().find(numbers, is_joined=False)

@@ -88,7 +88,7 @@ class ChunkDecoder:
         """Return whether one call decodes all of `chunks` without an error."""
         try:
             self._read(chunks, box)
-        except Exception:  # noqa: BLE001 (codecs raise whatever they like)
+        except Exception:  # noqa: BLE001 (codecs may raise any exception)
             return False
         return True
 
@@ -98,7 +98,7 @@ class ChunkDecoder:
         except (MemoryError, ResourceError):
             # The verdict on a chunk must not depend on the machine's memory.
             raise UndecodableError(place, f"memory ran out while decoding it to {self._bytes:,} bytes") from None
-        except Exception as error:  # noqa: BLE001 (codecs raise whatever they like)
+        except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
             raise UndecodableError(place, decoding_reason(error)) from None
 
     def _read(self, chunks: Mapping[Lengths, bytes], box: tuple[slice, ...]) -> None:
@@ -121,7 +121,7 @@ class ChunkDecoder:
 def _is_decoded(codec: ChunkCodec, data: bytes) -> bool:
     try:
         codec.decode_bounded(memoryview(data))
-    except Exception:  # noqa: BLE001 (codecs raise whatever they like)
+    except Exception:  # noqa: BLE001 (codecs may raise any exception)
         return False
     return True
 
@@ -134,11 +134,11 @@ def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: s
     data
         The value.
     place
-        Its place in the grid of stored values.
+        The position of the value in the grid of stored values.
     layout
         The layout of the array's chunks.
     where
-        Its key, for messages.
+        The key of the value, for messages.
 
     Raises
     ------

@@ -49,7 +49,7 @@ class InnerChunks:
     stored
         The array's stored values.
     layout
-        The layout of its chunks in them; the whole index of a shard is held in memory.
+        The layout of the array's chunks in the stored values; the whole index of a shard is held in memory.
 
     Attributes
     ----------

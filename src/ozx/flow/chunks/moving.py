@@ -1,7 +1,7 @@
 """Copy stored entries from one archive to another in runs of adjacent entries, without decoding them.
 
-Entries in the form of `ozx.archive.writer` move with their local headers; a run of adjacent ones is one copy. Entries
-of another form get a new header; compressed ones are inflated.
+Entries in the form that `ozx.archive.writer` writes move with their local headers; a run of adjacent entries is copied
+at once. Entries of another form get a new header; compressed entries are inflated.
 """
 
 from __future__ import annotations

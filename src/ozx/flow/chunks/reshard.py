@@ -25,7 +25,7 @@ from ozx.hierarchy.zarr.shards import IndexFormat, build_index
 
 __all__ = ["MOST_INNER_CHUNKS", "iter_laid_out", "iter_resharded"]
 
-#: Maximal number of chunks per shard, read or written: its index takes 16 bytes for each.
+#: Maximal number of chunks per shard, read or written: the index of a shard takes 16 bytes for each chunk.
 MOST_INNER_CHUNKS = 1 << 22
 
 # Number of unsharded chunks that are looked up at once.
@@ -51,15 +51,18 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
     Raises
     ------
     FormatError
-        A chunk is empty, an index is damaged or points elsewhere (the array must not be used then); or, when its entry
-        is read, a chunk does not match the checksum to be removed.
+        A chunk is empty, or an index is damaged or points outside of its shard; the written array must not be used
+        then. When an entry is read: a chunk does not match its checksum, which was to be removed.
     UnsupportedError
-        A shard would be larger than `LARGEST_SHARD`, or has or would have more than `MOST_INNER_CHUNKS`.
+        A new shard would be larger than `LARGEST_SHARD`; or an old or new shard has more than `MOST_INNER_CHUNKS`
+        chunks.
     UsageError
-        The layouts have different chunks.
+        The layouts have different array shapes or chunk shapes.
     """
     if (old.shape, old.chunks) != (new.shape, new.chunks):
-        raise UsageError(f"{path or 'the root'}: expected an old and a new layout with equal chunks; they differ")
+        raise UsageError(
+            f"{path or 'the root'}: expected two layouts with equal array and chunk shapes; the shapes differ"
+        )
     _check_shards(old, path)
     is_added = ends_in_checksum(new.codecs)
     if is_added == ends_in_checksum(old.codecs):

@@ -26,8 +26,8 @@ class StoredChunks(Protocol):
 
     The number is the position in the grid of the values in C order.
 
-    Values may be made on request if each part knows its length; those of one shard are requested together. The values
-    of a sharded array are divisible: their parts are `ozx.flow.entry.Span`.
+    An implementation may make the values on request if each part has its length. Unsharded chunks that go into one new
+    shard are requested together. The values of a sharded array are divisible: their parts are `ozx.flow.entry.Span`.
     """
 
     @property
@@ -86,7 +86,7 @@ class KeyGroup:
     numbers
         The numbers of the array's stored values, ascending.
     outside
-        Chunk keys outside of the array's grid: leftovers of shrinking, which readers ignore.
+        Chunk keys outside of the array's grid, left over after the array was shrunk; readers ignore these chunks.
     others
         Keys that are no chunk keys.
     """

@@ -57,12 +57,12 @@ def iter_transcoded(
 ) -> Iterator[Entry]:
     """Yield the stored values of an array after transcoding, in hierarchy order.
 
-    Equal chunks give equal bytes at any time. A new chunk that is all fill values is not written; a missing chunk reads
-    as the fill value of `new`, even if `old` has none.
+    Equal chunks give equal bytes in every run. A new chunk that holds only fill values is not written; a missing chunk
+    reads as the fill value of `new`, even if `old` has no fill value.
 
-    Memory holds about ``2 * jobs`` blocks, which usually decode to 4 MiB and to 64 at most (or to one chunk, if
-    larger), and up to 128 MiB of the chunks of a shard until it is written; further ones wait in a temporary file.
-    Closing the iterator, or an exception, cancels the blocks not yet begun.
+    Memory holds about ``2 * jobs`` blocks. A block usually decodes to 4 MiB, and to at most 64 MiB or one chunk,
+    whichever is larger. Memory also holds up to 128 MiB of the chunks of a shard until the shard is written; further
+    chunks wait in a temporary file. Closing the iterator, or an exception, cancels the blocks not yet begun.
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ def iter_transcoded(
     jobs
         Number of blocks transcoded at once; by default the number of processors.
     executor
-        Runs the transcoding; by default own threads. Tasks are plain data, so that processes work as well.
+        Executor of the transcoding tasks; by default threads that this function starts. Tasks are plain data, so that
+        an executor may run them in other processes.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def iter_transcoded(
     UnsupportedError
         zarr-python lacks a codec or the data type; a shard would be too large; or the codecs of `new` change pixels.
     UsageError
-        The documents describe different arrays.
+        The documents have different array shapes.
     """
     from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 
@@ -102,7 +103,7 @@ def iter_transcoded(
         new=parse_layout(new, path, zarr_understands),
     )
     if layouts.old.shape != layouts.new.shape:
-        raise UsageError(f"{path or 'the root'}: expected two documents of the same array")
+        raise UsageError(f"{path or 'the root'}: expected two documents of the same array; their shapes differ")
     transcoder = _Transcoder(stored, layouts, transcoding, path)
     return transcoder.iter_entries(jobs or os.cpu_count() or 1, executor)
 

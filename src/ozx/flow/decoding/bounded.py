@@ -1,7 +1,7 @@
 """Decompress Zarr chunks with a limit on the decoded size.
 
 A few bytes can decode to gigabytes, and a header can claim any size. The array's metadata give the limit; decoding
-stops there, before memory is allocated for more. Nothing here loads zarr.
+stops at the limit, before memory is allocated for more. This module does not load zarr.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def decode_gzip(data: Bytes, limit: int) -> bytes:
     Raises
     ------
     OversizeError
-        They inflate to more.
+        The members inflate to more than `limit` bytes.
     ValueError
         They are damaged.
 
@@ -169,7 +169,7 @@ def decode_zstd(data: Bytes, limit: int) -> bytes:
     Raises
     ------
     OversizeError
-        They decode to more, or claim to.
+        The frames decode to more than `limit` bytes, or their headers declare more.
     ValueError
         They are damaged.
 
@@ -188,16 +188,17 @@ def decode_blosc(data: Bytes, limit: int) -> bytes:
     Parameters
     ----------
     data
-        The buffer. One that claims more bytes than it has is refused, as c-blosc would read beyond its end.
+        The buffer. A buffer whose header declares more bytes than the buffer has raises an error, as c-blosc would read
+        beyond the end.
     limit
         Maximal number of decoded bytes.
 
     Raises
     ------
     OversizeError
-        It claims to decode to more.
+        The header declares more than `limit` decoded bytes.
     ValueError
-        It is damaged.
+        The buffer is damaged.
 
     Examples
     --------
@@ -281,7 +282,7 @@ def _from_streams(
         if is_single:
             break
         if streams > most_streams:
-            raise ValueError(f"expected at most {most_streams:,} streams for {limit:,} bytes; found more")
+            raise ValueError(f"expected at most {most_streams:,} streams for {limit:,} decoded bytes; found more")
         if is_padded and position < len(view) and not view[position]:
             rest = bytes(view[position:]).lstrip(b"\0")
             position = len(view) - len(rest)

@@ -1,7 +1,7 @@
 """Make zarr-python limit the decoded size of an array's chunks to the size that the metadata declare.
 
-A codec pipeline that knows the maximal size of each step replaces the array's own. It bounds stored chunks, the output
-of compressors, the number of texts in a chunk, and the bytes decoded at once.
+The array gets a codec pipeline that computes the maximal size after each codec. The pipeline limits the length of
+stored chunks, the output of compressors, the number of strings in a chunk, and the bytes decoded at once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CHECKSUM = 4
 _CHECKSUMS = ("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3")
 _SAME_SIZE = ("shuffle",)
 _VARIABLE_LENGTH = ("vlen-utf8", "vlen-bytes")
-# Errors that are no damage of chunks: of the disk, and those with messages of their own.
+# Errors that do not come from damaged chunks: errors of the disk, and errors that already have their own message.
 _PASSED_ON = (OzxError, OSError)
 
 
@@ -52,7 +52,7 @@ def bound_array(array: Any, pipeline: type[BoundedPipeline] | None = None) -> An
     array
         An array of zarr-python.
     pipeline
-        The class of its new codec pipeline.
+        The class of the array's new codec pipeline.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class BoundedPipeline(BatchedCodecPipeline):
             raise
         except MemoryError as error:
             raise _without_room(getter, spec) from error
-        except Exception as error:  # codecs raise whatever they like
+        except Exception as error:  # codecs may raise any exception
             raise _named(error, getter) from error
 
     @property

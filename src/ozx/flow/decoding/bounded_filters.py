@@ -31,8 +31,8 @@ _MOST_REWRITTEN = 8
 def largest_stored(decoded: int, *, is_shard: bool = False) -> int:
     """Return the maximal stored length, with any compressor, of a chunk or shard that decodes to `decoded` bytes.
 
-    Compressors add little to incompressible data; a chain of several, and their checksums, fit as well. Shards may have
-    gaps from chunks that were written again.
+    Compressors add little to incompressible data; the limit has room for several compressors and their checksums.
+    Shards may have gaps from chunks that were written again.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def check_count(data: Any, count: int) -> None:
     Raises
     ------
     ValueError
-        The chunk's header, by which readers allocate memory, has another number.
+        The header of the chunk declares another number; readers allocate memory for that number.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def check_item_sizes(config: Mapping[str, Any], dtype: np.dtype[Any]) -> None:
     Raises
     ------
     OversizeError
-        Its items are longer than the array's, and than complex numbers.
+        The items of the filter are longer than the array's items and longer than complex numbers.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def bounded_filters(
     Parameters
     ----------
     filters, compressor
-        zarr-python's; filters in the order of encoding.
+        The filters, in the order of encoding, and the compressor, as zarr-python has them.
     dtype
         The data type of the pixels.
     count

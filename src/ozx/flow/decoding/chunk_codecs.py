@@ -49,11 +49,11 @@ class ChunkCodec:
     order
         The axes of the chunk in the order in which they are stored.
     compressor
-        The configuration of the compressor, as for `decompress_into`; None without one.
+        The configuration of the compressor, as for `decompress_into`; None if the chunks are not compressed.
     checksums_inside, checksums_outside
         Number of CRC-32C checksums before and after compression.
     encoder
-        Compresses as zarr-python would; None without a compressor.
+        Function that compresses as zarr-python would; None if the chunks are not compressed.
     size
         Length of the decoded chunk in bytes.
     inverse
@@ -110,7 +110,7 @@ class ChunkCodec:
         Raises
         ------
         ValueError
-            As for `decode`; or there is more data than any encoder makes of a chunk.
+            See `decode`; also, the stored data are longer than any encoder makes them.
         """
         if len(data) > largest_stored(self.size):
             raise ValueError(f"expected at most {largest_stored(self.size):,} bytes; it has {len(data):,}")
@@ -200,7 +200,7 @@ def compile_codecs(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]
     Parameters
     ----------
     codecs
-        Those of a bounded pipeline (`ozx.flow.decoding.bounded_arrays`), in the order of encoding.
+        The codecs of a bounded pipeline (`ozx.flow.decoding.bounded_arrays`), in the order of encoding.
     shape, dtype
         The shape and the data type of the decoded chunks or shards.
     """
@@ -287,7 +287,7 @@ def _without_checksums(data: memoryview, count: int) -> memoryview:
     for _ in range(count):
         data, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
         if google_crc32c.value(np.frombuffer(data, np.uint8)) != int.from_bytes(checksum, "little"):
-            raise ValueError("its CRC-32C differs from the stored one")
+            raise ValueError("its CRC-32C differs from the stored CRC-32C")
     return data
 
 

@@ -19,7 +19,7 @@ _GRIDS = frozenset(("regular", "rectilinear") if hasattr(v3, "RectilinearChunkGr
 def zarr_understands(point: str, value: Any) -> bool:
     """Return whether zarr-python supports a codec, data type, chunk grid or chunk key encoding.
 
-    It knows no storage transformers and none of ZEP 10's extensions.
+    zarr-python supports no storage transformers, and none of the extensions of ZEP 10.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def decompress_into(config: dict[str, Any], data: memoryview, out: NDArray[np.ui
     OversizeError
         The data decode to more.
     ValueError
-        They decode to less, or are damaged.
+        The data decode to less, or are damaged.
 
     Examples
     --------

@@ -76,7 +76,8 @@ def _wrapped_codecs(codecs: Any) -> Iterator[str]:
 def words_of(error: Exception) -> str:
     """Return the message of a zarr-python error as one line.
 
-    A `TypeError` or the like comes from Python, for an unexpected value: its text does not describe the file.
+    Python raises a `TypeError` or the like for an unexpected value: the text of such an error does not describe the
+    file.
 
     Examples
     --------

@@ -44,7 +44,7 @@ class RelayoutPlan(Plan):
     arrays
         The arrays that are not just copied, by path.
     copied
-        The number of copied arrays; 0 if no other layout was asked for.
+        The number of copied arrays; 0 if no other layout was requested.
     is_upgrade
         Whether Zarr v2 becomes v3.
     """
@@ -64,7 +64,7 @@ def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
     FormatError
         Metadata are broken or inconsistent.
     UnsupportedError
-        Zarr v3 cannot express something, or an unknown extension forbids moving chunks.
+        Zarr v3 cannot express a part of the metadata, or an unknown extension forbids moving chunks.
     UsageError
         The requested layout does not fit the arrays.
     """

@@ -28,7 +28,7 @@ def plan_salvage(source: ByteSource, found: Salvage, added: Sequence[Entry] = ()
     source
         The damaged archive.
     found
-        Its salvage.
+        The result of the salvage of this archive.
     added
         Other values, in archive order.
     """

@@ -1,6 +1,6 @@
 """Plan a new hierarchy from a part of another hierarchy: a node with its subtree, some levels, or a region.
 
-Nothing is decoded. Whole arrays and unchanged metadata are copied byte for byte; of cropped arrays the encoded chunks
+Nothing is decoded. Whole arrays and unchanged metadata are copied byte for byte; the encoded chunks of cropped arrays
 are moved.
 """
 
@@ -44,16 +44,16 @@ class Extractor:
     source
         The hierarchy.
     node
-        Path of the node that becomes the root; the root's is empty.
+        Path of the node that becomes the new root; empty for the root of `source`.
 
     Raises
     ------
     UsageError
         There is no such node, or it is an array.
     UnsupportedError
-        It is Zarr v2; or a group above it requires extensions to be understood.
+        The hierarchy is Zarr v2; or a group above the node requires extensions to be understood.
     FormatError
-        Metadata are broken.
+        The root has no ``zarr.json``, or metadata are broken.
     """
 
     def __init__(self, source: Source, node: str = "") -> None:
@@ -64,7 +64,7 @@ class Extractor:
         _check_version(source)
         if node not in self._nodes:
             groups = {path for found in self._nodes for path in _above(found)}  # arrays are no OME-Zarr alone
-            hint = similar_nodes(node, groups) if groups - {""} else "Its only group is the root."
+            hint = similar_nodes(node, groups) if groups - {""} else "The only group is the root."
             raise UsageError(f"expected an existing node; found no {node or METADATA!r}", hint=hint)
         for path in _above(node):
             if path in self._nodes:
@@ -91,7 +91,7 @@ class Extractor:
         Raises
         ------
         UsageError, FormatError, UnsupportedError
-            What `ozx.hierarchy.subset.hierarchy.plan_subset` raises.
+            See `ozx.hierarchy.subset.hierarchy.plan_subset`.
         UnsupportedError
             An extension refers to a node outside of the selection.
         """
@@ -126,7 +126,7 @@ class Extractor:
         Raises
         ------
         UsageError
-            Even the coarsest levels alone do not fit; or as `take`.
+            The file would be too large even with the coarsest levels alone; see also `take`.
         """
         plan, skipped = self.take(selection), 0
         while plan.count_within(limit) > limit:
@@ -165,7 +165,8 @@ class SubsetPlan(Plan):
     most_levels
         The largest number of levels of an image before any were skipped.
     count_within
-        Returns the exact size of the archive in bytes; beyond a limit only a number larger than the limit.
+        Returns the exact size of the archive in bytes; if the size exceeds a given limit, returns any number above the
+        limit.
     """
 
     images: tuple[ImageSubset, ...] = ()
@@ -228,7 +229,7 @@ def _check_version(source: Source) -> None:
     legacy = next((key for key in source.iter_keys() if is_legacy_metadata_key(key)), None)
     if legacy is not None:
         raise UnsupportedError(
-            f"expected OME-Zarr 0.5 (Zarr v3) to extract from; found {legacy}: this is OME-Zarr 0.4 (Zarr v2)",
+            f"expected OME-Zarr 0.5 or 0.6 (Zarr v3) to extract from; found {legacy}: this is OME-Zarr 0.4 (Zarr v2)",
             rule="rfc9/root",
             hint="Convert it with ozx repack first; the chunks are not decoded.",
         )

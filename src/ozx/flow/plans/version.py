@@ -26,7 +26,7 @@ _P = TypeVar("_P", bound=Plan)
 class VersionChoice:
     """The OME-Zarr version to write: 0.5 or 0.6, or None to keep the version of the source.
 
-    `drop` leaves out what 0.5 cannot express.
+    `drop` leaves out metadata that 0.5 cannot express.
     """
 
     version: str | None = None
@@ -50,7 +50,7 @@ def in_version(plan: _P, choice: VersionChoice) -> _P:
     FormatError
         A document is no JSON object.
     UnsupportedError
-        A group is of another version than 0.5 and 0.6, or has what the version cannot express.
+        A group has another version than 0.5 and 0.6, or metadata that the chosen version cannot express.
     """
     found = plan.version
     if choice.version is None or choice.version == found:

@@ -20,8 +20,9 @@ __all__ = ["repair_documents"]
 def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[str]) -> tuple[Changes, list[Repair]]:
     """Return the metadata changes that repair a Zarr v3 hierarchy.
 
-    Read the root's ``zarr.json``, those above missing groups, and those that ``consolidated_metadata`` copies. Drop
-    copies that differ from the documents, or that a new group makes incomplete: zarr-python trusts them.
+    Read the root's ``zarr.json``, the documents above missing groups, and the documents that ``consolidated_metadata``
+    copies. Drop copies that differ from the documents, or that a new group makes incomplete: zarr-python reads the
+    copies instead of the documents.
 
     Parameters
     ----------

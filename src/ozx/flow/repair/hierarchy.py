@@ -56,11 +56,12 @@ def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fa
     Raises
     ------
     FormatError, UnsupportedError
-        It is no hierarchy, or has a fault that cannot be repaired; `rule` says which.
+        The location is no hierarchy, or has a fault that cannot be repaired; `rule` of the error is the rule that it
+        breaks.
     UsageError
-        It holds several hierarchies, or no such node.
+        The location holds several hierarchies, or the node does not exist.
     ResourceError, OSError
-        It cannot be read.
+        The location cannot be read.
 
     Examples
     --------

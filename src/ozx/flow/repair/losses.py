@@ -23,12 +23,12 @@ class ArrayLoss:
     path
         The array's path.
     chunks
-        Number of chunks in its grid (of shards, if sharded); None if its metadata is lost.
+        Number of chunks in the array's grid (number of shards, if sharded); None if its metadata is lost.
     found
         Number of chunks found.
     missing
-        Number of chunks lost: those known to be lost if the directory is whole, else all that are absent, though some
-        may never have been written. None if its metadata is lost.
+        Number of lost chunks; None if the array's metadata is lost. If the central directory is whole, only chunks that
+        are known to be lost count. Else all absent chunks count, although some may never have been written.
     region
         Start and stop along each dimension, in pixels, of the box around the missing chunks; None if unknown.
     is_lost

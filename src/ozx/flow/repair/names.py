@@ -89,7 +89,7 @@ def repair_names(columns: Columns, path: str) -> RepairedNames:
     Parameters
     ----------
     columns
-        The central directory.
+        The columns of the central directory.
     path
         The archive's name in messages.
 
@@ -187,7 +187,7 @@ class _NameRepairer:
                 f"{name} is an archive inside the archive, which RFC-9 forbids",
                 path=self._path,
                 rule="rfc9/not-embedded",
-                hint="Unpack the outer archive; if it contains only the inner archive, use that file instead.",
+                hint="Unpack the outer archive; if it contains only the inner archive, use the inner archive instead.",
             )
         raw = columns.raw_name(row)
         if not raw.isascii() and not columns.flags[row] & FLAG_UTF8:

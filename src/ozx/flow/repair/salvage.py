@@ -41,8 +41,8 @@ def salvage(source: ByteSource, evidence: Evidence, *, is_ordered: bool = True) 
     evidence
         The findings of the scan.
     is_ordered
-        Whether the order of entries tells whether a name is damaged; not in a file that was never finished, whose
-        writer adds values as they come.
+        Whether the order of entries can show that a name is damaged. It cannot in a file that was never finished,
+        because a writer adds values in the order of their arrival.
     """
     resolver = _KeyResolver(source, evidence, is_ordered=is_ordered)
     resolver.read_documents()
@@ -196,7 +196,7 @@ class _KeyResolver:
                 )
 
     def _has_better_name(self, index: int) -> bool:
-        """Return whether changing one digit of the name gives a missing chunk's key that fits the entry's position."""
+        """Return whether the name with another digit is the key of a missing chunk, and fits the entry's position."""
         name, hierarchy = self._name(index), self._result.hierarchy
         for position, character in enumerate(name):
             for other in "0123456789" if character.isdigit() else "":
@@ -266,8 +266,9 @@ class _KeyResolver:
     def take_last_values(self) -> None:
         """Keep only the last value of each repeated key; if the last value is damaged, keep no value.
 
-        If the file ends inside the last value, a program was still writing it: the value before it counts. The same
-        applies to metadata of an unfinished file, because a writer writes a new draft before it erases the old draft.
+        If the file ends inside the last value, a program was still writing this value, and the value before it counts.
+        The same applies to metadata of an unfinished file, because a writer writes a new draft before it erases the old
+        draft.
         """
         entries, result, cut_off = self._evidence.entries, self._result, self._evidence.cut_off
         kept = [index for index in self._kept() if index not in self._unsettled]
@@ -309,7 +310,7 @@ class _KeyResolver:
             self._make_groups(lost)
 
     def _make_groups(self, lost: set[str]) -> None:
-        """Recreate missing groups, except those that one uncertain key alone implies; reject such a key."""
+        """Recreate missing groups; if only one unconfirmed key implies a group, reject this key instead."""
         hierarchy = self._result.hierarchy
         missing = [path for path in hierarchy.missing_groups() if path]
         below = Counter(path for name in self._names() for path in parents_of(name)) if missing else Counter[str]()
@@ -323,7 +324,7 @@ class _KeyResolver:
                 self._reject(index, "its name is likely damaged: no other entry shows that its group existed")
 
     def confirm_by_counting(self) -> None:
-        """Confirm keys that cannot be other keys: chunks of complete grids, and nodes that other metadata refers to."""
+        """Confirm keys without an alternative: chunks of complete grids, and nodes that other metadata refers to."""
         evidence, hierarchy = self._evidence, self._result.hierarchy
         single = [index for index in self._kept() if evidence.names_by[index] < Witnesses.TWO]
         # Local headers of streamed entries have a name but no CRC-32: several may have been exchanged.
@@ -374,7 +375,7 @@ class _KeyResolver:
         return (index for index in self._order if index not in self._rejected and index not in self._unsettled)
 
     def _unconfirmed(self) -> list[int]:
-        """Return the entries whose name is not disputed, but is confirmed by only one header."""
+        """Return the entries whose name is undisputed, but confirmed by only one header."""
         names_by = self._evidence.names_by
         return [index for index in self._kept() if names_by[index] < Witnesses.TWO and index not in self._settled]
 

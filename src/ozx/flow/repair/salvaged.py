@@ -20,15 +20,15 @@ class LostChunk:
     array
         Path of its array.
     key
-        Key of the value that contains it: of a shard, or its own.
+        Key of the value that contains the chunk: the key of a shard, or of the chunk itself.
     chunk
-        Its place in the array's chunk grid; in the grid of inner shards if the index of an inner shard is damaged.
+        Its position in the array's chunk grid; in the grid of inner shards if the index of an inner shard is damaged.
     region
         Start and stop along each dimension, in pixels.
     reason
         Why it is lost, as a phrase.
     is_kept
-        Whether it is kept although unproven.
+        Whether the chunk is kept although no checksum proves it.
     """
 
     array: str
@@ -79,9 +79,9 @@ class Salvage:
     indices
         The entries to write.
     names
-        Their keys, where they differ from the name in the local header.
+        The keys of the entries whose key differs from the name in the local header.
     made
-        Documents written though none was found, by key: copies from consolidated metadata, empty groups.
+        Documents to write that were not found in the archive, by key: copies from consolidated metadata, empty groups.
     copied
         The keys of the copies.
     lost
@@ -91,7 +91,7 @@ class Salvage:
     rebuilt
         Values that lost a part, by key.
     lost_chunks
-        Their chunks that are lost, or kept unproven.
+        The chunks of damaged values that are lost, or kept without proof.
     unproven
         Number of lost values left out because no checksum proves their chunks.
     unconfirmed

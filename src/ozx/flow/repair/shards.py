@@ -51,7 +51,7 @@ def salvage_chunks(source: ByteSource, found: Salvage, *, keep_unproven: bool = 
     source
         The archive.
     found
-        Its salvage; values with proven chunks move from `lost` to `rebuilt`.
+        The result of its salvage; values with proven chunks move from `lost` to `rebuilt`.
     keep_unproven
         Whether to keep chunks that no checksum proves, too.
     """

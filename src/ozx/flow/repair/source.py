@@ -24,7 +24,7 @@ class Repair:
     Attributes
     ----------
     id
-        The rule that it broke, or one of `OWN_IDS`.
+        Id of the rule that the fault breaks, or one of `OWN_IDS`.
     message
         The fault and its repair, in one sentence.
     """
@@ -152,7 +152,7 @@ class RepairedSource:
     def check_unchanged(self) -> None:
         """Raise `FormatError` (``zip/changed``) if the archive changed since the first read.
 
-        Files of a directory are checked one by one when they are read.
+        In a directory, each file is checked when it is read.
         """
         if self._file is not None:
             self._file.check_unchanged()

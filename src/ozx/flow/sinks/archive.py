@@ -25,7 +25,7 @@ def write_archive(
 ) -> tuple[int, int]:
     """Write a plan to `output`, an upload or the descriptor of an empty file; return the numbers of entries and bytes.
 
-    The values are added to `manifest`, hashed from the bytes that are written.
+    The hash of each value is computed from the bytes that are written, and added to `manifest`.
 
     The bytes are the same on every system; POSIX systems write data by `fast_packing` or `fast_assembling`.
 
@@ -37,7 +37,7 @@ def write_archive(
     if plan.rooms is not None:
         if not isinstance(output, int):
             raise TypeError(
-                "expected a local file: an upload sends metadata first, but this metadata is known only after the data"
+                "expected a local file, got an upload: it sends metadata first, but this plan makes metadata last"
             )
         return _write_before_metadata(plan, plan.rooms, output, workers)
     writer = _open_writer(output)
@@ -88,7 +88,7 @@ def _finish(plan: Plan, rooms: Mapping[str, int], data: ArchiveWriter) -> tuple[
     for key, room in rooms.items():
         document = plan.metadata[key].ljust(room)
         if len(document) > room:
-            raise RuntimeError(f"{key}: the metadata is longer than the space reserved for it")
+            raise RuntimeError(f"{key}: expected at most {room:,} bytes of metadata, got {len(document):,}")
         writer.add(key, document)
     writer.flush()
     writer.directory.extend(data.directory)
@@ -108,7 +108,7 @@ def write_entries(
 ) -> None:
     """Write `entries` to `writer` in order; read each entry only when it is written.
 
-    With `is_copy`, the entries in a manifest are copies of the files with their keys.
+    With `is_copy`, the manifest records each entry as a copy of the source file with the same key.
 
     Raises
     ------

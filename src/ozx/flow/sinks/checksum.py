@@ -44,7 +44,7 @@ def read_checksum_file(path: str) -> str:
     digest = text[1 if text.startswith(b"\\") else 0 :][:64].decode("ascii", "replace").lower()
     if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
         raise UsageError(
-            "expected a line in the format of sha256sum",
+            "expected a line in the format of sha256sum; found other content",
             path=printable_location(path),
             hint="Remove the checksum file, or write it again.",
         )
@@ -57,7 +57,7 @@ def check_checksum_file(path: str, checksum: str | None = None) -> str:
     Raises
     ------
     UsageError
-        As for `read_checksum_file`.
+        See `read_checksum_file`.
     ResourceError
         The digests differ: the file, or its checksum, was damaged or changed.
     """

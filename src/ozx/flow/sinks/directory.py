@@ -90,7 +90,7 @@ def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows:
     Raises
     ------
     FormatError
-        A key cannot be a file name; the message has the first (``zip/name``).
+        A key cannot be a file name; the message names the first such key (``zip/name``).
     OSError
         The file system cannot be probed.
     """

@@ -1,4 +1,4 @@
-"""Replace documents of an archive at a URL; the remaining data is copied on the server and not transferred."""
+"""Replace documents of an archive at a URL; the server itself copies all other bytes, without a transfer."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class PlannedReplacement:
 
 
 def check_can_copy(url: str) -> None:
-    """Raise an error, with the cost of an edit, if the server of a URL cannot copy parts of objects.
+    """Raise an error that states the cost of an edit if the server of a URL cannot copy parts of objects.
 
     Raises
     ------
     UsageError
-        It is not an ``s3://`` URL.
+        `url` is not an ``s3://`` URL.
     """
     if split_url(url).scheme in ("s3", "s3a"):
         return
@@ -90,7 +90,7 @@ def plan_replacement(
     FormatError
         The archive is damaged, or has changed since its documents were read.
     UnsupportedError
-        Its entries cannot be moved, or its properties not be kept.
+        The entries cannot be moved, or the properties of the object cannot be kept.
     ResourceError
         The server cannot be reached, or refuses; boto3 is not installed.
     """

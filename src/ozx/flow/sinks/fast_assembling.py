@@ -1,9 +1,9 @@
 """Write entries of many parts fast on POSIX systems; the result equals that of `ozx.flow.sinks.archive`.
 
-All lengths are known before reading, so that every part has its place in the file at once. Threads then fill pieces of
-about 8 MiB independently: they read parts into a buffer that stays in the processor's cache, hash it, and write it by
-one call. The CRC-32s of the pieces of a large entry are combined; its header is written last. docs/benchmarks.md
-compares it with other ways.
+All lengths are known before reading, so that the offset of every part in the file is known at once. Threads then fill
+pieces of about 8 MiB independently: they read parts into a buffer that stays in the processor's cache, hash it, and
+write it by one call. The CRC-32s of the pieces of a large entry are combined; its header is written last.
+docs/benchmarks.md compares this method with others.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 One thread reads each file into a buffer of 1 MiB, behind the place of its header, hashes it there and adds the header;
 another thread writes full buffers. A small file costs five system calls and no copy in Python, and reading overlaps
-writing. docs/benchmarks.md compares it with other ways.
+writing. docs/benchmarks.md compares this method with others.
 """
 
 from __future__ import annotations

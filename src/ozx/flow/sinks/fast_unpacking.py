@@ -1,7 +1,8 @@
 """Unpack archives fast on POSIX systems; the result equals that of `ozx.flow.sinks.directory`.
 
-Small entries: one read brings half a MiB of neighbours; each is checked in place and written by one call. If there are
-many, a second process helps where possible. Large entries: two threads copy pieces, whose CRC-32s are combined.
+Small entries: one read fetches half a MiB of adjacent entries; each entry is checked in the buffer and written by one
+call. If there are many entries, a second process helps where possible. Large entries: two threads copy pieces, whose
+CRC-32s are combined.
 """
 
 from __future__ import annotations
@@ -90,12 +91,14 @@ def _write_batch(
     raw_names, lists = columns.raw_names(rows), [field[rows].tolist() for field in fields]
     batch_end = lists[0][-1] + LOCAL_OVERHEAD + len(raw_names[-1]) + lists[1][-1]
     block_start, block_end = 0, 0
+    written = 0
     for raw, index, start, size, checksum, flag in zip(raw_names, rows.tolist(), *lists, strict=True):
         header = local_header(raw, flag, checksum, size)
         if start + len(header) + size > block_end:
             block_start, length = start, min(_SPAN, batch_end - start)
             block_end = start + source.read_into_at(buffer[:length], start)
-            progress.advance(length)
+            progress.advance(written)
+            written = 0
         at = start - block_start
         data_at = at + len(header)
         if buffer[at:data_at] == header:
@@ -112,6 +115,8 @@ def _write_batch(
                 write_all_at(descriptor, data, 0)
         finally:
             os.close(descriptor)
+        written += size
+    progress.advance(written)
 
 
 def _foreign_value(reader: ArchiveReader, index: int, block: memoryview, at: int) -> memoryview:

@@ -25,7 +25,7 @@ def parse_size(value: str | int) -> int:
     Raises
     ------
     UsageError
-        It is no size above 0.
+        The text is not a size above 0.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def archive_size(entries: Iterable[Entry], comment: bytes, limit: int | None = N
     comment
         The archive comment.
     limit
-        Stop counting beyond this size; the result is then only known to be larger.
+        Maximal size of interest: if the archive is larger, the result may be any number above `limit`.
     """
     directory, offset = DirectoryBuilder(), 0
     for entry in entries:

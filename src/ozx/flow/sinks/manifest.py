@@ -62,7 +62,7 @@ class Manifest:
     source
         The directory that was packed.
     inside
-        The archive's name, if the manifest goes into it, else None.
+        The archive's name if the manifest is written into the archive, else None.
     values
         The values, in the order of the archive.
     """
@@ -79,7 +79,7 @@ class Manifest:
         entry
             The entry.
         is_copy
-            Whether the value is that of the source's file of this key.
+            Whether the value is a copy of the source file with this key.
         """
         digest, size = hashlib.sha256(), 0
         part = entry.parts[0] if len(entry.parts) == 1 else None
@@ -128,13 +128,15 @@ def parse_manifest(document: bytes, path: str) -> dict[str, ManifestValue]:
     Raises
     ------
     UsageError
-        It is no manifest, or one of a newer version of ozx.
+        The document is not a manifest, or it is a manifest of a newer version of ozx.
     """
     try:
         return dict(_values(json.loads(document)))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise UsageError(
-            f"expected a manifest of ozx, schema {_SCHEMA}", path=path, hint="`ozx pack --manifest` writes one."
+            f"expected a manifest of ozx, schema {_SCHEMA}; found another document",
+            path=path,
+            hint="`ozx pack --manifest` writes one.",
         ) from error
 
 

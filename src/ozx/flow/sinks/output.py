@@ -99,7 +99,8 @@ def new_output(
     expected
         Returns the approximate length of an object in bytes.
     check
-        Called with a path to read the output back: for a file before it gets its name, for an object afterwards.
+        Function that reads the output back. It gets the path of a file before the file gets its name, or the URL of a
+        complete object.
     resume
         Whether to continue the upload of a killed run; see `ozx.archive.remote.upload.Upload`.
     options
@@ -108,7 +109,7 @@ def new_output(
     Raises
     ------
     UsageError
-        It exists, and `force` is not given.
+        The target exists, and `force` is not given.
     ResourceError
         The server cannot be reached, or refuses; the folder does not exist.
     """
@@ -130,21 +131,21 @@ def new_output(
 
 @contextmanager
 def spooled_output(target: str, *, force: bool = False, sync: bool = True, **options: Any) -> Iterator[NewFile]:
-    """Yield a new file, which becomes the file at `target`; for a URL, a temporary file is yielded, then uploaded.
+    """Yield a new file, which becomes the file at `target`; for a URL, yield a temporary file, then upload this file.
 
-    For writers that overwrite or read bytes written earlier, or know the length only at the end.
+    Writers need this if they overwrite or read bytes written earlier, or compute the length only at the end.
 
     Parameters
     ----------
     target
-        Its path or URL.
+        The path or URL.
     force, sync, options
-        As for `new_output`.
+        See `new_output`.
 
     Raises
     ------
     UsageError
-        It exists, and `force` is not given.
+        The target exists, and `force` is not given.
     ResourceError
         The server cannot be reached, or refuses; the folder does not exist; the disk is full.
     """
@@ -175,7 +176,7 @@ def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] 
     force
         Whether an existing object may be replaced.
     options
-        Over those of `ozx.storage_options`.
+        Options that take precedence over those of `ozx.storage_options`.
 
     Raises
     ------
@@ -243,9 +244,9 @@ def check_output(target: str, *, force: bool) -> None:
     Raises
     ------
     UsageError
-        It exists and `force` is not given, or is no regular file.
+        The target exists and `force` is not given, or the target is not a regular file.
     ResourceError
-        Its folder does not exist.
+        The folder of the target does not exist.
     """
     if not Location(target).is_remote:
         check_target(target, force=force)
@@ -257,7 +258,7 @@ def check_output_place(source: str, target: str) -> None:
     Raises
     ------
     UsageError
-        It lies there.
+        `target` is inside a hierarchy.
     """
     if not Location(target).is_remote:
         check_place(source, target)
@@ -271,9 +272,9 @@ def write_small(
     Raises
     ------
     UsageError
-        It exists, and `force` is not given.
+        The target exists, and `force` is not given.
     ResourceError
-        It cannot be written.
+        The file or object cannot be written.
     """
     with new_output(target, force=force, sync=sync, sync_name=sync_name, mode=mode) as new:
         if isinstance(new, NewObject):

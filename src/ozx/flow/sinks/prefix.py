@@ -39,10 +39,10 @@ def write_prefix(
     entries, keys
         The values to write, and the keys of all of them.
     force
-        Whether there may be objects of a Zarr hierarchy, or only with the keys that are written, as a killed run leaves
-        them. They are replaced or removed.
+        Whether existing objects may be replaced or removed if they are a Zarr hierarchy, or if all of them have keys in
+        `keys`, as after a killed run.
     replace_folder
-        Whether there may be any objects.
+        Whether any existing objects may be replaced or removed.
     check
         Called before the metadata of the root is written.
     progress

@@ -78,7 +78,7 @@ def check_place(source: str, target: str) -> None:
     Raises
     ------
     UsageError
-        `target` lies inside `source`, or inside another hierarchy; or one of them is no path.
+        `target` lies inside `source`, or inside another hierarchy; or one of the two is not a path.
     """
     source, target = given_path(source), given_path(target)
     folder = os.path.realpath(os.path.dirname(os.path.abspath(target)))
@@ -133,7 +133,7 @@ def check_archive_name(target: str) -> None:
     Raises
     ------
     UsageError
-        It is; the hint names the command that writes such images.
+        The name is that of another format; the hint names the command that writes this format.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def check_tiff_name(target: str) -> None:
     Raises
     ------
     UsageError
-        It is; the hint names the command that writes such files.
+        The name is that of another format; the hint names the command that writes this format.
 
     Examples
     --------

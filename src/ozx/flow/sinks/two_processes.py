@@ -1,6 +1,6 @@
 """Share work with a forked process, for loops of system calls that Python threads cannot run concurrently.
 
-This works only on Linux, and only while the program has one thread: a fork would copy locks that other threads hold.
+Sharing works only on Linux, and only while the program has one thread: a fork would copy locks that other threads hold.
 docs/decisions/0006-unpacking-by-two-processes.md gives the reasons.
 """
 
@@ -46,14 +46,14 @@ def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
     numbers
         At most `MOST_NUMBERS`.
     progress
-        Receives the progress of both.
+        Receives the progress of both processes.
 
     Raises
     ------
     ResourceError
         The child was killed.
     Exception
-        The error of `work` in either process; the other has ended by then.
+        The error of `work` in one of the two processes; the other process has ended by then.
     """
     queue, filling = os.pipe()
     os.write(filling, array("q", numbers).tobytes())

@@ -33,7 +33,7 @@ __all__ = [
 class CopyDiffersError(ResourceError):
     """Error for a written archive that differs from its plan; `found` describes the difference.
 
-    The hint is that for an archive that was just written.
+    The hint advises on an archive that was just written.
     """
 
     found: str = ""
@@ -99,7 +99,7 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
             progress.advance(entry.size)
         count += reader.find(MANIFEST_KEY) is not None and not is_packed
         if count != len(reader):
-            raise _differs(archive, f"it has {len(reader):,} entries, the source {count:,}")
+            raise _differs(archive, f"it has {len(reader):,} entries; the source has {count:,}")
     finally:
         source.close()
 
@@ -110,7 +110,7 @@ def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
     Raises
     ------
     FormatError
-        The archive is wrong, or a value damaged.
+        The archive is invalid, or a value is damaged.
     """
     source = open_output(archive)
     try:
@@ -132,7 +132,7 @@ def manifest_of_archive(archive: str, source: str) -> Manifest:
     Raises
     ------
     FormatError
-        As `hash_values`.
+        See `hash_values`.
     """
     manifest = Manifest(source)
     for key, size, digest in hash_values(archive):
@@ -148,7 +148,7 @@ def measure_archive(path: str) -> tuple[int, int]:
     Raises
     ------
     FormatError
-        It is no archive.
+        The file is not an archive.
     """
     source = open_output(path)
     try:

@@ -9,7 +9,7 @@
 ``attributes``
     Attributes of files that an archive does not keep.
 ``location``
-    The file and node that a path, URL or node URI means.
+    The file and the node that a path, URL or node URI names.
 ``hierarchy_root``
     The folder of the root.
 ``wrong_sources``

@@ -82,14 +82,15 @@ def iter_entries(reader: ArchiveReader, indices: Iterable[int]) -> Iterator[Entr
 class ArchiveSource:
     """An archive as an `ozx.flow.sources.source.Source`; entries for folders are omitted.
 
-    Every value is checked against its CRC-32; a divided one before its first span is returned.
+    Every value that is read is checked against its CRC-32. A value is checked as a whole before its first span is
+    returned, except for stored values of remote archives, whose spans are not checked.
 
     Parameters
     ----------
     reader
         The archive, after `ArchiveReader.check`.
     keys
-        Its keys, if they differ from the names of the entries.
+        The keys of the archive, if they differ from the names of the entries.
     """
 
     def __init__(self, reader: ArchiveReader, keys: ArchiveKeys | None = None) -> None:
@@ -142,11 +143,11 @@ class ArchiveSource:
         Raises
         ------
         FormatError
-            It is a ZIP archive itself (``rfc9/not-embedded``).
+            The value is a ZIP archive itself (``rfc9/not-embedded``).
         """
         row = self._row(key)
         if not isinstance(self.reader.source, FileSource):
-            # Reading it checks that: a request for every entry would take a round trip each.
+            # Reading the entry checks this: a request for every entry would take a round trip each.
             return Entry(key, (_UnprovenPart(self.reader, row, self, key),))
         part = _SourcePart(self.reader, row, self)
         if part.length >= len(LOCAL_SIGNATURE) and self.reader.read(row, 0, 4) == LOCAL_SIGNATURE:
@@ -159,7 +160,7 @@ class ArchiveSource:
         Raises
         ------
         FormatError
-            It is a ZIP archive itself (``rfc9/not-embedded``).
+            The value is a ZIP archive itself (``rfc9/not-embedded``).
         """
         if ends_archive(tail):
             raise FormatError(
@@ -209,7 +210,10 @@ class _SourcePart(ArchivedPart):
     source: ArchiveSource
 
     def span(self, offset: int, length: int) -> _ArchivedSpan:
-        """Return a span of the value; for a local archive, verify the CRC-32 of the whole value first."""
+        """Return a span of the value, after verifying the CRC-32 of the whole value.
+
+        A stored value of a remote archive is not verified.
+        """
         if isinstance(self.reader.source, FileSource) or self.reader.columns.methods[self.index] != STORED:
             self.source.check_value(self.index)
         return _ArchivedSpan(self.source, self.index, offset, length)

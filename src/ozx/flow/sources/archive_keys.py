@@ -29,7 +29,7 @@ class ArchiveKeys:
     names
         The keys in UTF-8; the last one of equal keys counts.
     rows
-        The entry of each in the central directory.
+        The index of the entry of each key in the central directory.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""View archives and directories tolerantly, for `info`, `ls` and `cat`.
+"""Views of archives and directories for `info`, `ls` and `cat`, which also show what ozx cannot copy.
 
-A view of a node shows only the keys below it, relative to it. `list_directory` and `ArchiveReader` prepare for copying
-everything and refuse what they cannot copy; a view reads as little as possible and shows everything.
+A view of a node shows only the keys below the node, relative to the node. `list_directory` and `ArchiveReader` prepare
+a copy, and refuse entries and files that cannot be copied. A view reads as little as possible and shows everything.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ class Item(NamedTuple):
 
 
 class ArchiveView:
-    """A tolerant view of an archive.
+    """A view of an archive that also shows entries which `ArchiveReader` refuses.
 
     Parameters
     ----------
     source
         The archive's bytes.
     node
-        The node to show; the root's path is empty.
+        Path of the node to show; empty for the root.
     ahead
         Minimal number of bytes per read of metadata.
 
@@ -176,7 +176,7 @@ class ArchiveView:
     def data_offset(self, item: Item) -> int | None:
         """Return the offset of an entry's data; None if its local header is missing or wrong.
 
-        Of a remote archive no local header is requested if the directory determines the offset.
+        For a remote archive, no local header is requested if the central directory determines the offset.
         """
         try:
             header = _header_of(item)
@@ -227,7 +227,7 @@ class ArchiveView:
 
 
 class DirectoryView:
-    """A tolerant view of a directory; symbolic links are followed, except in cycles.
+    """A view of a directory that shows all its files; symbolic links are followed, except in cycles.
 
     Parameters
     ----------
@@ -306,9 +306,9 @@ def similar_nodes(node: str, nodes: Iterable[str]) -> str:
     >>> similar_nodes("labels/cell", ["", "labels", "labels/cells"])
     'Did you mean labels/cells or labels?'
     >>> similar_nodes("9", ["", "0", "1"])
-    'It has 0 and 1.'
+    'Existing nodes: 0 and 1.'
     >>> similar_nodes("9", [""])
-    'Its only node is the root.'
+    'The only node is the root.'
     """
     import difflib  # noqa: PLC0415 (only errors need it)
 
@@ -317,9 +317,9 @@ def similar_nodes(node: str, nodes: Iterable[str]) -> str:
     if alike:
         return f"Did you mean {' or '.join(alike)}?"
     if not others:
-        return "Its only node is the root."
+        return "The only node is the root."
     top = [other for other in others if "/" not in other] or others
-    return f"It has {' and '.join(top[:_SHOWN])}{', among others' if len(top) > _SHOWN else ''}."
+    return f"Existing nodes: {' and '.join(top[:_SHOWN])}{', among others' if len(top) > _SHOWN else ''}."
 
 
 def is_any_metadata_key(key: str) -> bool:

@@ -60,7 +60,7 @@ class DirectorySource:
         Raises
         ------
         FormatError
-            They changed since the first read.
+            The bytes changed since the first read.
         KeyError
             The key is not in the listing.
         OSError
@@ -87,7 +87,7 @@ class DirectorySource:
         Raises
         ------
         FormatError
-            It is a ZIP archive (``rfc9/not-embedded``), or no regular file (``zip/special-file``).
+            The file is a ZIP archive (``rfc9/not-embedded``), or no regular file (``zip/special-file``).
         KeyError
             The key is not in the listing.
         OSError
@@ -151,10 +151,10 @@ def read_file(path: str, key: str, long: LongDocuments) -> bytes:
     Raises
     ------
     FormatError
-        It changed meanwhile (``zip/changed``), is no regular file (``zip/special-file``), or is metadata of excessive
-        length (``zarr/json``).
+        The file changed meanwhile (``zip/changed``), is no regular file (``zip/special-file``), or is metadata of
+        excessive length (``zarr/json``).
     OSError
-        It cannot be read.
+        The file cannot be read.
     """
     descriptor = open_for_reading(path)
     try:
@@ -183,7 +183,7 @@ def check_not_embedded(descriptor: int, path: str, size: int) -> None:
     Raises
     ------
     FormatError
-        It is an archive (``rfc9/not-embedded``).
+        The file is an archive (``rfc9/not-embedded``).
     """
     length = min(size, END_SEARCH_LENGTH)
     os.lseek(descriptor, size - length, os.SEEK_SET)

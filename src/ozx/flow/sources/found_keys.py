@@ -1,4 +1,4 @@
-"""Find the keys of a hierarchy from the references in its metadata, because the server cannot list the keys.
+"""Find the keys of a hierarchy on a server that cannot list them, from the references in the metadata.
 
 OME-Zarr names the levels of images, wells, fields, labels and series; chunk grids name the chunks. An object that the
 server does not have is a missing chunk, which zarr reads as the fill value.
@@ -55,7 +55,7 @@ def find_keys(folder: RemoteFolder, *, metadata_only: bool = False) -> FoundKeys
     folder
         The root of the hierarchy.
     metadata_only
-        Whether chunks are left out, which take a request each.
+        Whether to leave out chunks, each of which takes a request.
 
     Raises
     ------
@@ -81,7 +81,7 @@ class _Search:
         self.found = FoundKeys()
 
     def visit_nodes(self) -> None:
-        """Read the metadata of all nodes: first the root, then all nodes to which it refers, and so on."""
+        """Read the metadata of all nodes: first the root, then the nodes to which the root refers, and so on."""
         with ThreadPoolExecutor(REQUESTS, "ozx-find") as threads:
             is_v2 = False
             pending = [""]
@@ -163,7 +163,7 @@ class _Search:
                 self._numbered.setdefault(path, 0)
 
     def _next_numbers(self) -> Iterator[str]:
-        """Yield the next node paths of each numbered series whose last requested node exists."""
+        """Yield the next node paths of each numbered series; a series ends if its last requested node is missing."""
         for path, count in self._numbered.items():
             if count == 0 or join_path(path, str(count - 1)) in self._hierarchy.nodes:
                 self._numbered[path] = count + _SERIES_AT_A_TIME

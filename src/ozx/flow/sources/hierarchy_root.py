@@ -39,7 +39,7 @@ def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Se
     path
         The archive or directory, for messages.
     asked
-        The node that the user named instead.
+        Path of the node that the user named; empty for the default.
     files
         Some of the existing files, for the message if there is no node.
 

@@ -191,7 +191,7 @@ def list_directory(root: str) -> Listing:
     Raises
     ------
     FormatError
-        It holds something that cannot become an entry: an archive (``rfc9/not-embedded``), a refused name
+        The directory holds something that cannot become an entry: an archive (``rfc9/not-embedded``), a refused name
         (``zip/name``), a socket, device or pipe, a link out of the directory or in circles (``zip/special-file``).
     OSError
         A folder cannot be read.
@@ -244,7 +244,7 @@ def add_files(listing: Listing, prefix: str, names: list[str]) -> None:
     Raises
     ------
     FormatError
-        One is an archive by its name (``rfc9/not-embedded``).
+        A file has the ending of an archive (``rfc9/not-embedded``).
     """
     if METADATA in names:
         names.remove(METADATA)

@@ -91,7 +91,7 @@ def parse_location(
     An existing file or directory named exactly `text` comes first, and a path object is always a path. Otherwise:
 
     * ``ozx:///FILE/NODE``: absolute, percent-encoded. The file part ends with the first component that is a file, or
-      else that ends in .ozx or .zip and is no directory.
+      that ends in .ozx or .zip and is no directory.
     * ``FILE|zip:NODE/``, where FILE is a path or URL. Only NODE is percent-decoded. ``|zarr3:`` may follow.
     * ``file:///FILE``, and any other URL unchanged.
 
@@ -131,12 +131,12 @@ def parse_location(
 def given_path(path: StrPath) -> str:
     """Return a path as a string; raise `UsageError` if it is empty, for example from an unset shell variable.
 
-    The system would take it for the working directory or, with a slash added, for the root.
+    The system would take an empty path for the working directory, or with a slash added for the root directory.
 
     Raises
     ------
     UsageError
-        It is empty, or contains a NUL character.
+        The path is empty, or contains a NUL character.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool
     Raises
     ------
     UsageError
-        It is another URL, or empty.
+        `path` is another URL, or empty.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def given_source(path: StrPath) -> str:
     Raises
     ------
     UsageError
-        It is empty, or a URL that is not the name of an existing file.
+        `path` is empty, or a URL that is not the name of an existing file.
     """
     name = given_path(path)
     if _URL.match(name) is not None and not os.path.lexists(name):
@@ -228,7 +228,7 @@ def parse_local(text: StrPath) -> Location:
     Raises
     ------
     UsageError
-        It is a URL, or an invalid node URI.
+        `text` is a URL, or an invalid node URI.
     """
     location = parse_location(text)
     if location.is_remote:

@@ -15,7 +15,7 @@ __all__ = ["open_view"]
 
 
 def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
-    """Return a tolerant view of a directory, of an archive, or of a node in an archive.
+    """Return a view of a directory, of an archive, or of a node in an archive; see `ozx.flow.sources.browsing`.
 
     Parameters
     ----------
@@ -25,11 +25,11 @@ def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
     Raises
     ------
     FormatError, UnsupportedError
-        It is a file, but no readable archive.
+        The location is a file, but not a readable archive.
     UsageError
         There is no such node; the hint names similar ones.
     OSError
-        It does not exist, or cannot be opened.
+        The location does not exist, or cannot be opened.
     """
     location = parse_location(text)
     if os.path.isdir(location.path):

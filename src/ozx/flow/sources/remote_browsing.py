@@ -1,4 +1,4 @@
-"""View a remote directory tolerantly, for `info`, `ls` and `cat`."""
+"""The view of a remote directory for `info`, `ls` and `cat`."""
 
 from __future__ import annotations
 

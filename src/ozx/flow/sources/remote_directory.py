@@ -27,9 +27,9 @@ class RemoteDirectorySource:
     Parameters
     ----------
     objects
-        The objects below the URL; one that is another when it is read is an error.
+        The objects below the URL; if an object has changed when it is read, an error is raised.
     listing
-        Their keys.
+        The keys of the objects.
     """
 
     def __init__(self, objects: RemoteObjects, listing: Listing) -> None:
@@ -73,7 +73,7 @@ class RemoteDirectorySource:
         Raises
         ------
         FormatError
-            It changed since it was listed, or is metadata of excessive length.
+            The object changed since it was listed, or is metadata of excessive length.
         KeyError
             The key is not in the listing.
         ResourceError
@@ -182,7 +182,7 @@ def list_remote_directory(url: str) -> RemoteDirectorySource:
     Raises
     ------
     FormatError
-        There is no hierarchy (``rfc9/root``), or it has a key that cannot become an entry.
+        There is no hierarchy (``rfc9/root``), or the hierarchy has a key that cannot become an entry.
     ResourceError
         The server cannot be reached, or refuses; there is no such bucket.
     """

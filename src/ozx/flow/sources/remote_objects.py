@@ -29,7 +29,7 @@ class RemoteObjects:
     folder
         The folder at the URL.
     marks
-        The length and identity of each object by key; an object with another mark is an error.
+        The length and identity of each object by key; an error is raised if an object that is read has another mark.
     notes
         Sentences on what could not be found.
     documents
@@ -48,7 +48,7 @@ class RemoteObjects:
         Raises
         ------
         FormatError
-            It changed since it was listed (``zip/changed``), or is excessively long.
+            The document changed since it was listed (``zip/changed``), or is excessively long.
         KeyError
             There is no such object.
         ResourceError
@@ -84,7 +84,7 @@ def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
     Raises
     ------
     FormatError
-        There is nothing, or on a server without listing no hierarchy (``rfc9/root``).
+        There is no object below the URL or, on a server that cannot list files, no hierarchy (``rfc9/root``).
     ResourceError
         The server cannot be reached, or refuses; there is no such bucket.
     """

@@ -13,7 +13,7 @@ __all__ = ["Source", "StoredValues"]
 class Source(Protocol):
     """The interface of a readable hierarchy: keys, and values that are read on request.
 
-    A source is cheap with a million keys: to visit all of them, go through `iter_keys` once.
+    A source can have a million keys: to visit all of them cheaply, iterate over `iter_keys` once.
     """
 
     @property

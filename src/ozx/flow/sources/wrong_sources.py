@@ -56,10 +56,10 @@ def check_is_tiff_file(path: str) -> None:
     Raises
     ------
     UsageError
-        It is a folder, perhaps of OME-Zarr or of TIFF files; the hint says what to do with it. Or it is a device, pipe
-        or socket.
+        `path` is a folder, perhaps of OME-Zarr or of TIFF files; the hint names the right command. Or `path` is a
+        device, pipe or socket.
     OSError
-        It does not exist.
+        `path` does not exist.
     """
     status = os.stat(path)
     if stat.S_ISREG(status.st_mode):
@@ -86,7 +86,7 @@ def not_a_tiff_file(path: str, reason: str) -> FormatError:
 
 
 def folder_error(path: str, verb: str, hint: str) -> UsageError:
-    """Return the error for a folder given instead of an .ozx file; `hint` is for OME-Zarr and unknown folders."""
+    """Return the error for a folder given instead of an .ozx file; use `hint` if the folder is OME-Zarr or unknown."""
     found, other = describe_folder(path) or ("a directory", hint)
     if found == "an OME-Zarr directory":
         found, other = "a directory", hint
@@ -104,7 +104,8 @@ def describe_folder(path: str) -> tuple[str, str] | None:
     images = [name for name in names if name.endswith(".zarr")]
     if images:
         ending = ".ome.zarr" if all(name.endswith(".ome.zarr") for name in images) else ".zarr"
-        return f"a directory of {len(images):,} OME-Zarr images", f"Run: ozx pack {quoted}/*{ending}"
+        count = "1 OME-Zarr image" if len(images) == 1 else f"{len(images):,} OME-Zarr images"
+        return f"a directory of {count}", f"Run: ozx pack {quoted}/*{ending}"
     files = describe_names(names, path, is_folder=True)
     return None if files is None else (f"a directory of {files[0]}", files[1])
 
@@ -138,7 +139,7 @@ def refuse_images(names: Iterable[str], path: str, *, is_folder: bool) -> None:
     Raises
     ------
     FormatError
-        They are (``rfc9/root``).
+        Most files are images (``rfc9/root``).
     """
     found = describe_names(names, path, is_folder=is_folder)
     if found is not None:

@@ -24,13 +24,14 @@ def edit_channels(
 ) -> list[Difference]:
     """Apply the requested channel edits to the ``ome`` attributes of an image, in place; return the differences.
 
-    If the ``omero`` block is missing or lists too few channels, complete ones are added: viewers fail on channels
-    without window or colour (OME-Zarr 0.5, "omero" metadata). A sentence about assumed values is added to `notes`.
+    If the ``omero`` block is missing or lists too few channels, complete channels are added: viewers fail on
+    channels without window or colour (OME-Zarr 0.5, "omero" metadata). A sentence about assumed values is added to
+    `notes`.
 
     Raises
     ------
     UsageError
-        The image has another number of channels.
+        The image has more or fewer channels than an edit has values.
     """
     count = count_channels(ome, node, axes, array)
     requested: tuple[tuple[str, Sequence[Any] | None], ...] = (
@@ -66,11 +67,25 @@ def edit_channels(
         window = None if edits.windows is None else edits.windows[index]
         if window is not None:
             differences += _set_window(channel, as_object(before.get("window")), window, data_type, (node, index))
+    differences += _show_colors(omero, edits.colors, node)
     if differences:
         omero["channels"] = channels
         ome["omero"] = omero
         notes += made
     return differences
+
+
+def _show_colors(omero: dict[str, Any], colors: Sequence[str | None] | None, node: str) -> list[Difference]:
+    """Change the rendering model ``greyscale``, in place, if a requested colour is not white.
+
+    With this model, viewers ignore the colours of the channels.
+    """
+    rdefs = as_object(omero.get("rdefs"))
+    is_colored = any(color is not None and color.upper() != "FFFFFF" for color in colors or ())
+    if not is_colored or rdefs.get("model") != "greyscale":
+        return []
+    omero["rdefs"] = {**rdefs, "model": "color"}
+    return [Difference(node, "rendering model", "greyscale", "color")]
 
 
 def _set_window(
@@ -100,12 +115,13 @@ def _set_window(
 def count_channels(ome: dict[str, Any], node: str, axes: Sequence[Axis], array: ArrayMetadata | None) -> int:
     """Return the number of channels of an image: the length of its channel axis, or 1 without a channel axis.
 
-    The ``omero`` block decides if the array of the full resolution, or its shape, is missing.
+    If the axes, the array of the full resolution or its shape are missing, the channels of the ``omero`` block are
+    counted.
 
     Raises
     ------
     FormatError
-        The ``omero`` block lists no channels either.
+        The ``omero`` block is needed, but lists no channels.
     """
     index = _index(axes, "channel", "c")
     if index is None and axes:
@@ -159,7 +175,10 @@ def _window(data_type: str | None) -> tuple[dict[str, float], str]:
 
 
 def _index(axes: Sequence[Axis], kind: str, name: str) -> int | None:
-    """Return the index of the axis with this type and name; the name is ignored for the channel axis."""
+    """Return the index of the axis of this type and name; a channel axis may have any name.
+
+    If an axis has no type, only its name is compared.
+    """
     for index, axis in enumerate(axes):
         is_named = (axis.name or "").lower() == name
         if (axis.type == kind and (is_named or kind == "channel")) or (axis.type is None and is_named):

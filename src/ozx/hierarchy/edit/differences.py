@@ -21,9 +21,9 @@ class Difference:
     what
         ``axis x`` (its pixel size at full resolution), ``origin x`` (where the full resolution begins), ``unit of x``,
         ``channel 0 name``, ``channel 0 color``, ``channel 0 active``, ``channel 0 start`` or ``channel 0 end`` (of its
-        contrast window), or ``name``.
+        contrast window), ``rendering model`` (a colour was set in an image that viewers showed in grey), or ``name``.
     old, new
-        Before and after; None for a missing value.
+        The value before and after the edit; None for a missing value.
     unit
         Unit of the numbers, after the edit.
     """

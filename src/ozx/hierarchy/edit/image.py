@@ -4,9 +4,9 @@ Only the requested values change; everything else in a document stays, including
 
 The position of a pixel follows from its index by the scale and translation of its level, then by those of the whole
 multiscale (OME-Zarr 0.5, "multiscales"). An edit multiplies the position along an axis by one factor: requested size /
-present size of the full resolution. So all levels keep their ratios, and a shift by half a pixel stays one. The whole
-multiscale's own scale stays; the levels' scales and all translations are multiplied. Images of 0.6 are edited in the
-form of 0.5 and get their own form back.
+present size of the full resolution. So all levels keep their ratios, and a shift by half a pixel stays a shift by
+half a pixel. The scale of the whole multiscale stays; the levels' scales and all translations are multiplied. Images
+of 0.6 are converted to the form of 0.5, edited and converted back.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def edit_image(
 ) -> Edited:
     """Return a copy of an image's ``zarr.json`` with the requested changes.
 
-    `array` is that of the full resolution; only edits of channels need it, for their number.
+    `array` is the array of the full resolution. Only edits of channels need it, for the number of channels.
 
     Raises
     ------
     UsageError
-        The image has no such axis, or another number of channels.
+        The image has no such axis, or more or fewer channels than an edit has values.
     FormatError
         The metadata is too broken to have a pixel size.
     UnsupportedError
@@ -139,8 +139,8 @@ def edit_plate_name(document: _Document, name: str, node: str, *, version: str |
 def update_copy(document: _Document, below: str, new: _Document) -> bool:
     """Update the copy of an edited group in a parent's consolidated metadata, in place; return whether a copy exists.
 
-    zarr-python, which writes ``consolidated_metadata``, reads nodes from there and not from their own documents: an
-    old copy would hide the edit. `below` is the edited group's path relative to the group above.
+    zarr-python, which writes ``consolidated_metadata``, reads the copies and not the nodes' own documents: an old copy
+    would hide the edit. `below` is the edited group's path relative to the parent.
     """
     copies = as_object(as_object(document.get("consolidated_metadata")).get("metadata"))
     found = as_object(copies.get(below))

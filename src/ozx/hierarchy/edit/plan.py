@@ -36,7 +36,7 @@ class Change:
     pointer
         The JSON pointer (RFC 6901) to it.
     old, new
-        Before and after; None for a missing value.
+        The value before and after the edit; None for a missing value.
     """
 
     node: str

@@ -14,7 +14,7 @@ from ozx.hierarchy.ome.axis_names import AXIS_TYPES, unknown_axis
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 
-__all__ = ["Edits", "PixelSize", "parse_edits", "unit_note"]
+__all__ = ["Edits", "PixelSize", "parse_color", "parse_edits", "unit_note"]
 
 #: A size with or without unit, for all axes of space; or sizes by axis.
 PixelSize = float | str | Mapping[str, float | str]
@@ -38,7 +38,7 @@ _HEXADECIMAL = re.compile(r"#?([0-9A-Fa-f]{6})")
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """A requested edit; None or an empty mapping means no change."""
+    """The changes that an edit requests; an attribute that is None or an empty mapping requests no change."""
 
     # The pixel size of the full resolution by axis, in the axis' unit.
     pixel_size: Mapping[str, float]
@@ -50,7 +50,7 @@ class Edits:
     name: str | None
     # The pixel size along each axis of space that `pixel_size` lacks.
     space_size: float | None = None
-    # One per channel: the values that are black and in full colour; and whether viewers show it at first.
+    # One per channel: the values shown as black and in full colour; and whether viewers show the channel at first.
     windows: tuple[tuple[float, float] | None, ...] | None = None
     active: tuple[bool | None, ...] | None = None
 
@@ -103,7 +103,7 @@ class Edits:
         Raises
         ------
         UsageError
-            No image has such an axis; it is a channel axis; a unit is for axes of another type.
+            No image has a requested axis, the axis is a channel axis, or a unit is for axes of another type.
         """
         found: dict[str, str | None] = {}
         for axes in images:
@@ -158,7 +158,7 @@ def parse_edits(
         pixel_size=sizes,
         unit=unit,
         channel_names=_per_channel(channel_names, "channel_names"),
-        colors=None if colors is None else tuple(map(_color, _per_channel(colors, "colors") or ())),
+        colors=None if colors is None else tuple(map(_maybe_color, _per_channel(colors, "colors") or ())),
         name=name,
         space_size=everywhere,
     )
@@ -247,14 +247,33 @@ def _per_channel(values: Sequence[str | None] | None, option: str) -> tuple[str 
     return found
 
 
-def _color(color: str | None) -> str | None:
-    if color is None:
-        return None
-    match = _HEXADECIMAL.fullmatch(color.strip())
+def _maybe_color(color: str | None) -> str | None:
+    return None if color is None else parse_color(color)
+
+
+def parse_color(color: str) -> str:
+    """Return a colour as six hexadecimal digits in upper case.
+
+    Parameters
+    ----------
+    color
+        ``RRGGBB``, with or without ``#``, or one of the known names.
+
+    Raises
+    ------
+    UsageError
+        The colour has neither form.
+
+    Examples
+    --------
+    >>> parse_color("#00ffb0"), parse_color("green")
+    ('00FFB0', '00FF00')
+    """
+    match = _HEXADECIMAL.fullmatch(str(color).strip())
     if match is not None:
         return match[1].upper()
     try:
-        return _COLORS[color.strip().lower()]
+        return _COLORS[str(color).strip().lower()]
     except KeyError:
         raise UsageError(
             f"expected a colour as RRGGBB, six hexadecimal digits; got {color!r}",

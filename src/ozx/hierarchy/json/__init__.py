@@ -1,9 +1,9 @@
 """Parsing, comparing and writing JSON documents.
 
 ``documents``, ``limits``
-    Bytes to a metadata document and back; how large a document may be.
+    Parsing and writing of metadata documents; the largest allowed document.
 ``strict``
-    The same with a list of what other programs refuse or read differently.
+    Parsing with a list of the features that other programs refuse or read differently.
 ``values``
     Typed access to values that may be missing or of another type.
 ``changes``

@@ -24,7 +24,7 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
     Raises
     ------
     FormatError
-        It is too large, not UTF-8, not JSON, or no object (``zarr/json``). Zarr core 3.1, "Metadata documents".
+        The value is too large, not UTF-8, not JSON, or no object (``zarr/json``). Zarr core 3.1, "Metadata documents".
     """
     if data.startswith(_BYTE_ORDER_MARK):
         raise FormatError(f"{key}: expected JSON; it begins with a byte order mark", rule="zarr/json")

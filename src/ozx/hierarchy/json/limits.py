@@ -13,7 +13,7 @@ from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 
 __all__ = ["LONGEST_DOCUMENT", "LongDocuments", "check_document", "check_document_length", "check_value_length"]
 
-#: The longest metadata document, in bytes. Readers compare before they read or inflate one.
+#: The longest metadata document, in bytes. Readers check its length before they read or inflate it.
 LONGEST_DOCUMENT = 32 << 20
 # Shorter documents take little memory, whatever they contain. Only consolidated metadata are longer.
 _SHORT = 1 << 20
@@ -49,7 +49,7 @@ def check_value_length(length: int, key: str) -> None:
 
 
 class LongDocuments:
-    """Limit on the total length of all documents of a hierarchy that are longer than 1 MiB.
+    """Limit on the total length of a hierarchy's long documents: those longer than 1 MiB.
 
     Verbs keep the documents that they change, and 40 MB of JSON may be deflated to 40 KB.
     """
@@ -63,7 +63,7 @@ class LongDocuments:
         Raises
         ------
         FormatError
-            It is too long (``zarr/json``).
+            The value or the total is too long (``zarr/json``).
         """
         if length <= _SHORT or not (is_metadata_key(key) or is_legacy_metadata_key(key)):
             return

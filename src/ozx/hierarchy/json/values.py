@@ -1,6 +1,6 @@
 """Typed access to parsed JSON; values of an unexpected type become None or empty.
 
-Metadata comes from anywhere: a reader can say what is missing instead of failing on it.
+Metadata may come from any program: a reader can report a missing value instead of failing.
 """
 
 from __future__ import annotations

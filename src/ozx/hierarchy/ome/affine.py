@@ -34,7 +34,8 @@ class _Task(NamedTuple):
 def to_matrix(step: dict[str, Any], count: int, depth: int = 0) -> Matrix | None:
     """Return the affine matrix of a transformation of `count` axes; None if it has no matrix or is malformed.
 
-    Displacements, coordinates, and parameters in arrays have no matrix here; of a bijection the forward one counts.
+    Displacements, coordinates, and transformations with parameters in arrays have no matrix here. A bijection has the
+    matrix of its forward transformation.
 
     Examples
     --------

@@ -20,10 +20,10 @@ __all__ = ["VERSIONS", "ConvertedGroup", "checked_version", "convert_group"]
 #: Versions that are written.
 VERSIONS = ("0.5", "0.6")
 
-# Name of the levels' coordinate system that 0.5 does not name.
+# Name of the levels' coordinate system, which has no name in 0.5.
 _INTRINSIC = "physical"
-# 0.5 has transformations that apply after those of every level; 0.6 has them in each level. The levels without them
-# are in this system, so that the way back to 0.5 finds them.
+# 0.5 has transformations of the whole image, which apply after those of every level; 0.6 has them in each level. This
+# system is that of the levels without them, so that a conversion back to 0.5 can separate them.
 _LEVELS = "levels"
 # Parts with a version of their own up to 0.5.
 _VERSIONED = ("omero", "plate", "well", "image-label")
@@ -85,7 +85,7 @@ def convert_group(document: Document, version: str, where: str, *, drop: bool = 
     Raises
     ------
     UnsupportedError
-        The group is of another version, or has what the version cannot express.
+        The group is of another version, or has values that the requested version cannot express.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def convert_group(document: Document, version: str, where: str, *, drop: bool = 
 
 def _to_06(ome: dict[str, Any], where: str, *, is_older: bool) -> None:
     ome["version"] = "0.6"
-    if not is_older:  # a candidate of 0.6, which has its form
+    if not is_older:  # a release candidate of 0.6, already in the form of 0.6
         return
     for part in [*as_list(ome.get("multiscales")), *(ome.get(key) for key in _VERSIONED)]:
         as_object(part).pop("version", None)

@@ -20,7 +20,7 @@ _GRAY = "FFFFFF"
 
 _Ranges = tuple[tuple[int, str | None], ...]
 
-#: The colour of emission below each wavelength in nanometers; from 720 on that of Cy7, which no other dye has.
+#: The colour of emission below each wavelength in nanometers; from 720 on the colour of Cy7, which no other dye has.
 _RANGES: _Ranges = (
     (380, None),
     (470, _BLUE),
@@ -81,7 +81,7 @@ def dye_color(label: str | None, emission: float | None = None) -> str | None:
     Returns
     -------
     str or None
-        Six hexadecimal digits, RRGGBB; None if neither tells it.
+        Six hexadecimal digits, RRGGBB; None if neither gives a colour.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def _by_name(label: str) -> str | None:
             if color is not None:
                 return color
             match = _FAMILY.fullmatch(name)
-            if match and not (name.isdecimal() and len(words) > 1):  # "488" alone, but no number of a longer name
+            if match and not (name.isdecimal() and len(words) > 1):  # "488" alone, but not as part of a longer name
                 return _in_ranges(float(match[1]), _EXCITED)
     return None
 

@@ -39,7 +39,7 @@ class Axis:
     Attributes
     ----------
     name
-        Such as ``x``.
+        Name of the axis, such as ``x``.
     type
         ``space``, ``time``, ``channel`` or a custom type.
     unit
@@ -55,8 +55,8 @@ class Axis:
 class Dataset:
     """One resolution level: the path of its array relative to the image, and the position of its pixels.
 
-    `scale` and `translation` have one value per axis, in the axes' units, with those of the whole multiscale applied;
-    None if the transformations are missing, malformed or more than scaling and translating.
+    `scale` and `translation` have one value per axis, in the axes' units, and include the transformations of the
+    whole multiscale. They are None if the transformations are missing, malformed or more than scaling and translating.
     """
 
     path: str | None
@@ -73,7 +73,7 @@ class CoordinateSystem:
     name
         Its name, or None.
     axes
-        One per dimension, in order.
+        Its axes, one per dimension, in order.
     """
 
     name: str | None
@@ -89,7 +89,7 @@ class End:
     name
         Name of the coordinate system.
     path
-        Path of the group with this system, relative to that of the transformation; None for the same group.
+        Path of the group with this system, relative to the group of the transformation; None for the same group.
     """
 
     name: str | None
@@ -103,9 +103,9 @@ class Transformation:
     Attributes
     ----------
     type
-        Such as ``affine``.
+        Type of the transformation, such as ``affine``.
     input, output
-        Its ends.
+        Its input and output coordinate systems.
     document
         Its parameters, as in the metadata.
     """
@@ -136,8 +136,8 @@ class Scene:
 class Multiscale:
     """One multiscale image: its axes and its resolution levels, full resolution first.
 
-    From 0.6 on `axes` are those of the coordinate system of the levels, called `system`, which is one of `systems`;
-    `transformations` lead from there to other systems.
+    From 0.6 on, `system` is the name of the levels' coordinate system, which is one of `systems`, and `axes` are the
+    axes of this system. `transformations` connect coordinate systems; those of the levels are not among them.
     """
 
     name: str | None

@@ -14,7 +14,7 @@ from ozx.hierarchy.ome.transformation_words import describe_transformation
 
 __all__ = ["Place", "place_image", "place_scene"]
 
-#: Path of a group, from the opened one, and name of one of its coordinate systems.
+#: Path of a group relative to the opened group, and name of one of the group's coordinate systems.
 _System = tuple[str, str]
 
 
@@ -29,7 +29,7 @@ class Place:
     matrix
         Matrix from the coordinate system of the levels to `system`.
     unapplied
-        The transformations that cannot be applied, a phrase each.
+        One phrase for each transformation that cannot be applied.
     """
 
     system: str | None = None

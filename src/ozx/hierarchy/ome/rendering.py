@@ -68,7 +68,7 @@ class LabelDisplay:
 
     # Red, green, blue and alpha, each from 0 to 255, by label value.
     colors: dict[int, tuple[int, int, int, int]]
-    # Properties by label value, each name to value.
+    # Properties by label value: a mapping of names to values for each.
     properties: dict[int, dict[str, Any]]
 
 
@@ -88,8 +88,8 @@ def parse_shown_plane(attributes: dict[str, Any], zarr_format: int) -> ShownPlan
 def default_color(number: int, count: int, label: str | None = None, emission: float | None = None) -> str:
     """Return the colour of channel `number` of `count` channels if the metadata gives no colour for the channel.
 
-    It is that of the dye in its name, else that of its emission wavelength in nanometers, else gray for a single
-    channel and the next of cyan, magenta, yellow, red, green, blue for several.
+    The dye in the channel's name decides, else the channel's emission wavelength in nanometers. Otherwise a single
+    channel is white, and several channels are cyan, magenta, yellow, red, green and blue in turn.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Conversion of image metadata with coordinate systems (OME-Zarr 0.6) to the form with axes (0.5), and back.
 
 Both forms place a level by a scale and a translation. Code that edits or crops an image changes these in the form of
-0.5; what only 0.6 has stays in the original.
+0.5; values that only 0.6 has stay in the original.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def with_axes(item: dict[str, Any], where: str) -> dict[str, Any]:
     Raises
     ------
     UnsupportedError
-        A level has another transformation.
+        A level has another transformation than a scale, or a sequence of a scale and a translation.
 
     Examples
     --------

@@ -30,11 +30,11 @@ class Placement:
 
 
 def parse_transformations(value: Any, dimensions: int) -> Placement | None:
-    """Combine a list of scales and translations, applied in order; None if the list has other transformations.
+    """Combine a list of scales and translations, applied in order; return None if there are other transformations.
 
     OME-Zarr 0.4 and 0.5, "coordinateTransformations": ``identity``, ``scale``, ``translation``. 0.6 adds ``sequence``
-    and many that have no scale per axis (``affine``, ``rotation``, displacement fields): those give None, as do
-    transformations that are stored as arrays, have another number of axes, or are malformed.
+    and many that have no scale per axis (``affine``, ``rotation``, displacement fields): for those the result is
+    None, and also for transformations that are stored as arrays, have another number of axes, or are malformed.
     """
     return _join(value, dimensions, _DEEPEST)
 

@@ -47,7 +47,7 @@ def check_unit(unit: str) -> str:
     Raises
     ------
     UsageError
-        It is no unit of space or time; the hint suggests one if one is similar.
+        The text is no unit of space or time; the hint suggests a similar unit if there is one.
 
     Examples
     --------

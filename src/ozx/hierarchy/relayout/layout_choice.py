@@ -34,9 +34,9 @@ class LayoutChoice:
     """The requested layout of a hierarchy's arrays."""
 
     shards: ShardPolicy = field(default_factory=lambda: ShardPolicy("keep"))
-    # New chunk lengths by axis, for which everything is decoded; None keeps the present chunks.
+    # New chunk lengths by axis, which require decoding of all chunks; None keeps the present chunks.
     chunks: Mapping[str, int] | None = None
-    # Another compressor, for which everything is decoded; None keeps the present one.
+    # Another compressor, which requires decoding of all chunks; None keeps the present compressor.
     codec: CodecChoice | None = None
     # Whether Zarr v2 chunks whose codecs only zarr-python reads stay unchanged.
     keep_numcodecs: bool = False
@@ -71,8 +71,8 @@ class LayoutChoice:
     def checksum_option(self, *, come_into_shards: bool) -> ChecksumOption:
         """Return whether chunk checksums are added to an array, kept unchanged, or removed.
 
-        A chunk that is an entry of an archive has that entry's CRC-32. In a shard it has none, so that damage to one
-        chunk can pass for pixels: chunks that move into shards, or are encoded again for shards, get a checksum.
+        A chunk that is an entry of an archive has that entry's CRC-32. A chunk in a shard has none, so that damaged
+        bytes can pass for pixels: chunks that move into shards, or are encoded again for shards, get a checksum.
         """
         if self.checksums is not None:
             return self.checksums

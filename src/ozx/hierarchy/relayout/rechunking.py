@@ -1,7 +1,7 @@
 """Division of an array into blocks of pixels, which are decoded and encoded together when the array gets new chunks.
 
-One block is processed at a time. One group of blocks is written at a time: a shard, or as many chunks as have to wait
-for each other. Blocks and groups hold whole new chunks. Where possible, blocks also hold whole old chunks, so that no
+One block is processed at a time. One group of blocks is written at a time: a shard, or a slab of chunks with
+consecutive keys. Blocks and groups hold whole new chunks. Where possible, blocks also hold whole old chunks, so that no
 old chunk is decoded twice.
 """
 
@@ -21,9 +21,10 @@ __all__ = ["LARGEST_BLOCK", "USUAL_BLOCK", "Rechunking", "plan_rechunking"]
 
 # Decoded size of a block, in bytes, if its group is large enough: smaller blocks mean overhead.
 USUAL_BLOCK = 4 << 20
-# Largest decoded size; blocks of whole old chunks may need more: then some are decoded again, and one chunk is least.
+# Largest decoded size in bytes, unless one new chunk is larger. If a block of whole old chunks would be larger, some
+# old chunks are decoded again.
 LARGEST_BLOCK = 64 << 20
-# In bytes: the lookup of a chunk, and the memory for decoding it.
+# Cost of a chunk in bytes: to look it up, and the memory to decode it.
 _COST_OF_CHUNK = 1 << 13
 # Assumed size of an item of variable length: strings.
 _GUESSED_ITEM = 64

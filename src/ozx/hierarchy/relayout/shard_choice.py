@@ -23,7 +23,7 @@ MOST_ENTRIES = 30_000
 
 # The largest decoded size of an automatic shard: a decoder may need it whole.
 _LARGEST_DECODED = 512 << 20
-# The index is read before the first chunk: 16 bytes for each.
+# The index, with 16 bytes for each chunk, is read before the first chunk.
 _MOST_INNER_CHUNKS = 16_384
 # Blosc, zstd and gzip expand incompressible data by less than 1/128 and some bytes.
 _GROWTH, _FRAME = 128, 512
@@ -94,9 +94,10 @@ def parse_shard_policy(value: str | Mapping[str, int]) -> ShardPolicy:
 def choose_shards(arrays: Mapping[str, ShardArray], policy: ShardPolicy) -> dict[str, Lengths | None]:
     """Return the shard lengths of each array; None for an array without shards.
 
-    ``auto``: whole chunks that decode to 512 MiB at most, 16,384 at most, first along the last axes. A shard spans
-    times or channels only if its chunks do, or if the hierarchy would have more than `MOST_ENTRIES` values. Present
-    shards stay unless one could exceed `LARGEST_SHARD` or there would be too many.
+    With ``auto``, a shard has at most 16,384 whole chunks, which decode to at most 512 MiB; it grows along the last
+    axes first. It spans times or channels only if its chunks do, or if the hierarchy would have more than
+    `MOST_ENTRIES` values. Present shards stay unless a shard could exceed `LARGEST_SHARD` or there would be too many
+    values.
 
     Raises
     ------

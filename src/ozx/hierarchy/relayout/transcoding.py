@@ -62,7 +62,7 @@ class CodecChoice:
     def codecs(self, size: int | None) -> list[_Codec]:
         """Return the requested compressor as a list of at most one codec, for items of `size` bytes.
 
-        Blosc shuffles by the size; items of variable size (None) are not shuffled.
+        Blosc shuffles by the item size; it does not shuffle items of variable size (None).
         """
         settings: dict[str, Any]
         if self.name == "none":
@@ -91,7 +91,7 @@ def parse_codec_choice(text: str) -> CodecChoice:
     Raises
     ------
     UsageError
-        It is none of these, or has no such level.
+        The text is none of these, or the compressor has no such level.
     """
     match = re.fullmatch(r"\s*([a-z0-9-]+?)(?::(-?[0-9]{1,9}))?\s*", text) if isinstance(text, str) else None
     if match is None or match[1] not in _SPELLINGS:
@@ -126,7 +126,7 @@ def parse_chunk_lengths(value: str | Mapping[str, int]) -> dict[str, int]:
 def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) -> dict[str, Lengths]:
     """Return the new chunk lengths of each array; axes without a requested length keep their current length.
 
-    A requested length is cut to the length of the array; a dimension without a name goes by its number.
+    A requested length is cut to the length of the array; the key of a dimension without a name is its number.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def needs_transcoding(document: Document, transcoded: Document) -> bool:
 def is_exact(document: Document) -> bool:
     """Return whether an array's codecs are known to be lossless.
 
-    They are for core numeric types with bytes, transpose, blosc, gzip, zstd and crc32c. With other codecs or
+    The codecs bytes, transpose, blosc, gzip, zstd and crc32c are lossless for core numeric types. With other codecs or
     types, pixels have to be decoded and compared.
 
     Examples

@@ -5,7 +5,7 @@ ends.
 
 Coarser pixels are placed by one of two rules. OME-Zarr 0.5 gives the centres of pixels, so that a level of half the
 size is shifted by half a pixel of the full resolution. Many writers leave that translation out and mean that the
-corners of all levels coincide: that rule applies if level and full resolution have the same translation.
+corners of all levels coincide: this second rule applies if level and full resolution have the same translation.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 __all__ = ["AxisGrid", "Interval", "align", "make_grid"]
 
-# Scales are rounded decimals: an edge within so many pixels of a border is on it.
+# Scales are rounded decimals: an edge at most this many pixels from a border counts as on the border.
 _TOLERANCE = Fraction(1, 20)
-# The largest growth of a region, relative to chunks of the finest level, for coarser levels to show the same.
+# The largest growth of a region for coarser levels, relative to the region aligned with the finest level only.
 _MOST_GROWTH = Fraction(1, 2)
-# Grids that share no border within so many steps share none.
+# Grids that share no border within this many steps count as sharing none.
 _MOST_STEPS = 1000
 
 
@@ -119,10 +119,10 @@ def align(
 
     Also return for each level whether the level can show exactly this region.
 
-    The region is the smallest one around `requested` whose ends are chunk borders of the first level and of as many
-    further levels as share it. A level shares it unless the region would grow by more than half along an axis: the
-    coarsest levels mostly are a single chunk, and the region would be the whole image. Once `is_small` tells that the
-    last sharing level shows the region in few pixels, coarser levels are not worth any growth.
+    The region is the smallest region around `requested` whose ends are chunk borders of the first level and of every
+    further level that shares the region. A level does not share it if the region would grow by more than half along
+    an axis: the coarsest levels are mostly a single chunk, and the region would be the whole image. Once `is_small`
+    returns True for the last sharing level, which then shows the region in few pixels, the region stops growing.
     """
     finest = levels[0]
     region = {axis: finest[axis].shown(interval) for axis, interval in requested.items()}

@@ -71,4 +71,4 @@ def _find(name: str, labels: Sequence[str], count: int, where: str) -> int:
         )
     if name.isdecimal() and int(name) < count:
         return int(name)
-    raise UsageError(f"{where}: expected names or numbers of its channels; got {name!r}", hint=f"It has {known}.")
+    raise UsageError(f"{where}: expected names or numbers of its channels; got {name!r}", hint=f"Choose from {known}.")

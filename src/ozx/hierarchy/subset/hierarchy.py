@@ -97,7 +97,7 @@ def plan_subset(documents: Mapping[str, Document], selection: Selection) -> Subs
     FormatError
         An image names an array that is missing or of another form.
     UnsupportedError
-        Unknown metadata that must be understood forbid the change, or no array is known to show the region.
+        ozx does not support a required extension, or the requested part cannot be cropped from the arrays.
     """
     return _SubsetPlanner(documents, selection).plan()
 

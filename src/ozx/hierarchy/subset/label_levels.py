@@ -29,8 +29,8 @@ def matching_levels(label: Multiscale, image: Multiscale, kept: Collection[int])
     """Return the indexes of a label image's levels that match the kept levels of its image.
 
     OME-Zarr 0.5, "labels": both "MUST have the same number of entries (scale levels)", so that levels match by their
-    numbers. If the numbers of levels differ, levels with the most similar pixel sizes match; if none does, the least
-    different one, since a label image needs a level.
+    numbers. If the numbers of levels differ, a level matches if the image's level of the most similar pixel size is
+    kept. If no level matches, the level that is most similar to a kept level is returned: a label image needs a level.
     """
     count = len(label.datasets)
     if count == len(image.datasets):

@@ -15,7 +15,7 @@ from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
 __all__ = ["AxisPlace", "LevelCrops", "crop_levels", "explain_whole", "place_axes", "smaller_chunks"]
 
-# Programs draw an image of so many pixels along each axis of space without coarser levels.
+# Programs draw an image of this many pixels along each axis of space without coarser levels.
 _SMALL = 1024
 
 
@@ -129,7 +129,7 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> st
     chunks
         By axis the length of the finest kept level's chunks, and the requested interval, both in pixels of that level.
     levels
-        The number of levels that are kept; 1 if levels were chosen or left out, so that no note advises it.
+        The number of levels that are kept; 1 if levels were chosen or left out, so that the note does not advise this.
 
     Examples
     --------

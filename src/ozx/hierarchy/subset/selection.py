@@ -61,7 +61,7 @@ class Selection:
     levels: LevelChoice | None = None
     # By axis, in pixels of the full resolution.
     region: Region = field(default_factory=dict)
-    # Number of further finest levels to leave out; the coarsest stays.
+    # Number of levels to leave out in addition, from the finest on; the coarsest level stays.
     skipped: int = 0
     # Names or numbers of channels; empty for all.
     channels: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Selection:
         Raises
         ------
         UsageError
-            There is no image, or none has such an axis or such levels.
+            There is no image, no image has such an axis, such levels or channels, or channels are given twice.
         """
         if not multiscales and (self.region or self.channels or self.levels is not None or self.skipped):
             raise UsageError("expected an image from which to extract levels, channels or a region; found none")

@@ -105,7 +105,7 @@ def _chunk_shape(value: Any, problems: list[str]) -> tuple[int, ...] | None:
         problems.append("chunk_grid is missing or has no name")
         return None
     if grid.name != "regular":
-        problems.append(f"chunk grid {grid.name!r} is not known here")
+        problems.append(f"ozx does not support the chunk grid {grid.name!r}")
         return None
     shape = as_lengths(grid.configuration.get("chunk_shape"))
     if shape is None:

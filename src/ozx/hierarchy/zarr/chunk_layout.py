@@ -89,8 +89,8 @@ class ArrayLayout:
 def parse_layout(document: Document, node: str, understands: Understands = is_registered) -> ArrayLayout:
     """Return the layout of an array's chunks.
 
-    A chain with other codecs beside ``sharding_indexed`` counts as opaque, and so does that of an array without
-    dimensions: its chunks are those of the grid.
+    A chain is opaque if it has other codecs beside ``sharding_indexed``, or if the array has no dimensions. The chunks
+    are then the pieces that the whole chain encodes.
 
     Raises
     ------
@@ -148,13 +148,14 @@ def check_chunk_count(shape: Lengths, chunks: Lengths, where: str) -> None:
 def relayout_document(document: Document, shards: Lengths | None, checksums: ChecksumOption = "keep") -> Document:
     """Return an array's ``zarr.json`` with other shard lengths (in pixels), or without shards.
 
-    The codecs of the chunks stay, except for a checksum at their end; no other codec is beside ``sharding_indexed``.
+    The codecs of the chunks stay, except for a checksum at their end. A new ``sharding_indexed`` is the only codec of
+    its chain.
     All other fields stay, and so does their order.
 
     Raises
     ------
     UsageError
-        `shards` are no multiples of the chunks, or the array has no dimensions.
+        The shard lengths are no multiples of the chunk lengths, or the array has no dimensions.
     """
     layout = parse_layout(document, "", _accept_all)
     codecs = [_full(codec) for codec in change_checksum(layout.codecs, checksums)]

@@ -82,8 +82,8 @@ class Extension:
 def parse_extensions(value: Any, point: str = EXTENSIONS, pointer: str = "/extensions") -> tuple[Extension, ...]:
     """Return the extensions in an array of names and objects at a JSON pointer; never raises an error.
 
-    Anything but an array, and an item without a name, cannot be understood and becomes one extension without a name.
-    An empty array gives none, though ZEP 10 asks writers to leave the field out then.
+    A value that is no array, or an item without a name, becomes one extension without a name, which no reader
+    understands. For an empty array the result is empty, although ZEP 10 asks writers to omit an empty field.
     """
     if not isinstance(value, list):
         return (Extension(point, "", _is_required(value), value, pointer),)

@@ -1,6 +1,7 @@
-"""Check that ozx knows every extension that can affect the position of chunks, before chunks are moved.
+"""Check that ozx supports every extension that can affect the position of chunks, before chunks are moved.
 
-Packing bytes is always safe. To lay chunks out otherwise, they must depend only on the array's own grid.
+Packing bytes is always safe. Chunks can only be laid out in another way if their positions depend on nothing but
+the array's own grid.
 """
 
 from __future__ import annotations

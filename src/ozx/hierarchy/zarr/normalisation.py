@@ -1,8 +1,9 @@
 """Conversion of valid ``zarr.json`` documents to the form that zarr-python can read.
 
-zarr-python refuses much that Zarr core 3.1 allows: 3.1.6 any unknown field of a group, all versions up to 3.4.2 an
-``extensions`` array, short-hand names, and codecs that a reader may ignore. It silently accepts storage transformers,
-and returns wrong pixels. ``tests/store/test_normalised.py`` holds the table of its behaviour.
+zarr-python refuses much that Zarr core 3.1 allows. Version 3.1.6 refuses any unknown field of a group. All versions up
+to 3.4.2 refuse an ``extensions`` array, short-hand names, and codecs that a reader may ignore. zarr-python silently
+accepts storage transformers, and returns wrong pixels. ``tests/store/test_normalised.py`` holds the table of this
+behaviour.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["DECODING_POINTS", "Understands", "normalise_document", "understands_
 #: Tells whether a reader understands an extension, given its point and its value in the normal form.
 Understands = Callable[[str, Any], bool]
 
-#: The extension points that say how chunks are found and decoded; readers know names at each.
+#: The extension points that say how chunks are found and decoded; a reader supports certain names at each point.
 DECODING_POINTS = frozenset(("codecs", "data_type", "chunk_grid", "chunk_key_encoding"))
 
 # zarr-python writes and reads these without a configuration. Others need one, if only an empty one.
@@ -46,10 +47,10 @@ def understands_decoding(point: str, value: Any) -> bool:
 def normalise_document(data: bytes, node: str, understands: Understands = understands_decoding) -> bytes:
     """Return an equivalent ``zarr.json`` that zarr-python accepts; `data` itself if zarr-python accepts it.
 
-    Unknown fields, extensions, storage transformers and unknown codecs with ``"must_understand": false`` are dropped,
-    and so are consolidated metadata whose copies would need any of this (the documents themselves exist). Short-hand
-    names become objects, a data type without a configuration its name. Extensions of the node that the reader
-    understands are dropped as well: their handlers have read them. Other faults are left for zarr to refuse.
+    Unknown fields, extensions, storage transformers and unknown codecs with ``"must_understand": false`` are dropped.
+    Consolidated metadata is dropped if any of its copies would change (the documents themselves exist). A short-hand
+    name becomes an object; a data type without a configuration becomes its name. Extensions of the node that the reader
+    understands are dropped as well: their handlers have read them. Documents with other faults stay for zarr to refuse.
 
     Raises
     ------
@@ -91,7 +92,7 @@ class _Normaliser:
         copies = document.get("consolidated_metadata")
         if copies is None or self._is_clean(copies):
             return document
-        # They repeat other documents; but an unknown form is a field like any other.
+        # The copies repeat other documents; but metadata of an unknown form is a field like any other.
         if as_object(copies).get("kind") != "inline":
             self._check_parsed(copies, "fields", "/consolidated_metadata", "consolidated_metadata")
         return {name: value for name, value in document.items() if name != "consolidated_metadata"}

@@ -46,7 +46,7 @@ def parse_v2_dtype(value: Any) -> tuple[str, int | None] | None:
 def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None = None) -> ArrayMetadata:
     """Parse an array's ``.zarray`` and ``.zattrs``; never raises an error.
 
-    `codecs` are the ids of the filters, then that of the compressor; `shards` is None, as v2 has none.
+    `codecs` are the ids of the filters, then the id of the compressor; `shards` is None, because v2 has no shards.
     """
     problems = []
     shape, chunks = as_lengths(document.get("shape")), as_lengths(document.get("chunks"))
@@ -58,7 +58,7 @@ def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None =
         problems.append(f"the array has {len(shape)} dimensions, its chunks have {len(chunks)}")
     dtype = parse_v2_dtype(document.get("dtype"))
     if dtype is None:
-        problems.append("dtype is missing or not known here")
+        problems.append("dtype is missing, or ozx does not support it")
     steps = [*as_list(document.get("filters")), document.get("compressor")]
     names = (as_text(as_object(step).get("id")) for step in steps)
     return ArrayMetadata(

@@ -14,8 +14,8 @@ __all__ = ["UpgradedGroup", "group_document", "upgrade_group"]
 
 _OLD, _NEW = "0.4", "0.5"
 _OME = "ome"
-# 0.5 has one version per group, under `ome`. For these the text asks for another ("plate": MUST, "well" and
-# "image-label": SHOULD), though the schemas do not.
+# 0.5 has one version per group, under `ome`. In these objects its text asks for a second version ("plate": MUST,
+# "well" and "image-label": SHOULD), though the schemas do not.
 _WITH_VERSION = ("plate", "well", "image-label")
 _HINT = (
     "ozx upgrades OME-Zarr 0.4 only: save it as 0.4 or 0.5 first, with the program that wrote it "

@@ -36,7 +36,7 @@ METADATA_KEY = "OME/METADATA.ome.xml"
 class ExportedHierarchy:
     """The images of an OME-TIFF file in page order, its OME-XML, and notes about changes.
 
-    `kept` tells whether the OME-XML is the images' original one, updated.
+    `kept` is true if the OME-XML is an update of the images' original OME-XML.
     """
 
     images: tuple[ExportedImage, ...]
@@ -53,7 +53,7 @@ def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> Exporte
     group
         The root group of a store.
     node
-        Path of an image, label image, plate, well or series below it.
+        Path of an image, label image, plate, well or series below the root group.
     choice
         The levels of each image to export.
 
@@ -145,7 +145,7 @@ def _emissions(group: zarr.Group) -> dict[int, float]:
 
 
 def _take_plate(nodes: GroupNodes, start: zarr.Group, images: Sequence[str], skip: int) -> PlateDescription | None:
-    """Return the plate at the group `start`; its fields are indices into `images`."""
+    """Return the plate at the group `start`; its fields of view are given as indices into `images`."""
     ome = nodes[""].ome
     if ome is None or ome.plate is None:
         return None
@@ -245,7 +245,7 @@ def _match(start: zarr.Group, document: OmeXml, images: Sequence[ExportedImage])
 
 
 def _wells_of(nodes: GroupNodes, root: zarr.Group, listed: Sequence[str], document: OmeXml) -> dict[int, int] | None:
-    """Return OME-XML image numbers by index into `listed`; wells are matched by row and column, fields by order."""
+    """Map indices of `listed` to image numbers in the OME-XML. Wells match by row and column, and fields by order."""
     plate = _take_plate(nodes, root, listed, 0)
     if plate is None or document.plate is None:
         return None

@@ -23,7 +23,7 @@ from ozx.images.ome_xml.units import in_micrometers
 __all__ = ["LARGEST_CLASSIC", "OmeTiff", "TileTable", "choose_tile", "needs_big"]
 
 LARGEST_CLASSIC = (1 << 32) - (1 << 20)
-_DIRECTORY = 512  # bytes of one, without its tables
+_DIRECTORY = 512  # bytes of a directory, without its tables
 _TILE = 512
 _COMPRESSION, _OFFSETS, _COUNTS = 259, 324, 325  # TIFF 6.0, "Compression", "TileOffsets" and "TileByteCounts"
 _NUMBERS = {3: "<u2", 4: "<u4", 16: "<u8"}  # types of numbers: SHORT, LONG (TIFF 6.0), LONG8 (BigTIFF)
@@ -59,7 +59,7 @@ class TileTable:
 
 
 def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
-    """Return the tile height and width of an image: as requested, else suitable chunk lengths, else 512.
+    """Return the height and width of an image's tiles: the requested side, else suitable chunk lengths, else 512.
 
     No tile exceeds its image, except to make its sides multiples of 16 (TIFF 6.0, "TileWidth").
     """
@@ -91,13 +91,13 @@ class OmeTiff:
     def add(self, image: ExportedImage, encoding: TileEncoding, description: str | None) -> list[TileTable]:
         """Write the directories of an image; return one tile table per level, which `append` fills.
 
-        `description` is the OME-XML, with the first image.
+        `description` is the OME-XML for the first image, and None for all other images.
         """
         tables = []
         options: dict[str, Any] = {
             "dtype": image.dtype.newbyteorder("<"),
             "tile": encoding.tile,
-            # tifffile insists on writing the pixels of uncompressed tiles itself: `_places` repairs the tag.
+            # Without compression, tifffile would write the pixels itself: `_places` corrects the tag later.
             "compression": "zlib" if encoding.compression == "none" else encoding.compression,
             "predictor": 2 if encoding.has_predictor(image.dtype) else None,
             "photometric": "minisblack",
@@ -164,7 +164,7 @@ class OmeTiff:
 
 
 def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding], beside: int) -> bool:
-    """Return whether a file with the images and `beside` further bytes may exceed 4 GiB and must be a BigTIFF."""
+    """Return whether a file with the images and `beside` further bytes may exceed 4 GiB: it must be a BigTIFF then."""
     size = beside
     for image, encoding in zip(images, encodings, strict=True):
         for level in image.levels:
@@ -175,7 +175,7 @@ def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding]
 
 
 def _plane_of(level: ExportedLevel, plane: tuple[int, ...], depth: int) -> int:
-    """Return the number of the plane in a level that shows a full-resolution plane; `depth` is the full length of z."""
+    """Return the number of a level's plane for the full-resolution `plane`; `depth` is the full length of z."""
     t, c, z = plane
     _, channels, planes = level.shape[:3]
     return (t * channels + c) * planes + z * planes // depth

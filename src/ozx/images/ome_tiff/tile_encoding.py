@@ -48,7 +48,7 @@ class TileEncoding:
     def encode(self, pixels: NDArray[Any]) -> bytes | memoryview:
         """Return the encoded bytes of a tile, padded with zeros beyond the edge of the image.
 
-        Without compression it may be a view of `pixels`.
+        Without compression, the result may be a view of `pixels`.
 
         Examples
         --------
@@ -84,6 +84,6 @@ def parse_compression(name: str) -> str:
     if name not in COMPRESSIONS:
         raise UsageError(
             f"expected a compression, one of {', '.join(COMPRESSIONS)}; got {name!r}",
-            hint="All TIFF readers support zlib.",
+            hint="Choose zlib, which all TIFF readers support.",
         )
     return name

@@ -18,7 +18,7 @@ from ozx.progress import Progress
 
 __all__ = ["BLOCK_BYTES", "LevelWork", "write_tiles"]
 
-# Decoded pixels: enough that threads seldom wait for each other, few enough to hold a dozen.
+# Decoded pixels: so many that threads seldom wait for each other, so few that a dozen blocks fit into memory.
 BLOCK_BYTES = 8 << 20
 # Tiles of several blocks are written this many blocks later; a fixed number gives the same bytes every time.
 _LATER = 4

@@ -11,5 +11,5 @@
 ``units``
     Conversion of lengths and times between units of OME-XML and OME-Zarr.
 ``xml_reading``, ``xml_writing``
-    Elements from untrusted text, and back.
+    Parsing of untrusted text into elements, and writing of elements as text.
 """

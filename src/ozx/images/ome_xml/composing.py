@@ -25,7 +25,7 @@ __all__ = [
     "set_size",
 ]
 
-#: The writing program; its version would make equal files differ.
+#: The name of the writing program, without a version, so that equal images give equal files.
 CREATOR = "ozx"
 OME_NAMESPACE = "http://www.openmicroscopy.org/Schemas/OME/2016-06"
 _LOCATION = "{http://www.w3.org/2001/XMLSchema-instance}schemaLocation"
@@ -81,7 +81,7 @@ def set_pixels(pixels: Element, image: ExportedImage, first: int) -> None:
 
 
 def set_size(pixels: Element, axis: str, size: PixelSize) -> None:
-    """Set the distance of neighbouring pixels along t, z, y or x."""
+    """Set the distance between neighbouring pixels along t, z, y or x."""
     name = "TimeIncrement" if axis == "t" else f"PhysicalSize{axis.upper()}"
     symbol = None if size.unit is None else unit_symbol(size.unit)
     if axis == "t" and symbol is None:  # OME-XML has no name for a time without a unit

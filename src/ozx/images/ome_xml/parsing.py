@@ -86,7 +86,7 @@ def parse_ome_xml(text: str | bytes) -> OmeXml:
     master = root.find("BinaryOnly")
     images = tuple(_parse_image(element) for element in root.findall("Image"))
     plates = root.findall("Plate")
-    # OME-TIFF: the UUID of OME is that of the file. Planes with it are in this file, whatever it is called now.
+    # OME-TIFF: the UUID of OME is that of the file. Planes with this UUID are in this file, even if it was renamed.
     own = (root.get("UUID") or "").strip()
     files = {
         name: None

@@ -46,7 +46,7 @@ _TIMES = {
     "h": "hour",
     "d": "day",
 }
-# Units that OME-Zarr lacks, in one that it has.
+# Units that OME-Zarr lacks, as multiples of OME-Zarr units.
 _CONVERTED = {
     "dam": (10.0, "meter"),
     "thou": (25.4, "micrometer"),
@@ -74,7 +74,7 @@ _METERS = {
 
 
 def convert_length(value: float, symbol: str) -> PixelSize:
-    """Convert an OME-XML length to an OME-Zarr unit; ``pixel`` and ``reference frame`` are not units.
+    """Convert an OME-XML length to an OME-Zarr unit. The units ``pixel`` and ``reference frame`` become None.
 
     Examples
     --------

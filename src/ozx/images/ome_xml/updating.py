@@ -1,4 +1,4 @@
-"""Update of an image's original OME-XML; parts that ozx does not know stay unchanged."""
+"""Update of an image's original OME-XML; parts that ozx does not use stay unchanged."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class KeptXml:
             self._update_image(element, pixels, image, number, notes)
             set_pixels(pixels, image, first)
         self._update_plate(kept, plate)
-        # The file is a new one, of another program.
+        # The new file is another file, written by another program.
         self.root.attrib.pop("UUID", None)
         self.root.set("Creator", CREATOR)
         return self.root, notes

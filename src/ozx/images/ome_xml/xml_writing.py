@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 __all__ = ["render_xml"]
 
-# XML 1.0, "Char": a document cannot hold others, not even escaped.
+# XML 1.0, "Char": a document must not contain these characters, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
 _PREFIXES = {_XSI: "xsi", "http://www.w3.org/XML/1998/namespace": "xml"}
@@ -30,7 +30,7 @@ def render_xml(root: Element) -> str:
 
 
 def _render(element: Element, inherited: str, parts: list[str]) -> None:
-    """Append the text of an XML element; `inherited` is the default namespace of its parent."""
+    """Append the text of an XML element to `parts`; `inherited` is the default namespace of its parent."""
     namespace, name = _split(element.tag)
     attributes = [] if namespace == inherited else [("xmlns", namespace)]
     attributes += _attributes(element)

@@ -20,7 +20,7 @@ _MOST_CHANNELS = 10_000
 _RGB = (("Red", "FF0000"), ("Green", "00FF00"), ("Blue", "0000FF"))
 # Excludes hot pixels and the darkest noise.
 _LOW, _HIGH = 1.0, 99.8
-# More values change a percentile by nothing visible.
+# More values would not change a percentile visibly.
 _MOST_VALUES = 1 << 20
 
 
@@ -96,9 +96,9 @@ def complete_channels(
 
 
 def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:
-    """Return whether a contrast window was adapted to the pixels, and is not the whole range of the pixel type.
+    """Return whether a contrast window is useful: not None, and not the whole range of integers of 16 bits or more.
 
-    Programs that did not look write the whole range of a type of 16 bits or more, in which most images are black.
+    Programs that do not look at the pixels write this whole range, with which most images look black.
 
     Examples
     --------
@@ -117,8 +117,8 @@ def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:
 def percentile_window(values: NDArray[Any]) -> Window:
     """Return a non-empty contrast window that contains nearly all `values`.
 
-    `min` and `max` are the range of an integer type, or of the values for other types. NaN and infinities are ignored;
-    of many values a sample is used.
+    `min` and `max` are the range of an integer type, or of the values for other types. NaN and infinities are ignored.
+    If there are many values, the window is computed from a sample.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def percentile_window(values: NDArray[Any]) -> Window:
     if values.dtype.kind == "b":
         return Window(0.0, 1.0, 0.0, 1.0)
     flat = values.reshape(-1)
-    # An odd step avoids the same columns in every row, as one that divides the width would take.
+    # The step is odd: a step that divides the width would sample the same columns in every row.
     sample = _as_floats(flat[:: (flat.size // _MOST_VALUES) | 1])
     sample = sample[np.isfinite(sample)]
     least, most = (float(sample.min()), float(sample.max())) if sample.size else (0.0, 1.0)

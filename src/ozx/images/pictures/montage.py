@@ -31,7 +31,7 @@ _GROUND = 48  # gray, between wells and for missing ones
 _NAMED = 3
 # Each well may use at most this part of the cost limit of a picture.
 _SHARES = 16
-_MOST_TIMES = 4  # times as long or wide as the first field; more is not the same microscope
+_MOST_TIMES = 4  # times the height or width of the first field; a larger field comes from another microscope
 
 #: Row and column of a well or of a tile.
 Place = tuple[int, int]
@@ -135,9 +135,9 @@ def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: P
 
 
 def _is_alike(shape: tuple[int, ...], plane: Plane) -> bool:
-    """Return whether an array has nearly the same shape as the first well's array.
+    """Return whether an array has a shape like the first well's array.
 
-    Only height and width may differ a little.
+    Height and width must be above 0 and at most four times as long; all other lengths must be equal.
     """
     first = plane.level.array.shape
     return len(shape) == len(first) and all(

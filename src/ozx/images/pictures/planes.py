@@ -30,7 +30,7 @@ __all__ = [
 
 # Without smaller levels all chunks of a plane are decoded: some seconds for 16,384 × 16,384 pixels.
 _MOST_PIXELS = 1 << 28
-# Some seconds, too.
+# Reading up to these limits takes some seconds, too.
 _MOST = Price(chunks=50_000, decoded=4 << 30, chunk=1 << 30)
 # More channels are not shown by default.
 _MOST_CHANNELS = 6
@@ -45,7 +45,7 @@ class Plane:
     level
         The level with its stored array.
     y, x
-        Numbers of these dimensions.
+        Numbers of the dimensions y and x.
     channel
         Number of the channel dimension, or None.
     index
@@ -83,15 +83,15 @@ class Plane:
 def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
     """Return the plane for a picture of up to `size` pixels per side, from the smallest level that is large enough.
 
-    If a level costs too much to read, the next coarser affordable level is taken. `share` is the number of planes
-    that share the limits of time and memory.
+    If this level costs too much to read, the plane is from the next coarser affordable level, else from the next finer
+    one. `share` is the number of planes that share the limits of time and memory.
 
     z and t come from ``omero``, else the middle z and the first t. All other dimensions are at 0.
 
     Raises
     ------
     UnsupportedError
-        There is no y-x plane, or it has no pixels or far too many for a thumbnail.
+        There is no y-x plane, or the plane has no pixels or far too many for a thumbnail.
     """
     y, x = plane_axes(view)
     wanted = choose_level([level.array.shape for level in view.levels], (y, x), size)
@@ -142,7 +142,7 @@ def check_plane_price(plane: Plane, level: ImageLevel, share: int = 1) -> None:
     Raises
     ------
     UnsupportedError
-        It does; the message has the cost.
+        Reading takes too much time or memory; the message has the cost.
     """
     array = level.array
     key: list[slice | int] = list(plane.index)
@@ -187,7 +187,7 @@ def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None 
     if plane.channel is None:
         return [source[tuple(key)].transpose(order)] * len(channels)
     planes: list[NDArray[Any]] = []
-    for first, stop in _runs(channels):  # adjacent ones in one request
+    for first, stop in _runs(channels):  # adjacent channels in one request
         key[plane.channel] = slice(first, stop)
         planes.extend(source[tuple(key)].transpose(order))
     return planes
@@ -215,7 +215,7 @@ def plane_axes(view: ImageView) -> tuple[int, int]:
 
 
 def first_index(plane: ShownPlane, axis: Axis, length: int) -> int:
-    """Return the full-resolution index to show initially along an axis: from `plane`, else the middle for z, else 0.
+    """Return the full-resolution index to show first along an axis: that of `plane`, else the middle for z, else 0.
 
     Examples
     --------

@@ -14,7 +14,7 @@ __all__ = ["encode_jpeg", "encode_png", "fit_size", "resize"]
 
 _JPEG_QUALITY = 90
 _FULL_COLOR = 0  # no subsampling: these pictures have bright colours side by side
-# Longer pixels come from wrong metadata, not from a microscope.
+# A larger ratio of the pixel's sides comes from wrong metadata, not from a microscope.
 _MOST_STRETCH = 1000.0
 
 
@@ -23,7 +23,7 @@ def fit_size(
 ) -> tuple[int, int]:
     """Return height and width of a picture that fits into `size` and has the physical proportions of the image.
 
-    It is as large as possible, but never enlarged: only one direction may be stretched, if the pixels are not square.
+    The picture is as large as possible, but not enlarged. If pixels are not square, one direction is stretched.
 
     Parameters
     ----------

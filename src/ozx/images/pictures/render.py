@@ -30,12 +30,12 @@ def render_channels(
     Parameters
     ----------
     planes
-        At least one, all of one shape; any type of numbers. NaN is dark, infinities are the ends of the window, complex
-        numbers are shown by magnitude.
+        At least one plane, all of the same shape, with any type of numbers. NaN is dark, infinities are the ends of the
+        window, and complex numbers are shown by magnitude.
     channels
-        Their display; one without a colour is white, and `active` is ignored.
+        The display of each plane; a channel without a colour is white, and `active` is ignored.
     windows
-        The contrast of each; by default its own or, if that is useless, a range of nearly all its pixels.
+        The contrast of each plane; by default the window of its channel or, if useless, a range of nearly all pixels.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def render_channels(
 def render_labels(values: NDArray[Any], display: LabelDisplay) -> NDArray[np.uint8]:
     """Return a picture of label values (y, x) as red, green, blue and alpha (y, x, 4).
 
-    0 is transparent unless it has a colour. If no value has a colour, each gets one unlike its neighbours'.
+    0 is transparent unless it has a colour. If no value has a colour, each gets a colour unlike those of nearby values.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def scale_to_window(plane: NDArray[Any], window: Window) -> NDArray[np.float32]:
     """
     if plane.dtype.kind not in _KINDS:
         raise UnsupportedError(
-            f"expected pixels that are numbers; found {plane.dtype}", hint="Such an array cannot be shown."
+            f"expected pixels that are numbers; found {plane.dtype}", hint="Choose an image whose pixels are numbers."
         )
     # Halved, as the difference of the largest numbers is infinite; NaN stays NaN without a warning.
     with np.errstate(all="ignore"):

@@ -38,7 +38,7 @@ class Thumbnail:
     image
         Path of the image or plate shown; empty for the root.
     level
-        Path of the array that was read; of a plate, that of its first image.
+        Path of the array that was read; for a plate, the array of its first image.
     notes
         Missing parts, one sentence each.
     """
@@ -52,13 +52,13 @@ class Thumbnail:
 def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     """Draw a picture of a group; its longest side has at most `size` pixels.
 
-    It shows the coarsest level of an image that has enough pixels, the first image of a series, the first field of each
-    well of a plate in its place, labels in their colours.
+    The picture shows an image, or the first image of a series, at the coarsest level with enough pixels. The picture of
+    a plate shows the first field of each well at the place of the well. Labels are shown in their colours.
 
     Raises
     ------
     UnsupportedError
-        There is no image that a picture can be made of.
+        The group has no image that can be drawn.
     FormatError
         Metadata or chunks are malformed.
 
@@ -77,7 +77,8 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
     notes: list[str] = []
     for path in image_paths(nodes):
         if nodes.find(path) is not None:
-            # A group of labels may lack image-label; a list of labels in the image's own group does not make it one.
+            # Images in a group that lists labels are label images, even without image-label; but not if the group
+            # itself is the image.
             is_label = root is not None and root.labels is not None and not root.multiscales
             view = view_image(group, path)
             pixels, level = _draw_image(view, size, is_label=is_label or view.is_label)

@@ -31,7 +31,7 @@ __all__ = ["ChunkStore", "KeptChunk", "chunk_name", "chunks_of", "chunks_path", 
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _FLAGS |= getattr(os, "O_NOFOLLOW", 0)
-# Chunks that are no longer needed may take this much before the file is written again.
+# The file is only written again when chunks that are no longer needed take more bytes than this.
 _MOST_UNUSED = 64 << 20
 
 Lengths = tuple[int, ...]
@@ -124,9 +124,9 @@ class ChunkStore:
     Parameters
     ----------
     path
-        The file for chunks that are not only in memory.
+        The file for chunks that do not fit into memory, and for chunks that `save` writes.
     most
-        Bytes that may be in memory.
+        The largest number of bytes in memory.
     """
 
     def __init__(self, path: str, most: int) -> None:
@@ -136,8 +136,8 @@ class ChunkStore:
         self._file: int | None = None
         self._is_closed = False
         self._end = 0
-        # What the file must keep, by name: the drafts of the last `save`, complete chunks, and chunks released after
-        # the last `sync`, whose shards may not be on disk.
+        # The chunks that the file must keep, by name: the drafts of the last `save`, complete chunks, and chunks that
+        # were released after the last `sync`: their shards may not be on disk.
         self._drafts: dict[str, KeptChunk] = {}
         self._saved: dict[str, KeptChunk] = {}
         self._released: dict[str, KeptChunk] = {}
@@ -146,7 +146,7 @@ class ChunkStore:
     def keep(self, name: str, data: bytes | memoryview) -> KeptChunk:
         """Keep a chunk in memory, or in the file if the memory is full.
 
-        A chunk in memory from `allocate` belongs to the store from now on.
+        If `data` is memory from `allocate`, the store owns this memory from now on.
         """
         chunk = KeptChunk(name, len(data), None)
         with self._lock:
@@ -181,7 +181,7 @@ class ChunkStore:
         FormatError
             The file was cut off.
         OSError
-            It cannot be read.
+            The file cannot be read.
         """
         data = bytearray(chunk.length)
         with self._lock:
@@ -228,8 +228,9 @@ class ChunkStore:
     def drop_unneeded(self) -> None:
         """Rewrite the file if most of its chunks are no longer needed.
 
-        Call this after `sync`, when the shards of the chunks released before `sync` are on disk too: drafts and chunks
-        of the last `save` replace earlier ones. The old file stays until the new file is complete.
+        Call this after `sync`, when the shards of the chunks released before `sync` are on disk too. The new file has
+        the drafts of the last `save`, and the chunks whose shards may not be on disk. It replaces the old file when it
+        is complete.
         """
         with self._lock:
             needed = list((self._drafts | self._released | self._saved).values())
@@ -253,7 +254,7 @@ class ChunkStore:
         self._saved[chunk.name] = self._append(chunk, data)
 
     def _append(self, chunk: KeptChunk, data: bytes | memoryview) -> KeptChunk:
-        """Write a chunk at the end of the file; return the chunk, which has its offset now."""
+        """Write a chunk at the end of the file; return the chunk, with its offset set."""
         if self._file is None:
             self._open()
         raw_name, flags = encode_name(chunk.name)
@@ -282,7 +283,7 @@ class ChunkStore:
 
     def _open(self) -> None:
         if self._is_closed:
-            # Opening it again would cut off what it keeps.
+            # Opening the file again would remove the chunks in it.
             raise RuntimeError("the file for chunks is closed")
         check_regular(self.path)
         self._file = os.open(self.path, _FLAGS, 0o600)

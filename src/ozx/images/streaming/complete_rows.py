@@ -37,7 +37,7 @@ class CompleteRows:
 
     @property
     def length(self) -> int:
-        """The length along the growing axis up to which all chunks or shards are stored."""
+        """The length of the complete part along the growing axis: all chunks or shards of this part are stored."""
         return min(rows * frames for rows, frames in zip(self._rows, self._frames, strict=True))
 
     def count(self, level: int, place: Lengths) -> None:

@@ -46,7 +46,7 @@ class EncodingThreads:
     encoded
         The number of encoded frames.
     durable
-        The number of frames that the last `flush` brought to the disk.
+        The number of frames that were on the disk when the last `flush` ended.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class EncodingThreads:
         Raises
         ------
         OzxError
-            That error; or another exception, if ozx itself has a fault.
+            The error of the thread. If ozx itself has a fault, this can be any other exception.
         """
         if self._error is not None:
             raise self._error
@@ -151,7 +151,8 @@ class EncodingThreads:
             if self._error is None:
                 with self._file.errors():
                     for entry in image.encode(index, frame, record):
-                        self._draft(image)  # for the value before: a kill during this write must not lose its frames
+                        # For the previous value: a kill while this value is written must not lose its frames.
+                        self._draft(image)
                         self._write(entry)
                 with self._lock:
                     self.encoded += 1
@@ -168,7 +169,7 @@ class EncodingThreads:
             lengths = [(image, image.order.length) for image in self._images if image.order.length]
             self._turns.hold()
         try:
-            # What is on its way through a thread is neither a waiting chunk nor in the file.
+            # A frame that a thread still encodes is neither part of a waiting chunk nor in the file.
             self._turns.wait_until_done()
             self.raise_error()
             frames = self.encoded

@@ -75,7 +75,7 @@ class FrameInput:
             number += 1
 
     def _fill(self, view: memoryview) -> int:
-        """Fill a buffer, and return the number of bytes; the number is smaller only at the end of the input."""
+        """Fill a buffer, and return the number of bytes; at the end of the input, a part may remain empty."""
         filled = 0
         while filled < len(view) and (count := self._file.readinto(view[filled:])):  # type: ignore[attr-defined]
             filled += count

@@ -23,13 +23,13 @@ Lengths = tuple[int, ...]
 class FramePyramid:
     """The levels of an image; a chunk is encoded as soon as all its frames are present.
 
-    A block of the first stage is a frame, or as many as chunks and halving need. Blocks without all of their frames are
-    kept decoded.
+    A block of the first stage is one frame, or as many frames as chunks and halving need. Until all frames of a block
+    are present, its pixels are kept decoded.
 
     Parameters
     ----------
     levels
-        All levels, full resolution first. An unknown length is a very large one.
+        All levels, full resolution first. A very large number stands for an unknown length.
     method
         The method of downsampling.
     dtype
@@ -68,11 +68,11 @@ class FramePyramid:
         Parameters
         ----------
         corner
-            Their start.
+            The position of the first pixel.
         pixels
-            A block of one frame, or pixels of a later stage; not kept.
+            A block of one frame, or pixels of a later stage. `add` does not keep the array.
         number
-            The stage.
+            The number of the stage.
         """
         block, shape = self._stages[number].block, self._levels[self._stages[number].first].level.shape
         ends = [start + length for start, length in zip(corner, pixels.shape, strict=True)]
@@ -96,7 +96,7 @@ class FramePyramid:
         axis
             Number of the axis that has been growing.
         length
-            Its length.
+            The length of the image along this axis.
         """
         self._cut(axis, length)
         for number, stage in enumerate(self._stages):

@@ -6,7 +6,7 @@
     IMAGE/frames/FIELD/zarr.json    an array with the axes of the image without y, x: float64 or string
 
 A frame without a value has the fill value: NaN, or an empty text. A block of about a thousand frames is a chunk of each
-array. It is encoded when all of its frames came, and then waits for its shard as chunks of pixels do.
+array. The chunk is encoded when all of its frames were received, and then waits for its shard like a chunk of pixels.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class FrameRecords:
         Raises
         ------
         UsageError
-            A name or value is not one that can be kept, or a field had values of another type.
+            A record cannot keep a name or value, or earlier records have values of another type in the same field.
         """
         if not isinstance(record, Mapping):
             raise UsageError(f'expected a record of fields by name, as in {{"time": 0.25}}; got {record!r}')
@@ -164,7 +164,7 @@ class FrameRecords:
         return [chunk for shards in every for chunk in shards.kept()]
 
     def drafts(self) -> list[tuple[str, bytes]]:
-        """Return the incomplete chunks by name."""
+        """Return the incomplete chunks with their names."""
         with self._lock:
             return [
                 (chunk_name(join_path(self._path, name), self._place(block)), data)
@@ -189,7 +189,7 @@ class FrameRecords:
             if other != name:
                 raise UsageError(f"expected field names that differ by more than case; got {other} and {name}")
             if len(known) > MOST_FIELDS:
-                raise UsageError(f"expected at most {MOST_FIELDS} fields; {name} is one more")
+                raise UsageError(f"expected at most {MOST_FIELDS} fields; the field {name} is one too many")
 
     def _begin(self, name: str) -> list[FinishedValue | None]:
         """Begin the array of a new field; the completed blocks have no value of this field."""

@@ -24,7 +24,7 @@ class FrameRing:
     Parameters
     ----------
     size
-        How many bytes; one frame fits in any case.
+        The number of bytes; a single frame fits even if it is larger.
     is_waiting
         Whether `acquire` waits for free memory; else it raises `BufferFull`.
 
@@ -53,7 +53,7 @@ class FrameRing:
         self._is_waiting = is_waiting
         self._free: dict[_Kind, list[NDArray[Any]]] = {}
         self._changed = threading.Condition()
-        # Those who wait, in order: small frames do not overtake a large one for ever.
+        # The waiting calls, in order, so that small frames do not overtake a large frame for ever.
         self._queue: deque[object] = deque()
         self.used = self.waits = self.fullest = 0
         self._used_bytes = self._free_bytes = 0
@@ -66,7 +66,7 @@ class FrameRing:
         Raises
         ------
         BufferFull
-            There is none, and this ring does not wait.
+            Too little memory is free, and this ring does not wait.
         """
         length = prod(shape) * dtype.itemsize
         with self._changed:
@@ -80,7 +80,7 @@ class FrameRing:
                 self._free_bytes -= length
                 return free.pop()
             if self._used_bytes + self._free_bytes > self.size:
-                # Free frames of other kinds have the memory.
+                # Free arrays of other shapes or types occupy the memory.
                 self._free.clear()
                 self._free_bytes = 0
         return np.empty(shape, dtype)

@@ -32,9 +32,9 @@ __all__ = ["FrameStream"]
 class FrameStream:
     """A new .ozx file to which frames are added while they are recorded; `ozx.stream` creates it.
 
-    Frames are copied into a bounded memory, and threads do the rest. Until `close` the file is ``NAME.partial``. The
-    end of the ``with`` block closes it; after an exception the frames that came stay in ``NAME.partial``, for
-    ``ozx recover``. Any number of threads may write frames.
+    Frames are copied into a bounded memory; threads encode and write them. Until `close`, the file is ``NAME.partial``.
+    The end of the ``with`` block closes the stream. After an exception, the received frames stay in ``NAME.partial``,
+    for ``ozx recover``. Any number of threads may write frames.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class FrameStream:
             The stream is not finished.
         """
         if self._result is None:
-            raise UsageError(f"{self.path}: the stream is not finished", hint="Its result exists after close().")
+            raise UsageError(f"{self.path}: the stream is not finished", hint="Call close() first.")
         return self._result
 
     def __del__(self) -> None:
@@ -168,8 +168,8 @@ class FrameStream:
             The position, camera or field of a plate, by name (``A/1/0`` for a field) or number.
         record
             Numbers and short texts about the frame by name, as in ``{"time": 0.25, "exposure": 20, "state": "idle"}``.
-            They become the arrays ``frames/time`` and so on beside the levels of the image, with its axes but y and x.
-            What is missing, or None, is NaN or an empty text.
+            They become the arrays ``frames/time`` and so on beside the levels of the image, with its axes except y and
+            x. A missing value, or None, becomes NaN or an empty text.
 
         Returns
         -------
@@ -179,8 +179,8 @@ class FrameStream:
         Raises
         ------
         UsageError
-            The frame has another shape or type or is one too many, the record has a value of another kind than earlier
-            ones, or the stream is closed.
+            The frame has another shape or type or is one too many, a value of the record is of another kind than in
+            earlier records, or the stream is closed.
         BufferFull
             The memory is full, and the stream was opened with ``when_full="raise"``; the frame was not taken.
         ResourceError
@@ -201,9 +201,9 @@ class FrameStream:
         Parameters
         ----------
         frame, position, record
-            As for `append`, which continues behind this place.
+            As for `append`. The next call of `append` adds a frame after this place.
         index
-            Its numbers along the axes before y and x, in the order in which they were given.
+            The indices of the frame along the axes before y and x, in the order of the axes of the stream.
 
         Returns
         -------
@@ -213,7 +213,7 @@ class FrameStream:
         Raises
         ------
         UsageError
-            As for `append`; or there is a frame in this place.
+            As for `append`; or a frame at this place was already received.
         BufferFull, ResourceError
             As for `append`.
         """
@@ -233,20 +233,21 @@ class FrameStream:
         Parameters
         ----------
         channels, scale, unit, name
-            As for `ozx.stream`. Axes stay, and so does what a channel does not say.
+            As for `ozx.stream`. The axes, and all values that a channel omits, stay unchanged.
         position
             The position, camera or field of a plate; None for all.
 
         Raises
         ------
         UsageError
-            They do not fit the image, a name is given for several images, or the stream is closed.
+            The values do not fit the image, a name is given for several images, or the stream is closed.
         """
         self._check_open()
         images = list(self._images.values()) if position is None else [self._image(position)]
         if name is not None and len(images) > 1:
             raise UsageError(
-                f"expected one position for the name {name!r}; found {len(images):,} positions", hint="Give position=."
+                f"expected one position for the name {name!r}; found {len(images):,} positions",
+                hint="Choose the position to rename with position=.",
             )
         given = {"channels": channels, "scale": scale, "unit": unit, "name": name}
         for image, described in [(image, image.described(**given)) for image in images]:
@@ -256,9 +257,7 @@ class FrameStream:
     def flush(self) -> int:
         """Wait until all received frames are on disk.
 
-        Frames of unfinished shards are stored in ``NAME.partial.chunks``.
-
-        Frames may come meanwhile.
+        Frames of unfinished shards are stored in ``NAME.partial.chunks``. Frames may be added in the meantime.
 
         Returns
         -------
@@ -284,14 +283,14 @@ class FrameStream:
         Returns
         -------
         StreamResult
-            The written file, and numbers.
+            The written file, and statistics of the stream.
 
         Raises
         ------
         UsageError
-            No frame came; there is no file then. Or another program took the name, and `force` was not given.
+            No frame was received, so there is no file; or another program took the name, and `force` was not given.
         ResourceError
-            Writing failed; what was written stays in ``NAME.partial``. Or the upload failed; the file is complete.
+            Writing failed: the written data stays in ``NAME.partial``. Or the upload failed: the file is complete.
         """
         if self._result is not None:
             return self._result
@@ -368,7 +367,7 @@ class FrameStream:
             known = ", ".join(map(repr, self._positions[:10]))
             raise UsageError(
                 f"expected one of the {len(self._positions):,} positions; got {position!r}",
-                hint="The only position is 0." if self._positions == [""] else f"They are {known}.",
+                hint="Give position 0." if self._positions == [""] else f"Give a number or name, such as {known}.",
             ) from None
 
     def _finish(self) -> StreamResult:

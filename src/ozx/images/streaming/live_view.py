@@ -12,9 +12,9 @@ __all__ = ["LiveView"]
 
 
 class LiveView:
-    """Writer that records, in the index of the growing file, the length up to which each image is complete.
+    """Writer that lists in the index of the growing file how long each image is, without incomplete frames at its end.
 
-    When the length of an image has doubled, all its documents are listed again, as its contrast may have changed.
+    When this length has doubled, the index lists all documents of the image again, as its contrast may have changed.
 
     Parameters
     ----------

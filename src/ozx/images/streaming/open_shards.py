@@ -19,7 +19,7 @@ Lengths = tuple[int, ...]
 
 
 class FinishedValue(NamedTuple):
-    """A complete shard (or a chunk without shards) with its position in the grid.
+    """A complete shard, or a complete chunk of an array without shards, with its position in the grid.
 
     `entry` is None if the value is not stored.
 
@@ -43,7 +43,7 @@ class OpenShards:
     Parameters
     ----------
     layout
-        The layout of the array, as `lay_out` makes it. An unknown length is a very large one.
+        The layout of the array, as `lay_out` makes it. A very large number stands for an unknown length.
     path
         Its path, the beginning of the keys.
     store

@@ -24,7 +24,7 @@ Lengths = tuple[int, ...]
 def waiting_values(
     source: FileSource, document: Callable[[str], Document | None], taken: Container[str]
 ) -> tuple[list[Entry], int]:
-    """Return unfinished shards as entries made of their saved chunks, in archive order, and the number of chunks.
+    """Return the unfinished shards as entries in archive order, and the number of saved chunks in these entries.
 
     Parameters
     ----------

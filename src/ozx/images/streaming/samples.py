@@ -24,8 +24,8 @@ Lengths = tuple[int, ...]
 class Samples:
     """Sampled pixels of each channel of one image; thread-safe.
 
-    If all lengths are known, they are the pixels that `ozx.write_image` samples. Else every frame is sampled at first,
-    then every second, every fourth …
+    If all lengths are known, `ozx.write_image` samples the same pixels. Else every frame is sampled at first, then
+    every second frame, then every fourth, and so on.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Samples:
     channel
         The number of the channel axis.
     growing
-        The number of the axis whose length is unknown; None if all are known.
+        The number of the axis whose length is unknown; None if all lengths are known.
     """
 
     def __init__(self, shape: Lengths, dtype: np.dtype[Any], channel: int | None, growing: int | None) -> None:

@@ -32,23 +32,24 @@ class StreamResult:
     entries, bytes
         Number of entries, and length of the file in bytes.
     frames, frame_bytes
-        Number of frames that came, and bytes of one, the largest of several cameras.
+        Number of received frames, and bytes of a frame; of several cameras, bytes of the largest frame.
     missing_count
-        Number of frames that did not come although later ones did; their pixels are zero.
+        Number of frames that the images contain, but that were not received; their pixels are zero. Positions without
+        any received frame do not count.
     missing
-        The first thousand of them: position and index.
+        The first thousand missing frames: position and index of each.
     seconds, rate
         Seconds from the first frame until the file was complete; bytes of frames per second.
     waits, waited
         How often a frame had to wait for memory, and for how many seconds in all.
     longest_append, append_p999
-        Seconds of the longest `append` or `write`, and of the longest but for one in a thousand.
+        Duration of the longest `append` or `write`, and the duration that 99.9 % of them do not exceed, in seconds.
     fullest, buffer
-        The most frames in memory at a time, and how many there may be.
+        The largest number of frames in memory at a time, and the number of frames that fit into the memory.
     notes
         Remarks, one sentence each.
     uploaded
-        The URL that the file was sent to; None if there is none.
+        The URL to which the file was uploaded; None without an upload.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def summarise(
     ring
         The memory of the frames.
     durations
-        How long `append` took, and when it was called first.
+        The durations of all calls of `append`, and the time of the first call.
     """
     seconds = time.perf_counter() - (durations.started or 0.0)
     every = chain.from_iterable(
@@ -138,9 +139,9 @@ class Durations:
     Attributes
     ----------
     longest
-        The longest.
+        The longest duration.
     started
-        The time at which the first one began; None before it.
+        The time at which the first call of `append` began; None before this call.
 
     Examples
     --------

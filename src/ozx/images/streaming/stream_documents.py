@@ -24,7 +24,7 @@ from ozx.images.writing.new_image import NewChannel, NewHierarchy
 
 __all__ = ["ENDLESS", "GivenMetadata", "StreamDocuments"]
 
-#: A length that no image reaches, for one that is unknown.
+#: A length that no image reaches; it stands for an unknown length.
 ENDLESS = 1 << 36
 
 
@@ -53,7 +53,7 @@ class StreamDocuments:
     Parameters
     ----------
     hierarchy
-        The images. An unknown length is a usual one, for which chunks and shards are chosen.
+        The images. A usual length stands for an unknown length; chunks and shards are chosen for the usual length.
     layout
         Chunks, shards and codec.
     growing
@@ -86,7 +86,7 @@ class StreamDocuments:
         Raises
         ------
         UsageError
-            It does not fit the image.
+            The metadata does not fit the image.
         """
         planned = self._planned.images[path]
         image, full = planned.image, planned.image.levels[0]
@@ -141,9 +141,9 @@ class StreamDocuments:
         path
             The image.
         length
-            Its length along the growing axis; None for the one it was planned with.
+            Its length along the growing axis; None for the planned length.
         windows
-            The contrast of its channels; None for documents that are as long as any.
+            The contrast of its channels; None for documents of the largest possible size.
         """
         planned = self.image(path, length)
         known = self._planned.longest_windows(path) if windows is None else windows

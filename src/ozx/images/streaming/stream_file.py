@@ -35,7 +35,7 @@ __all__ = ["StreamFile"]
 
 Documents = Mapping[str, bytes]
 
-# Room at the head for documents that are not known at first; more of them stand between the values.
+# Space at the start of the file for documents that are not known at first; if it is full, they go between the values.
 _ROOM_FOR_LATE = 16 << 10
 
 
@@ -122,9 +122,9 @@ class StreamFile:
         Raises
         ------
         UnsupportedError
-            It is longer than readers accept.
+            The value is longer than readers accept.
         ResourceError
-            It cannot be written.
+            The value cannot be written.
         """
         if entry.size > LARGEST_SHARD:
             raise UnsupportedError(
@@ -141,7 +141,7 @@ class StreamFile:
             self.index.add_value(entry.key, slot)
 
     def draft(self, documents: Documents) -> list[Slot]:
-        """Write new drafts of documents, but not into the images' areas; return the places of the replaced drafts.
+        """Write new drafts of documents outside the images' reserved areas; return the places of the replaced drafts.
 
         `ozx recover` finds drafts; the finished file does not contain them.
         """
@@ -177,7 +177,7 @@ class StreamFile:
         After an error all that was written stays in `partial_path`.
         """
         with self.errors():
-            # A kill can tear the write of the final metadata over the draft: a copy stands where the directory will be.
+            # A kill while the final metadata overwrites the draft can destroy both: so write a copy after the values.
             self._growing.put(self._growing.end, [_entries(documents)])
             archive = Unfinished(self._growing, dict(documents), self._slots, None, [])
             size = finish(archive, require_ome=True, force=self._force, sync=self._sync, metadata_last=True)
@@ -213,9 +213,9 @@ class StreamFile:
 
     @contextmanager
     def _late(self, images: Mapping[str, Documents]) -> Iterator[dict[str, Documents]]:
-        """Write each document that is too long for its area as a late draft, and yield the other documents.
+        """Write each document that is too long for its area as a late draft outside it; yield the other documents.
 
-        Metadata may become longer when it is given late. At exit, replaced late drafts are erased.
+        Metadata that is set during the stream can make a document longer. At exit, replaced late drafts are erased.
         """
         rooms = {key: room for path in images for key, room in self._places[path].rooms.items()}
         long = {key: text for every in images.values() for key, text in every.items() if len(text) > rooms[key]}

@@ -19,7 +19,7 @@ from ozx.images.writing.new_image import NewHierarchy, NewImage, NewPlate, NewWe
 
 __all__ = ["Camera", "FramePlan", "completed", "plan_frames", "plate_fields", "position_series"]
 
-# Lengths that are unknown count as this one when chunks and shards are chosen.
+# Chunks and shards are chosen as if each unknown length were this one.
 _USUAL_LENGTH = 1000
 
 _LETTERS = re.compile("[A-Z]{1,2}")
@@ -62,7 +62,7 @@ class FramePlan:
     Attributes
     ----------
     image
-        The image, where an unknown length is a usual one.
+        The image; a usual length stands for an unknown length.
     axes
         The names of its axes in the order of acquisition.
     lengths
@@ -111,11 +111,14 @@ def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequen
     Raises
     ------
     UsageError
-        They do not fit each other, or axes, shape or dtype are not given.
+        The arguments do not fit each other, or axes, shape or dtype are not given.
     """
     axes, shape = camera.axes, camera.shape
     if axes is None or shape is None or camera.dtype is None:
-        raise UsageError("expected axes, shape and dtype", hint="Give them to ozx.stream, or to each camera.")
+        raise UsageError(
+            "expected axes, shape and dtype; at least one is missing",
+            hint="Give them to ozx.stream, or to each camera.",
+        )
     lengths = _checked_lengths(axes, shape)
     kind = np.dtype(camera.dtype).newbyteorder("=")
     usual = [_USUAL_LENGTH if length is None else length for length in lengths]
@@ -195,7 +198,7 @@ def plate_fields(image: NewImage, plate: Mapping[str, int], plate_shape: tuple[i
     """Return a plate with the name of `image`, and one image for each field, named after the path of the field.
 
     OME-Zarr 0.5, "plate" metadata: each row and column of the physical plate is defined, also those without wells. If
-    rows are letters and columns are numbers, those between the first and the last one used are added.
+    rows are letters and columns are numbers, all rows and columns up to the last used one are added.
 
     Parameters
     ----------
@@ -257,9 +260,12 @@ def _all_columns(used: Sequence[str], count: int | None) -> tuple[str, ...]:
 
 
 def _filled(used: Sequence[str], names: Sequence[str], count: int | None, what: str) -> tuple[str, ...]:
-    """Return the first `count` of `names`, by default up to the last used name; `used` if `names` lacks one of them."""
+    """Return the first `count` of `names`; by default, all up to the last used name.
+
+    If `names` lacks a used name, return the used names.
+    """
     if not set(used) <= set(names):
-        return _named(used, count, f"usual names of {what}")
+        return _named(used, count, f"usual names of {what} (A, B or 1, 2 or 01, 02)")
     filled = [*takewhile(lambda name: name != max(used, key=names.index), names), max(used, key=names.index)]
     if count is None:
         return tuple(filled)

@@ -25,7 +25,7 @@ class StreamUpload:
     Raises
     ------
     UsageError
-        It is another URL; or the object exists, and `force` is not given.
+        The URL has another form; or the object exists, and `force` is not given.
     ResourceError
         The server cannot be reached, or refuses.
     """

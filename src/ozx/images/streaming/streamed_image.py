@@ -1,4 +1,4 @@
-"""One image of a stream: converts frames to finished values."""
+"""One image of a stream: conversion of its frames to complete chunks and shards."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class StreamedImage:
     growing
         The number of the axis that numbers frames most slowly; None for a single frame.
     is_endless
-        Whether its length is unknown.
+        Whether the length of the image is unknown.
 
     Attributes
     ----------
     frame_shape, dtype
-        Of its frames.
+        Shape and pixel type of each frame.
     records
-        What is known about each frame.
+        The records of the frames: numbers and texts about each frame.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class StreamedImage:
 
     @property
     def complete_length(self) -> int:
-        """The length along the growing axis up to which no frame is missing and all chunks are stored."""
+        """The length of the complete part along the growing axis: it has all frames, and its chunks are stored."""
         return min(self._complete.length, max(1, self.order.length))
 
     def encode(self, index: Sequence[int], frame: NDArray[Any], record: Record | None = None) -> Iterator[Entry]:
@@ -164,7 +164,7 @@ class StreamedImage:
     def draft(self, length: int) -> dict[str, bytes]:
         """Return the image's ``zarr.json`` documents for `length` along the growing axis, by key.
 
-        The contrast is that of earlier frames: it is computed when their number has doubled.
+        The contrast is computed from the frames so far, each time that the length has doubled.
         """
         with self._describing:
             if length >= 2 * self._described:
@@ -187,10 +187,10 @@ class StreamedImage:
         return {array: level.shape for array, level in zip(self._arrays, levels, strict=True)}
 
     def _give(self, level: int | None, value: FinishedValue) -> Iterator[Entry]:
-        """Yield the entry of `value`, if any, then count `value` as stored; records have no `level` and no count."""
+        """Yield the entry of `value`, if any; then count `value` as stored, unless it has records (`level` is None)."""
         if value.entry is not None:
             yield value.entry
-            # It is written when the next one is asked for.
+            # The caller has written the entry when it requests the next entry.
             self._store.release(value.chunks)
         if level is not None:
             self._complete.count(level, value.place)

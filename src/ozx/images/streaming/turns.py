@@ -8,7 +8,7 @@ __all__ = ["Turns"]
 
 
 class Turns:
-    """The turns of all frames that are being processed; thread-safe.
+    """The turns (numbers) of all frames in progress; thread-safe.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class Turns:
         self._last: int | None = None
 
     def begin(self) -> int:
-        """Return the turn of a new frame."""
+        """Return the turn of a new frame, a number."""
         with self._changed:
             turn, self._next = self._next, self._next + 1
             self._pending.add(turn)
@@ -53,17 +53,17 @@ class Turns:
             self._changed.notify_all()
 
     def hold(self) -> None:
-        """Pause the work of all turns that begin after this call, until `go_on`."""
+        """Pause the work on all frames whose turns begin after this call, until `go_on`."""
         with self._changed:
             self._last = self._next
 
     def wait_until_done(self) -> None:
-        """Wait until the work of all turns before the pause is done."""
+        """Wait until the work on all frames with turns before the pause is done."""
         with self._changed:
             self._changed.wait_for(lambda: not any(self._last is None or turn < self._last for turn in self._pending))
 
     def go_on(self) -> None:
-        """End the pause, so that the work of later turns begins."""
+        """End the pause, so that the work on later frames begins."""
         with self._changed:
             self._last = None
             self._changed.notify_all()

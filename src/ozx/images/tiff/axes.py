@@ -14,7 +14,7 @@ AXES = ("t", "c", "z", "y", "x")
 
 # tifffile's codes; S are the samples of a pixel. Spectra (E, lambda) become channels.
 _KNOWN = {"T": "t", "C": "c", "S": "c", "E": "c", "Z": "z", "Y": "y", "X": "x"}
-# The axes that stacks of unknown meaning become, the fastest first.
+# The axes for dimensions of unknown meaning, the fastest first.
 _GUESSES = ("z", "t", "c")
 
 Lengths = tuple[int, ...]
@@ -22,16 +22,16 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One dimension of a series.
+    """One dimension of a TIFF series.
 
     Attributes
     ----------
     axis
-        The axis of the image that it runs along.
+        The axis of the image along which the dimension runs.
     length
         Its length.
     step
-        Positions of the axis per step: the number of samples if channels have several.
+        Positions along the axis from one index to the next: 1, or the number of samples of each channel.
     is_guessed
         Whether the file does not name the dimension.
     """
@@ -48,7 +48,7 @@ def parse_axes(text: str) -> tuple[str, ...]:
     Raises
     ------
     UsageError
-        It is not a list of axes with y and x; or one is repeated, other than channels with samples.
+        `text` is not a list of axes with y and x, or repeats an axis. Both c (channels) and s (samples) may occur.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def parse_axes(text: str) -> tuple[str, ...]:
 def name_dimensions(codes: str, shape: Sequence[int], asked: Sequence[str] | None = None) -> tuple[Dimension, ...]:
     """Return the named dimensions of a series, in the order of the file.
 
-    Stacks of unknown meaning become z, else t, else c; dimensions of length 1 take any free axis.
+    A dimension of unknown meaning becomes z, else t, else c. A dimension of length 1 takes any free axis.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _known_names(codes: Iterable[str]) -> str:
 
 
 def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[Dimension]:
-    """Return the dimensions, each with the number of positions that one step covers along its axis of the image."""
+    """Return the dimensions of a series, each with its step along an axis of the image (see `Dimension`)."""
     parts = []
     for place, (name, length) in enumerate(zip(names, shape, strict=True)):
         others = [n for n, other in enumerate(names) if other == name and n != place and shape[n] > 1]
@@ -144,7 +144,7 @@ def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[
                 step = shape[samples[0]]
             elif codes[place] != "S" or len(others) > 1:
                 raise UnsupportedError(
-                    f"the image has two dimensions along {name}: {codes} of {'×'.join(map(str, shape))}",
+                    f"expected one dimension along {name}; found several: {codes} of {'×'.join(map(str, shape))}",
                     hint="Name its dimensions with --axes.",
                 )
         parts.append(Dimension(name, length, step))

@@ -230,7 +230,7 @@ def _levels(
             )
             break
         smaller = tuple(size * factor for size, factor in zip(scale, factors, strict=True))
-        # The centre of an averaged pixel lies between those of its pixels.
+        # The centre of an averaged pixel lies between the centres of the original pixels.
         moved = tuple((large - small) / 2 for large, small in zip(smaller, scale, strict=True))
         is_first = options.pyramid.method == "nearest"
         levels.append(NewLevel(source, smaller, (0.0,) * len(scale) if is_first else moved))
@@ -240,7 +240,7 @@ def _levels(
 def _factors(full: TiffSource, source: TiffSource, above: PixelSource) -> tuple[float, ...] | None:
     """Return the downsampling factor of a level along each axis, or None if the level shows another image.
 
-    In a level, only y and x are shorter, both by the same whole number, as far as whole pixels allow.
+    Only y and x may be shorter: the lengths divided by the same whole number, rounded up or down.
     """
     if source.axes != full.axes or source.dtype != full.dtype or len(source.shape) != len(full.shape):
         return None

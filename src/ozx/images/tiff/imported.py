@@ -37,7 +37,7 @@ class Claims:
         self._lock = threading.Lock()
 
     def first(self, found: TiffImages) -> str:
-        """Return the first source that opens the files of an image, whichever source is opened first."""
+        """Return the first source, in the given order, that opens the files of an image."""
         files = _files_of(found)
         if len(files) == 1:
             return found.path
@@ -48,7 +48,7 @@ class Claims:
 
     @cached_property
     def _order(self) -> dict[str, int]:
-        """The number of each source by its real path; only images of several files need it."""
+        """The number of each source, by its real path; needed only for images of several files."""
         return {os.path.realpath(source): number for number, source in reversed([*enumerate(self._given)])}
 
     @cached_property
@@ -61,7 +61,7 @@ class Claims:
         numbers = {self._order[file] for file in files if file in self._order}
         numbers |= {number for source, number in self._companions.items() if os.path.dirname(source) in folders}
         for number in sorted(number for number in numbers if number < self._order.get(os.path.realpath(path), 0)):
-            # What cannot be read is reported by its own import.
+            # The import of a source that cannot be read reports the error.
             with suppress(OzxError, OSError), open_tiff(self._given[number], self._options) as other:
                 if _files_of(other) == files:
                     yield self._given[number]

@@ -29,7 +29,7 @@ from ozx.images.tiff.source import OnError, TiffSource
 
 __all__ = ["TiffImage", "TiffImages", "TiffOptions", "open_tiff"]
 
-# tifffile's messages about truncated files and bad offsets, after which it continues without the rest.
+# tifffile's messages about truncated files and bad offsets; tifffile then continues without the missing parts.
 _BROKEN = re.compile(r"corrupted tag list|invalid offset to page|invalid page offset|circular reference|corrupted file")
 _BROKEN_STACK = re.compile(r"ImageJ series metadata invalid or corrupted file|shaped series failed to reshape")
 # Messages that ozx replaces by better ones.
@@ -81,9 +81,9 @@ class TiffImages:
     images
         The chosen images, by number.
     count
-        Number of all its images.
+        Number of all images in the file.
     plate
-        Their plate; the numbers of its fields are those of `images`.
+        The plate of the images; its fields have the numbers of the images.
     ome_xml
         The OME-XML of the file, or of its companion.
     notes
@@ -127,7 +127,7 @@ def open_tiff(path: str, options: TiffOptions | None = None) -> TiffImages:
     Raises
     ------
     FormatError
-        It is not a TIFF file, it is damaged, or other files of the image are missing.
+        The file is not a TIFF file, or is damaged; or other files of the image are missing.
     UnsupportedError
         Its pixels are of an unsupported kind, or cannot be decoded.
     UsageError
@@ -157,7 +157,7 @@ def _open_again(path: str, options: TiffOptions, state: tuple[int, int]) -> Tiff
 def _source_again(
     path: str, options: TiffOptions, state: tuple[int, int], image: int, level: int, files: FileSet
 ) -> TiffSource:
-    """Recreate a pickled source; all sources in a process share one open file."""
+    """Recreate a pickled source; in each process, all sources of a file share the open file."""
     files.check_unchanged()
     found = _open_again(path, options, state).images[image]
     return (found.source, *found.levels)[level]
@@ -190,7 +190,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
                 _check_files(os.path.dirname(path), document.files, path)
             yield file, document, text
             return
-    # OME-TIFF, "BinaryOnly": this file only names the one with the metadata.
+    # OME-TIFF, "BinaryOnly": this file only names the file with the metadata.
     if is_master:
         raise FormatError(f"expected OME-XML with images; found only the name of another file, {master}", path=path)
     folder = os.path.dirname(path)
@@ -200,7 +200,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
 
 
 def _refuse_document_type(file: TiffFile) -> None:
-    """Refuse a document type in the first page's XML description, because tifffile would parse it."""
+    """Raise `FormatError` if the XML description of the first page has a document type, which tifffile would parse."""
     pages = file.pages
     description = str(pages.first.description) if len(pages) else ""
     if description.lstrip("\ufeff \r\n\t").startswith("<") and "<!DOCTYPE" in description:
@@ -288,7 +288,7 @@ def _read_images(
 
 
 def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> tuple[list[TiffPageSeries], tuple[str, ...]]:
-    """Return the series of the file, and descriptions of pages that are lost because the file is cut off."""
+    """Return the series of the file, and descriptions of the pages that are lost because the file is cut off."""
     try:
         series = list_series(file)
     except (OSError, FormatError):

@@ -24,9 +24,9 @@ Spans = dict[str, tuple[int, int]]
 
 
 def list_series(file: TiffFile) -> list[TiffPageSeries]:
-    """Return the series of a TIFF file, including their dimensions of length 1 if tifffile reports them.
+    """Return the series of a TIFF file, including their dimensions of length 1 if tifffile includes them.
 
-    Newer versions do; older ones, including the last for Python 3.11, ask each series (see `_dimensions`).
+    Newer versions of tifffile do. For older versions, such as the last one for Python 3.11, see `_dimensions`.
 
     Raises
     ------
@@ -86,11 +86,11 @@ class PageMap:
     inner_size
         Decoded bytes of a page.
     count
-        Number of pages that exist or should.
+        Number of pages, including missing ones.
     is_in_order
         Whether the dimensions of a page are in OME order.
     guessed
-        Axes that unnamed dimensions longer than 1 were taken for.
+        The axes that were assigned to unnamed dimensions longer than 1.
     """
 
     def __init__(self, series: TiffPageSeries, asked: Sequence[str] | None) -> None:

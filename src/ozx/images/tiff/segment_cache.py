@@ -14,9 +14,9 @@ __all__ = ["SegmentCache"]
 
 
 class SegmentCache:
-    """A thread-safe cache of arrays by key; each array is computed once.
+    """A thread-safe cache of arrays by key: an array in the cache is not computed again.
 
-    `budget` limits the bytes kept; above it, the oldest arrays are dropped, and made again when needed.
+    `budget` limits the bytes in the cache. Above this limit, the oldest arrays are dropped.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class SegmentCache:
         key, make
             The key, and the function that makes the array.
         used, whole
-            Number of pixels this call uses, and of all. An array is dropped once all its pixels were used.
+            Number of pixels that this call uses, and of all pixels. An array without unused pixels is dropped.
         """
         if used >= whole:
             return make()

@@ -20,7 +20,7 @@ __all__ = ["FileSet", "SegmentReader", "check_decodable"]
 
 _JPEG = (6, 7, 34892, 33007)
 _COMPLEX_INTEGER = 5
-# Decoded: a damaged tag may claim more than any memory.
+# In decoded form; a damaged tag may claim more bytes than any memory has.
 _LARGEST_SEGMENT = 8 << 30
 # Systems allow a process 256 or 1,024 open files.
 _MOST_OPEN = 64
@@ -29,7 +29,7 @@ _MOST_OPEN = 64
 class FileSet:
     """The files of an image, safe to read from any number of threads; the number of open files is limited.
 
-    A file must not change after its first use, in other processes neither.
+    After its first use in any process, a file must not change.
     """
 
     def __init__(self) -> None:
@@ -80,12 +80,12 @@ class FileSet:
             try:
                 source.check_unchanged()
             except FormatError as error:
-                # Rule and hint are those of archives.
+                # The rule and hint of the original error are for archives.
                 hint = "Import the file again when the program that writes it has finished."
                 raise FormatError(error.message, path=source.name, hint=hint) from None
 
     def close(self) -> None:
-        """Close all files; they are reopened by the next read."""
+        """Close all files; the next read opens its file again."""
         with self._lock:
             for source in self._open.values():
                 source.close()
@@ -138,7 +138,7 @@ class SegmentReader:
     Attributes
     ----------
     lengths
-        Those of a strip or tile.
+        Lengths of a strip or tile.
     grid
         Number of strips or tiles in a page along each dimension.
     """
@@ -183,7 +183,7 @@ class SegmentReader:
         Raises
         ------
         FormatError
-            It is truncated, damaged or missing.
+            The strip or tile is truncated, damaged or missing.
         """
         if number >= min(len(page.dataoffsets), len(page.databytecounts)):
             raise self._error(page, number, f"the page has only {len(page.dataoffsets):,} {self._word}s")

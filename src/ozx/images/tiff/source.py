@@ -24,7 +24,7 @@ Region = tuple[slice, ...]
 # Start and stop along the five dimensions of a page.
 Ranges = Sequence[tuple[int, int]]
 
-# For strips in several blocks; those of a wide slide would exceed memory.
+# For strips that lie in several blocks; all strips of a wide slide would exceed memory.
 _KEPT_BYTES = 128 << 20
 # Key of the damage of all pages that the end of the file cuts off.
 _CUT_OFF = "cut off"
@@ -34,7 +34,7 @@ class TiffSource:
     """A source for the pixels of a TIFF series, with axes in the order t, c, z, y, x.
 
     Channels with samples become one axis: the samples of the first channel, then those of the second. As in
-    `tifffile.imread`, palettes are not applied, and white is not turned to black.
+    `tifffile.imread`, palettes are not applied, and pixels whose value 0 means white are not inverted.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class TiffSource:
     on_error
         ``fill`` replaces damaged or missing parts by zeros, and lists them in `damage`.
     recipe
-        A function and its arguments, by which another process makes the same source.
+        A function with its arguments that recreates the source in another process.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class TiffSource:
         lengths = self._pages.axis_lengths
         self.axes = tuple(axis for axis in lengths if keep_singletons or lengths[axis] > 1 or axis in "yx")
         self.shape = tuple(lengths[axis] for axis in self.axes)
-        #: Axes that unnamed dimensions were taken for.
+        #: The axes that were assigned to unnamed dimensions.
         self.guessed = self._pages.guessed
         self.dtype: np.dtype[Any] = np.dtype(series.dtype).newbyteorder("=")
         self.read_alignment = self._find_read_alignment(series)
@@ -120,7 +120,7 @@ class TiffSource:
         Raises
         ------
         FormatError
-            A strip or tile is damaged or missing; page and number are named.
+            A strip or tile is damaged or missing; the message has its page and number.
         """
         spans = self._spans(region)
         if out is None:
@@ -187,7 +187,7 @@ class TiffSource:
     def _read_plain(self, number: int, wanted: Ranges, pixels: NDArray[Any]) -> None:
         """Read a region of a page with uncompressed pixels into a contiguous array."""
         lengths, item = self._pages.inner_lengths, pixels.dtype.itemsize
-        # The wanted pixels are contiguous from the last dimension on that is not read whole.
+        # The wanted pixels are contiguous along the last dimension that is not read whole, and those after it.
         together = max((place for place, part in enumerate(wanted) if part != (0, lengths[place])), default=0)
         size = prod(pixels.shape[together:]) * item
         begins = np.array(self._pages.plain_offset(number))
@@ -232,7 +232,7 @@ class TiffSource:
         assert keyframe is not None  # noqa: S101 (every page of a series has one)
         reader = self._readers.get(id(keyframe))
         if reader is None:
-            # Two threads may make the same one, harmlessly.
+            # Two threads may make the same reader, which is harmless.
             reader = self._readers[id(keyframe)] = SegmentReader(keyframe, self.files)
         return reader
 
@@ -265,7 +265,7 @@ class TiffSource:
             raise self._cut_off(f"page {last} is", offset, end, source)
         first = pages.count_contiguous(source.size())
         if first is not None:
-            # One sentence for all of them: a damaged description may claim millions of pages.
+            # One sentence for all lost pages: a damaged description may claim millions of them.
             self._cut_from = first
             which = f"page {last} is" if first == last else f"pages {first} to {last} are"
             begin = offset - (last - first) * pages.inner_size

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ozx.errors import UsageError
+from ozx.hierarchy.edit.request import parse_color
 from ozx.hierarchy.ome.axis_names import AXIS_TYPES
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import Window
@@ -46,7 +48,7 @@ def describe_array(
     Raises
     ------
     UsageError
-        They do not fit the array, or it has no pixels.
+        The arguments do not fit the array, or the array has no pixels.
 
     Examples
     --------
@@ -98,7 +100,7 @@ def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> A
         wanted = "".join(names[number] for number in order)
         raise UsageError(
             f"expected dimensions in the order {wanted}; got {''.join(names)}, and an array that cannot be transposed",
-            hint="dask.array.from_zarr makes an array that can be transposed.",
+            hint="Give a dask array, such as dask.array.from_zarr returns: it can be transposed.",
         )
     turned: ArrayLike = transpose(order)
     return turned
@@ -153,12 +155,12 @@ def given_channels(
 ) -> tuple[NewChannel, ...]:
     """Parse the channels that are given for an array; each channel is a name or a mapping.
 
-    Without any, 8-bit pixels whose last axis is ``c`` with a length of 3 or 4 are red, green, blue and alpha.
+    If none are given, 8-bit pixels whose last axis is ``c`` with a length of 3 or 4 are red, green, blue and alpha.
 
     Raises
     ------
     UsageError
-        There are more than the array has, or one is malformed.
+        There are more channels than in the array, or a channel is malformed.
     """
     image = NewImage("", *described)
     count = image.channel_count
@@ -180,9 +182,7 @@ def _is_rgb(image: NewImage, axes: str | Sequence[str] | None) -> bool:
 
 def _channel(channel: ChannelLike) -> NewChannel:
     new = channel if isinstance(channel, NewChannel) else _new_channel(channel)
-    if new.color is not None and (len(new.color) != 6 or set(new.color.upper()) - set("0123456789ABCDEF")):
-        raise UsageError(f"expected a colour of six hexadecimal digits, RRGGBB; got {new.color!r}")
-    return new
+    return new if new.color is None else replace(new, color=parse_color(new.color))
 
 
 def _new_channel(channel: str | Mapping[str, Any]) -> NewChannel:

@@ -35,12 +35,12 @@ from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
 
 __all__ = ["DEFAULT_CODEC", "NewArray", "grown", "lay_out"]
 
-#: About as fast as zstd of level 1, and a quarter smaller.
+#: About as fast as zstd at level 1, with a result that is a quarter smaller.
 DEFAULT_CODEC = CodecChoice("blosc", 1, "zstd")
 
 _CHUNK = 512
 _SHARD_BYTES = 32 << 20
-# Smaller squares make no useful chunks, and divide no useful one.
+# Squares with shorter sides are ignored: they are too small for chunks.
 _LEAST_GRAIN = 64
 
 Lengths = tuple[int, ...]
@@ -53,7 +53,7 @@ class NewArray:
     Attributes
     ----------
     shape, dtype, axes
-        Of the array.
+        Shape, pixel type and axes of the array.
     read_alignment
         The unit of decoding of its pixels, see `PixelSource`; ones if unknown.
     """
@@ -72,15 +72,15 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
     arrays
         All arrays of a hierarchy.
     choice
-        The options; shards to keep are chosen here, like ``auto`` ones. Chunks in shards end in a checksum unless
-        `choice` says otherwise.
+        The options; ``keep`` for shards has the effect of ``auto``. Chunks in shards end in a checksum unless `choice`
+        says otherwise.
 
     Raises
     ------
     UsageError
-        What is asked for does not fit the arrays.
+        The options do not fit the arrays.
     UnsupportedError
-        Zarr has no such type of pixels.
+        Zarr does not have the pixel type of an array.
 
     Examples
     --------
@@ -118,9 +118,9 @@ def grown(lengths: Sequence[int], shape: Sequence[int], order: Sequence[Sequence
     shape
         Their limits: an axis that spans its limit is not doubled.
     order
-        Groups of axes, one after the other; within a group the axis grows that has grown least.
+        Groups of axes, one after the other; within a group, the axis that has grown least is doubled next.
     room
-        The factor.
+        The largest factor by which the product may grow.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def _document(array: NewArray, codec: CodecChoice) -> Document:
     if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
         raise UnsupportedError(
             f"expected bool, integers, floats of at most 64 bits or complex numbers of at most 128 bits; found {dtype}",
-            hint="Convert them first.",
+            hint="Convert the pixels to one of these types.",
         )
     # Zarr core 3.1, "bytes codec": endian is for items of several bytes.
     serializer: Document = {"name": "bytes"}

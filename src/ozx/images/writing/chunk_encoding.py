@@ -43,7 +43,7 @@ class ChunkEncoder:
     Raises
     ------
     UnsupportedError
-        It has codecs that `lay_out` does not write.
+        The array has codecs that `lay_out` does not write.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class ChunkEncoder:
     def encode(self, pixels: NDArray[Any]) -> bytes | memoryview | None:
         """Return an encoded chunk; None if all pixels are zero, because such a chunk is not stored.
 
-        `pixels` are those of the chunk inside the array.
+        `pixels` are the pixels of the chunk that lie inside the array.
         """
         if self._compressor is None:
             plain = self._encode_plain(pixels)

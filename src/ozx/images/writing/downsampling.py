@@ -1,11 +1,11 @@
 """Downsampling of blocks of pixels by two along some axes.
 
-The last pixel of an odd length stands alone: n pixels become ``ceil(n / 2)``. So a result depends only on its place,
-and blocks that begin at even places can be halved one by one.
+The last pixel of an odd length stands alone: n pixels become ``ceil(n / 2)``. So a new pixel depends only on the
+old pixels at its position, and blocks that begin at even positions can be halved one by one.
 
 ``mean``
-    Integers and booleans are rounded, halves to the even neighbour, without overflow. NaN are ignored in floating-point
-    numbers; if all are NaN, so is the mean. Sums have 64 bits.
+    Integers and booleans are rounded, halves to the even neighbour, without overflow. Among floating-point numbers, NaN
+    is ignored; the mean is NaN if all are NaN. Sums have 64 bits.
 ``nearest``
     The first pixel of each group.
 ``mode``

@@ -21,7 +21,7 @@ from ozx.images.writing.new_image import NewHierarchy, NewImage
 
 __all__ = ["HierarchyDocuments", "PlannedImage", "all_images"]
 
-# As long as any number in JSON: no window is longer.
+# No number in JSON has a longer text, so that no window has.
 _LONGEST = -2.2250738585072014e-308
 _DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)
 
@@ -30,7 +30,7 @@ _DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)
 class PlannedImage:
     """An image with all of its levels; for a label image `source` is the path to its image.
 
-    `windows` has the contrast of channels without one, by number, once it is known.
+    `windows` has the computed contrast of channels without a given contrast, by channel number.
     """
 
     image: NewImage
@@ -124,5 +124,5 @@ def _source_dtype(image: NewImage) -> np.dtype[Any]:
 
 
 def _read_alignment(image: NewImage, number: int) -> tuple[int, ...]:
-    # Made levels have the chunks of the level they are made of.
+    # Computed levels have the chunks of the level from which they are computed.
     return image.levels[min(number, len(image.levels) - 1)].source.read_alignment

@@ -5,8 +5,8 @@
     source ─ blocks ─→ threads or a cluster: read, halve, encode ─→ chunks ─→ shards ─→ file
                        (make_block)                                 └─ Pyramid, ShardAssembler, write_archive ┘
 
-A fixed number of blocks is made ahead, and the results are taken in order. So the same pixels make the same bytes,
-whatever executor made the blocks, and however many at a time.
+A fixed number of blocks is made ahead, and the results are taken in order. So the same pixels give the same bytes
+with any executor, and with any number of blocks at a time.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["count_bytes", "write_hierarchy"]
 
-# Blocks in progress or waiting, per thread: enough that threads do not wait for the writing one.
+# Blocks in progress or waiting, per thread: enough that threads do not wait for the thread that writes.
 _AHEAD = 2
 # The parallelism of a cluster is unknown.
 _AHEAD_ELSEWHERE = 32
@@ -84,7 +84,7 @@ def write_hierarchy(
     executor
         Makes the blocks; by default `jobs` threads. Tasks can be pickled if the sources of pixels can.
     jobs
-        The number of threads, by default one per core; with an executor, of blocks submitted ahead.
+        The number of threads, by default one per core; with an executor, the number of blocks submitted ahead.
     progress
         Counts bytes of pixels read.
     late
@@ -117,7 +117,7 @@ def write_hierarchy(
                 on_damage(result.damage)
             progress.advance(result.size)
 
-    documents = cache(nodes.documents)  # complete when all data was taken
+    documents = cache(nodes.documents)  # complete once all pixels have been read
     lengths = {document_key(path): len(dump_document(draft)) for path, draft in nodes.drafts().items()}
     rooms = {key: lengths[key] for key in sorted(lengths, key=breadth_first)}
     metadata = StoredValues(rooms, lambda key: dump_document(documents()[node_of(key)]))
@@ -161,7 +161,7 @@ def _iter_made(documents: HierarchyDocuments, path: str, planned: PlannedImage) 
     assemblers = [ShardAssembler(layout, array) for layout, array in zip(layouts, paths, strict=True)]
     is_sampled = image.label is None and _lacks_windows(image)
     for number, level in enumerate(image.levels):
-        # The last given level has those to be made below it.
+        # The pyramid of the last given level also makes the levels below it.
         stop = number + 1 if number + 1 < len(image.levels) else None
         pyramid = Pyramid(
             level.source,

@@ -50,7 +50,7 @@ def describe_image(
     levels
         All of its levels.
     windows
-        The contrast of channels without one, by number.
+        The contrast of channels without a given contrast, by channel number.
     source
         For a label image, the path from it to its image.
     """

@@ -15,7 +15,7 @@ __all__ = ["COARSEST", "PyramidChoice", "PyramidLevel", "plan_pyramid"]
 #: The longest side of the coarsest level, in pixels, as of a thumbnail.
 COARSEST = 256
 
-# A voxel less than √2 times as long as wide comes closer to a cube, or remains one, if z is halved too.
+# If a voxel is less than √2 times as long along z as along y and x, halving z too keeps it closer to a cube.
 _NEARLY_CUBIC = math.sqrt(2)
 
 
@@ -49,7 +49,7 @@ class PyramidChoice:
         Raises
         ------
         UsageError
-            They are malformed.
+            The options are malformed.
 
         Examples
         --------
@@ -70,7 +70,7 @@ class PyramidChoice:
 
 @dataclass(frozen=True, slots=True)
 class PyramidLevel:
-    """One resolution level: its lengths, its scale and translation in axis units, and its source.
+    """One resolution level: its lengths, its scale and translation in axis units, and the axes that were halved.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class PyramidLevel:
 
 
 def plan_pyramid(first: PyramidLevel, axes: Sequence[Axis], choice: PyramidChoice) -> tuple[PyramidLevel, ...]:
-    """Return the levels of an image, full resolution first; the last level has at most `COARSEST` pixels per axis.
+    """Return the levels of an image, full resolution first, until all halved axes have at most `COARSEST` pixels.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def plan_pyramid(first: PyramidLevel, axes: Sequence[Axis], choice: PyramidChoic
     Raises
     ------
     UsageError
-        An axis is missing, or one of channels.
+        An axis of `choice` is missing, or is the channel axis.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def _numbers(names: Sequence[str], axes: Sequence[Axis]) -> tuple[int, ...]:
         if name not in there:
             raise UsageError(
                 f"expected axes of the image; it has no axis {name!r}",
-                hint=f"The axes are {', '.join(map(str, there))}.",
+                hint=f"Choose from the axes {', '.join(map(str, there))}.",
             )
         if axes[there.index(name)].type == "channel":
             raise UsageError(

@@ -101,8 +101,8 @@ class NewHierarchy:
     images
         The images by path; an empty path is the root.
     groups
-        The ``ome`` metadata of groups other than images, by path, without the version. Groups that only lead to others
-        may be left out.
+        The ``ome`` metadata of groups other than images, by path, without the version. Groups without
+        metadata, which only lead to other groups, may be left out.
     files
         Other values by key, such as ``OME/METADATA.ome.xml``.
     version

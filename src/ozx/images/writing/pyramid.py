@@ -77,15 +77,15 @@ class BlockTask:
     Attributes
     ----------
     part
-        Its pixels.
+        The pixels of the block.
     corner
-        Their start.
+        The position of the first pixel.
     work
-        The work on them.
+        The levels to compute from the pixels.
     sampling
         For rows and columns, start and step of the sample for the contrast, or None.
     size
-        Their bytes.
+        The size of the pixels in bytes.
     """
 
     part: Part
@@ -106,11 +106,11 @@ class BlockResult:
     chunks
         The encoded chunks.
     rest
-        Its pixels at the first level that was not made of it, or None.
+        The pixels of the block at the first level that the next stage computes, or None after the last stage.
     sample
-        Some of its pixels, in as many dimensions, or None.
+        The sampled pixels of the block, with all dimensions of the block, or None.
     damage
-        Its unreadable parts, which are zeros; the reading process may be another one.
+        Descriptions of the unreadable parts of the block, which are zeros; another process may have read the block.
     """
 
     corner: Lengths

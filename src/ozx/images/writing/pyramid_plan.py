@@ -32,7 +32,7 @@ __all__ = ["LevelGeometry", "Stage", "halvings", "iter_corners", "plan_stages"]
 
 # Bytes to read, halve and encode at once. Larger blocks exceed the processor's cache, smaller ones make fewer levels.
 _BLOCK_BYTES = 8 << 20
-# A block ends where decoded pieces and chunks align, if within this many of the longer of the two.
+# A block is a common multiple of decoded pieces and chunks, if it is at most this many times the longer of the two.
 _MOST_PIECES = 4
 
 Lengths = tuple[int, ...]
@@ -45,7 +45,7 @@ class LevelGeometry:
     Attributes
     ----------
     shape, chunks
-        Its lengths, and those of a chunk.
+        The lengths of the level, and of its chunks.
     stored
         The lengths of the unit with a key: a shard, or a chunk.
     halved
@@ -99,11 +99,11 @@ def plan_stages(
     read_alignment
         The unit of decoding, see `PixelSource`.
     channel
-        The number of the channel axis, which blocks do not join unless channels are decoded together.
+        The number of the channel axis. A block has several channels only if they are decoded together.
     item_size
         Bytes of a pixel.
     block_bytes
-        The length of a block, if whole chunks and units of decoding allow it.
+        The largest size of a block in bytes; a block of whole chunks and units of decoding may need more.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def _block(
     least = [_meeting(*lengths) for lengths in zip(level.chunks, read_alignment, level.shape, strict=True)]
     halved = levels[first + 1].halved if first + 1 < len(levels) else ()
     for axis in halved:
-        # Pixels handed on begin at whole pixels.
+        # With an even length, each block begins at a whole pixel of the next level.
         if least[axis] % 2 and least[axis] < level.shape[axis]:
             least[axis] *= 2
     axes = range(len(least))

@@ -215,7 +215,7 @@ def _parse_label_display(meta: Mapping[str, Any]) -> LabelDisplay:
     properties = _parse_properties(meta.get("features"))
     colors = {int(value): _rgba(color) for value, color in given.items() if value not in (None, 0)}
     if colors and properties:
-        # ome-zarr-models requires both for the same labels. Labels without a colour get that of None.
+        # ome-zarr-models requires colours and properties for the same labels. Labels without a colour get that of None.
         other = _rgba(given.get(None, (0.5, 0.5, 0.5, 1.0)))
         colors |= {value: other for value in properties if value not in colors}
         properties |= {value: {} for value in colors if value not in properties}

@@ -39,10 +39,10 @@ _URI = "ozx://"
 
 
 def get_reader(path: str | Sequence[str]) -> Callable[[str | Sequence[str]], list[LayerData]] | None:
-    """Return the function that reads `path`; None for a path that is not an .ozx file.
+    """Return `read_layers`, or None for a path that is neither an .ozx file nor an OME-Zarr zip file.
 
-    A file called .ozx is ours whatever it contains, so that the user sees what is wrong; a .zip file is ours if its
-    contents look like an OME-Zarr.
+    Any file called .ozx is accepted, so that the user sees an error for a wrong file. A .zip file is accepted only if
+    its contents look like an OME-Zarr.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _read(group: zarr.Group, name: str) -> list[LayerData]:
 
 
 def _place_images(scene: Scene | None, views: Sequence[ImageView]) -> list[Place]:
-    """Return each image's position in the scene; for other images, the position in another coordinate system."""
+    """Return the position of each image in the scene; for an image outside of the scene, see `place_image`."""
     known = {view.path: view.multiscale for view in views if view.multiscale is not None}
     places = {} if scene is None else place_scene(scene, known)
     return [
@@ -227,7 +227,7 @@ def _image_layers(picture: _Picture, title: str) -> Iterator[LayerData]:
         meta["name"] = channel.label or (title if count == 1 else f"{title} {number}")
         meta["colormap"] = colors[number % len(colors)] if channel.color is None else f"#{channel.color}"
         meta["visible"] = channel.active
-        meta["rgb"] = False  # else napari takes a last axis of length 3 or 4 for colours
+        meta["rgb"] = False  # otherwise, napari shows a last axis of length 3 or 4 as colours
         if count > 1:
             meta["blending"] = "additive"
         if channel.window is not None:
@@ -305,7 +305,7 @@ def _place(picture: _Picture, axis: int | None) -> dict[str, Any]:
 
 
 def _add_affine(meta: dict[str, Any], picture: _Picture, kept: Sequence[int]) -> None:
-    """Add to `meta` the affine matrix that leads to another coordinate system; warn if napari cannot apply it."""
+    """Add to `meta` the affine matrix to another coordinate system; warn if napari cannot apply this matrix."""
     matrix, view = picture.place.matrix, picture.view
     count = len(view.axes)
     if matrix is None or matrix.shape != (count, count + 1) or not _keeps_apart(matrix, kept):
@@ -317,7 +317,7 @@ def _add_affine(meta: dict[str, Any], picture: _Picture, kept: Sequence[int]) ->
 
 
 def _keeps_apart(matrix: Matrix, kept: Sequence[int]) -> bool:
-    """Return whether the positions on a layer's axes are independent of image axes that the layer lacks."""
+    """Return whether positions along the axes of a layer do not depend on image axes that the layer lacks."""
     others = [number for number in range(len(matrix)) if number not in kept]
     return not matrix[np.ix_(kept, others)].any()
 
@@ -325,7 +325,7 @@ def _keeps_apart(matrix: Matrix, kept: Sequence[int]) -> bool:
 def _spread(levels: list[Any], meta: dict[str, Any], image: _Picture) -> tuple[list[Any], dict[str, Any]]:
     """Repeat labels along the image's dimensions that the labels lack.
 
-    napari pairs dimensions from the last one backwards: labels tyx would follow the z planes of an image tzyx.
+    napari pairs dimensions from the last to the first: it would pair the t of labels tyx with the z of an image tzyx.
     """
     axis = image.view.channel_axis
     like = _place(image, axis)

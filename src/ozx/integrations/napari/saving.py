@@ -33,9 +33,9 @@ _AS_THEY_ARE = PyramidChoice(axes=())
 def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
     """Write image and labels layers to one .ozx file; return its path in a list, as napari requires.
 
-    Image layers of one shape, type and place become the channels of one image, labels layers its label images, with as
-    many levels as it has. A labels layer alone becomes a label image. Only the levels of the layers are written. The
-    file that layers are read from cannot be the target.
+    Image layers of one shape, type and place become the channels of one image. Labels layers become the label images of
+    this image, with the same number of levels. A single labels layer without an image becomes a label image. Only the
+    levels of the layers are written. The target must not be the file from which the layers are read.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
     Raises
     ------
     UnsupportedError
-        `path` is a URL; the layers do not make one image, or are read from `path`; or OME-Zarr 0.5 cannot express them:
+        `path` is a URL; the layers do not make one image, or are read from `path`; or OME-Zarr 0.5 cannot store them:
         rotation, shear, too many dimensions, or another order of them.
     ResourceError
         The file cannot be written.
@@ -74,7 +74,7 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
             write_hierarchy(new.descriptor, NewHierarchy({"": replace(image, labels=labels)}))
     except OzxError as error:
         refusal = with_way_out(error, path)
-        # napari takes a ValueError for "no plugin could write it", without its text.
+        # For a ValueError, napari says "no plugin could write it", without the text of the error.
         if isinstance(refusal, ValueError):
             refusal = UnsupportedError(refusal.message, path=refusal.path, rule=refusal.rule, hint=refusal.hint)
         raise refusal from None

@@ -3,7 +3,7 @@
 ``index``
     The file ``NAME.partial.index``: one line for each finished value, and for each new length of an image.
 ``followed_file``
-    The file that grows, and what becomes of it: finished, unfinished or removed.
+    The growing file, and its later state: finished, unfinished or removed.
 ``session``, ``group``
-    The values by key, as of the last look at the index; the group that `ozx.open` returns.
+    The values by key, as of the last reading of the index; the group that `ozx.open` returns.
 """

@@ -23,7 +23,7 @@ _PARTIAL = ".partial"
 _BLOCK = 1 << 20
 # A file may get another name between two steps.
 _TRIES = 3
-# A writer that has removed its file says why, within this many seconds.
+# A writer that has removed its file adds its last record to the index within this many seconds.
 _PATIENCE = 1.0
 _STEP = 0.02
 
@@ -49,7 +49,8 @@ class FollowedFile:
     Attributes
     ----------
     state
-        ``growing``, ``finished``, ``unfinished`` (its writer is gone), or ``removed`` (its writer gave it up).
+        ``growing``, ``finished``, ``unfinished`` (the writer ended without finishing the file), or ``removed`` (the
+        writer removed the file).
 
     Raises
     ------
@@ -99,7 +100,7 @@ class FollowedFile:
         Raises
         ------
         FormatError
-            Its bytes are not those that its writer wrote (``zip/crc``).
+            The bytes of the value are not those that the writer wrote (``zip/crc``).
         """
         value = self.index.values[key]
         if key not in self._checked:
@@ -153,7 +154,7 @@ def find_followed(path: str) -> FollowedFile | None:
     target = path.removesuffix(_PARTIAL)
     partial = path if path != target else name_beside(target, _PARTIAL)
     for _ in range(_TRIES):
-        found = _open(partial, target)
+        found = _open(partial, target, is_named=path == partial)
         if found is not None:
             return found
         if os.path.exists(target):
@@ -169,18 +170,24 @@ def find_followed(path: str) -> FollowedFile | None:
     )
 
 
-def _open(partial: str, target: str) -> FollowedFile | None:
-    """Return the unfinished file if it exists; ignore an abandoned file beside a finished file."""
+def _open(partial: str, target: str, *, is_named: bool) -> FollowedFile | None:
+    """Return the unfinished file if it exists; ignore an abandoned file that is older than the finished file.
+
+    With `is_named`, the given path is that of the unfinished file, which is then never ignored.
+    """
     if os.path.lexists(partial) and not has_locks():
         if os.path.exists(target):
             return None
-        raise UnsupportedError("this system cannot tell whether a file is still being written", path=partial)
+        raise UnsupportedError(
+            "expected a system with file locks, which show whether a file is still being written; this system has none",
+            path=partial,
+        )
     try:
         found = FollowedFile(partial)
     except FileNotFoundError:
         return None
-    is_left = found.state != "growing" and os.path.exists(target)
-    if is_left or found.state == "finished" or not found.has_index:
+    is_old = found.state != "growing" and not is_named and _is_older(partial, target)
+    if is_old or found.state == "finished" or not found.has_index:
         found.close()
         return None
     if ROOT_METADATA in found.index.documents:
@@ -193,3 +200,11 @@ def _open(partial: str, target: str) -> FollowedFile | None:
         path=partial,
         hint=f"To save the written data, run: ozx recover {partial} OUT.ozx",
     )
+
+
+def _is_older(partial: str, target: str) -> bool:
+    """Return whether the final name has a file that was written after the unfinished file."""
+    try:
+        return os.stat(partial).st_mtime_ns <= os.stat(target).st_mtime_ns
+    except FileNotFoundError:
+        return False

@@ -15,9 +15,9 @@ __all__ = ["LiveGroup"]
 class LiveGroup(OpenedGroup):
     """A read-only zarr group of a stream: the result of `ozx.open` with ``live=True``.
 
-    The group shows the data that was complete when the group was opened. `refresh` adds newer data. Read arrays again
-    after it, as in ``group["0"]``, because an array keeps its shape. A shard is visible once it is wholly written. An
-    image ends before the first frame that is not complete in all channels, planes and levels.
+    The group shows the data that was complete when the group was opened. `refresh` adds newer data. After `refresh`,
+    read arrays again, as in ``group["0"]``, because an array keeps its shape. A shard is visible once it is wholly
+    written. An image ends before the first frame that is not complete in all channels, planes and levels.
 
     Examples
     --------

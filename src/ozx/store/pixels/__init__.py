@@ -5,7 +5,7 @@
 ``request``, ``blocks``
     A request that reads: its plan, and spans of the file, joined into blocks, which threads read and decode.
 ``remote_request``
-    The same for archives behind URLs.
+    A request that reads from an archive behind a URL.
 ``update``, ``encoding``
     A request that writes, and the new values of its chunks and shards.
 ``threads``

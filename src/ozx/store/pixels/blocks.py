@@ -141,7 +141,7 @@ class BlockReader:
             self._work()
         finally:
             self._waiting.clear()  # after an error
-            # A helper that has not begun is not needed: the pool may be full of requests that wait for theirs.
+            # A helper that has not begun is not needed: the pool may be full of requests that wait for their helpers.
             for helper in [helper for helper in helpers if not helper.cancel()]:
                 helper.result()
 

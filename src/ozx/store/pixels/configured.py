@@ -1,6 +1,6 @@
 """Set the codec pipeline in zarr-python's configuration, for arrays opened from an `OzxStore`.
 
-zarr-python asks the one class that ``codec_pipeline.path`` names for every array of every store.
+The setting ``codec_pipeline.path`` names one class, which zarr-python uses for every array of every store.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class StorePipeline(CodecPipeline):
         Raises
         ------
         NotImplementedError
-            The class configured before knows codecs only.
+            The class that was configured before only supports `from_codecs`.
         """
         # Imported here: zarr-python loads this module whenever ozx is installed.
         from ozx.store.pixels.pipeline import ArchivePipeline, knows_store  # noqa: PLC0415

@@ -53,7 +53,7 @@ class ChunkEdit:
     codec
         The codec of the chunk.
     stored
-        The stored chunk; None if there is none, or nothing of it stays.
+        The stored chunk; None if no chunk is stored, or if all its pixels change.
     inside
         The part of the chunk that changes; None for all of it.
     pixels
@@ -114,9 +114,9 @@ class ShardEdit:
     stored
         The stored shard; None if there is none.
     selection
-        The part of the shard that changes: slices without steps, or a box around anything else.
+        The part of the shard that changes: slices without steps, or a box around any other selection.
     pixels
-        Its new pixels; for slices in all axes of the shard.
+        The new pixels of that part; for slices, with one dimension for each axis of the shard.
     background
         The value of missing pixels.
     where

@@ -1,8 +1,8 @@
 """Implement zarr-python's codec pipeline for arrays in an archive.
 
 zarr-python's own pipeline asks the store for one chunk after the other. This one plans all chunks of a request at once
-(`ozx.store.pixels.request`). What it does not know it passes on, whole: to the bounded pipeline, which also words the
-errors of damaged chunks.
+(`ozx.store.pixels.request`). It passes a request that it does not support, as a whole, to the bounded pipeline, which
+also raises the errors for damaged chunks.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ArchivePipeline(BoundedPipeline):
         FormatError
             An entry is damaged, or the file changed.
         UndecodableChunkError
-            A chunk does not decode, or to another size; names file and chunk.
+            A chunk cannot be decoded, or decodes to another size; the message names file and chunk.
         """
         items = list(batch_info)
         place, target = _archive_of(items), out.as_ndarray_like()
@@ -64,7 +64,7 @@ class ArchivePipeline(BoundedPipeline):
             await (request.answer() if isinstance(request, RemoteRequest) else _answer(request, len(items)))
         except (OzxError, OSError):
             raise
-        except Exception:  # noqa: BLE001 (damage of any kind, or something this pipeline does not know)
+        except Exception:  # noqa: BLE001 (damage of any kind, or an unsupported request)
             try:
                 return await super().read(items, out, drop_axes)
             except UndecodableChunkError as error:
@@ -84,7 +84,7 @@ class ArchivePipeline(BoundedPipeline):
         ResourceError
             The file cannot be written.
         UndecodableChunkError
-            A chunk of which a part stays does not decode; names file and chunk.
+            A stored chunk of which some pixels stay cannot be decoded; the message names file and chunk.
         """
         items = list(batch_info)
         if not items:

@@ -28,9 +28,9 @@ _GAP = 1 << 16
 _BLOCK = 1 << 20
 _MOST_REQUESTS = 64
 _MOST_BYTES = 64 << 20
-# A shard up to this length is requested whole, without asking for its index first.
+# A shard up to this length is requested whole, without a request for its index first.
 _SMALL_SHARD = 1 << 19
-# A longer one is never requested whole, as it would have to stay in memory.
+# A shard longer than this is never requested whole, as it would have to stay in memory.
 _LARGE_SHARD = 16 << 20
 # Pixels that one thread decodes at a time.
 _BATCH = 1 << 20

@@ -38,7 +38,7 @@ Selection = Any
 
 
 class NotPlannedError(Exception):
-    """Error for a request that only zarr-python's own pipeline can answer."""
+    """Error for a request that only the bounded pipeline (`ozx.flow.decoding.bounded_arrays`) can answer."""
 
 
 class PixelRequest:
@@ -92,7 +92,8 @@ class PixelRequest:
         Raises
         ------
         NotPlannedError
-            A codec, a data type or a kind of selection is not supported here, or an entry is compressed or suspect.
+            A codec, a data type or a kind of selection is not supported here, or an entry is empty, compressed
+            or of an unexpected length.
         FormatError
             The archive or the index of a shard is damaged, or the file changed (``zip/changed``).
         """
@@ -175,7 +176,7 @@ class PixelRequest:
         check_value_length(size, store_path.path)
         if isinstance(codec, ShardCodec):
             if size > largest_stored(codec.size, is_shard=True):
-                raise NotPlannedError  # the other pipeline words the error
+                raise NotPlannedError  # the other pipeline raises the error
             self._plan_stored_shard(reader, item, place, codec)
             return
         self._check_length(codec, size)
@@ -222,7 +223,7 @@ class PixelRequest:
 
     def _check_length(self, codec: ChunkCodec, length: int) -> None:
         if length > largest_stored(codec.size):
-            raise NotPlannedError  # the other pipeline words the error
+            raise NotPlannedError  # the other pipeline raises the error
         self._largest_chunk = max(self._largest_chunk, codec.size + length)
 
     def _plan_shard(

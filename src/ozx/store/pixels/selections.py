@@ -18,7 +18,8 @@ Selection = tuple[Any, ...]
 class Overlap(NamedTuple):
     """The part of an inner chunk that is inside a selection.
 
-    `chunk` is its place in the grid; `inside` the part of it, None for all; `target` the part of the result.
+    `chunk` has the grid coordinates of the inner chunk; `inside` is the part of the chunk, None for the whole chunk;
+    `target` is the matching part of the result.
     """
 
     chunk: Lengths
@@ -29,7 +30,8 @@ class Overlap(NamedTuple):
 class Box(NamedTuple):
     """The smallest box of whole inner chunks that contains a selection.
 
-    `first` and `shape` are in chunks; `selection` applies to the pixels of the box, `chunks` are those that it touches.
+    `first` and `shape` are in chunks. `selection` is relative to the box, in pixels; `chunks` are the chunks that the
+    selection touches.
     """
 
     first: Lengths
@@ -74,7 +76,7 @@ def covers(selection: object, shape: Lengths) -> bool:
 def iter_overlaps(selection: Selection, shape: Lengths, chunk: Lengths) -> Iterator[Overlap]:
     """Yield the parts of inner chunks that are inside a basic selection.
 
-    `target` has one slice per axis, also for those that an integer selects.
+    `target` has one slice per axis, also for axes that an integer selects.
 
     Examples
     --------
@@ -133,7 +135,7 @@ def _iter_touched(positions: list[Any], touched: list[NDArray[np.int64]]) -> Ite
     positions
         The selection, a slice or an array per axis; arrays are broadcast against each other, as numpy does.
     touched
-        For each axis the chunks: of a slice each once, of an array for each of its elements.
+        For each axis, chunk coordinates: for a slice, each coordinate once; for an array, one for each element.
     """
     arrays = [number for number, found in enumerate(positions) if not isinstance(found, slice)]
     points: list[Lengths] = [()]

@@ -44,7 +44,7 @@ class ShardIndexes:
         Raises
         ------
         FormatError
-            It is damaged (``zarr/shard-index``).
+            The index is damaged (``zarr/shard-index``).
         """
         index = self.kept(start, length, codec)
         if index is not None:

@@ -26,11 +26,11 @@ from ozx.store.writing import WriteSession
 
 __all__ = ["LARGE_SHARD", "PixelUpdate"]
 
-# Pixels that one thread encodes at a time, so that handing them over costs little.
+# Bytes of pixels that one thread encodes at a time, so that the hand-over costs little.
 _BATCH = 1 << 20
-# Pixels that wait for their turn to be written.
+# Bytes of pixels that wait to be written.
 _AHEAD = 8 << 20
-# From so many bytes of pixels on, a new shard is written while its chunks are encoded: from the processor's cache.
+# From this many bytes of pixels on, a new shard is written while its chunks are encoded: from the processor's cache.
 LARGE_SHARD = 4 << 20
 
 Lengths = tuple[int, ...]
@@ -80,7 +80,7 @@ class PixelUpdate:
         Raises
         ------
         UndecodableChunkError
-            A chunk of which a part stays does not decode.
+            A stored chunk of which some pixels stay cannot be decoded.
         OzxError
             As `WriteSession.set_parts`.
         """

@@ -1,13 +1,13 @@
-"""Test cases of every rule: files that break only this rule, and similar files that comply with it.
+"""Test cases of every rule: files that break the rule, and similar files that obey the rule.
 
 Tests run all of them, and ``ozx rules --cases`` writes them for other programs.
 
 ``archive_builder``
-    Archives put together from their records, well formed or not.
+    Builder of archives from their records, valid or with deviations.
 ``case``
     One file or directory, and all expected findings.
 ``zip_cases``, ``ambiguity_cases``, ``rfc9_cases``, ``data_cases``
-    The cases of the rules about archives, and about the values in them.
+    The cases of the rules about archives and about stored values.
 ``documents``
     The cases of the rules about metadata documents, which are plain JSON files: ``hierarchy/*/*.json``.
 ``table``

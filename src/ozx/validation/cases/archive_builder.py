@@ -1,6 +1,6 @@
-"""Builder of test archives: a valid archive, with single deviations from the valid form.
+"""Builder of test archives: valid archives, and archives with single deviations from the valid form.
 
-Uses nothing of ozx, so that its archives can test how ozx reads.
+The module uses nothing of ozx, so that its archives can test how ozx reads.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class BuiltEntry:
     method: int = 0
     flags: int = 0
     hole: int = 0  # zeros of a sparse file after `data`
-    before: bytes = b""  # bytes that belong to nothing
+    before: bytes = b""  # bytes that belong to no entry
     after: bytes = b""  # such as a data descriptor
     local: dict[str, Any] = field(default_factory=dict)
     central: dict[str, Any] = field(default_factory=dict)
@@ -269,7 +269,7 @@ class ArchiveBuilder:
         return result + struct.pack("<4s4H2IH", b"PK\x05\x06", *end.values(), comment_length) + self.comment
 
     def pieces(self) -> list[bytes | int]:
-        """Return the archive as a list of bytes and lengths of holes."""
+        """Return the archive as a list: bytes, and the lengths of holes (runs of zeros)."""
         return [piece for piece in self._pieces() if piece]
 
     def build(self) -> bytes:

@@ -20,7 +20,7 @@ __all__ = ["Case"]
 class Case:
     """A file or directory, and the findings that validation must report.
 
-    If a file cannot break the rule without breaking another, `found` names both.
+    If a file cannot break the rule without breaking another rule, `found` names both rules.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class Case:
     (False, {'rfc9/sharding': 'note'})
     """
 
-    # The rule; the case breaks it if `found` has its id.
+    # Id of the rule; the case breaks the rule if `found` contains this id.
     rule: str
     # Description in a few words, unique among the cases of the rule.
     name: str
@@ -56,7 +56,7 @@ class Case:
         return {rule: cast("Severity", severity) or RULES[rule].severity for rule, _, severity in items}
 
     def write(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the case into `folder`, and return its path."""
+        """Write the case into `folder`, and return the path of the file or directory."""
         write_tree(folder, self.beside)
         path = Path(folder, self.file)
         path.parent.mkdir(parents=True, exist_ok=True)

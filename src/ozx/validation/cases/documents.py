@@ -1,9 +1,10 @@
 """Cases of the rules about metadata documents, stored as JSON files in ``hierarchy/``, one file for each rule.
 
-A file is ``{"rule", "fails": […], "passes": […]}``, named after the rule; a case is ``{"name", "documents", "found"}``:
-the value of each metadata key, an object or text; and the ids of all findings with their severities. Every case in
-``fails`` breaks the rule; those in ``passes`` obey it. If the rule needs more than documents, ``schemas`` of the
-file holds JSON schemas by URL, and ``handlers`` names the extensions that must be understood.
+A file is ``{"rule", "fails": […], "passes": […]}``, named after the rule. Every case in ``fails`` breaks the rule, and
+every case in ``passes`` obeys it. A case is ``{"name", "documents", "found"}``: ``documents`` gives the value of each
+metadata key, an object or text; ``found`` gives the ids of all findings with their severities. If a rule needs more
+than documents, ``schemas`` of the file holds JSON schemas by URL, and ``handlers`` names the extensions that need a
+handler.
 """
 
 from __future__ import annotations

@@ -40,5 +40,5 @@ _OTHER_CASES = (
 #: The cases, in the order of the rules.
 CASES: tuple[Case, ...] = (*ZIP_CASES, *AMBIGUITY_CASES, *RFC9_CASES, *_OTHER_CASES, *DATA_CASES)
 
-#: Rules that no file shows, and why.
-WITHOUT_CASES = {"zip/changed": "A file that changes while it is read; no file does so by itself."}
+#: Rules without cases, with the reason.
+WITHOUT_CASES = {"zip/changed": "The rule is about files that change during reading; a stored file does not change."}

@@ -1,7 +1,7 @@
 """Rules about ZIP structures that programs interpret differently, as found by `ozx.archive.audit.ambiguities`.
 
-A finding is an error if programs return different names or bytes, or if some return nothing. It is a warning if
-programs only complain.
+A finding is an error if programs return different names or bytes, or if some programs return nothing. A finding is a
+warning if programs only print warnings.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ def _check_ends(facts: ArchiveFacts) -> Iterator[Finding]:
             "zipfile, unzip or bsdtar refuse the file"
         )
         yield make_finding("zip/end-record", message, offset=end.end_offset)
-    # 4.4.21: "the total number of disks", of which there is at least this one.
+    # 4.4.21: "the total number of disks", which is at least 1.
     if end.parts == 0:
         message = "the ZIP64 locator counts 0 parts; expected 1. unzip and bsdtar refuse the file"
         yield make_finding("zip/end-record", message, offset=end.end_offset)
-    # 4.3.16: the end record is found by its signature, from the file's end on.
+    # 4.3.16: readers search for the signature of the end record from the end of the file backwards.
     if found.end_in_comment is not None:
         message = (
-            "the archive comment holds the signature of an end record; zipfile, unzip and bsdtar read it "
-            "instead of the archive's end record"
+            "the archive comment contains the signature of an end record; zipfile, unzip and bsdtar read this "
+            "record instead of the archive's end record"
         )
         yield make_finding("zip/end-record", message, offset=found.end_in_comment)
     # 4.3.6 and 4.3.13
@@ -109,9 +109,9 @@ def _check_attributes(facts: ArchiveFacts) -> Iterator[Finding]:
 def _check_flags(facts: ArchiveFacts) -> Iterator[Finding]:
     found = facts.ambiguities
     # 4.4.4: the flags of a local header and of its header in the directory are the same.
-    message = "entry {name!r}: its two headers have different flags; 7-Zip refuses it"
+    message = "entry {name!r}: its two headers have different flags; 7-Zip refuses the entry"
     yield from each_entry(facts, "zip/local-header", found.differing_flags, message)
-    # 4.4.4, bit 3: readers take the right bytes, by the directory.
+    # 4.4.4, bit 3: readers find the right bytes, because they use the sizes in the directory.
     message = "entry {name!r}: only one of its two headers announces a data descriptor"
     yield from each_entry(facts, "zip/local-header", found.differing_descriptors, message, "warning")
     # 4.4.4, bit 5
@@ -132,7 +132,7 @@ def _check_versions(facts: ArchiveFacts) -> Iterator[Finding]:
         most = int(versions.max())
         message = f"{len(new):,} entries require a ZIP version above 4.6, up to {most // 10}.{most % 10}"
         yield make_finding("zip/version-needed", message, entry=facts.columns.name(int(new[0])))
-    message = "entry {name!r} needs a reader on VMS; unzip skips it"
+    message = "entry {name!r} needs a reader on VMS; unzip skips the entry"
     yield from each_entry(facts, "zip/version-needed", facts.ambiguities.needs_vms, message)
 
 

@@ -20,7 +20,7 @@ from ozx.validation.wording import brief
 
 __all__ = ["MANY_DATA_ENTRIES", "check_metadata", "check_nodes", "check_read_faults", "check_sharding", "refuse_errors"]
 
-# Where `rfc9/sharding` turns from a note into a warning; RFC-9 gives no figure.
+# From this number of entries on, `rfc9/sharding` is a warning instead of a note; RFC-9 gives no number.
 MANY_DATA_ENTRIES = 1000
 
 _CONVERT = "`ozx repack` and `ozx pack` convert it to OME-Zarr 0.5."
@@ -38,8 +38,8 @@ _Nodes = Mapping[str, NodeFacts]
 def check_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = ()) -> Iterator[Finding]:
     """Yield findings if metadata is not exactly one OME-Zarr hierarchy that RFC-9 allows in a file.
 
-    A mapping may read the ``zarr.json`` lazily: each key is looked up once, the root's first; a `FormatError` or
-    `UnsupportedError` that it raises becomes a finding.
+    A mapping may read the ``zarr.json`` lazily: each key is looked up once, the root's first. A `FormatError` or
+    `UnsupportedError` that the mapping raises becomes a finding.
     """
     nodes, faults = read_nodes(metadata)
     yield from check_read_faults(faults)
@@ -84,7 +84,8 @@ def check_nodes(
     """
     root = nodes.get("")
     if root is None:
-        # RFC-9: "The ZIP file MUST contain the OME-Zarr's root-level zarr.json." All else would follow from this.
+        # RFC-9: "The ZIP file MUST contain the OME-Zarr's root-level zarr.json." Other findings would only follow from
+        # this one.
         missing = _missing_root(nodes, legacy_keys)
         if not nodes and not legacy_keys:
             found, hint = describe_names(names, folder or "", is_folder=folder is not None) or ("", "")
@@ -142,8 +143,8 @@ def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
         return make_finding("rfc9/root", message, entry=found[0], hint=f"RFC-9 requires OME-Zarr 0.5. {_CONVERT}")
     paths = {*nodes, *map(node_of, legacy_keys)}
     top = min(paths, key=breadth_first, default="")
-    if top == ".":  # some programs write it when they pack their working folder
-        hint = "Unpack it with the program that wrote it, then run `ozx pack` on the folder."
+    if top == ".":  # some programs write this name when they pack their working folder
+        hint = "Unpack the file with the program that wrote it, then run `ozx pack` on the folder."
         return make_finding("rfc9/root", f"{_EXPECTED} './{METADATA}', which is another name", entry=top, hint=hint)
     is_legacy = top not in nodes
     is_root = is_legacy or nodes[top].node_type != "array"
@@ -164,7 +165,7 @@ def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
 
 
 def _refused_by_pack(legacy: Mapping[str, bytes]) -> Finding | None:
-    """Return a finding about a Zarr v2 hierarchy that pack refuses: without OME-Zarr metadata, or older than 0.4."""
+    """Return a finding if `pack` refuses a Zarr v2 hierarchy: one without OME-Zarr metadata, or older than 0.4."""
     if not any(name in legacy for name in LEGACY_METADATA[:3]):
         return None
     from ozx.hierarchy.upgrade import check_root  # noqa: PLC0415 (numpy, which packing does not need)
@@ -205,7 +206,7 @@ def _check_root(root: NodeFacts) -> Iterator[Finding]:
 
 
 def _check_reached(nodes: _Nodes) -> Iterator[Finding]:
-    # Zarr core 3.1 has no implicit groups: without a zarr.json a folder is no node, and what is below is not found.
+    # Zarr core 3.1 has no implicit groups: a folder without a zarr.json is no node, and readers find no nodes below it.
     hidden: dict[str, tuple[str, int]] = {}
     below: list[tuple[str, str]] = []
     for path, node in nodes.items():
@@ -220,8 +221,8 @@ def _check_reached(nodes: _Nodes) -> Iterator[Finding]:
 
     def missing(item: tuple[str, tuple[str, int]]) -> Finding:
         above, (first, count) = item
-        more = f" and {count - 1:,} more below it" if count > 1 else ""
-        message = f"{above}/{METADATA} is missing, so readers cannot find {first!r}{more}"
+        more = f" and {count - 1:,} more below {above!r}" if count > 1 else ""
+        message = f"{above}/{METADATA} is missing, so readers cannot find the node {first!r}{more}"
         hint = f"Write the group's {METADATA}; `ozx repack` writes missing groups."
         return make_finding("rfc9/one-hierarchy", message, entry=f"{first}/{METADATA}", hint=hint)
 

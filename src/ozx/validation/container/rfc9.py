@@ -130,7 +130,7 @@ def check_order(facts: ArchiveFacts, roles: EntryRoles, comment: Comment) -> Ite
 def check_comment(
     data: bytes, comment: Comment, root_version: str | None, *, strict: bool = False
 ) -> Iterator[Finding]:
-    """Yield findings about the archive comment; with `strict`, keys that RFC-9 does not define are errors."""
+    """Yield findings about the archive comment; with `strict`, a malformed comment and undefined keys are errors."""
     # RFC-9: "The ZIP archive comment SHOULD contain a UTF-8-encoded JSON string with an ome attribute that holds a
     # version key".
     if not data:
@@ -141,7 +141,7 @@ def check_comment(
     if data and comment.has_trailing_nul:
         yield make_finding("rfc9/comment-nul", "the archive comment ends in NUL")
     if comment.version is not None and root_version is not None and comment.version != root_version:
-        message = f"the comment says OME-Zarr {comment.version}, the root {root_version}"
+        message = f"the archive comment declares OME-Zarr {comment.version}, but the root has {root_version}"
         yield make_finding("rfc9/comment-version", message, entry=ROOT_METADATA, pointer="/attributes/ome/version")
     document = comment.document or {}
     ome = as_object(document.get("ome"))
@@ -184,7 +184,7 @@ def check_file_name(path: str) -> Iterator[Finding]:
     name = os.path.basename(path)
     if not name.endswith(".ozx"):
         # `ozx recover` looks for other files of the writer beside NAME.partial.
-        hint = "Do not rename the file: ozx recover makes a complete file of it." if is_partial(name) else None
+        hint = "Do not rename the file. `ozx recover` makes a complete file from it." if is_partial(name) else None
         yield make_finding("rfc9/file-name", f"the name {name!r} does not end in .ozx", hint=hint)
 
 
@@ -206,7 +206,7 @@ def check_surroundings(path: str, *, is_directory: bool = False) -> Iterator[Fin
         folder = parent
     if is_directory:
         message = f"this directory is part of a larger hierarchy: {folder} has a {name}"
-        hint = "No action is needed. A packed file has only this directory, without the larger hierarchy."
+        hint = "No action is needed. A packed file contains only this directory, not the larger hierarchy."
         yield make_finding("rfc9/not-embedded", message, severity="note", hint=hint)
     else:
         message = f"the file lies inside a hierarchy: {folder} has a {name}"

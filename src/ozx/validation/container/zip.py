@@ -25,7 +25,10 @@ TOO_MANY_ENTRIES = 262_144
 
 
 def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]:
-    """Yield findings about an archive as a ZIP file; with `strict`, extra fields are errors."""
+    """Yield findings about an archive as a ZIP file.
+
+    With `strict`, extra fields other than those of ZIP64, times and owners are errors.
+    """
     yield from _check_end_records(facts)
     yield from _check_places(facts)
     yield from _check_headers(facts)
@@ -40,8 +43,8 @@ def check_zip(facts: ArchiveFacts, *, strict: bool = False) -> Iterator[Finding]
 
 def _check_end_records(facts: ArchiveFacts) -> Iterator[Finding]:
     end, locator = facts.end, facts.end.locator_offset
-    # 4.3.15: the "relative offset of the zip64 end of central directory record". Like all
-    # offsets it may not count the bytes before the archive.
+    # 4.3.15: the "relative offset of the zip64 end of central directory record". Some writers count the bytes before
+    # the archive in offsets, others do not.
     if locator is not None and locator not in (end.end_offset, end.end_offset - end.prepended):
         message = f"the ZIP64 locator points to {locator:,}, but the end record is at {end.end_offset:,}"
         yield make_finding("zip/end-record", message, offset=end.end_offset)
@@ -87,7 +90,7 @@ def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
         yield make_finding("zip/trailing-bytes", message, offset=offset)
     if len(facts.out_of_bounds) or (facts.local.lengths < 0).any():
         return  # a gap may belong to an entry whose header cannot be read
-    # The bytes before the archive, and those behind its directory, are no gaps in it.
+    # Bytes before the archive, and bytes after its central directory, are not gaps.
     gaps = layout.gap_offsets > 0 if end.prepended or is_prefix else layout.gap_offsets >= 0
     gaps &= layout.gap_offsets != end.directory_offset + end.directory_size
     offsets, lengths = layout.gap_offsets[gaps], layout.gap_lengths[gaps]
@@ -156,12 +159,12 @@ def _check_names(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.3.8: an entry for a folder has no bytes.
     full = [entry for entry in names.directories.tolist() if columns.uncompressed_sizes[entry]]
     yield from each_entry(
-        facts, "zip/name", full, "entry name {name!r} ends in a slash like a folder name, but it has bytes"
+        facts, "zip/name", full, "entry {name!r} has bytes, although its name ends in a slash like a folder name"
     )
 
     def duplicate(entries: list[int]) -> Finding:
         name = columns.name(entries[0])
-        message = f"{len(entries):,} entries are called {name!r}; it depends on the program which of them is read"
+        message = f"{len(entries):,} entries are called {name!r}; programs differ in which of these entries they read"
         return make_finding("zip/duplicate-name", message, entry=name)
 
     yield from each("zip/duplicate-name", names.duplicates, duplicate)
@@ -197,7 +200,7 @@ def _check_sizes(facts: ArchiveFacts) -> Iterator[Finding]:
 
     yield from each_entry(facts, "zip/bomb", facts.bombs, bomb)
     if facts.inflated_total > BOMB_TOTAL:
-        yield make_finding("zip/bomb", f"its entries would decompress to {facts.inflated_total:,} bytes")
+        yield make_finding("zip/bomb", f"all entries together would decompress to {facts.inflated_total:,} bytes")
 
 
 def _sizes(facts: ArchiveFacts, entry: int) -> tuple[int, int]:

@@ -1,11 +1,11 @@
-"""Nodes in the form that rules check: documents, facts about them, and positions of values.
+"""Nodes in the form that rules check: documents, facts about nodes, and positions of values.
 
 ``document``
-    A node's parsed documents, while they are checked.
+    The parsed documents of one node, which are deleted after its checks.
 ``facts``
     The facts about each node that rules about the whole hierarchy use.
 ``place``
     A value's place in a document, and findings about it.
 ``expecting``
-    Values of an expected type, and findings where they have another.
+    Checks that a value has the expected type; a wrong type yields a finding.
 """

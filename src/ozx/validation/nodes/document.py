@@ -33,7 +33,7 @@ class NodeDocument:
     attributes_pointer: str = ""
     # The metadata of an array, as far as they can be read.
     array: ArrayMetadata | None = None
-    # Doubtful JSON, by key.
+    # JSON that programs may interpret differently, by key of the document.
     faults: Mapping[str, JsonFaults] = field(default_factory=dict)
     # The bytes of a ``zarr.json``; many nodes of a plate share them.
     source: bytes = field(default=b"", repr=False)
@@ -45,7 +45,7 @@ class NodeDocument:
         Raises
         ------
         FormatError
-            It is no JSON object (``zarr/json``).
+            The ``zarr.json`` is not a JSON object (rule ``zarr/json``).
         """
         document, faults = parse_strictly(data, key)
         return cls(
@@ -60,7 +60,7 @@ class NodeDocument:
         )
 
     def at(self, key: str) -> NodeDocument:
-        """Return this node for another file, `key`, with the same content."""
+        """Return a copy of this node for an identical ``zarr.json`` at `key`."""
         return NodeDocument(
             key,
             self.document,

@@ -18,7 +18,7 @@ __all__ = [
     "find",
 ]
 
-#: Stands for a key that is not there.
+#: The result of `find` for a missing key.
 MISSING = object()
 
 

@@ -37,7 +37,7 @@ class NodeFacts:
 
     # The key of its ``zarr.json``, ``.zarray`` or ``.zgroup``.
     key: str
-    # Whether that can be read.
+    # Whether the documents of the node can be read.
     is_known: bool = True
     # The values in the document; None if missing.
     zarr_format: Any = None
@@ -48,16 +48,17 @@ class NodeFacts:
     version: Any = None
     # Number of chunks in the grid of an array without the sharding codec; None for other nodes, and if unknown.
     unsharded_chunks: int | None = None
-    # If each chunk is the whole image of a time or channel, which automatic shards keep apart: shards that join some.
+    # If each chunk holds the whole image of one time point or channel: an argument of ``--shards`` that joins up to
+    # ten time points or channels. Automatic shards do not join them.
     joining_shards: str | None = None
-    # The metadata of an array without attributes; kept if checks of the hierarchy follow.
+    # The metadata of an array, except its attributes; kept only if checks of the hierarchy follow.
     array: ArrayMetadata | None = None
-    # The OME-Zarr metadata of a group: ``attributes.ome``, or in Zarr v2 all attributes; kept likewise.
+    # The OME-Zarr metadata of a group: ``attributes.ome``, or in Zarr v2 all attributes; kept like `array`.
     ome: dict[str, Any] | None = None
     # Key and JSON pointer of `ome`.
     ome_key: str = ""
     ome_pointer: str = ""
-    # Name and reference of each extension that refers to another node; kept likewise.
+    # Name and reference of each extension that refers to another node; kept like `array`.
     references: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -90,7 +91,7 @@ class Hierarchy:
     # By path; the root's is empty. `NodeFacts.is_known` is False if the documents cannot be read.
     nodes: Mapping[str, NodeFacts]
     is_v3: bool = True
-    # Tells whether there is a plain file of this key; True for every key if the files are unknown.
+    # Returns whether a file has this key; True for every key if the files are unknown.
     has_file: Callable[[str], bool] = lambda _: True
 
 
@@ -107,8 +108,8 @@ def read_nodes(
 ) -> tuple[dict[str, NodeFacts], list[ReadFault]]:
     """Read all nodes of a hierarchy; return their facts by path, and faults of unreadable documents.
 
-    Keys in `unread` (damaged entries) are not looked up. `look` is called with each document; without it the facts lack
-    `array` and `ome`.
+    Keys in `unread` (damaged entries) are not looked up. `look` is called with each readable document. Without
+    `look`, the facts lack `array`, `ome` and `references`.
     """
     nodes, faults, memory = {}, [], _Memory(keep=look is not None)
     for key in sorted(metadata, key=lambda key: key != ROOT_METADATA):
@@ -143,7 +144,8 @@ class _Memory:
         facts = facts_of(document, keep=self._keep)
         if len(data) <= _LONGEST_REMEMBERED:
             if len(self._met) >= _MOST_REMEMBERED:
-                del self._met[next(iter(self._met))]  # the oldest: fields of a plate that are all different come first
+                # Delete the oldest document. The fields of a plate may all differ, and come before their arrays.
+                del self._met[next(iter(self._met))]
             self._met[data] = document, facts
         return document, facts
 
@@ -175,7 +177,7 @@ def _by_node(keys: Iterable[str]) -> dict[str, list[str]]:
     for key in keys:
         if not key.endswith(".zmetadata"):  # copies of the other documents
             nodes.setdefault(node_of(key), []).append(key)
-    # An array's own document before that of a group, attributes last.
+    # The document of an array comes before the document of a group; attributes come last.
     order = (".zarray", ".zgroup", ".zattrs")
     return {path: sorted(found, key=lambda key: order.index(key.rpartition("/")[2])) for path, found in nodes.items()}
 

@@ -13,7 +13,7 @@ __all__ = ["Check", "Place"]
 
 _T = TypeVar("_T")
 
-#: A check that yields findings and returns what could be read in spite of them.
+#: A check that yields findings, and returns the values that it could read.
 Check = Generator[Finding, None, _T]
 
 
@@ -30,7 +30,7 @@ class Place(NamedTuple):
     entry: str
     # JSON pointer (RFC 6901) to the start of the steps.
     base: str = ""
-    # Keys and indexes from there to the value. Only a finding turns them into a pointer: a plate has 100,000 places.
+    # Keys and indexes from `base` to the value. Only a finding makes a pointer of them: a plate has 100,000 places.
     steps: tuple[str | int, ...] = ()
 
     def __truediv__(self, step: str | int) -> Place:

@@ -1,26 +1,26 @@
 """Rules about OME-Zarr metadata: 0.4 (in directories), 0.5 and 0.6.
 
-Of a node by itself, from its attributes alone:
+Rules about a single node, from its attributes:
 
 ``documents``
-    Its version and its keys.
+    The version and the keys of the metadata.
 ``multiscales``, ``axes``, ``transformations``
     Images, and their parts up to 0.5.
 ``coordinates/``
     Coordinate systems and transformations between them, from 0.6 on.
 ``omero``, ``image_labels``, ``plates``, ``series``
-    The other keys, a module each.
+    The other keys, one module for each.
 ``second_opinion``
-    Findings of ome-zarr-models that these rules do not have.
+    Additional findings of ome-zarr-models.
 ``plain_metadata``
-    The usual form of metadata, about which ome-zarr-models is not asked.
+    Detection of simple metadata, which ome-zarr-models does not check.
 
-Of all nodes together:
+Rules about several nodes:
 
 ``hierarchy``
-    All checks of several nodes.
+    The list of these checks.
 ``levels``, ``label_images``, ``wells``, ``collections``
-    Images and their arrays; labels and their images; plates; collections.
+    Images and their arrays; label images and their images; plates and wells; collections of images.
 ``nodes``
     The groups with OME-Zarr metadata.
 """

@@ -31,7 +31,7 @@ _CHECKS: dict[str, _Check] = {
     LAYOUT: check_layout,
     "series": check_series,
 }
-# RFC-3, in 0.9.dev1 and 0.9.dev2, frees number, types and order of the axes.
+# RFC-3, in 0.9.dev1 and 0.9.dev2, allows any number, types and order of axes.
 _FREE_AXES = ("ome/axes-count", "ome/axes-order", "ome/axes-zyx", "ome/axis-type")
 # Parts with a version in OME-Zarr 0.4.
 _VERSIONED = ("omero", "plate", "well", "image-label")
@@ -92,7 +92,7 @@ def _without_errors(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _checks_of(version: str | None) -> Iterator[tuple[str, _Check]]:
-    """Yield the checks of all keys in the OME-Zarr metadata of a node, for its version."""
+    """Yield each key of OME-Zarr metadata in this version, with the check of its value."""
     with_systems = has_systems(version)
     yield "multiscales", partial(check_multiscales, has_systems=with_systems)
     yield "plate", partial(check_plate, has_version=not with_systems)
@@ -125,7 +125,7 @@ def _check_namespace(node: NodeDocument, attributes: dict[str, Any]) -> Iterator
         if "ome" in attributes and node.ome is None:
             message = f"expected attributes.ome to be an object; found {shown(attributes['ome'])}"
             yield (where / "ome").finding("ome/metadata", message)
-        # A convention has `multiscales`, too; its value is an object.
+        # A Zarr convention also uses the key `multiscales`, but with an object as its value.
         found = [
             key
             for key in OME_KEYS
@@ -157,8 +157,8 @@ def _check_versions_of_v2(ome: dict[str, Any], place: Place) -> Iterator[Finding
         if isinstance(item, dict) and not isinstance(item.get("version"), str):
             message = "expected a version, a string; it is missing"
             yield (place / "multiscales" / number).finding("ome/version", message)
-    # The text of 0.4 recommends the version of a label image, and has none of a well; label.schema and well.schema
-    # require both.
+    # The text of 0.4 recommends a version of a label image, and names no version of a well; label.schema and
+    # well.schema require both.
     for key in ("image-label", "well"):
         if isinstance(ome.get(key), dict) and "version" not in ome[key]:
             message = f"the schema of 0.4 expects a version in {key}; it is missing"

@@ -113,8 +113,8 @@ def _check_against_image(label: OmeGroup, image: OmeGroup | None, nodes: OmeNode
         yield (label.place / "multiscales" / 0 / "datasets").finding("ome/label-levels", message)
     shape, of_image = _shape(label, nodes), _shape(image, nodes)
     # "Images": "Each dimension of the label should be either the same as the corresponding dimension of the image, or
-    # `1` if that dimension of the label is irrelevant." An image may have axes that its labels do not have: these are
-    # compared by name.
+    # `1` if that dimension of the label is irrelevant." An image may have axes that its labels do not have, so
+    # axes are matched by name.
     lengths = dict(zip((axis.name for axis in theirs.axes), of_image, strict=False))
     names = [axis.name for axis in ours.axes]
     wrong = [name for name, length in zip(names, shape, strict=False) if length not in (1, lengths.get(name, length))]

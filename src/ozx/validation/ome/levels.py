@@ -90,15 +90,15 @@ def _check_shapes(levels: Sequence[_Level]) -> Iterator[Finding]:
     for finer, coarser in pairwise(levels):
         if len(finer.shape) != len(coarser.shape):
             continue
-        # "The "path"s MUST be ordered from largest (i.e. highest resolution) to smallest." If scales tell the higher
-        # resolution, `ome/level-order` uses these.
+        # "The "path"s MUST be ordered from largest (i.e. highest resolution) to smallest." A level with a coarser scale
+        # than the level before is in the right order, whatever its shape.
         grows = any(after > before for before, after in zip(finer.shape, coarser.shape, strict=True))
         if grows and not _is_coarser(finer.scale, coarser.scale):
             message = "expected levels from the largest to the smallest; found the shape "
             message += f"{shown(list(coarser.shape))} after {shown(list(finer.shape))}"
             yield coarser.place.finding("ome/level-order", message)
-        # Scale and shape of a level agree: pixels twice as large are half as many. No clause says so, but readers that
-        # use one or the other show different places.
+        # Scale and shape of a level agree: pixels twice as large are half as many. No clause demands this, but if they
+        # disagree, readers that use scales and readers that use shapes show different positions.
         elif finer.scale is not None and coarser.scale is not None and not _agree(finer, coarser):
             shapes = f"{shown(list(coarser.shape))} after {shown(list(finer.shape))}"
             scales = f"{shown(list(coarser.scale))} after {shown(list(finer.scale))}"

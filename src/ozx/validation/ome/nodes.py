@@ -46,7 +46,7 @@ class OmeNodes:
 
     def __init__(self, hierarchy: Hierarchy) -> None:
         self._nodes = nodes = hierarchy.nodes
-        #: Tells whether there is a plain file of this key.
+        #: Returns whether a file has this key.
         self.has_file = hierarchy.has_file
         self._groups = {path: group for path, node in nodes.items() if (group := _group_of(node)) is not None}
         self._sorted = sorted(self._groups)

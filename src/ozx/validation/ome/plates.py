@@ -46,8 +46,8 @@ def check_plate(value: Any, place: Place, *, has_version: bool = True) -> Iterat
     missing = [key for key in ("name", "field_count") if key not in plate]
     if missing:
         yield place.finding("ome/plate-description", f"plate: expected {' and '.join(missing)}; missing")
-    # "The `plate` dictionary MUST contain a `version` key whose value MUST be a string". The schema does not ask for
-    # it, the group's own version says it, and 0.6 dropped it.
+    # "The `plate` dictionary MUST contain a `version` key whose value MUST be a string". The schema does not require
+    # it, the group has a version of its own, and 0.6 has no such key.
     if has_version and "version" not in plate:
         yield place.finding("ome/plate-version", "plate: expected a version; it is missing")
 
@@ -156,7 +156,11 @@ def check_well(value: Any, place: Place, *, has_free_paths: bool = False) -> Ite
             paths.append(path)
             # "The `path` MUST contain only alphanumeric characters, MUST be case-sensitive".
             if not (_NODE_NAME if has_free_paths else _ALPHANUMERIC).fullmatch(path):
-                expected = "letters, digits, -, _ and ., but no __ first" if has_free_paths else "letters and digits"
+                expected = (
+                    "letters, digits, -, _ and ., but no __ at the beginning"
+                    if has_free_paths
+                    else "letters and digits"
+                )
                 yield (where / "path").finding("ome/field-path", f"expected {expected}; found {shown(path)}")
         # "it MUST contain an `acquisition` key whose value MUST be an integer identifying the acquisition".
         yield from expect_integer(item, "acquisition", where, "ome/well", is_optional=True)

@@ -32,13 +32,13 @@ _MODELS = {
     "well": ("well", "WellAttrs"),
     LAYOUT: ("bioformats2raw", "BioFormats2RawAttrs"),
 }
-# Values that it does not check and that differ between images.
+# Values that ome-zarr-models does not check and that differ between images.
 _IGNORED = ("name", "type", "metadata")
-# Warnings of our own rules that it refuses.
+# Rules of ozx that give a warning for metadata that ome-zarr-models refuses.
 _ALSO_ERRORS = ("ome/inner-version",)
 # Many refusals of one part are equal.
 _MOST = 3
-# It compares all rows of a plate in pairs, likewise columns, fields of a well, axes and datasets.
+# ome-zarr-models compares rows and columns of a plate, fields of a well, axes and datasets in pairs.
 _LONGEST_COMPARED = 500
 
 
@@ -85,7 +85,7 @@ def _takes_long(part: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def _refusals_of(is_v3: bool, module: str, model: str, text: str) -> list[tuple[tuple[str | int, ...], str]]:  # noqa: FBT001
-    """Return and cache the errors of ome-zarr-models about JSON metadata, because images of a plate are similar."""
+    """Return the errors of ome-zarr-models about JSON metadata; cached, because images of a plate are similar."""
     from pydantic import ValidationError  # noqa: PLC0415 (both take longer to load than most files to check)
 
     validator = getattr(import_module(f"ome_zarr_models.{'v05' if is_v3 else 'v04'}.{module}"), model)
@@ -95,7 +95,7 @@ def _refusals_of(is_v3: bool, module: str, model: str, text: str) -> list[tuple[
             validator.model_validate(json.loads(text))
     except ValidationError as error:
         return [(_pointer(fault["loc"], json.loads(text)), _sentence(fault["msg"])) for fault in error.errors()[:_MOST]]
-    except Exception:  # noqa: BLE001 (it stumbles over metadata that no validator of its own expects: no opinion)
+    except Exception:  # noqa: BLE001 (its validators raise other errors for unexpected types: no opinion)
         return []
     return []
 

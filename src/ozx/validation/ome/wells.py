@@ -60,7 +60,7 @@ def _check_acquisitions(well: OmeGroup, plate: dict[str, Any]) -> Iterator[Findi
         # `acquisition` key whose value MUST be an integer identifying the acquisition which MUST match one of the
         # acquisition JSON objects defined in the plate metadata".
         if acquisition is None and len(known) > 1:
-            message = f"expected an acquisition, because the plate has {len(known):,}; it is missing"
+            message = f"expected an acquisition, because the plate has {len(known):,} acquisitions; it is missing"
             yield where.finding("ome/field-acquisition", message)
         elif as_integer(acquisition) is not None and acquisition not in known:
             message = f"expected an acquisition of the plate, which has {listed(known) or 'none'}; found {acquisition}"

@@ -1,10 +1,11 @@
 """The validation rules: their texts, and the creation of findings.
 
-A TOML file holds the rules of one document, in the order of the documentation. ``documents`` names what they refer to,
-the first one for every rule that names no other; ``repairs`` holds repairs that several rules share.
+A TOML file holds the rules of one subject, in the order of the documentation. ``documents`` lists the documents to
+which the rules refer; a rule without ``document`` refers to the first of them. ``repairs`` holds repairs that several
+rules share.
 
 ``table``
     Every rule by its id: severity, clause, document and revision, meaning, repair.
 ``findings``
-    Findings of a rule, and what limits their number.
+    Creation of findings, with limits on their number.
 """

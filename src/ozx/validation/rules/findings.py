@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-#: Number of findings of one kind that are kept; one more counts the others.
+#: Number of findings of one kind that are kept; one more finding gives the number of further findings.
 MOST_OF_A_KIND = 20
 
 #: The rule and the severity of a finding.
@@ -43,8 +43,8 @@ def make_finding(
 ) -> Finding:
     """Return a finding of a rule, with a message that says what was expected and what was found.
 
-    Its place is a JSON pointer (RFC 6901) in the document of the key `entry`, or an offset in the file. Severity and
-    hint are the rule's own unless given.
+    The place of the finding is a JSON pointer (RFC 6901) in the document of the key `entry`, or an offset in the file.
+    By default, severity and hint are those of the rule.
     """
     rule = RULES[identifier]
     return Finding(identifier, severity or rule.severity, Where(entry, pointer, offset), message, hint or rule.repair)
@@ -56,7 +56,7 @@ def finding_from_error(error: FormatError | UnsupportedError, *, entry: str | No
     Raises
     ------
     FormatError, UnsupportedError
-        The error itself if it names no rule of the table: it is then a fault of ozx.
+        The error itself, if it names no rule of the table. Such an error is a fault of ozx.
     """
     if error.rule is None or error.rule not in RULES:
         raise error
@@ -118,7 +118,7 @@ class LimitedFindings:
     def count_again(self, kinds: Counter[Kind]) -> bool:
         """Count further findings if each of `kinds` has reached the limit; return whether the findings were counted.
 
-        Otherwise nothing is counted, because some of these findings must be kept.
+        If one of `kinds` has not reached the limit, nothing is counted, because some of these findings must be kept.
         """
         if any(self._counts[kind] < MOST_OF_A_KIND for kind in kinds):
             return False

@@ -21,18 +21,18 @@ _FILES = ("zip", "rfc9", "zarr", "conventions", "ome", "data")
 class Rule:
     """One validation rule: its id, severity and texts."""
 
-    # The document and what it demands, such as ``rfc9/stored``. Never a number: documents renumber.
+    # The document and the demand in short, such as ``rfc9/stored``. No number, because documents change their numbers.
     id: str
-    # Severity of its findings, unless `clause` says when they have another. RFC-9 R2 decides it.
+    # Severity of the findings by RFC-9 R2, unless `clause` names cases with another severity.
     severity: Severity
     # What is wrong when the rule is broken, in a few words.
     title: str
     clause: str
-    # The document, and which edition of it.
+    # The document that contains the clause, and its edition.
     document: str
     revision: str
     meaning: str
-    # How to repair a file that breaks it.
+    # How to repair a file that breaks the rule.
     repair: str
     # Severity by the authors' revision of RFC-9, which is not merged; None if it is the same.
     draft_severity: Severity | None = None

@@ -9,7 +9,7 @@
 ``consolidated_copies``
     Copies in the root's consolidated metadata, compared with the nodes.
 ``conventions``, ``schemas``
-    Zarr conventions in both forms, and JSON schemas given for them.
+    Declarations of Zarr conventions, v1 and draft 0.1.0, and JSON schemas that users give for conventions.
 ``chunks``
     Keys and decoding of stored chunks.
 """

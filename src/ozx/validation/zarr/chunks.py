@@ -21,7 +21,7 @@ from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
-from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
+from ozx.progress import NO_PROGRESS, Progress, StoppableProgress, begin_phase, needs_total
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import LimitedFindings, finding_from_error, make_finding
 from ozx.validation.wording import listed
@@ -38,19 +38,17 @@ def check_data(
 ) -> Iterator[Finding]:
     """Yield findings about all stored values of a hierarchy; each value is read once, by several workers.
 
-    Memory holds some values at a time, at least one for each worker, and their decoded chunks. If the source
-    `has_checksums`, which reading a value checks, other values than chunks are read, too.
+    Memory holds only some values at a time, at least one for each worker, and their decoded chunks. If the source
+    `has_checksums`, values that are not chunks are read, too, because reading a value checks its checksum.
     """
     arrays, found = _read_arrays(source)
     findings = LimitedFindings()
     findings.add(found)
-    total = None if progress is NO_PROGRESS else sum(map(source.size, source.iter_keys()))
-    progress.start(f"checking {source.name}", total)
-    try:
-        check = _DataCheck(source, arrays, has_checksums=has_checksums, progress=progress)
-        findings.add(check.run(jobs or os.cpu_count() or 1))
-    finally:
-        progress.stop()
+    total = sum(map(source.size, source.iter_keys())) if needs_total(progress) else None
+    progress = begin_phase(progress, f"checking {source.name}", total)
+    check = _DataCheck(source, arrays, has_checksums=has_checksums, progress=progress)
+    findings.add(check.run(jobs or os.cpu_count() or 1))
+    progress.stop()
     yield from findings
 
 
@@ -74,7 +72,7 @@ def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
     for key in source.iter_keys():
         if not (is_metadata_key(key) or (is_legacy and key.endswith(".zarray"))):
             if not is_legacy_metadata_key(key) and not is_legacy:
-                break  # metadata come first
+                break  # keys of metadata come before other keys
             continue
         path = node_of(key)
         try:
@@ -86,11 +84,11 @@ def _read_arrays(source: Source) -> tuple[dict[str, _Array], list[Finding]]:
             arrays[path] = _Array(path, key, layout, ChunkDecoder(document, layout, path))
         except FormatError as error:
             # Checks of documents report faults of a document.
-            message = f"its chunks were not checked: {error.message}"
-            hint = error.hint or "Repair the faults in its other findings, then validate again."
+            message = f"the chunks of the array were not checked: {error.message}"
+            hint = error.hint or "Repair the faults that other findings report in this array, then validate again."
             findings.append(make_finding("zarr/not-decoded", message, entry=key, hint=hint))
         except UnsupportedError as error:
-            message = f"its chunks were not decoded: {error.message}"
+            message = f"the chunks of the array were not decoded: {error.message}"
             findings.append(make_finding("zarr/not-decoded", message, entry=key, hint=error.hint))
     return arrays, findings
 
@@ -158,7 +156,7 @@ class _DataCheck:
                     for _ in part.iter_blocks():
                         pass
                     if most is not None:
-                        message = f"{key}: expected at most {most:,} bytes for its pixels; it has {part.length:,}"
+                        message = f"{key}: expected at most {most:,} bytes for its pixels; found {part.length:,}"
                         findings.append(make_finding("zarr/chunk-data", message, entry=key))
                 else:
                     findings += _check_value(array, key, place, b"".join(part.iter_blocks()))
@@ -186,11 +184,11 @@ def _check_keys(group: KeyGroup) -> Iterator[Finding]:
 
 
 def _check_value(array: _Array, key: str, place: tuple[int, ...], data: bytes) -> Iterator[Finding]:
-    # sharding codec 1.0, "Binary shard format": the index, its checksum, and where its chunks are.
+    # sharding codec 1.0, "Binary shard format": the index, its checksum, and the positions of the inner chunks.
     inner = dict(iter_inner_chunks(data, place, array.layout, key))
     if array.decoder is None:
         return
-    # Chunks of a shard past the array's edge belong to no place.
+    # Inner chunks past the array's edge hold no pixels of the array.
     inside = {at: chunk for at, chunk in inner.items() if _is_inside(at, array.layout.grid)}
     try:
         array.decoder.decode(inside)

@@ -51,7 +51,7 @@ def _check_chain(chain: _Chain, value: Any) -> Iterator[Finding]:
     if not isinstance(value, list) or not value:
         yield chain.finding("zarr/codecs", f"expected an array of at least one codec; found {shown(value)}")
         return
-    # A codec without a name has a finding of `zarr/extension-definition`; nothing can be said about the chain then.
+    # A codec without a name has a finding of `zarr/extension-definition`; the order of the chain cannot be checked.
     codecs = [parse_named(item) for item in value]
     named = [codec for codec in codecs if codec is not None]
     if len(named) == len(codecs):
@@ -86,7 +86,7 @@ def _check_order(chain: _Chain, codecs: Sequence[NamedConfiguration]) -> Iterato
             names = ", ".join(codec.name for codec in codecs[:5])
             yield chain.finding("zarr/codec-order", f"expected an array -> bytes codec, such as bytes; found {names}")
             return
-        # One of the unknown ones: after every array -> array codec, before every bytes -> bytes codec.
+        # An unknown codec after every array -> array codec and before every bytes -> bytes codec may be the right one.
         last_array = max((index for index, kind in enumerate(kinds) if kind == "array"), default=-1)
         first_bytes = min((index for index, kind in enumerate(kinds) if kind == "bytes"), default=len(kinds))
         if not any(kind is None and last_array < index < first_bytes for index, kind in enumerate(kinds)):

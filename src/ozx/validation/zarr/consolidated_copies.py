@@ -38,7 +38,7 @@ class ConsolidatedCopies:
         """Compare a node with its copy in the consolidated metadata."""
         if not node.path:
             copies = as_object(node.document.get(FIELD)).get("metadata")
-            # `zarr/consolidated-metadata` and `zarr/reader-refuses` report others.
+            # `zarr/consolidated-metadata` and `zarr/reader-refuses` report values of other forms.
             if isinstance(copies, dict) and all(isinstance(copy, dict) for copy in copies.values()):
                 self._copies = dict(copies)
         elif self._copies is not None:

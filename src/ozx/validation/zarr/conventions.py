@@ -1,6 +1,6 @@
 """Rules about declarations of Zarr conventions: v1 (2025-12-10) and the earlier draft 0.1.0.
 
-No URL is resolved. Only given schemas check the attributes of a convention.
+No URL is resolved. The attributes of a convention are checked only against schemas that the caller gives.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def _check_name(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
     # "an identifier that has been registered prior to release in any implementation".
     elif not is_listed(extension.point, extension.name) and find_handler(extension.point, extension.name) is None:
         message = f"{_called(extension)} is not registered (registry as of {registry_date()})"
-        # No released text has ZEP 10's point, so no name can be registered for it.
+        # No released text has the extension point of ZEP 10, so no name can be registered for this point.
         severity: Severity | None = "note" if extension.point == EXTENSIONS else None
         yield node.finding("zarr/extension-unregistered", message, extension.pointer, severity=severity)
 
@@ -135,7 +135,7 @@ def _check_understood(node: NodeDocument, extension: Extension) -> Iterator[Find
             message = f"{_called(extension)} must be understood, but ozx has no handler for it"
             yield node.finding("zarr/extension-not-understood", message, extension.pointer)
         else:
-            message = f"{_BOTH} refuse such nodes, though {_called(extension)} may be ignored"
+            message = f"{_BOTH} refuse nodes with {_called(extension)}, though it may be ignored"
             yield node.finding("zarr/reader-refuses", message, extension.pointer)
     elif extension.point == "codecs" and not extension.must_understand:
         who = f"{TENSORSTORE} refuses" if extension.name in CODECS else f"{_BOTH} refuse"
@@ -151,7 +151,7 @@ def _check_by(handler: Any, node: NodeDocument, extension: Extension) -> Iterato
     where = extension.pointer + ("/configuration" if isinstance(extension.value, dict) else "")
     try:
         faults = list(check(extension.configuration, ExtensionNode(node.path, node.document)))
-    except Exception as error:  # noqa: BLE001 (whatever the code of others does with what it does not expect)
+    except Exception as error:  # noqa: BLE001 (a handler is foreign code, and may raise any error)
         yield node.finding("zarr/extension-configuration", f"{what}: its handler raised {error!r}", where)
         return
     for fault in faults:

@@ -69,13 +69,13 @@ class Schemas:
     ) -> list[tuple[tuple[str | int, ...], str]]:
         """Return path and message of each error of `document` against the schema at `url`.
 
-        There are none if that schema is not given. `value` has the properties of the convention; a schema with a
-        property ``attributes`` describes the whole `document`.
+        If this schema is not given, there are no errors. `value` has the properties of the convention; a schema with
+        a property ``attributes`` describes the whole `document`.
 
         Raises
         ------
         UsageError
-            The schema refers to another that is not given.
+            The schema refers to a schema that is not given.
         """
         validator = self._validators.get(url) if isinstance(url, str) else None
         if validator is None:
@@ -95,7 +95,7 @@ class Schemas:
         except Unresolvable as error:
             raise UsageError(f"the schema of {url} refers to {error.ref}, where there is nothing") from None
         except RecursionError:
-            found.append(((), "it is nested too deep for the schema"))
+            found.append(((), "the value is nested too deep for the schema"))
         return found
 
 

@@ -28,6 +28,7 @@ def proxy():
         yield proxy
 
 
+@pytest.mark.ci
 def test_retry_after_is_honoured(proxy):
     proxy.faults = [Fault.status(503, retry_after="1")] * 2
     begun = time.monotonic()
@@ -36,6 +37,7 @@ def test_retry_after_is_honoured(proxy):
     assert proxy.times[-1] - proxy.times[1] >= 0.99  # since the server said it
 
 
+@pytest.mark.ci
 def test_retry_after_holds_for_all_requests(proxy):
     source = RemoteSource(f"{proxy.url}/cells.ozx", HURRY)
     source.size()
@@ -105,6 +107,7 @@ def test_redirects_are_not_followed(proxy):
     assert len(proxy.requests) == 1
 
 
+@pytest.mark.ci
 def test_certificates_and_names_are_not_asked_for_long():
     begun = time.monotonic()
     with pytest.raises(ResourceError, match="its name is not known"):

@@ -7,5 +7,5 @@
 ``s3``, ``azure``, ``gcs``
     S3 by boto3, Azure by azure-storage-blob, Google Cloud Storage by google-cloud-storage.
 ``settings``
-    Options and environment of a store, in obstore's words.
+    Options and environment of a store, under the names that obstore uses.
 """

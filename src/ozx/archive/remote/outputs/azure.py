@@ -1,6 +1,6 @@
 """Client for one blob in Azure, based on the package azure-storage-blob.
 
-Azure discards blocks that were sent but not committed a week after the last one; nothing ends them earlier.
+Azure discards uncommitted blocks of a blob one week after the last block was sent; no request discards them earlier.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _credential(settings: Mapping[str, str], account: str | None) -> Any:
         class Token:
             def get_token(self, *scopes: str, **kwargs: Any) -> AccessToken:
                 del scopes, kwargs
-                return AccessToken(token, 1 << 40)  # its end is not known
+                return AccessToken(token, 1 << 40)  # the end of its validity is not known
 
         return Token()
     if key := settings.get("account_key"):
@@ -138,7 +138,7 @@ class AzureObject(UnnamedUploads):
     url
         ``az://container/name``, or ``abfss://container@account.dfs.core.windows.net/name``.
     options
-        Over those of `ozx.storage_options`.
+        Options that take precedence over those of `ozx.storage_options`.
     """
 
     most_parts: int | None = 50_000
@@ -164,7 +164,7 @@ class AzureObject(UnnamedUploads):
         Raises
         ------
         ResourceError
-            As there.
+            As for `ObjectClient.find`.
         """
         found = self._call(self._blob.get_blob_properties, none_if="missing")
         if found is not None:
@@ -234,9 +234,9 @@ def _call_azure(
     doing
         A verb for messages.
     none_if
-        Errors for which the result is None: ``missing``, or ``missing or forbidden`` to return False for the latter.
+        ``missing``: return None for a missing object. ``missing or forbidden``: also return False for a forbidden one.
     can_exist
-        Whether an existing object is an error of its own.
+        Whether an existing object raises a `UsageError`.
 
     Raises
     ------
@@ -275,7 +275,7 @@ def _failure(url: str, status: int | None, code: str, kind: str, doing: str) -> 
         return forbidden_error(url, doing)
     if code in _CHANGED:
         return ResourceError(
-            "another program wrote the same object meanwhile", path=printable_url(url), hint="Run it again."
+            "another program wrote the same object meanwhile", path=printable_url(url), hint="Try again."
         )
     if kind in ("ClientAuthenticationError", "CredentialUnavailableError"):
         return ResourceError(

@@ -20,8 +20,8 @@ __all__ = [
     "no_container_error",
 ]
 
-#: The metadata of an object that says which upload made it, to recognise it after a lost reply.
-#: All stores allow this name, and no server before them drops it.
+#: The name of the metadata that identify the upload of an object: after a lost reply, they show that the object exists.
+#: All stores allow this name, and no proxy server drops such metadata.
 MARK = "ozxupload"
 
 

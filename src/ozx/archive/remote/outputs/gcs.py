@@ -44,7 +44,7 @@ def _open_bucket(url: str, options: Mapping[str, Any] | None) -> Any:
         credentials, endpoint = _credentials(settings)
         endpoint = settings.get("base_url") or endpoint
         client = storage.Client(
-            project="none",  # no request of an upload names one
+            project="none",  # no request of an upload names a project
             credentials=credentials,
             client_options={"api_endpoint": endpoint} if endpoint else None,
         )
@@ -97,7 +97,7 @@ class GcsObject(UnnamedUploads):
     url
         ``gs://bucket/key``.
     options
-        Over those of `ozx.storage_options`.
+        Options that take precedence over those of `ozx.storage_options`.
     """
 
     most_parts: int | None = None
@@ -122,7 +122,7 @@ class GcsObject(UnnamedUploads):
         Raises
         ------
         ResourceError
-            As there.
+            As for `ObjectClient.find`.
         """
         found = self._call(self._bucket.get_blob, self._key, timeout=_TIMEOUT, retry=_retry())
         if found is not None:

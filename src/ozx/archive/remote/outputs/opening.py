@@ -31,7 +31,7 @@ def check_object_url(url: str) -> str:
     Raises
     ------
     UsageError
-        It names no object, or ozx writes to no server of its kind.
+        The URL names no object, contains ``?`` or ``#``, or has a scheme to which ozx cannot write.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def open_object(url: str, options: Mapping[str, Any] | None = None) -> ObjectCli
     Raises
     ------
     UsageError
-        It names no object, or the options are wrong.
+        The URL names no object, or the options are wrong.
     ResourceError
         A package is missing, or credentials cannot be read.
     """

@@ -25,7 +25,7 @@ class S3Object:
     url
         ``s3://bucket/key``.
     options
-        Over those of `ozx.storage_options`.
+        Options that take precedence over those of `ozx.storage_options`.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class S3Object:
         Raises
         ------
         ResourceError
-            As there.
+            As for `ObjectClient.find`.
         """
         try:
             found = self.client.head_object(**self.target)
@@ -95,7 +95,7 @@ class S3Object:
         Raises
         ------
         ResourceError
-            As there.
+            As for `ObjectClient.continue_upload`.
         """
         found = {}
         try:
@@ -142,7 +142,7 @@ class S3Object:
         Raises
         ------
         ResourceError
-            As there.
+            As for `ObjectClient.end`.
         """
         try:
             self.client.abort_multipart_upload(**self.target, UploadId=upload_id)

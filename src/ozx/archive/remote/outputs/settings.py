@@ -24,7 +24,7 @@ def store_settings(url: str, options: Mapping[str, Any] | None = None) -> dict[s
     url
         ``gs://bucket/key`` or ``az://container/key``.
     options
-        Over those of `ozx.storage_options`.
+        Options that take precedence over those of `ozx.storage_options`.
 
     Returns
     -------

@@ -38,9 +38,9 @@ class Part(NamedTuple):
 
 
 def plan_parts(runs: Sequence[Run]) -> list[Part]:
-    """Return the parts of the object that consists of the given runs; the last run must be new bytes.
+    """Return the parts of an object that consists of the given runs; the last run must be new bytes.
 
-    Short ranges of old bytes, and what a sent part lacks to the least length of a part, are sent as well.
+    Short ranges of old bytes are sent as well, and so are old bytes that fill a sent part up to the least length.
 
     Examples
     --------

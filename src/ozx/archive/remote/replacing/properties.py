@@ -1,7 +1,7 @@
 """Properties that an object keeps when it is replaced: headers, tags, access rights, encryption, storage class.
 
-An upload makes an object with default properties, unless it gives others; what cannot be kept, or not be seen, is a
-reason to refuse.
+An object that an upload creates has default properties, unless the upload states others. If a property cannot be read
+or kept, the replacement is refused; the caller can drop tags and access rights.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ozx.errors import UnsupportedError
 
 __all__ = ["kept_properties"]
 
-# What a HEAD request tells, and an upload takes by the same name.
+# Properties that the answer to a HEAD request and the arguments of an upload contain under the same name.
 _SAME_NAMES = (
     "CacheControl",
     "ContentDisposition",
@@ -32,7 +32,7 @@ _SAME_NAMES = (
     "WebsiteRedirectLocation",
 )
 _LOCKS = ("ObjectLockMode", "ObjectLockRetainUntilDate", "ObjectLockLegalHoldStatus")
-# Answers of servers without such a thing.
+# Error codes of servers that have no tags or access rights.
 _ABSENT = ("NotImplemented", "501", "MethodNotAllowed", "405", "NoSuchTagSet", "AccessControlListNotSupported")
 _GRANTS = {
     "FULL_CONTROL": "GrantFullControl",
@@ -40,7 +40,7 @@ _GRANTS = {
     "READ_ACP": "GrantReadACP",
     "WRITE_ACP": "GrantWriteACP",
 }
-_DROP_HINT = "With --drop-attributes (drop_attributes=True), the edited object does not keep these properties."
+_DROP_HINT = "Give --drop-attributes (drop_attributes=True) to edit the object without keeping these properties."
 
 
 def kept_properties(
@@ -53,18 +53,18 @@ def kept_properties(
     client
         boto3's client.
     target
-        Its bucket and key, as arguments.
+        Bucket and key of the object, as arguments for boto3.
     head
-        The answer to a HEAD request for it.
+        The answer to a HEAD request for the object.
     url
-        Its URL, for errors.
+        The URL of the object, for errors.
     drop
-        Whether tags and rights that cannot be read, or be kept, are left out.
+        Whether to leave out tags and access rights that cannot be read or kept.
 
     Raises
     ------
     UnsupportedError
-        The object is locked, or encrypted with a key of its owner's, or a property cannot be kept.
+        The object is locked, or encrypted with a key that only its owner has, or a property cannot be kept.
     ResourceError
         The server cannot be reached, or refuses.
     """
@@ -89,7 +89,7 @@ def _tags(client: Any, target: Mapping[str, str], url: str, *, drop: bool) -> di
 
 
 def _grants(client: Any, target: Mapping[str, str], url: str, *, drop: bool) -> dict[str, str]:
-    """Return the access rights of all users except the owner."""
+    """Return boto3 arguments for the access rights of an object; no arguments if only the owner has rights."""
     answer = _ask(client.get_object_acl, target, "access rights", url, drop=drop)
     owner = answer.get("Owner", {}).get("ID")
     by_right: dict[str, list[str]] = {}

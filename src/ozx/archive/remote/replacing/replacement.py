@@ -1,6 +1,6 @@
 """Requests that replace an S3 object by a new object with mostly the same bytes.
 
-docs/decisions/0024-edit-by-url.md
+See docs/decisions/0024-edit-by-url.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _THREADS = 8
 _CHANGED = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 _NO_COPIES = ("NotImplemented", "501", "MethodNotAllowed", "405")
 
-#: Reads bytes of the old object: from an offset, a length.
+#: A function that returns bytes of the old object, given their offset and length.
 ReadAt = Callable[[int, int], bytes]
 
 
@@ -46,11 +46,11 @@ class OldObject(NamedTuple):
     object: S3Object
     tag: str  # its ETag
     size: int  # its length in bytes
-    properties: dict[str, Any]  # arguments for boto3 that give them to another object
+    properties: dict[str, Any]  # boto3 arguments that give a new object the same properties
     is_versioned: bool  # whether the bucket keeps the old object as a version
 
 
-#: Requests of `look_at`.
+#: The number of requests that `look_at` makes.
 LOOKS = 3
 
 
@@ -60,9 +60,9 @@ def look_at(url: str, *, drop_attributes: bool) -> OldObject:
     Raises
     ------
     UnsupportedError
-        It has no ETag, or properties that a new object would not have; see `kept_properties`.
+        The object has no strong ETag, or has properties that a new object would not have; see `kept_properties`.
     ResourceError
-        It does not exist; the server cannot be reached, or refuses; boto3 is not installed.
+        The object does not exist; the server cannot be reached, or refuses; boto3 is not installed.
     """
     present = S3Object(url)
     try:
@@ -72,7 +72,7 @@ def look_at(url: str, *, drop_attributes: bool) -> OldObject:
     tag = str(head.get("ETag", ""))
     if not tag or tag.startswith("W/"):
         raise UnsupportedError(
-            "the server sends no ETag, so ozx could not notice a change of the object", path=printable_url(url)
+            "the server sends no strong ETag, so ozx could not notice a change of the object", path=printable_url(url)
         )
     properties = kept_properties(present.client, present.target, head, url, drop=drop_attributes)
     is_versioned = head.get("VersionId", "null") != "null"
@@ -86,7 +86,7 @@ def predict_cost(parts: Sequence[Part], missing: Callable[[int, int], int], *, b
     """
     sent = [part for part in parts if part.runs]
     spans = [missing(start, stop - start) for start, stop in (part.old_span for part in sent)]
-    # An upload in parts is begun and completed; the object is looked at before and behind.
+    # Two requests begin and complete an upload in parts; two requests check the object before and after the completion.
     calls = 2 if _is_whole(parts) else len(parts) + 4
     return Cost(
         bytes_read + sum(spans),
@@ -101,8 +101,8 @@ def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
 
     If the object has changed meanwhile, raise an error instead.
 
-    After an error or an interrupt the old object is there, and nothing is left of the upload; what a kill leaves is
-    on record, as for any upload.
+    After an error or an interrupt, the old object still exists, and the upload is aborted. If it cannot be aborted, or
+    after a kill, the record of the upload remains, by which a later run can abort it.
 
     Raises
     ------

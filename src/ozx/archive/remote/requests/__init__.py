@@ -3,7 +3,7 @@
 ``object_store``
     `ObjectStore`: the store of one URL.
 ``retries``
-    Which requests are repeated after failures, and when.
+    The rules by which failed requests are repeated, and the pauses before them.
 ``retry_after``
     The header ``Retry-After``.
 """

@@ -29,9 +29,10 @@ _RETRY_CONFIG = {
     "retry_timeout": timedelta(seconds=60),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=5), "base": 2},
 }
-# obstore goes on with a broken answer where it ended. For shorter ones it matters more to hear what the server says.
+# If a longer answer breaks off, obstore itself requests the missing bytes. Requests for shorter answers are repeated by
+# `Retries`, which can follow the header Retry-After.
 _LONG = 32 << 20
-# A signed URL only asks a busy server when to come back.
+# How long a signed URL is valid. It serves only to request the header Retry-After of a busy server.
 _SIGNED_FOR = timedelta(seconds=60)
 
 
@@ -61,7 +62,7 @@ class ObjectStore:
         except ImportError as error:
             raise missing_extra(self.name, error) from None
         self.module: Any = obstore
-        #: What obstore raises; FileNotFoundError for 404.
+        #: The types of the errors that obstore raises; FileNotFoundError stands for 404.
         self.failures: tuple[type[Exception], ...] = (obstore.exceptions.BaseError, OSError)
         self.unsupported: type[Exception] = obstore.exceptions.NotSupportedError
         self._url, self._options = url, dict(options)
@@ -79,7 +80,7 @@ class ObjectStore:
         Raises
         ------
         OzxError
-            What `request` raises; the time is over.
+            An error of `request`, or the time is over.
         """
         store = self._store_for(length)
         return self._retries.run(lambda: request(store))
@@ -144,9 +145,7 @@ class ObjectStore:
 def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = True) -> Any:
     """Return obstore's store whose root is the object or folder at `url`.
 
-    The object's URL is then requested unchanged.
-
-    With `repeats`, obstore repeats requests that fail.
+    With this root, the URL of the object is requested unchanged. With `repeats`, obstore repeats requests that fail.
 
     Raises
     ------

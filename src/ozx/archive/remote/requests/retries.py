@@ -1,6 +1,6 @@
 """Repetition of failed requests after random, growing pauses, or after the pause in the header ``Retry-After``.
 
-obstore repeats requests, too, but does not pass on what the server says (docs/decisions/0009-remote-by-obstore.md).
+obstore repeats requests, too, but does not pass on this header (docs/decisions/0009-remote-by-obstore.md).
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ __all__ = ["LONGEST_WAIT", "Retries"]
 
 _T = TypeVar("_T")
 
-#: The longest pause in seconds that a server may ask for.
+#: The longest pause, in seconds, that ozx accepts from a server.
 LONGEST_WAIT = 300.0
 
-# A generator of its own: pauses do not change the numbers that a program draws.
+# A separate generator: pauses do not change the random numbers of the calling program.
 _RANDOM = random.Random()  # noqa: S311
 _STATUS = re.compile(r"status code: (\d{3})")
 _REPEATED = (408, 429, 500, 502, 503, 504)
 _TOLD = (429, 503)
-# A server that did not say how long to wait is not asked again for this time.
+# After an answer without the header, ozx requests the header again only after this number of seconds.
 _SILENT = 10.0
-# The state of a connection in obstore's errors. Certificates do not become right by waiting.
+# The state of a connection in obstore's errors. A wrong certificate is no temporary failure.
 _CONNECTION = re.compile(r"HttpError\s*{\s*kind: (?:Connect|Request|Timeout|Interrupted)\b")
 _NOT_TLS = re.compile(r"InvalidCertificate|InvalidMessage")
-# Wrong names of servers, and computers without a role in a cloud, are more likely than failures that pass.
+# Wrong names of servers, and computers without a role in a cloud, are more likely than temporary failures.
 _SOON = re.compile(r"dns error|169\.254\.169\.254")
 _MOST_SOON = 2
 
@@ -47,13 +47,13 @@ class Retries:
     name
         The URL for messages.
     config
-        `max_retries`, `retry_timeout` and `backoff`, in the words of obstore.
+        `max_retries`, `retry_timeout` and `backoff`, with the meaning that obstore gives them.
     deadline
         The end of the time for all requests, or None.
     ask
-        Asks the server how many seconds to wait; None if it does not say.
+        A function that returns the number of seconds that the server asks clients to wait, or None.
     failures
-        The errors of requests.
+        The types of the errors that failed requests raise.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Retries:
         self._ask = ask
         self._failures = failures
         self._lock = threading.Lock()
-        # By time.monotonic: what the server said to one request holds for all.
+        # Times of time.monotonic. The pause that the server sets for one request applies to all requests.
         self._not_before = self._not_asked_before = 0.0
 
     def run(self, request: Callable[[], _T]) -> _T:
@@ -86,7 +86,7 @@ class Retries:
         Raises
         ------
         ResourceError
-            The time of the caller is over, or the server asks to wait very long.
+            The time of the caller is over, or the server asks to wait more than `LONGEST_WAIT` seconds.
         """
         begun, waited = time.monotonic(), 0.0
         for count in range(self._most + 1):

@@ -52,7 +52,7 @@ export class ChannelPanel {
       "aria-label": `colour of ${channel.label}`,
       oninput: () => change({ color: color.value.slice(1).toUpperCase() }),
     });
-    const auto = make("button", { type: "button", title: "contrast from what is in view", onclick: async () => {
+    const auto = make("button", { type: "button", title: "contrast from the visible pixels", onclick: async () => {
       await viewer.adjust([channel]);
       this.update();
     } }, "Auto");

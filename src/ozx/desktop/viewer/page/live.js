@@ -4,8 +4,8 @@ import { askGrowth, askPicture } from "./api.js";
 
 const PERIOD = 1000;
 const ENDED = {
-  unfinished: "The stream ended unfinished. ozx recover saves what came.",
-  removed: "The stream was aborted, and its file is removed.",
+  unfinished: "The stream ended unfinished. ozx recover saves the received frames.",
+  removed: "The stream was aborted, and its file was removed.",
 };
 
 /**

@@ -13,7 +13,7 @@ export class Tools {
     const zoomTo = (zoom) => viewer.zoomBy(zoom / viewer.view.zoom);
     this.percent = button("", "one pixel of the image for each pixel of the screen", () => zoomTo(1));
     this.percent.id = "zoom";
-    this.link = button("Link", "copy the address of this view, for as long as ozx view runs", () => this.#copyLink());
+    this.link = button("Link", "copy the address of this view; it works while ozx view runs", () => this.#copyLink());
     this.menu = make("details", { className: "menu" },
       make("summary", { title: "save a picture as PNG, with scale bar" }, "Save"),
       make("div", {},

@@ -1,6 +1,6 @@
 """Rules about coordinate systems and transformations (OME-Zarr 0.6).
 
-Of a node by itself, from its attributes alone:
+Rules about a single node, from its attributes:
 
 ``image``
     An image: its systems, its levels, and its further transformations.
@@ -11,11 +11,11 @@ Of a node by itself, from its attributes alone:
 ``ends``
     The input and the output of a transformation.
 ``steps``
-    One transformation: its type, and its parameters against the dimensions of its ends.
+    One transformation: its type, and its parameters, which must match the axes of input and output.
 ``matrices``
     The parameters of affine transformations and rotations.
 
-Of all nodes together:
+Rules about several nodes:
 
 ``references``
     Transformations that name other groups and arrays.

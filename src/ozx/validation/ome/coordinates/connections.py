@@ -75,7 +75,7 @@ class _Clusters:
     def find(self, system: _System) -> _System:
         """Return the representative of the set of systems that are connected to this system."""
         while (above := self._above.get(system, system)) != system:
-            # Halve the way for the next search.
+            # Shorten the chain, so that the next search takes half as many steps.
             self._above[system] = self._above.get(above, above)
             system = above
         return system

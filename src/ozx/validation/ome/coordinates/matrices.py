@@ -19,9 +19,9 @@ _LARGEST = 16
 
 
 def check_matrix(value: Any, place: Place, rows: int | None, columns: int | None) -> Check[list[list[float]] | None]:
-    """Return a matrix after checking its items and its number of `rows` and `columns` (None: any number is valid).
+    """Check a matrix and its numbers of `rows` and `columns` (None: any number); return the matrix.
 
-    If the matrix is invalid, yield a finding.
+    If the matrix is invalid, yield a finding and return None.
     """
     # "When stored as a 2D json array, the inner array contains rows".
     found = [as_numbers(row) for row in value] if isinstance(value, list) else []
@@ -49,9 +49,9 @@ def check_rotation(matrix: Sequence[Sequence[float]], place: Place) -> Iterator[
     size = range(len(matrix))
     products = [[sum(a * b for a, b in zip(matrix[i], matrix[j], strict=True)) for j in size] for i in size]
     if any(abs(products[i][j] - (i == j)) > _TOLERANCE for i in size for j in size):
-        yield place.finding("ome/rotation", "expected rows of length 1 at right angles to each other; they are not")
+        yield place.finding("ome/rotation", "expected rows of length 1 at right angles to each other; found other rows")
     elif _determinant([list(row) for row in matrix]) < 0:
-        yield place.finding("ome/rotation", "expected the determinant 1; it is -1, so this is a reflection")
+        yield place.finding("ome/rotation", "expected the determinant 1; found -1, so the matrix is a reflection")
 
 
 def _determinant(matrix: list[list[float]]) -> float:

@@ -22,7 +22,7 @@ def check_transformation_references(group: OmeGroup, nodes: OmeNodes) -> Iterato
     """Yield findings about transformations with inputs, outputs or parameters that are stored in other groups."""
     own = system_lengths(group)
     for place, step in further_transformations(group):
-        # The checks of the node alone do not know the systems of other groups.
+        # The checks of single nodes cannot find the systems of other groups.
         known = list(check_step(step, place, _end(step, "input", own), _end(step, "output", own)))
         counts = []
         for key in ("input", "output"):

@@ -18,9 +18,9 @@ from ozx.validation.wording import listed, shown
 __all__ = ["Look", "Step", "check_step"]
 
 _RULE = "ome/transformation-parameters"
-# No real transformation is nested deeper.
+# Real transformations are not nested deeper than this.
 _DEEPEST = 16
-# Of the schema, and the name that the text has for "cubic".
+# The interpolations of the schema, and the name that the text gives to "cubic".
 _METHODS = ("nearest", "linear", "cubic", "bspline-cubic")
 _WITH_PATHS = ("affine", "rotation", "displacements", "coordinates")
 
@@ -61,7 +61,7 @@ def check_step(
             "ome/transformations", f"expected a name, a string; found {shown(document['name'])}"
         )
     if depth > _DEEPEST:
-        yield place.finding("ome/transformations", f"expected at most {_DEEPEST} transformations inside each other")
+        yield place.finding("ome/transformations", f"expected at most {_DEEPEST} nested transformations; found more")
         return None
     step = Step(document, place, start, stop, depth, look)
     if look is not None and kind in _WITH_PATHS and isinstance(document.get("path"), str):
@@ -124,9 +124,9 @@ def _check_indices(step: dict[str, Any], key: str, place: Place, count: int | No
 
 
 def _check_project_axis(step: Step) -> Check[int | None]:
-    # image.schema asks for one of the two; the text gives neither a default.
+    # image.schema requires one of the two; the text gives no default for either.
     if "createdOutputs" not in step.document and "droppedInputs" not in step.document:
-        yield step.place.finding(_RULE, "projectAxis: expected createdOutputs, droppedInputs or both; they are missing")
+        yield step.place.finding(_RULE, "projectAxis: expected createdOutputs, droppedInputs or both; both are missing")
         return step.stop
     # "The values in the `createdOutputs` array MUST be unique." Likewise `droppedInputs`.
     created: list[int] | None = []
@@ -171,9 +171,9 @@ def _check_rotation(step: Step) -> Check[int | None]:
 
 
 def _is_in_document(step: dict[str, Any], key: str, place: Place) -> Check[bool]:
-    """Return whether parameters are numbers in the document; False if they are an array at a path.
+    """Return True if the parameters are numbers in the document, False if they are an array at a path.
 
-    If they are neither, yield a finding.
+    If both or neither are given, yield a finding.
     """
     # "one of: `"affine":List[List[number]]`, `"path":str`".
     if key in step and "path" in step:

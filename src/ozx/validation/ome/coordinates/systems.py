@@ -19,7 +19,7 @@ Systems = dict[str, tuple[Axis, ...] | None]
 def check_systems(value: Any, place: Place, *, of_image: bool) -> Check[Systems]:
     """Check a list of coordinate systems, and yield findings; return the axes of each system by its name.
 
-    Systems of an image may have axes of certain types only.
+    The coordinate systems of an image may have only certain types of axes.
     """
     systems: Systems = {}
     for where, item in (yield from expect_objects(value, place, "ome/coordinate-systems", may_be_empty=not of_image)):
@@ -27,7 +27,7 @@ def check_systems(value: Any, place: Place, *, of_image: bool) -> Check[Systems]
         # `coordinateSystems` array."
         name = yield from expect_text(item, "name", where, "ome/coordinate-systems")
         if name is not None and name in systems:
-            message = f"expected names of coordinate systems that differ; found {shown(name)} twice"
+            message = f"expected coordinate systems with different names; found {shown(name)} twice"
             yield (where / "name").finding("ome/coordinate-systems", message)
         # "MUST contain the field `axes`, whose value is an array of valid `axes`".
         axes = yield from check_axes(find(item, "axes"), where / "axes")

@@ -1,4 +1,4 @@
-"""Rules about images of displacements and coordinates (OME-Zarr 0.6, "coordinates and displacements")."""
+"""Rules about images with the vectors of a transformation (OME-Zarr 0.6, "coordinates and displacements")."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_vector_field(step: Step, path: str | None, nodes: OmeNodes) -> Iterato
     # "If the input coordinate system has `N` axes, the multiscale image at location `path` MUST have `N+1` dimensions."
     if step.start is not None and len(axes) != step.start + 1:
         message = (
-            f"expected an image of {step.start + 1} axes, those of the input and one of vectors; it has {len(axes)}"
+            f"expected an image of {step.start + 1} axes: the axes of the input, and one of vectors; found {len(axes)}"
         )
         yield where.finding(_RULE, message)
     # "specify `"type": "displacement"` or `"type": "coordinate"` depending on the type of transformation".
