@@ -221,7 +221,7 @@ def test_what_ome_zarr_cannot_say_is_refused(tmp_path):
     refused(tmp_path, "found rotation, shear", image(rotate=30))
     refused(tmp_path, "found rotation, shear", image(shear=[0.5]))
     refused(tmp_path, "found rotation, shear", image(affine=np.array([[1, 0, 5], [0, 1, 0], [0, 0, 1]])))
-    refused(tmp_path, "2, 3 or 4 dimensions, found 5", image(np.ones((1, 1, 1, 4, 4))))
+    refused(tmp_path, "found 5 dimensions without names", image(np.ones((1, 1, 1, 4, 4))))
     refused(tmp_path, "found z, t, y, x", image(np.ones((1, 1, 4, 4)), axis_labels=list("ztyx")))
     refused(tmp_path, "expected pixels that are numbers", image(np.array([["a"]])))
     refused(tmp_path, "expected pixels that are numbers", image(RAMP[:0]))

@@ -196,7 +196,7 @@ def test_the_cache_is_brought_up_to_date(cells, cache):
     [("{}|zip:labels/cells/", "a node"), ("https://example.org/a.ozx", "a URL"), ("{folder}", "a directory")],
 )
 def test_the_cache_has_pictures_of_files_only(cells, cache, form, what):
-    with pytest.raises(UsageError, match=f"pictures of files only; found {what}"):
+    with pytest.raises(UsageError, match=f"pictures of local files only; found {what}"):
         thumbnail(form.format(cells, folder=FIXTURES / "image.ome.zarr"), cache=True)
     assert not cache.exists()
 

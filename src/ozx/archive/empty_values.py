@@ -1,4 +1,4 @@
-"""Check of the bytes after local headers: an entry with a declared size of 0 must be empty.
+"""Check that no value follows the local header of an entry whose declared size is 0.
 
 The CRC-32 of an empty value is 0. A header whose CRC-32 and sizes were overwritten with zeros therefore looks like the
 header of an empty entry. It also agrees with a second such header, and with a header whose numbers follow in a data

@@ -63,7 +63,7 @@ class _Piece(NamedTuple):
 
 @dataclass(slots=True)
 class _Batch:
-    """Parts that share the same requests; the batch is local if no part has a place on a server."""
+    """Parts that are read by the same requests; a batch is local if none of its parts is on a server."""
 
     pieces: list[_Piece] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)

@@ -189,7 +189,8 @@ def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str
         raise UsageError(
             "expected a hierarchy; this directory was packed and partly removed: the removal was interrupted",
             path=root,
-            hint=f"If it was packed into another file, give that file. Else {archive} has changed: validate it."
+            hint=f"If it was packed into another file than {archive}, name that file. "
+            f"Otherwise {archive} has changed since: check it with ozx validate."
             if remove
             else "Its archive is complete. Pack to that file again with --remove-source to remove the rest.",
         )

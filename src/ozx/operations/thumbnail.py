@@ -138,9 +138,9 @@ def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[
     if location.is_remote or location.node or os.path.isdir(location.path):
         found = "a URL" if location.is_remote else "a node" if location.node else "a directory"
         raise UsageError(
-            f"expected a local file, because the cache has pictures of files only; found {found}",
+            f"expected a local file, because the thumbnail cache has pictures of local files only; found {found}",
             path=printable_location(path),
-            hint="Name a .png or .jpg file to write instead.",
+            hint="Leave out --cache (cache), and name a .png or .jpg file for the picture.",
         )
     # The status comes from before the file is read: if the file changes meanwhile, the picture counts as outdated.
     status = os.stat(location.path)

@@ -28,7 +28,7 @@ _FLAGS |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def left_behind_warning(target: str, left_behind: str) -> PartialFileWarning:
-    """Return the warning about an abandoned file, which is kept as `left_behind`."""
+    """Return the warning that a file was abandoned and is kept as `left_behind`."""
     return PartialFileWarning(
         f"{target}: an earlier writer did not finish; its data is kept as {left_behind}. "
         f"ozx recover {shlex.quote(left_behind)} OUT.ozx saves it"

@@ -216,7 +216,7 @@ class RemoteFolder:
         raise failure
 
     def _list_below(self, prefix: str) -> tuple[list[RemoteObject], list[str]]:
-        """Return all objects in a folder and its sub-folders, and an empty list of sub-folders."""
+        """Return all objects below a folder; the second list, for its sub-folders, is always empty."""
         return [found for page in self._iter_pages(prefix) for found in page], []
 
     def _iter_pages(self, prefix: str) -> Iterator[list[RemoteObject]]:

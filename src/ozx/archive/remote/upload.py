@@ -335,7 +335,7 @@ class Upload:
             return
 
     def _end_leftovers(self) -> None:
-        """Abort uploads to the same URL that are unfinished because processes of this user were killed."""
+        """Abort the unfinished uploads to this URL that killed processes of this user left."""
         for found in recorded_uploads():
             if found.url == self.name and found.upload_id and not found.is_live:
                 self._client.end(found.upload_id)

@@ -154,7 +154,7 @@ class _KeyResolver:
                 self._result.hierarchy.add(name, document)
 
     def _doubt_older(self, index: int, names: tuple[str, str]) -> None:
-        """Mark older entries that have one of `names` as doubtful; entry `index` may be a newer version of them."""
+        """Mark each older entry with one of `names` as doubtful, because entry `index` may replace it."""
         starts = self._evidence.entries.starts
         for other in self._kept():
             if starts[other] < starts[index] and self._name(other) in names:

@@ -1,4 +1,4 @@
-"""Rescue chunks from damaged array values: shards and single chunks with a wrong CRC-32.
+"""Rescue chunks from array values with a wrong CRC-32; such a value is a shard or a single chunk.
 
 The index of a shard is proven by its own checksum, a chunk by the checksum of its last codec (``crc32c``, gzip, or zstd
 if the frame has a checksum). Unproven chunks are lost, or kept on request.

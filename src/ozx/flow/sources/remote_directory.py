@@ -88,7 +88,7 @@ class RemoteDirectorySource:
         return ObjectPart(self.folder, key, mark, offset, mark.size - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return whole objects as parts to be read later."""
+        """Return one part for each key; a part covers the whole object and is read later."""
         return [self.part(key) for key in keys]
 
     def entry(self, key: str) -> Entry:

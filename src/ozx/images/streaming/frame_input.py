@@ -103,5 +103,5 @@ class FrameInput:
                 f"{where}: expected index to be a list of numbers, and position to be a name or number; got {header!r}"
             )
         if record is not None and not isinstance(record, dict):
-            raise UsageError(f"{where}: expected record to be an object; got {header!r}")
+            raise UsageError(f"{where}: expected a JSON object as the value of 'record'; got {header!r}")
         return places, position, record

@@ -154,8 +154,9 @@ def _parse_axes(name: str, meta: Mapping[str, Any], count: int) -> tuple[Axis, .
     if len(names) != count or not {"y", "x"} <= set(names):  # napari's own names are "axis -2", "axis -1"
         if count not in _NAMES:
             raise UnsupportedError(
-                f"the layer {name!r}: expected 2, 3 or 4 dimensions, found {count} without names",
-                hint="Set layer.axis_labels: t, c, z, y, x.",
+                f"the layer {name!r}: expected 2, 3 or 4 dimensions, or names of the axes; found {count} dimensions "
+                "without names",
+                hint="Set layer.axis_labels to names of t, c, z, y, x.",
             )
         names = list("tyx" if count == 3 and units[0] in TIME_UNITS else _NAMES[count])
     types = [_TYPES.get(name) for name in names]

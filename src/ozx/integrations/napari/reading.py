@@ -173,7 +173,7 @@ def _read_image(group: zarr.Group, view: ImageView, place: Place, name: str) -> 
 
 
 def _place_of_label(place: Place, image: ImageView, label: ImageView) -> Place:
-    """Return the position of a label image, from its image's position; the label image may lack some axes."""
+    """Compute the position of a label image from the position of its image, which may have more axes."""
     names = [axis.name for axis in image.axes]
     axes = [names.index(axis.name) for axis in label.axes if axis.name in names]
     matrix, count = place.matrix, len(names)
@@ -365,7 +365,7 @@ def _label_colors(display: LabelDisplay) -> dict[str, Any]:
 
 
 def _label_features(display: LabelDisplay) -> dict[str, Any]:
-    """Return label properties as a keyword argument of a layer: columns, of which ``index`` holds the label values."""
+    """Return label properties as an argument for a new layer: a table, whose column ``index`` has the label values."""
     items = display.properties
     if not items:
         return {}

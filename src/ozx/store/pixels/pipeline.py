@@ -160,7 +160,7 @@ def _write_session_of(items: list[Any]) -> WriteSession | None:
 
 
 def _archive_of(items: list[Any]) -> tuple[ArchiveSession, str] | None:
-    """Return the session of the archive that contains all chunks, and their key prefix in this archive; else None."""
+    """Return the session of the archive with all chunks, and their key prefix; None if no archive has them all."""
     store = items[0][0].store if items and isinstance(items[0][0], StorePath) else None
     session: ArchiveSession | None = getattr(store, "archive_session", None)
     if session is not None:
