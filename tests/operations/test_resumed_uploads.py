@@ -114,7 +114,7 @@ def test_without_the_option_it_begins_again(bucket, image, packing):  # noqa: F8
     kill_after(5, image, f"{bucket.url}/a.ozx")
     result, sent = packing(resume=False)
     assert sent == 8
-    assert any("ended an upload" in note for note in result.notes)
+    assert any("ended the unfinished upload" in note for note in result.notes)
 
 
 def test_a_cut_or_damaged_record(bucket, image, packing):  # noqa: F811
