@@ -50,9 +50,15 @@ def stack(folder):
     return path
 
 
+def packed_again(out, **told):
+    ozx.pack(IMAGE, out)
+    ozx.pack(IMAGE, out, resume=True, verify=True, **told)
+
+
 OPERATIONS = {
     "pack": lambda packed, out, **told: ozx.pack(IMAGE, out / "a.ozx", **told),
     "pack and verify": lambda packed, out, **told: ozx.pack(IMAGE, out / "a.ozx", verify=True, **told),
+    "pack again": lambda packed, out, **told: packed_again(out / "a.ozx", **told),
     "pack in shards": lambda packed, out, **told: ozx.pack(IMAGE, out / "a.ozx", shards="auto", **told),
     "unpack": lambda packed, out, **told: ozx.unpack(packed, out / "a.ome.zarr", **told),
     "repack": lambda packed, out, **told: ozx.repack(packed, out / "a.ozx", shards="auto", verify=True, **told),

@@ -1,5 +1,6 @@
 """``pack --thumbnail`` and ``repack --thumbnail``: a picture inside the file, right after the metadata."""
 
+import json
 import shutil
 import zipfile
 from io import BytesIO
@@ -11,6 +12,7 @@ from PIL import Image
 
 import ozx
 from ozx.hierarchy.keys import is_metadata_key
+from ozx.operations.verify import verify
 
 KEY = "Thumbnails/thumbnail.png"
 IMAGE, LEGACY, PLATE = FIXTURES / "image.ome.zarr", FIXTURES / "legacy.ome.zarr", FIXTURES / "plate.ome.zarr"
@@ -52,6 +54,19 @@ def test_packed_with_a_picture(tmp_path, source, shards):
 def archive_values(path):
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.mark.parametrize("place", ["manifest", "manifest_inside"])
+def test_a_manifest_lists_the_picture_as_no_copy(tmp_path, place):
+    path = ozx.pack(IMAGE, tmp_path / "a.ozx", thumbnail=True, **{place: True}).path
+    if place == "manifest":
+        text = (tmp_path / "a.ozx.manifest.json").read_text()
+    else:
+        with zipfile.ZipFile(path) as archive:
+            text = next(archive.read(name) for name in archive.namelist() if "manifest" in name)
+    times = {value["key"]: value["mtime_ns"] for value in json.loads(text)["values"]}
+    assert [key for key, time in times.items() if time is None] == [KEY]
+    assert verify(path).entries == len(times)
 
 
 def test_repacked_with_the_same_picture_from_anything(tmp_path):

@@ -318,10 +318,13 @@ def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) 
     if with_values:
         from ozx.flow.sinks.verification import CopyDiffersError  # noqa: PLC0415 (numpy)
 
+        total = plan.count_bytes() if needs_total(run.progress) else None
+        progress = begin_phase(run.progress, os.path.basename(target), total)
         try:
-            run.verify(target, plan)
+            replace(run, progress=progress).verify(target, plan)
         except CopyDiffersError as error:
             return error.found
+        progress.stop()
     if options.force and options.checksum and output_exists(target + CHECKSUM_ENDING):
         is_same = sha256_of(target) == read_checksum_file(target + CHECKSUM_ENDING)
         return None if is_same else f"{target}{CHECKSUM_ENDING} has another SHA-256"

@@ -67,7 +67,7 @@ class RecoverResult:
     lost_count
         Number of entries known to be lost.
     lost
-        Key and reason of the first thousand lost entries.
+        The first thousand lost entries; each has a `name` and a `reason`.
     arrays
         Arrays with chunks that are, or may be, missing.
     lost_chunks_count
