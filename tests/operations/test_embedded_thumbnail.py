@@ -56,9 +56,14 @@ def archive_values(path):
         return {name: archive.read(name) for name in archive.namelist()}
 
 
+@pytest.mark.parametrize("has_old", [False, True])
 @pytest.mark.parametrize("place", ["manifest", "manifest_inside"])
-def test_a_manifest_lists_the_picture_as_no_copy(tmp_path, place):
-    path = ozx.pack(IMAGE, tmp_path / "a.ozx", thumbnail=True, **{place: True}).path
+def test_a_manifest_lists_the_picture_as_no_copy(tmp_path, place, has_old):
+    source = shutil.copytree(IMAGE, tmp_path / "a.ome.zarr")
+    if has_old:
+        (source / KEY).parent.mkdir()
+        (source / KEY).write_bytes(b"an older picture")
+    path = ozx.pack(source, tmp_path / "a.ozx", thumbnail=True, **{place: True}).path
     if place == "manifest":
         text = (tmp_path / "a.ozx.manifest.json").read_text()
     else:

@@ -84,10 +84,14 @@ class Plan:
         if self.files is not None:
             self.files.drop(entry.key)
 
-    def iter_head(self) -> Iterator[Entry]:
-        """Yield the metadata entries, then the added entries."""
+    def iter_metadata(self) -> Iterator[Entry]:
+        """Yield the metadata entries."""
         for key, value in self.metadata.items():
             yield Entry(key, (BytesPart(value),))
+
+    def iter_head(self) -> Iterator[Entry]:
+        """Yield the metadata entries, then the added entries."""
+        yield from self.iter_metadata()
         yield from self.added
 
     def iter_data(self, workers: Workers) -> Iterator[Entry]:

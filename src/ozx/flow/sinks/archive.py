@@ -41,14 +41,15 @@ def write_archive(
             )
         return _write_before_metadata(plan, plan.rooms, output, workers)
     writer = _open_writer(output)
-    is_file = isinstance(output, int)
-    write_entries(writer, plan.iter_head(), progress, manifest, is_copy=plan.files is not None)
+    is_file, is_copy = isinstance(output, int), plan.files is not None
+    write_entries(writer, plan.iter_metadata(), progress, manifest, is_copy=is_copy)
+    write_entries(writer, plan.added, progress, manifest)
     if is_file and plan.files is not None and fast_packing.is_available():
         fast_packing.write_files(writer, plan.files.root, plan.files.folders, progress, manifest)
     elif is_file and manifest is None and fast_assembling.is_available():
         fast_assembling.write_entries(writer, plan.iter_data(workers), progress, workers.jobs)
     else:
-        write_entries(writer, plan.iter_data(workers), progress, manifest, is_copy=plan.files is not None)
+        write_entries(writer, plan.iter_data(workers), progress, manifest, is_copy=is_copy)
     if manifest is not None and manifest.inside is not None:
         writer.add(MANIFEST_KEY, encode_manifest(manifest, manifest.inside))
     size = writer.finish(plan.comment)

@@ -84,19 +84,12 @@ class Manifest:
         digest, size = hashlib.sha256(), 0
         part = entry.parts[0] if len(entry.parts) == 1 else None
         path = part.path if isinstance(part, FilePart) else os.path.join(self.source, entry.key) if is_copy else None
-        changed = None if path is None else _modification_time(path)
+        changed = None if path is None else os.stat(path).st_mtime_ns
         for block in entry.iter_blocks():
             digest.update(block)
             size += len(block)
             yield block
         self.values[entry.key] = ManifestValue(size, digest.hexdigest(), changed)
-
-
-def _modification_time(path: str) -> int | None:
-    try:
-        return os.stat(path).st_mtime_ns
-    except FileNotFoundError:  # the source has no such file, for example no thumbnail
-        return None
 
 
 def encode_manifest(manifest: Manifest, archive: str) -> bytes:
