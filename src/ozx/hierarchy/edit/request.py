@@ -11,34 +11,21 @@ from typing import Any
 
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.axis_names import AXIS_TYPES, unknown_axis
+from ozx.hierarchy.ome.colors import parse_color
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 
-__all__ = ["Edits", "PixelSize", "parse_color", "parse_edits", "unit_note"]
+__all__ = ["Edits", "PixelSize", "parse_edits", "unit_note"]
 
 #: A size with or without unit, for all axes of space; or sizes by axis.
 PixelSize = float | str | Mapping[str, float | str]
 
 _SIZE = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9.].*)")
 
-#: Colours that may be given by name; all others are given as RRGGBB.
-_COLORS = {
-    "red": "FF0000",
-    "green": "00FF00",
-    "blue": "0000FF",
-    "cyan": "00FFFF",
-    "magenta": "FF00FF",
-    "yellow": "FFFF00",
-    "white": "FFFFFF",
-    "gray": "FFFFFF",
-    "grey": "FFFFFF",
-}
-_HEXADECIMAL = re.compile(r"#?([0-9A-Fa-f]{6})")
-
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """The changes that an edit requests; an attribute that is None or an empty mapping requests no change."""
+    """The changes that an edit requests; an attribute without a value requests no change."""
 
     # The pixel size of the full resolution by axis, in the axis' unit.
     pixel_size: Mapping[str, float]
@@ -249,36 +236,6 @@ def _per_channel(values: Sequence[str | None] | None, option: str) -> tuple[str 
 
 def _maybe_color(color: str | None) -> str | None:
     return None if color is None else parse_color(color)
-
-
-def parse_color(color: str) -> str:
-    """Return a colour as six hexadecimal digits in upper case.
-
-    Parameters
-    ----------
-    color
-        ``RRGGBB``, with or without ``#``, or one of the known names.
-
-    Raises
-    ------
-    UsageError
-        The colour has neither form.
-
-    Examples
-    --------
-    >>> parse_color("#00ffb0"), parse_color("green")
-    ('00FFB0', '00FF00')
-    """
-    match = _HEXADECIMAL.fullmatch(str(color).strip())
-    if match is not None:
-        return match[1].upper()
-    try:
-        return _COLORS[str(color).strip().lower()]
-    except KeyError:
-        raise UsageError(
-            f"expected a colour as RRGGBB, six hexadecimal digits; got {color!r}",
-            hint=f"Allowed colour names: {', '.join(_COLORS)}.",
-        ) from None
 
 
 def _types(axes: Sequence[Axis]) -> dict[str, str | None]:

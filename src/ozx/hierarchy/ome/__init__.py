@@ -18,6 +18,6 @@
     Usual names of the rows of a plate.
 ``versions``
     Versions of OME-Zarr, and its drafts.
-``rendering``, ``dyes``
-    Colours and contrast of channels and labels; the colours of dyes.
+``rendering``, ``dyes``, ``colors``
+    Colours and contrast of channels and labels; the colours of dyes; colours as users give them.
 """

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ozx.errors import UsageError
-from ozx.hierarchy.edit.request import parse_color
 from ozx.hierarchy.ome.axis_names import AXIS_TYPES
+from ozx.hierarchy.ome.colors import parse_color
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import Window
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
