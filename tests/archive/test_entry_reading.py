@@ -128,9 +128,14 @@ def test_reading_ahead_gives_the_same_bytes_in_fewer_reads():
     assert ahead.size() == len(data)
 
 
-def test_a_wrong_checksum_is_refused_after_the_last_block(tmp_path):
-    data = bytearray(zip_values(tmp_path / "a.zip", {"key": b"x" * 50}).read_bytes())
-    data[40] ^= 1
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [("0/c/0", "saves the undamaged parts."), ("zarr.json", "shows how to extract the other values.")],
+)
+def test_a_wrong_checksum_is_refused_after_the_last_block(tmp_path, key, hint):
+    """Without the root's metadata, `ozx recover` refuses the file."""
+    data = bytearray(zip_values(tmp_path / "a.zip", {key: b"x" * 50}).read_bytes())
+    data[50] ^= 1
     source = MemorySource(bytes(data))
     end = read_end(source)
     blocks = iter_value(source, next(iter_headers(source, end)), end.directory_offset)
@@ -138,3 +143,4 @@ def test_a_wrong_checksum_is_refused_after_the_last_block(tmp_path):
     with pytest.raises(FormatError, match="expected CRC-32") as caught:
         next(blocks)
     assert caught.value.rule == "zip/crc"
+    assert caught.value.hint == f"Copy or download the file again; `ozx recover` {hint}"

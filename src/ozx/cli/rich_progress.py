@@ -123,7 +123,7 @@ class RichBatchProgress(_Bars):
     """
 
     def __init__(self, files: int) -> None:
-        super().__init__(MofNCompleteColumn(), TextColumn("file" if files == 1 else "files"), _Volume())
+        super().__init__(MofNCompleteColumn(), TextColumn("files"), _Volume())
         self._task = self._bars.add_task("", total=files, bytes=0)
         self._lock = threading.Lock()
         self._bytes = 0

@@ -323,6 +323,7 @@ def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) 
         try:
             replace(run, progress=progress).verify(target, plan)
         except CopyDiffersError as error:
+            progress.stop()
             return error.found
         progress.stop()
     if options.force and options.checksum and output_exists(target + CHECKSUM_ENDING):
