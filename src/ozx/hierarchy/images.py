@@ -36,8 +36,8 @@ _MOST_LEVELS = 1000
 class Level:
     """One resolution level: its array, and the physical position of its pixels.
 
-    An attribute other than `path` is None if the metadata lacks its value. Without an array, only `path`, `scale` and
-    `translation` have values.
+    If the metadata lacks a value, its attribute has the value None. Without an array, only `path`, `scale` and
+    `translation` have other values.
 
     Attributes
     ----------
@@ -48,7 +48,8 @@ class Level:
     dtype
         Zarr v3 name of the data type.
     chunks, shards
-        Lengths in pixels of a chunk, the unit that is decoded, and of a shard; `shards` is None without sharding.
+        Lengths in pixels of a chunk, the unit that is decoded, and of a shard; the latter has the value None without
+        sharding.
     codecs
         Names, from the outside in; those inside a shard follow ``sharding_indexed``.
     scale, translation

@@ -48,7 +48,7 @@ class ListedEntry(NamedTuple):
     def offset(self) -> int | None:
         """The offset of the stored bytes in the archive; each access reads the local header.
 
-        The offset is None for a file of a directory, and if the local header is broken (``ozx validate`` says how).
+        A file of a directory, and an entry with a broken local header (see ``ozx validate``), has the offset None.
 
         Raises
         ------

@@ -55,7 +55,8 @@ class ImageLevel:
     """One resolution level of an image: its array, scale and translation.
 
     `path` is the path of the array relative to the opened group. `scale` and `translation` have one value per axis, in
-    the axes' units; both are None if the metadata has no transformations, or more than scales and translations.
+    the axes' units; both have the value None if the metadata has no transformations, or not only scales and
+    translations.
     """
 
     path: str

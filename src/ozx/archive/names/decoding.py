@@ -68,7 +68,7 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
     """
     if len(data) < _PATH_BEGINS or not (raw.isascii() or flags & FLAG_UTF8):
         return None
-    # The version is ignored: bsdtar uses the path whatever the version is.
+    # The version is ignored, as in bsdtar.
     belongs = int.from_bytes(data[1:_PATH_BEGINS], "little") == crc32(raw)
     return data[_PATH_BEGINS:] if belongs and data[_PATH_BEGINS:] != raw else None
 

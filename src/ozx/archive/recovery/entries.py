@@ -134,8 +134,9 @@ class Scan:
 def listed_claims(entry: FoundEntry, data_offset: int, local: LocalHeader | None) -> Iterator[Claim]:
     """Yield two descriptions of the value at `data_offset`: with the directory's CRC-32, and with the local header's.
 
-    The second one is omitted if `local` is None. Its CRC-32 may be right if the CRC-32 of the directory is wrong. It is
-    None if the local header announces a data descriptor: then the CRC-32 in the descriptor counts.
+    Without `local`, only the first description is yielded. The CRC-32 in the second description may be right if the
+    CRC-32 of the directory is wrong. The second description has no CRC-32 if the local header announces a data
+    descriptor: then the CRC-32 in the descriptor counts.
     """
     claim = Claim(data_offset, entry.method, entry.stored_size, entry.size, entry.crc32)
     yield claim

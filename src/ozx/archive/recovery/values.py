@@ -256,7 +256,7 @@ class ValueFinder:
 
 
 def _descriptor_length(data: bytes, numbers: tuple[int, int, int]) -> int:
-    """Return the length of the data descriptor with these numbers at the start of `data`; 0 if there is none."""
+    """Return the length of the data descriptor with these numbers at the start of `data`; 0 if it is missing."""
     fitting = [found.length for found in _descriptors_at(data) if found[:3] == numbers]
     # The descriptor of an empty value is all zeros in both widths: the following bytes decide.
     return next((length for length in fitting if SIGNATURE.match(data, length)), fitting[0] if fitting else 0)

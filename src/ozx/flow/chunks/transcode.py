@@ -60,8 +60,8 @@ def iter_transcoded(
     Equal chunks give equal bytes in every run. A new chunk that holds only fill values is not written; a missing chunk
     reads as the fill value of `new`, even if `old` has no fill value.
 
-    Memory holds about ``2 * jobs`` blocks. A block usually decodes to 4 MiB, and to at most 64 MiB or one chunk,
-    whichever is larger. Memory also holds up to 128 MiB of the chunks of a shard until the shard is written; further
+    Memory holds about ``2 * jobs`` blocks. A block usually decodes to 4 MiB, and to at most 64 MiB, or to one
+    larger chunk. Memory also holds up to 128 MiB of the chunks of a shard until the shard is written; further
     chunks wait in a temporary file. Closing the iterator, or an exception, cancels the blocks not yet begun.
 
     Parameters

@@ -56,7 +56,8 @@ class Dataset:
     """One resolution level: the path of its array relative to the image, and the position of its pixels.
 
     `scale` and `translation` have one value per axis, in the axes' units, and include the transformations of the
-    whole multiscale. They are None if the transformations are missing, malformed or more than scaling and translating.
+    whole multiscale. Both have the value None if the transformations are missing, malformed, or not only scales and
+    translations.
     """
 
     path: str | None

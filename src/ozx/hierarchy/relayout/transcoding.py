@@ -91,7 +91,7 @@ def parse_codec_choice(text: str) -> CodecChoice:
     Raises
     ------
     UsageError
-        The text is none of these, or the compressor has no such level.
+        The text does not name a compressor, or the compressor has no such level.
     """
     match = re.fullmatch(r"\s*([a-z0-9-]+?)(?::(-?[0-9]{1,9}))?\s*", text) if isinstance(text, str) else None
     if match is None or match[1] not in _SPELLINGS:

@@ -46,7 +46,8 @@ def parse_v2_dtype(value: Any) -> tuple[str, int | None] | None:
 def parse_v2_array(document: dict[str, Any], attributes: dict[str, Any] | None = None) -> ArrayMetadata:
     """Parse an array's ``.zarray`` and ``.zattrs``; never raises an error.
 
-    `codecs` are the ids of the filters, then the id of the compressor; `shards` is None, because v2 has no shards.
+    `codecs` are the ids of the filters, then the id of the compressor. `shards` has the value None, because v2 has
+    no shards.
     """
     problems = []
     shape, chunks = as_lengths(document.get("shape")), as_lengths(document.get("chunks"))

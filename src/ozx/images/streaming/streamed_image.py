@@ -187,7 +187,7 @@ class StreamedImage:
         return {array: level.shape for array, level in zip(self._arrays, levels, strict=True)}
 
     def _give(self, level: int | None, value: FinishedValue) -> Iterator[Entry]:
-        """Yield the entry of `value`, if any; then count `value` as stored, unless it has records (`level` is None)."""
+        """Yield the entry of `value`, if any; then count `value` as stored, unless it has records (no `level`)."""
         if value.entry is not None:
             yield value.entry
             # The caller has written the entry when it requests the next entry.

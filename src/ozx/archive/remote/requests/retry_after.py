@@ -40,8 +40,8 @@ def parse_retry_after(text: str | None, now: dt.datetime | None = None) -> float
 def ask_retry_after(url: str) -> float | None:
     """Request one byte, and return the number of seconds that the server asks to wait, or None.
 
-    obstore does not return the headers of failed requests, so this function makes a second request. The result is None
-    if the server is ready again.
+    obstore does not return the headers of failed requests, so this function makes a second request. If the server is
+    ready again, return None.
     """
     if not url.lower().startswith(("http://", "https://")):
         return None
