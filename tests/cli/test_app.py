@@ -59,14 +59,14 @@ def test_an_option_before_the_command_is_told_its_place(capsys, option):
         (["export", "a.ozx", "--channels", "0"], "", " --channels is an option of ozx extract."),
         (["pack", "a", "--pixel-size", "2"], "", " --pixel-size is an option of ozx import, ozx stream, ozx edit."),
         (["info", "a.ozx", "--force"], "", ""),  # many commands have it
-        (["validate", "a.ozx", "--levle", "data"], " Did you mean '--level'?", ""),
+        (["validate", "a.ozx", "--levle", "data"], " Did you mean --level?", ""),
     ],
 )
 def test_an_option_of_another_command_names_this_command(capsys, arguments, suggestion, owners):
     assert run(arguments) == 2
     message, hint = capsys.readouterr().err.splitlines()
     option = next(argument for argument in arguments if argument.startswith("--"))
-    assert message == f"error: No such option {option!r}.{suggestion}"
+    assert message == f"error: There is no option {option!r}.{suggestion}"
     assert hint.endswith(f"see ozx {arguments[0]} --help.{owners}")
 
 

@@ -163,7 +163,7 @@ def test_a_node_uri(plate, capsys):
         (["--channel-names", "A,B,C"], "expected 2 channel names, one per channel; got 3"),
         (["--colors", "FF00,red"], "expected a colour as RRGGBB, six hexadecimal digits; got 'FF00'"),
         (["--name", ""], "expected a name; got an empty string"),
-        (["--nonsense"], "No such option"),
+        (["--nonsense"], "There is no option"),
     ],
 )
 def test_a_wrong_command_line_ends_with_2(cells, capsys, arguments, message):

@@ -93,7 +93,7 @@ def test_json(cells, tmp_path, capsys):
         (["--max-size", "small"], 2, "expected a size"),
         (["--path", "labels/cel"], 2, "hint: Did you mean labels/cells"),
         (["--path", "0"], 2, "0 is an array"),
-        (["--nonsense"], 2, "No such option"),
+        (["--nonsense"], 2, "There is no option"),
     ],
 )
 def test_what_cannot_be_meant(cells, tmp_path, capsys, arguments, code, message):

@@ -69,7 +69,7 @@ def test_a_misspelt_source_is_not_taken_for_a_name(capsys, here):
         (["cells.ome.zarr", "exists.ozx"], "exists already"),
         (["exists.ozx", "new.ozx"], "is a file"),
         (["cells.ome.zarr", "cells.ome.zarr/in.ozx"], "inside its own source"),
-        (["--nonsense"], "No such option"),
+        (["--nonsense"], "There is no option"),
     ],
 )
 @pytest.mark.usefixtures("cells")

@@ -10,7 +10,7 @@ import shlex
 import signal
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import click
@@ -169,7 +169,10 @@ def _suggestion(name: str) -> str:
     """Return the sentence that follows the message about an unknown command; empty if nothing is similar."""
     if os.path.lexists(name):
         return f" {name} is a file or folder: name a command before it, such as ozx info {shlex.quote(name)}."
-    near = _OTHER_WORDS.get(name.lower()) or difflib.get_close_matches(name, COMMANDS)
+    return _did_you_mean(_OTHER_WORDS.get(name.lower()) or difflib.get_close_matches(name, COMMANDS))
+
+
+def _did_you_mean(near: Sequence[str]) -> str:
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
@@ -216,17 +219,18 @@ def run(arguments: list[str] | None = None) -> int:
 def _report_usage(error: click.ClickException) -> None:
     """Report an invalid command line in the same form as other errors."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    hint = None
+    message, hint = error.format_message(), None
     if context is not None:
         usage = context.command.collect_usage_pieces(context)
         hint = f"{' '.join([context.command_path, *usage])}; see {context.command_path} --help."
         if "unexpected extra argument" in error.message and "--region" in _options(context.command):
             hint += " Write a list without blanks, as in y=0:512,x=0:512."
         if isinstance(error, click.NoSuchOption):
+            # The message is the same with every release of click.
             near = [name for name in error.possibilities or () if name != "--help"]
-            error = click.NoSuchOption(error.option_name, possibilities=near, ctx=context)
+            message = f"There is no option {error.option_name!r}.{_did_you_mean(near)}"
             hint += _hint_at_commands(error.option_name)
-    say_error(error.format_message(), hint=hint)
+    say_error(message, hint=hint)
 
 
 def _options(command: click.Command) -> set[str]:
