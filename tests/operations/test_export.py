@@ -220,6 +220,38 @@ def test_levels_that_are_none(tmp_path):
     )
 
 
+def test_levels_that_cover_another_area_are_left_out(tmp_path):
+    part = tmp_path / "part.ozx"
+    ozx.extract(FIXTURES / "image.ome.zarr", part, region="y=64:128,x=128:192", levels=":")  # level 2 is whole
+    result = ozx.export(part, tmp_path / "a.tif")
+    assert result.images[0].levels == ("0",)
+    for level in (1, 2):
+        assert any(f"level {level} is left out: its scale and translation" in note for note in result.notes)
+    ((levels,), _) = read(tmp_path / "a.tif")
+    np.testing.assert_array_equal(levels[0][0, :, 0], ozx.open(part)["0"][:])
+
+
+@pytest.mark.parametrize("rounding", [np.floor, np.ceil])
+@pytest.mark.parametrize("has_translations", [False, True])
+def test_levels_of_rounded_lengths_cover_the_same_area(tmp_path, rounding, has_translations):
+    array = pixels((101, 103))
+    levels, scales = [array], [(0.5, 0.5)]
+    for step in (2, 4, 8):
+        height, width = (int(rounding(length / step)) for length in array.shape)
+        levels.append(np.resize(array, (height, width)))
+        scales.append((0.5 * step, 0.5 * step))
+    source = make(tmp_path / "a.zarr", levels, "yx", scales=scales)
+    if has_translations:  # the centres of pixels, as OME-Zarr 0.5 defines positions
+        group = zarr.open_group(source)
+        ome = group.attrs["ome"]
+        for dataset, (scale, _) in zip(ome["multiscales"][0]["datasets"], scales, strict=True):
+            shift = scale / 2 - 0.25
+            dataset["coordinateTransformations"].append({"type": "translation", "translation": [shift, shift]})
+        group.attrs["ome"] = ome
+    result = ozx.export(source, tmp_path / "a.tif")
+    assert result.images[0].levels == ("0", "1", "2", "3")
+
+
 @pytest.mark.parametrize(("levels", "kept", "size"), [("0", "0", 0.325), (":2", "01", 0.325), ("1:", "12", 0.65)])
 def test_some_levels(tmp_path, levels, kept, size):
     result = ozx.export(FIXTURES / "image.ome.zarr", tmp_path / "a.tif", levels=levels)

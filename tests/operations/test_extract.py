@@ -152,6 +152,20 @@ def test_a_region_that_grows_much_leads_to_smaller_chunks(tmp_path):
     assert not any("ozx repack" in note for note in result.notes)
 
 
+def test_the_way_to_levels_that_a_large_region_needs_leads_there(tmp_path):
+    write_levels(tmp_path / "a", [(1, 2400, 2400), (1, 1200, 1200)], [(1, 300, 300), (1, 1200, 1200)])
+    region = "y=0:1200,x=0:1200"
+    result = ozx.extract(tmp_path / "a", tmp_path / "b.ozx", region=region)
+    assert result.images[0].levels == ("0",)
+    notes = "".join(result.notes)
+    assert "left out level 1, because the chunks are too large for the region; ozx repack" in notes
+    (chunks,) = re.findall(r"ozx repack --chunks (\S+) makes", notes)
+    ozx.pack(tmp_path / "a", tmp_path / "a.ozx")
+    ozx.repack(tmp_path / "a.ozx", tmp_path / "s.ozx", chunks=chunks)
+    result = ozx.extract(tmp_path / "s.ozx", tmp_path / "c.ozx", region=region)
+    assert result.images[0].levels == ("0", "1")
+
+
 def test_the_way_to_a_smaller_file_leads_there(tmp_path):
     write_pixels(tmp_path / "a.ozx", (1100, 1500), chunks="y=512,x=512")
     wanted = {"region": "y=0:512,x=0:512", "max_size": 300_000, "force": True}
@@ -185,7 +199,7 @@ def test_coarser_levels_do_not_pull_in_more_than_the_finest(tmp_path):
     result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", region="y=0:300,x=100:300")
     assert result.images[0].levels == ("0",)
     assert result.images[0].region == {"y": (0, 512), "x": (0, 512)}
-    assert any("left out levels 1, 2" in note and "--levels" in note for note in result.notes)
+    assert any("left out levels 1, 2" in note and "is shown without them" in note for note in result.notes)
     assert (ozx.open(tmp_path / "b.ozx")["0"][:] == pixels[:512, :512]).all()
 
 
@@ -356,7 +370,10 @@ def test_named_levels_are_kept_even_if_they_show_more(take):
     assert found["", "1"] == ((0, 0, 64), (2, 64, 64))
     assert found["", "2"] == ((0, 0, 0), (2, 64, 64))
     assert found["labels/cells", "1"] == ((0, 64), (64, 64))
-    assert any("levels 1, 2 cannot be cropped to the same region" in note for note in result.notes)
+    assert any(
+        "levels 1, 2 cannot be cropped to the same region" in note and "without --levels" in note
+        for note in result.notes
+    )
 
 
 def test_a_region_of_a_coarser_level_counts_pixels_of_the_finest(take):

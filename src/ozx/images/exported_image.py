@@ -44,6 +44,8 @@ Lengths = tuple[int, ...]
 Region = tuple[slice, ...]
 # A shard of up to this size is read at once. A larger one is read by inner chunks, and its index for each block again.
 _LARGEST_READ_ALIGNMENT = 32 << 20
+# Scales are rounded decimals.
+_ONE_PIXEL = 1.01
 
 
 @dataclass(frozen=True)
@@ -256,6 +258,11 @@ def _levels(
                 f"level {level.path} is left out: its type or its length along t or c differs from the first level, "
                 "or it has no pixels"
             )
+        elif not _has_same_extent(level, chosen[0], dimensions[3:]):
+            notes.append(
+                f"level {level.path} is left out: its scale and translation say that it covers another area than the "
+                "first level, which OME-TIFF cannot store"
+            )
         elif not is_smaller or shape[2] > first[2]:
             notes.append(
                 f"level {level.path} is left out: its planes are not smaller than in the previous level, or it has "
@@ -270,6 +277,24 @@ def _levels(
             "all levels of OME-TIFF have equally many planes"
         )
     return levels
+
+
+def _has_same_extent(level: ImageLevel, first: ImageLevel, dimensions: Sequence[int | None]) -> bool:
+    """Return whether both levels cover the same area along `dimensions`, up to one pixel of `level`.
+
+    Levels without scale or translation count as covering the same area.
+    """
+    if level.scale is None or first.scale is None or level.translation is None or first.translation is None:
+        return True
+    for dimension in dimensions:
+        if dimension is not None:
+            pixel = level.scale[dimension]
+            extent = pixel * level.array.shape[dimension]
+            other = first.scale[dimension] * first.array.shape[dimension]
+            shift = level.translation[dimension] - first.translation[dimension]
+            if max(abs(extent - other), abs(shift)) > pixel * _ONE_PIXEL:
+                return False
+    return True
 
 
 def _sizes(axes: Sequence[Axis], dimensions: tuple[int | None, ...], level: ImageLevel) -> dict[str, PixelSize]:

@@ -6,7 +6,7 @@ their own scale, and keep the levels that their image keeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -22,9 +22,10 @@ from ozx.hierarchy.ome.rendering import parse_shown_channels
 from ozx.hierarchy.subset.alignment import Interval
 from ozx.hierarchy.subset.array import Box, crop_document
 from ozx.hierarchy.subset.channels import find_channels
+from ozx.hierarchy.subset.crop_notes import explain_left_out, explain_whole, name_levels, smaller_chunks
 from ozx.hierarchy.subset.image import crop_image_document
 from ozx.hierarchy.subset.label_levels import LABELS, labels_group, matching_levels
-from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops, crop_levels, explain_whole, place_axes, smaller_chunks
+from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops, crop_levels, place_axes
 from ozx.hierarchy.subset.picking import has_gaps, pick_channels, separate_levels, shown_region, whole_chunks
 from ozx.hierarchy.subset.selection import LevelChoice, Selection
 from ozx.hierarchy.zarr.array import parse_array
@@ -243,16 +244,13 @@ class _SubsetPlanner:
         crops = crop_levels(multiscale, kept, requested, places, layout_of, where, keep_all=keep_all)
         crops = crops and pick_channels(multiscale, crops, picked, shared, layout_of)
         if crops is not None and crops.left_out:
-            self._notes.add(
-                path,
-                f"left out {_names(multiscale, crops.left_out)}, because the chunks are too large for the region "
-                f"(keep levels by naming them with --levels)",
-            )
+            self._notes.add(path, explain_left_out(multiscale, crops, layout_of))
         if crops is not None and crops.alone:
             self._notes.add(
                 path,
-                f"{_names(multiscale, crops.alone)} cannot be cropped to the same region as the other levels: "
-                f"more pixels are kept, and programs that ignore translations show the pixels in the wrong place",
+                f"{name_levels(multiscale, crops.alone)} cannot be cropped to the same region as the other levels: "
+                f"more pixels are kept, and programs that ignore translations show them in the wrong place; "
+                f"without --levels, ozx leaves out such levels",
             )
         return crops
 
@@ -388,11 +386,6 @@ class _SubsetPlanner:
 
 def _path(multiscale: Multiscale, number: int) -> str:
     return multiscale.datasets[number].path or ""
-
-
-def _names(multiscale: Multiscale, numbers: Iterable[int]) -> str:
-    names = [_path(multiscale, number) for number in numbers]
-    return f"level{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def _text(interval: Interval) -> str:

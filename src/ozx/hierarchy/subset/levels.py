@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -13,10 +12,10 @@ from ozx.hierarchy.subset.alignment import AxisGrid, Interval, align, make_grid
 from ozx.hierarchy.subset.array import Box
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["AxisPlace", "LevelCrops", "crop_levels", "explain_whole", "place_axes", "smaller_chunks"]
+__all__ = ["SMALL", "AxisPlace", "LevelCrops", "crop_levels", "place_axes"]
 
-# Programs draw an image of this many pixels along each axis of space without coarser levels.
-_SMALL = 1024
+#: Programs draw an image of this many pixels along each axis of space without coarser levels.
+SMALL = 1024
 
 
 class AxisPlace(NamedTuple):
@@ -99,7 +98,7 @@ def crop_levels(
         for axis, interval in region.items():
             first, last = grids[number][axis].nearest(interval)
             sizes[axis] = last - first
-        return all(sizes[axis.name] <= _SMALL for axis in multiscale.axes if axis.type == "space")
+        return all(sizes[axis.name] <= SMALL for axis in multiscale.axes if axis.type == "space")
 
     region, shares = align(asked, grids, is_small)
     if any(grid.is_beside(region[axis]) for axis, grid in grids[0].items()):
@@ -119,50 +118,6 @@ def crop_levels(
         if not is_shared:
             alone.append(number)
     return LevelCrops(tuple(found), tuple(boxes), region, tuple(left_out), tuple(alone))
-
-
-def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> str:
-    """Return a note that explains why a region includes the whole image, and which region would be smaller.
-
-    Parameters
-    ----------
-    chunks
-        By axis the length of the finest kept level's chunks, and the requested interval, both in pixels of that level.
-    levels
-        The number of levels that are kept; 1 if levels were chosen or left out, so that the note does not advise this.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> explain_whole({"y": (512, Interval(Fraction(0), Fraction(300)))}, 2).partition("; ")[0]
-    'no pixels are cropped, because all chunks (y=512) overlap the region'
-    """
-    found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
-    without = "'--levels 1:' leaves out the largest level, and " if levels > 1 else ""
-    return (
-        f"no pixels are cropped, because all chunks ({found}) overlap the region; {without}"
-        f"ozx repack --chunks {smaller_chunks(chunks)} makes smaller chunks first"
-    )
-
-
-def smaller_chunks(chunks: Mapping[str, tuple[int, Interval]], parts: int = 1) -> str:
-    """Return smaller chunk lengths for ``--chunks``: powers of two; each interval contains at least `parts` chunks.
-
-    Parameters
-    ----------
-    chunks
-        As for `explain_whole`.
-    parts
-        The least number of chunks along the interval.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> smaller_chunks({"y": (512, Interval(Fraction(0), Fraction(300)))}, 4)
-    'y=64'
-    """
-    lengths = {axis: min(math.floor(interval.length) // parts, chunk - 1) for axis, (chunk, interval) in chunks.items()}
-    return ",".join(f"{axis}={1 << max(0, length.bit_length() - 1)}" for axis, length in lengths.items())
 
 
 def _grids(

@@ -1,0 +1,94 @@
+"""Notes on the crops of levels: what is left out, why a region grows, and which chunks would fit it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+
+from ozx.hierarchy.ome.metadata import Dataset, Multiscale
+from ozx.hierarchy.subset.alignment import Interval
+from ozx.hierarchy.subset.levels import SMALL, LevelCrops
+from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+
+__all__ = ["explain_left_out", "explain_whole", "name_levels", "smaller_chunks"]
+
+
+def name_levels(multiscale: Multiscale, numbers: Iterable[int]) -> str:
+    """Return the paths of levels as a part of a sentence."""
+    names = [multiscale.datasets[number].path or "" for number in numbers]
+    return f"level{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+
+def explain_left_out(multiscale: Multiscale, crops: LevelCrops, layout_of: Callable[[Dataset], ArrayLayout]) -> str:
+    """Return a note on the levels whose chunks are too large for the region, and how to keep them if one needs them.
+
+    Parameters
+    ----------
+    multiscale
+        The image.
+    crops
+        The crops of its levels; at least one level is left out.
+    layout_of
+        Returns the chunk layout of a level's array.
+    """
+    note = f"left out {name_levels(multiscale, crops.left_out)}, because the chunks are too large for the region"
+    box = crops.boxes[-1]
+    coarsest = layout_of(multiscale.datasets[crops.kept[-1]]).shape if box is None else box.shape
+    space = [length for axis, length in zip(multiscale.axes, coarsest, strict=True) if axis.type == "space"]
+    if max(space, default=0) <= SMALL:
+        return f"{note}; an image of this size is shown without them"
+    layout = layout_of(multiscale.datasets[crops.left_out[-1]])
+    whole = layout_of(multiscale.datasets[0]).shape
+    chunks = {}
+    for axis, length, chunk, all_pixels in zip(multiscale.axes, layout.shape, layout.chunks, whole, strict=True):
+        region = crops.region.get(axis.name or "")
+        share = Fraction(length, all_pixels)
+        if region is not None and region.length * share < chunk:
+            chunks[str(axis.name)] = chunk, Interval(region.start * share, region.stop * share)
+    if not chunks:
+        return note
+    return f"{note}; ozx repack --chunks {smaller_chunks(chunks, 4)} makes smaller chunks first"
+
+
+def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> str:
+    """Return a note that explains why a region includes the whole image, and which region would be smaller.
+
+    Parameters
+    ----------
+    chunks
+        By axis the length of the finest kept level's chunks, and the requested interval, both in pixels of that level.
+    levels
+        The number of levels that are kept; 1 if levels were chosen or left out, so that the note does not advise this.
+
+    Examples
+    --------
+    >>>     >>> explain_whole({"y": (512, Interval(Fraction(0), Fraction(300)))}, 2).partition("; ")[0]
+    'no pixels are cropped, because all chunks (y=512) overlap the region'
+    """
+    found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
+    without = "'--levels 1:' leaves out the largest level, and " if levels > 1 else ""
+    return (
+        f"no pixels are cropped, because all chunks ({found}) overlap the region; {without}"
+        f"ozx repack --chunks {smaller_chunks(chunks)} makes smaller chunks first"
+    )
+
+
+def smaller_chunks(chunks: Mapping[str, tuple[int, Interval]], parts: int = 1) -> str:
+    """Return smaller chunk lengths for ``--chunks``: powers of two; each interval contains at least `parts` chunks.
+
+    Parameters
+    ----------
+    chunks
+        As for `explain_whole`.
+    parts
+        The least number of chunks along the interval.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> smaller_chunks({"y": (512, Interval(Fraction(0), Fraction(300)))}, 4)
+    'y=64'
+    """
+    lengths = {axis: min(math.floor(interval.length) // parts, chunk - 1) for axis, (chunk, interval) in chunks.items()}
+    return ",".join(f"{axis}={1 << max(0, length.bit_length() - 1)}" for axis, length in lengths.items())
