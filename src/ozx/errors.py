@@ -156,7 +156,7 @@ class UsageError(OzxError, ValueError):
     ...     ozx.pack("cells.ome.zarr", "cells.ozx")
     ... except ozx.UsageError as error:
     ...     print(error, error.hint, sep="; ")
-    cells.ozx exists already; Give --force (force=True) to replace it, or another name.
+    cells.ozx: the file exists already; Choose another name, or give --force (force=True) to replace it.
     """
 
 

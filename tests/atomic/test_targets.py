@@ -81,8 +81,9 @@ def test_a_link_is_replaced_and_the_file_it_leads_to_stays(tmp_path):
     write(tmp_path / "file", b"old")
     for name, end in (("link", "file"), ("dangling", "nothing")):
         (tmp_path / name).symlink_to(end)
-        with pytest.raises(UsageError, match="exists already"):
+        with pytest.raises(UsageError, match="the file exists already") as caught:
             write(tmp_path / name, b"new")
+        assert caught.value.path == str(tmp_path / name)
         write(tmp_path / name, b"new", force=True)
         assert not (tmp_path / name).is_symlink()
         assert (tmp_path / name).read_bytes() == b"new"
@@ -95,8 +96,9 @@ class TestFolders:
     def test_a_hierarchy_is_replaced(self, tmp_path, name):
         (tmp_path / "d" / "0").mkdir(parents=True)
         (tmp_path / "d" / name).write_bytes(b"{}")
-        with pytest.raises(UsageError, match="exists already"):
+        with pytest.raises(UsageError, match="the directory exists already") as caught:
             fill(tmp_path / "d")
+        assert caught.value.path == str(tmp_path / "d")
         fill(tmp_path / "d", force=True)
         assert names(tmp_path / "d") == ["new"]
 

@@ -25,7 +25,7 @@ def test_an_image(cells, tmp_path, capsys):
     assert err == "note: labels are left out: labels/cells; --path labels/cells exports a label image\n"
     code, said, err = call(capsys, cells, out)
     assert (code, said) == (2, "")
-    assert err.startswith(f"error: {out} exists already\nhint: Give --force")
+    assert err.startswith(f"error: {out}: the file exists already\nhint: Choose another name")
     assert call(capsys, cells, out, "--force", "-q", "--no-sync") == (0, "", "")
 
 

@@ -487,7 +487,7 @@ def test_wrong_calls(tmp_path, options, message):
 def test_an_existing_file(tmp_path):
     source, out = FIXTURES / "image.ome.zarr", tmp_path / "a.tif"
     out.write_bytes(b"old")
-    with pytest.raises(UsageError, match=r"a\.tif exists already"):
+    with pytest.raises(UsageError, match=r"a\.tif: the file exists already"):
         ozx.export(source, out)
     assert out.read_bytes() == b"old"
     ozx.export(source, out, force=True)

@@ -16,8 +16,18 @@ from contextlib import contextmanager
 from ozx.atomic.full_disk import NO_ROOM, full_disk_error
 from ozx.errors import OzxError, ResourceError, UsageError, name_error
 
-__all__ = ["check_folder", "check_regular", "check_removable", "check_target", "exists_error", "naming_errors"]
+__all__ = [
+    "EXISTS_HINT",
+    "check_folder",
+    "check_regular",
+    "check_removable",
+    "check_target",
+    "exists_error",
+    "naming_errors",
+]
 
+#: The way out if an output exists already; the safe one first.
+EXISTS_HINT = "Choose another name, or give --force (force=True) to replace it."
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFCHR: "a character device",
@@ -108,7 +118,7 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
         raise _refused_name(path, error) from None
     if not (force or replace_folder):
         if stat.S_ISDIR(status.st_mode) and not _is_replaceable(path):
-            raise UsageError(f"{path} exists already, and is not a Zarr hierarchy", hint=_REPLACES_ANY)
+            raise UsageError("the directory exists already, and is not a Zarr hierarchy", path=path, hint=_REPLACES_ANY)
         raise exists_error(path)
     if not stat.S_ISDIR(status.st_mode):
         raise UsageError(
@@ -164,7 +174,8 @@ def _refused_name(path: str, error: OSError) -> OSError | UsageError:
 
 def exists_error(path: str) -> UsageError:
     """Return the error for an output `path` that already exists."""
-    return UsageError(f"{path} exists already", hint="Give --force (force=True) to replace it, or another name.")
+    kind = "directory" if os.path.isdir(path) else "file"
+    return UsageError(f"the {kind} exists already", path=path, hint=EXISTS_HINT)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ozx.archive.remote.access import carrying_options
+from ozx.atomic.targets import EXISTS_HINT
 from ozx.errors import OzxError, ResourceError, UsageError, error_code, shortened
 from ozx.faults import FaultError, as_error
 from ozx.flow.sources.location import printable_location
@@ -26,6 +27,8 @@ __all__ = [
     "run_batch",
     "run_each",
 ]
+
+_RESUME_HINT = "Give --resume (resume=True) to skip complete outputs, or --force (force=True) to replace them."
 
 _Result = TypeVar("_Result")
 _Work = Callable[[str, str, Progress], _Result]
@@ -232,15 +235,22 @@ def _failed(source: str, target: str, error: OzxError) -> FileResult:
     return FileResult(source, target, "failed", error=describe_failure_of(source, error))
 
 
-def describe_failure_of(source: str, error: OzxError) -> dict[str, str | None]:
+def describe_failure_of(source: str, error: OzxError, *, can_resume: bool = False) -> dict[str, str | None]:
     """Return the ``--json`` description of an error; the message in it names `source`.
+
+    If the output exists, the hint names ``--resume`` where the command has this option (`can_resume`).
 
     Examples
     --------
-    >>> describe_failure_of("a.tif", UsageError("a.ozx exists already"))["message"]
-    'a.tif: a.ozx exists already'
+    >>> describe_failure_of("a.tif", UsageError("the file exists already", path="a.ozx"))["message"]
+    'a.tif: a.ozx: the file exists already'
     """
-    return describe_failure(error if source in str(error) else error.at(source))
+    answer = describe_failure(error)
+    if source not in str(error):
+        answer["message"] = f"{source}: {error}"
+    if can_resume and error.hint == EXISTS_HINT:
+        answer["hint"] = _RESUME_HINT
+    return answer
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:

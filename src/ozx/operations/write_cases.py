@@ -59,7 +59,7 @@ def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
     if rule is not None and rule not in RULES:
         raise UsageError(f"there is no rule {rule!r}", hint="ozx rules lists all rules.")
     if os.path.lexists(path):
-        raise UsageError(f"{path} exists already", hint="Choose another name.")
+        raise UsageError("the directory exists already", path=path, hint="Choose another name.")
     chosen = list(RULES) if rule is None else [rule]
     cases: dict[str, list[dict[str, Any]]] = {identifier: [] for identifier in chosen}
     with replacing_directory(path, sync=False) as new:

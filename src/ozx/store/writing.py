@@ -341,7 +341,8 @@ class WriteSession:
                 return
             exists = os.path.lexists(self.path)
             if exists and self.options.exclusive:
-                raise UsageError(f"{self.path} exists already", hint='Choose another name, or mode="w" to replace it.')
+                hint = 'Choose another name, or mode="w" to replace it.'
+                raise UsageError("the file exists already", path=self.path, hint=hint)
             if exists and self.options.append:
                 check_target(self.path, force=True)
                 self._read_base(ArchiveSession(FileSource(self.path)))

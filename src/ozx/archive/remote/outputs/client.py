@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import IO, NamedTuple, Protocol, Self
 
 from ozx.archive.remote.errors import printable_url
+from ozx.atomic.targets import EXISTS_HINT
 from ozx.errors import ResourceError, UsageError
 from ozx.extras import install_hint
 
@@ -170,9 +171,7 @@ class UnnamedUploads:
 
 def exists_error(url: str) -> UsageError:
     """Return the error for an object that already exists."""
-    return UsageError(
-        "the object exists already", path=printable_url(url), hint="Give --force (force=True) to replace it."
-    )
+    return UsageError("the object exists already", path=printable_url(url), hint=EXISTS_HINT)
 
 
 def no_container_error(url: str, kind: str = "bucket") -> ResourceError:
