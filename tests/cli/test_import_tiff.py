@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import jsonschema
 import numpy as np
@@ -180,6 +181,17 @@ def test_a_folder_is_no_output(capsys, here):
     assert sorted(os.listdir(here)) == ["cells.ome.tif", "out"]
     code, _, err = ozx(capsys, "import", ".")
     assert (code, "Run: ozx import ./*.tif" in err) == (2, True)
+    (here / "out").rmdir()
+    code, _, err = ozx(capsys, "import", ".", "--out-dir", "my files")
+    assert (code, "Run: ozx import ./*.tif --out-dir 'my files'\n" in err) == (3, True)
+
+
+@pytest.mark.usefixtures("cells")
+def test_a_missing_folder_after_many_images_is_no_image(capsys, here):
+    shutil.copyfile(here / "cells.ome.tif", here / "other.tif")
+    code, _, err = ozx(capsys, "import", "cells.ome.tif", "other.tif", "my output")
+    assert (code, "give --out-dir 'my output'" in err) == (2, True)
+    assert sorted(os.listdir(here)) == ["cells.ome.tif", "other.tif"]
 
 
 @pytest.mark.usefixtures("here")

@@ -62,17 +62,24 @@ def is_zarr(argument: str) -> bool:
     return has_metadata or argument.rstrip("/").lower().endswith(".zarr")
 
 
-def refuse_folder(argument: str, out_dir: str | None) -> None:
-    """Raise an error if the last argument is a folder; call this only for an argument that is not a source.
+def refuse_folder(arguments: Sequence[str], out_dir: str | None) -> None:
+    """Raise an error if the last argument is a folder for outputs; call this only if it is not a source.
 
     Raises
     ------
     UsageError
-        It is a folder.
+        It is a folder; or it does not exist, and has no ending as all others have.
     """
-    if out_dir is None and os.path.isdir(argument):
-        hint = f"To write into this folder, give --out-dir {shlex.quote(argument)}."
-        raise UsageError(f"expected sources, and perhaps the name of an output; {argument} is a folder", hint=hint)
+    *others, last = arguments
+    if out_dir is not None:
+        return
+    hint = f"To write into this folder, give --out-dir {shlex.quote(last)}."
+    if os.path.isdir(last):
+        raise UsageError(f"expected sources, and perhaps the name of an output; {last} is a folder", hint=hint)
+    has_endings = all(os.path.splitext(other.rstrip("/"))[1] for other in others)
+    if not os.path.lexists(last) and has_endings and not os.path.splitext(last.rstrip("/"))[1]:
+        hint = f"To write into a folder of this name, give --out-dir {shlex.quote(last)}."
+        raise UsageError(f"expected sources; {last} does not exist", hint=hint)
 
 
 def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[str, ...]) -> str | None:

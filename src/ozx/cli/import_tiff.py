@@ -159,8 +159,6 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
         output = f"An output has the ending .ozx: ozx import {image} {file}"
         hint = " ".join(filter(None, [hint_at_missing(last), output]))
         raise UsageError(f"expected images, or an image and its .ozx file; {last} does not exist", hint=hint)
-    if len(arguments) > 1:
-        refuse_folder(arguments[-1], out_dir)
     if names_output(arguments[-1], _ENDINGS) and (len(arguments) == 1 or out_dir is not None):
         file = shlex.quote(arguments[-1])
         raise UsageError(
@@ -179,6 +177,8 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
             hint=f"One image and its output: ozx import IMAGE {shlex.quote(between)}. "
             "Write the list of an option without blanks, as in --channel-names DAPI,GFP.",
         )
+    if len(arguments) > 1:
+        refuse_folder(arguments, out_dir)
     return arguments, None
 
 

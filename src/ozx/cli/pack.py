@@ -136,7 +136,7 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
             hint="Give --out-dir D to get one file for each source.",
         )
     if len(arguments) > 1 and not is_zarr(arguments[-1]):
-        refuse_folder(arguments[-1], out_dir)
+        refuse_folder(arguments, out_dir)
     return arguments, None
 
 

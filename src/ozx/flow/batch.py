@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
+import shlex
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
@@ -29,6 +31,9 @@ __all__ = [
 ]
 
 _RESUME_HINT = "Give --resume (resume=True) to skip complete outputs, or --force (force=True) to replace them."
+
+# The end of a hint that gives each file of a folder to a command.
+_FOR_FILES_OF_A_FOLDER = re.compile(r"ozx (import|pack) .*\*\.\S+$")
 
 _Result = TypeVar("_Result")
 _Work = Callable[[str, str, Progress], _Result]
@@ -232,24 +237,33 @@ def _done(work: _Work[Any], done: str, source: str, target: str, progress: Progr
 
 
 def _failed(source: str, target: str, error: OzxError) -> FileResult:
-    return FileResult(source, target, "failed", error=describe_failure_of(source, error))
+    return FileResult(source, target, "failed", error=describe_failure_of(source, target, error))
 
 
-def describe_failure_of(source: str, error: OzxError, *, can_resume: bool = False) -> dict[str, str | None]:
+def describe_failure_of(
+    source: str, target: str, error: OzxError, *, can_resume: bool = False
+) -> dict[str, str | None]:
     """Return the ``--json`` description of an error; the message in it names `source`.
 
-    If the output exists, the hint names ``--resume`` where the command has this option (`can_resume`).
+    If the output exists, the hint names ``--resume`` where the command has this option (`can_resume`). If the hint is a
+    command for the files in `source`, a folder, it writes into the folder of `target`, too.
 
     Examples
     --------
-    >>> describe_failure_of("a.tif", UsageError("the file exists already", path="a.ozx"))["message"]
+    >>> describe_failure_of("a.tif", "a.ozx", UsageError("the file exists already", path="a.ozx"))["message"]
     'a.tif: a.ozx: the file exists already'
+    >>> error = UsageError("raw is a directory of 2 TIFF images", hint="Run: ozx import raw/*.tif")
+    >>> describe_failure_of("raw", "imported/raw.ozx", error)["hint"]
+    'Run: ozx import raw/*.tif --out-dir imported'
     """
     answer = describe_failure(error)
     if source not in str(error):
         answer["message"] = f"{source}: {error}"
+    folder = os.path.dirname(target)
     if can_resume and error.hint == EXISTS_HINT:
         answer["hint"] = _RESUME_HINT
+    elif error.hint and _FOR_FILES_OF_A_FOLDER.search(error.hint) and folder != os.path.dirname(source):
+        answer["hint"] = f"{error.hint} --out-dir {shlex.quote(folder or os.curdir)}"
     return answer
 
 

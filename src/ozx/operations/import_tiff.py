@@ -238,7 +238,7 @@ def import_tiffs(
 
 
 def _failure(path: str, target: str, error: OzxError) -> ImportResult:
-    return ImportResult(path, target, "failed", error=describe_failure_of(path, error, can_resume=True))
+    return ImportResult(path, target, "failed", error=describe_failure_of(path, target, error, can_resume=True))
 
 
 def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str]:

@@ -242,7 +242,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
 
 def _failure(root: str, target: str, error: OzxError) -> PackResult:
     source = printable_location(root)
-    return PackResult(source, target, "failed", error=describe_failure_of(source, error, can_resume=True))
+    return PackResult(source, target, "failed", error=describe_failure_of(source, target, error, can_resume=True))
 
 
 def _pack_with(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
