@@ -15,6 +15,7 @@ from ozx.cli.metadata_options import parse_metadata, split_names
 from ozx.cli.output import format_bytes, one_line, print_result, say_error
 from ozx.errors import UsageError
 from ozx.flow.sinks.file_size import parse_size
+from ozx.hierarchy.edit.axis_values import parse_units
 from ozx.hierarchy.edit.request import parse_edits
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.hierarchy.ome.metadata import Axis
@@ -115,16 +116,19 @@ def command(
     return WITH_LOSS if source.rest or result.missing_count else DONE
 
 
-def _parse_place(
-    names: str, pixel_size: str | Mapping[str, str] | None, unit: str | Mapping[str, str] | None
-) -> dict[str, Any]:
+def _parse_place(names: str, pixel_size: str | None, unit: str | None) -> dict[str, Any]:
     """Parse pixel sizes and units as `ozx edit` does; return them by axis, in the form that `stream` takes."""
+    units = None if unit is None else parse_units(unit)
     if pixel_size is None:
-        return {"scale": None, "unit": unit}
+        return {"scale": None, "unit": units}
     edits = parse_edits(pixel_size=pixel_size, unit=unit)
     placed = edits.limited_to([Axis(name, None, None) for name in names])
-    # With the sizes of axes that do not exist, which `stream` refuses.
-    return {"scale": {**placed.pixel_size, **edits.pixel_size}, "unit": placed.unit if unit is None else unit}
+    # With the sizes and units of axes that do not exist, which `stream` refuses.
+    scale = {**placed.pixel_size, **edits.pixel_size}
+    if isinstance(units, str):
+        return {"scale": scale, "unit": units}
+    by_axis = placed.unit if isinstance(placed.unit, Mapping) else {}
+    return {"scale": scale, "unit": {**by_axis, **(units or {})} or None}
 
 
 def _parse_shape(text: str) -> list[int | None]:

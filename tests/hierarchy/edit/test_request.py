@@ -51,6 +51,34 @@ def test_a_mistyped_unit_is_refused_with_the_right_name(given, meant):
     assert refusal.value.hint == f"Did you mean {meant}?"
 
 
+def test_text_names_axes_as_a_mapping_does():
+    assert parse_edits(pixel_size="z=2um, y=0.65um,x=0.65um") == parse_edits(
+        pixel_size={"z": "2um", "y": "0.65um", "x": "0.65um"}
+    )
+    assert parse_edits(unit="x=nm,t=s") == parse_edits(unit={"x": "nanometer", "t": "second"})
+
+
+@pytest.mark.parametrize(
+    ("size", "unit", "units"),
+    [
+        ("400nm", "t=min", {"t": "minute", **dict.fromkeys("zyx", "nanometer")}),
+        ({"y": "2um", "x": 3}, {"x": "nm", "t": "s"}, {"y": "micrometer", "x": "nanometer", "t": "second"}),
+    ],
+)
+def test_units_of_different_axes_are_joined(size, unit, units):
+    edits = parse_edits(pixel_size=size, unit=unit)
+    assert edits.units_for(TCZYX) == units
+    assert edits.limited_to(TCZYX).units_for(TCZYX) == units
+
+
+@pytest.mark.parametrize(
+    ("size", "unit"), [("0.4um", "nm"), ("0.4um", "x=nm"), ({"x": "2um"}, {"x": "nm"}), ("0.4um", "min")]
+)
+def test_one_axis_does_not_get_two_units(size, unit):
+    with pytest.raises(UsageError, match="the unit is given twice"):
+        parse_edits(pixel_size=size, unit=unit)
+
+
 @pytest.mark.parametrize("size", [0.65, "0.65", "0.65um", "0.65 µm"])
 def test_one_pixel_size_is_that_of_all_axes_of_space(size):
     edits = parse_edits(pixel_size=size).limited_to(TCZYX)

@@ -1,5 +1,7 @@
 """Edits of OME-Zarr metadata.
 
+``axis_values``
+    Pixel sizes and units as text.
 ``request``
     The changes that a user asks for.
 ``plan``

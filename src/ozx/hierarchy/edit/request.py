@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import UsageError
+from ozx.hierarchy.edit.axis_values import parse_sizes, parse_units
 from ozx.hierarchy.ome.axis_names import AXIS_TYPES, unknown_axis
 from ozx.hierarchy.ome.colors import parse_color
 from ozx.hierarchy.ome.metadata import Axis
@@ -17,7 +18,7 @@ from ozx.hierarchy.ome.units import axis_type_of, check_unit
 
 __all__ = ["Edits", "PixelSize", "parse_edits", "unit_note"]
 
-#: A size with or without unit, for all axes of space; or sizes by axis.
+#: A size with or without unit, for all axes of space; or sizes by axis, as a mapping or as ``"y=0.65um,x=0.65um"``.
 PixelSize = float | str | Mapping[str, float | str]
 
 _SIZE = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9.].*)")
@@ -37,6 +38,8 @@ class Edits:
     name: str | None
     # The pixel size along each axis of space that `pixel_size` lacks.
     space_size: float | None = None
+    # The unit of `space_size`, if `unit` has the units of other axes.
+    space_unit: str | None = None
     # One per channel: the values shown as black and in full colour; and whether viewers show the channel at first.
     windows: tuple[tuple[float, float] | None, ...] | None = None
     active: tuple[bool | None, ...] | None = None
@@ -62,10 +65,10 @@ class Edits:
         names = {axis.name for axis in axes}
         sizes = {axis: size for axis, size in self.pixel_size.items() if axis in names}
         if self.space_size is not None:
-            sizes = {axis: self.space_size for axis, kind in _types(axes).items() if kind == "space"} | sizes
+            sizes = dict.fromkeys(_of_space(_types(axes)), self.space_size) | sizes
         units = replace(self, pixel_size=sizes).units_for(axes) if self.space_size is not None else self.units_for(axes)
         # By axis: a single unit would go to other axes once some pixel sizes are removed.
-        return replace(self, pixel_size=sizes, unit=units or None, space_size=None)
+        return replace(self, pixel_size=sizes, unit=units or None, space_size=None, space_unit=None)
 
     def units_for(self, axes: Sequence[Axis]) -> dict[str, str]:
         """Return the requested unit of each of an image's axes, by axis name.
@@ -78,7 +81,8 @@ class Edits:
             kind = axis_type_of(self.unit)
             chosen = [name for name in types if name in self.pixel_size] if self.pixel_size else list(types)
             return {name: self.unit for name in chosen if types[name] in (kind, None)}
-        return {name: unit for name, unit in (self.unit or {}).items() if name in types}
+        of_space = {} if self.space_unit is None else dict.fromkeys(_of_space(types), self.space_unit)
+        return of_space | {name: unit for name, unit in (self.unit or {}).items() if name in types}
 
     def without_name(self) -> Edits:
         """Return the same request without the new name of the image."""
@@ -131,23 +135,15 @@ def parse_edits(
         Nothing is requested, or a value is invalid: a pixel size that is not positive, an unknown unit or colour.
     """
     everywhere, sizes, own = _parse_sizes(pixel_size)
-    if unit is not None and own is not None:
-        raise UsageError(
-            "the unit is given twice: with the pixel size and separately",
-            hint="Write units with the sizes, as in --pixel-size t=30s,y=0.65um,x=0.65um.",
-        )
-    unit = own if unit is None else unit
-    if unit is not None and not isinstance(unit, str):
-        unit = {_axis_name(axis): check_unit(word) for axis, word in _mapping(unit, "unit").items()} or None
-    elif unit is not None:
-        unit = check_unit(unit)
+    units, space_unit = _join_units(own, _parse_units(unit))
     edits = Edits(
         pixel_size=sizes,
-        unit=unit,
+        unit=units,
         channel_names=_per_channel(channel_names, "channel_names"),
         colors=None if colors is None else tuple(map(_maybe_color, _per_channel(colors, "colors") or ())),
         name=name,
         space_size=everywhere,
+        space_unit=space_unit,
     )
     if name is not None and not name.strip():
         raise UsageError("expected a name; got an empty string")
@@ -177,6 +173,8 @@ def _parse_sizes(
     """Return the pixel size for all axes of space, the pixel sizes by axis, and the units that `value` contains."""
     if value is None:
         return None, {}, None
+    if isinstance(value, str):
+        value = parse_sizes(value)
     if not isinstance(value, Mapping):
         size, unit = _parse_size("of space", value)
         if unit is not None and axis_type_of(unit) != "space":
@@ -185,6 +183,34 @@ def _parse_sizes(
     parsed = {_axis_name(axis): _parse_size(axis, size) for axis, size in value.items()}
     units = {axis: unit for axis, (_, unit) in parsed.items() if unit is not None}
     return None, {axis: size for axis, (size, _) in parsed.items()}, units or None
+
+
+def _parse_units(value: str | Mapping[str, str] | None) -> str | dict[str, str] | None:
+    if isinstance(value, str):
+        value = parse_units(value)
+    if isinstance(value, str):
+        return check_unit(value)
+    return {_axis_name(axis): check_unit(word) for axis, word in _mapping(value, "unit").items()} or None
+
+
+def _join_units(
+    own: str | dict[str, str] | None, units: str | dict[str, str] | None
+) -> tuple[str | dict[str, str] | None, str | None]:
+    """Return the units to set, and the unit of all axes of space if only others are named in `units`.
+
+    `own` are the units of the pixel sizes.
+    """
+    if own is None or units is None:
+        return (units if own is None else own), None
+    if isinstance(units, dict):
+        if isinstance(own, dict) and not own.keys() & units.keys():
+            return own | units, None
+        if isinstance(own, str) and all(axis_type_of(unit) != "space" for unit in units.values()):
+            return units, own
+    raise UsageError(
+        "the unit is given twice: with the pixel size and separately",
+        hint="Write units with the sizes, as in --pixel-size t=30s,y=0.65um,x=0.65um.",
+    )
 
 
 def _parse_size(axis: str, size: float | str) -> tuple[float, str | None]:
@@ -236,6 +262,10 @@ def _per_channel(values: Sequence[str | None] | None, option: str) -> tuple[str 
 
 def _maybe_color(color: str | None) -> str | None:
     return None if color is None else parse_color(color)
+
+
+def _of_space(types: Mapping[str, str | None]) -> list[str]:
+    return [name for name, kind in types.items() if kind == "space"]
 
 
 def _types(axes: Sequence[Axis]) -> dict[str, str | None]:
