@@ -143,4 +143,4 @@ def test_a_wrong_checksum_is_refused_after_the_last_block(tmp_path, key, hint):
     with pytest.raises(FormatError, match="expected CRC-32") as caught:
         next(blocks)
     assert caught.value.rule == "zip/crc"
-    assert caught.value.hint == f"Copy or download the file again; `ozx recover` {hint}"
+    assert caught.value.hint == f"Copy or download the file again; `ozx recover FILE OUT.ozx` {hint}"

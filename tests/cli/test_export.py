@@ -121,5 +121,5 @@ def test_a_file_with_many_damaged_chunks_is_told_in_two_lines(cells, tmp_path):
     assert (process.returncode, process.stdout) == (1, "")
     error, hint = process.stderr.splitlines()
     assert error.startswith(f"error: {cells}: entry '0/c/")
-    assert hint == "hint: Copy or download the file again; `ozx recover` saves the undamaged parts."
+    assert hint == "hint: Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged parts."
     assert list(tmp_path.iterdir()) == [cells]

@@ -104,7 +104,7 @@ def test_a_file_with_many_damaged_chunks_is_told_in_two_lines(cells, tmp_path):
     error, hint = process.stderr.splitlines()
     assert error.startswith(f"error: {cells}: entry '0/c/")
     assert error.endswith("its bytes are damaged [zip/crc]")
-    assert hint == "hint: Copy or download the file again; `ozx recover` saves the undamaged parts."
+    assert hint == "hint: Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged parts."
 
 
 def test_a_process_of_its_own(cells, tmp_path):

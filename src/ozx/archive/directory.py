@@ -225,7 +225,8 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
             path=source.name,
             rule="zip/truncated",
             hint=_hint_at_recovery(source.name)
-            or "The file is incomplete: copy or download it again; `ozx recover` saves the undamaged entries.",
+            or "The file is incomplete: copy or download it again; "
+            "`ozx recover FILE OUT.ozx` saves the undamaged entries.",
         )
     if head.startswith(SPLIT_SIGNATURE):
         raise _split(source, "it begins with the mark of the first part of a split archive")

@@ -329,6 +329,6 @@ def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> Non
             f"entry {name!r}: expected CRC-32 {header.crc32:08x}, found {checksum:08x}; its bytes are damaged",
             path=source.name,
             rule="zip/crc",
-            hint="Copy or download the file again; `ozx recover` "
+            hint="Copy or download the file again; `ozx recover FILE OUT.ozx` "
             + ("shows how to extract the other values." if is_root else "saves the undamaged parts."),
         )

@@ -39,7 +39,7 @@ def check_leading(source: ByteSource, prepended: int) -> None:
         "an entry of another archive, it was appended to another archive, or bytes were inserted into the file",
         path=source.name,
         rule="zip/leading-entries",
-        hint="Copy or download the file again; `ozx recover` saves the undamaged entries.",
+        hint="Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged entries.",
     )
 
 

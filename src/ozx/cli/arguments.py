@@ -77,7 +77,8 @@ def refuse_folder(arguments: Sequence[str], out_dir: str | None) -> None:
     if os.path.isdir(last):
         raise UsageError(f"expected sources, and perhaps the name of an output; {last} is a folder", hint=hint)
     has_endings = all(os.path.splitext(other.rstrip("/"))[1] for other in others)
-    if not os.path.lexists(last) and has_endings and not os.path.splitext(last.rstrip("/"))[1]:
+    is_missing = "://" not in last and not os.path.lexists(last)
+    if is_missing and has_endings and not os.path.splitext(last.rstrip("/"))[1]:
         hint = f"To write into a folder of this name, give --out-dir {shlex.quote(last)}."
         raise UsageError(f"expected sources; {last} does not exist", hint=hint)
 

@@ -89,7 +89,7 @@ def run_batch(
     jobs
         Number of threads.
     what
-        Plural noun for the sources, for progress.
+        Plural noun for the sources, for progress; its singular lacks the s.
     progress
         Receives the progress of `work`.
     on_result
@@ -98,6 +98,11 @@ def run_batch(
         Executor that replaces the threads and runs one task for each pair. Its tasks may run in other processes: `work`
         and `fail` must be picklable, and `work` gets no progress. A task may run twice if its first worker is lost.
 
+    Raises
+    ------
+    UsageError
+        `jobs` is less than 1.
+
     Examples
     --------
     >>> from ozx.progress import NO_PROGRESS
@@ -105,10 +110,12 @@ def run_batch(
     >>> run_batch(lambda *pair: pair[:2], lambda *pair: None, pairs, jobs=2, what="letters", progress=NO_PROGRESS)
     (('a', 'b'), ('c', 'd'))
     """
+    if jobs < 1:
+        raise UsageError(f"expected at least 1 job; got {jobs}")
     stoppable = StoppableProgress(progress)
     tell = on_result or (lambda _: None)
     results: dict[int, _Result] = {}
-    progress.start(f"{len(pairs):,} {what}", None)
+    progress.start(f"{len(pairs):,} {what if len(pairs) != 1 else what.removesuffix('s')}", None)
     try:
         if executor is None and (jobs <= 1 or len(pairs) <= 1):
             for number, pair in enumerate(pairs):

@@ -110,12 +110,13 @@ def edit(
         itself, and only metadata and central directory are transferred.
     pixel_size
         Size of a pixel at full resolution, for all axes of space (``0.65``) or by axis (``{"y": 0.65, "x": 0.65}``), in
-        the unit of the axis; as text, also with units: ``"0.65um"``, ``"z=2um,y=0.65um,x=0.65um"``. The scales of the other levels and all
-        translations change by the same factor, and so do those of label images, which may have another resolution. A
-        named axis must be in one of the images; images without this axis stay unchanged.
+        the unit of the axis; as text, also with units: ``"0.65um"``, ``"z=2um,y=0.65um,x=0.65um"``. The scales of the
+        other levels and all translations change by the same factor, and so do those of label images, which may have
+        another resolution. A named axis must be in one of the images; images without this axis stay unchanged.
     unit
-        A unit (``micrometer``, ``um``, ``second``), or units by axis (``{"t": "s"}``, ``"t=s"``). A single unit applies to axes of its type, space
-        or time: to those that `pixel_size` names, or without `pixel_size` to all of them. Numbers are not converted.
+        A unit (``micrometer``, ``um``, ``second``), or units by axis (``{"t": "s"}``, ``"t=s"``). A single unit applies
+        to axes of its type, space or time: to those that `pixel_size` names, or without `pixel_size` to all of them.
+        Numbers are not converted.
     channel_names, colors
         One value per channel; None or ``""`` keeps the present value. Colours are ``RRGGBB``, with or without ``#``, or
         one of red, green, blue, cyan, magenta, yellow, white.

@@ -236,7 +236,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     work = partial(_pack_with, options)
     if executor is not None:
         work = partial(_pack_again, options, present_outputs(targets))
-    is_told: dict[str, Any] = {"what": "hierarchies", "progress": progress, "on_result": on_result}
+    is_told: dict[str, Any] = {"what": "sources", "progress": progress, "on_result": on_result}
     return PackManyResult(run_batch(work, _failure, pairs, jobs=jobs, executor=executor, **is_told))
 
 

@@ -339,8 +339,7 @@ class WriteSession:
         with self._lock:
             if self._is_prepared:
                 return
-            exists = os.path.lexists(self.path)
-            if exists and self.options.exclusive:
+            if (exists := os.path.lexists(self.path)) and self.options.exclusive:
                 hint = 'Choose another name, or mode="w" to replace it.'
                 raise UsageError("the file exists already", path=self.path, hint=hint)
             if exists and self.options.append:

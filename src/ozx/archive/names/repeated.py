@@ -32,5 +32,5 @@ def check_order(name: str, header_offsets: list[int], path: str) -> None:
             f"of them in the file, so it is unknown which entry is valid",
             path=path,
             rule="zip/duplicate-name",
-            hint="Copy or download the file again; `ozx recover` saves the undamaged entries.",
+            hint="Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged entries.",
         )

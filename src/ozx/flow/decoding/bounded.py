@@ -60,7 +60,7 @@ class UndecodableChunkError(FormatError):
     """
 
     def __init__(self, key: str, reason: str, path: str | None = None) -> None:
-        hint = "ozx validate --level data lists all damage; ozx recover saves the intact chunks."
+        hint = "ozx validate --level data lists all damage; ozx recover FILE OUT.ozx saves the intact chunks."
         super().__init__(f"{key}: the chunk cannot be decoded: {reason}", path=path, rule="zarr/chunk-data", hint=hint)
         self.key = key
         self.reason = reason

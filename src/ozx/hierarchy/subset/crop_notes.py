@@ -63,7 +63,8 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> st
 
     Examples
     --------
-    >>>     >>> explain_whole({"y": (512, Interval(Fraction(0), Fraction(300)))}, 2).partition("; ")[0]
+    >>> from fractions import Fraction
+    >>> explain_whole({"y": (512, Interval(Fraction(0), Fraction(300)))}, 2).partition("; ")[0]
     'no pixels are cropped, because all chunks (y=512) overlap the region'
     """
     found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
