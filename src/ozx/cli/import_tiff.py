@@ -34,7 +34,7 @@ _ENDINGS = (".ozx",)
     "--out-dir", metavar="D", type=click.Path(file_okay=False), help="Write the files to this folder, not beside IMAGE."
 )
 @click.option("--series", metavar="N", type=int, help="Import only image N, counted from 0.")
-@click.option("--axes", metavar="tczyx", help="Axes in the order of the file, if the file does not name them.")
+@click.option("--axes", metavar="tczyx", help="Axes in the order of the file, instead of those that it names.")
 @click.option("--keep-singletons", is_flag=True, help="Keep axes of length 1.")
 @click.option(
     "--pixel-size",

@@ -92,7 +92,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     out
         The file to write; by default ``cells.ome.tif`` becomes ``cells.ozx`` beside it.
     axes
-        The dimensions longer than 1 in the order of the file, such as ``tczyx``, if the file does not name them.
+        The dimensions longer than 1 in the order of the file, such as ``tczyx``, instead of those that the file names.
     keep_singletons, series
         Whether axes of length 1 stay; the number of the only image to import, counted from 0.
     pixel_size, unit, channel_names, colors, name

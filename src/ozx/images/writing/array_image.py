@@ -160,15 +160,16 @@ def given_channels(
     Raises
     ------
     UsageError
-        There are more channels than in the array, or a channel is malformed.
+        There are more or fewer channels than in the array, or a channel is malformed.
     """
     image = NewImage("", *described)
     count = image.channel_count
     if not channels and _is_rgb(image, axes):
         return _RGB[:count]
-    if len(channels) > count:
+    if channels and len(channels) != count:
+        expected = f"expected {count} channel{'' if count == 1 else 's'}, as many as the array has"
         raise UsageError(
-            f"expected at most {count} channels, as many as the array has; got {len(channels)}",
+            f"{expected}; got {len(channels)}",
             hint='Name the axis of the channels, as in axes="cyx".' if image.channel_axis is None else None,
         )
     return tuple(map(_channel, channels))
