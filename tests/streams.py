@@ -1,5 +1,6 @@
 """Frames for streams, and what a stream's file must equal."""
 
+import time
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,12 @@ def frames_of(pixels, axes, order):
     """Return the frames of an array with given axes, in the order of acquisition, with their indexes in that order."""
     turned = np.transpose(pixels, [axes.index(axis) for axis in order])
     return [(index, turned[index]) for index in product(*map(range, turned.shape[:-2]))]
+
+
+def wait_until_encoded(frames):
+    """Wait until no frame of a stream is in memory."""
+    while frames.buffered:
+        time.sleep(0.001)
 
 
 def layout_of(path, node=""):

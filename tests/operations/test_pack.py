@@ -10,6 +10,7 @@ import threading
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import zarr
@@ -751,3 +752,10 @@ def test_a_folder_of_images_gets_the_command_for_each(tmp_path):
         pack(tmp_path / "my raw")
     assert caught.value.hint == f"Pack each into its own file: ozx pack '{tmp_path}/my raw'/*.ome.zarr"
     assert caught.value.rule == "rfc9/root"
+
+
+@pytest.mark.parametrize("path", ["cells.ome.zarr", Path("cells.ome.zarr")])
+@pytest.mark.parametrize("many", [pack_many, ozx.import_tiffs])
+def test_a_path_is_no_list_of_sources(many, path):
+    with pytest.raises(UsageError, match=r"expected a list of sources; got the path 'cells\.ome\.zarr'"):
+        many(path)

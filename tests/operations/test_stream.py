@@ -3,11 +3,12 @@
 import os
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import zarr
-from streams import assert_same_images, assert_valid, frames_of, layout_of
+from streams import assert_same_images, assert_valid, frames_of, layout_of, wait_until_encoded
 
 import ozx
 from ozx.errors import BufferFull, PartialFileWarning, ResourceError, UnsupportedError, UsageError
@@ -310,16 +311,61 @@ def test_a_full_memory_raises_or_waits(out, monkeypatch):
     assert frames.result.fullest <= 4
 
 
+@pytest.mark.parametrize(
+    ("method", "is_taken"),
+    [
+        ("ozx.images.streaming.frame_queue.FrameQueue.put", False),
+        ("ozx.images.streaming.frame_order.FrameOrder.take", False),
+        ("concurrent.futures.ThreadPoolExecutor.submit", True),  # the frame waits, but no thread is woken
+    ],
+)
+@pytest.mark.parametrize("is_flushed", [False, True])
+def test_a_stream_goes_on_and_ends_after_an_interrupted_append(out, monkeypatch, method, is_taken, is_flushed):
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    frames_left = list(PIXELS.reshape(-1, 300, 400))
+    with stream(out, shape=PIXELS.shape, **WORDS) as frames:
+        frames.append(frames_left.pop(0))
+        wait_until_encoded(frames)
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(method, interrupted)
+            frames.append(frames_left[0])
+        frames_left = frames_left[is_taken:]
+        for frame in frames_left:
+            frames.append(frame)
+        if is_flushed:
+            frames.flush()
+    assert frames.result.missing_count == 0
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
+
+
+def test_a_frame_whose_append_was_interrupted_is_kept(out, monkeypatch):
+    submit = ThreadPoolExecutor.submit
+
+    def interrupted(*given):
+        monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), stream(out, shape=(None, 2, 300, 400), **WORDS) as frames:
+        frames.append(PIXELS[0, 0])
+        wait_until_encoded(frames)
+        monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+        frames.append(PIXELS[0, 1])
+    ozx.recover(f"{out}.partial", f"{out}.again.ozx")
+    np.testing.assert_array_equal(ozx.open(f"{out}.again.ozx")["0"][...], PIXELS[:1])
+
+
 def test_an_error_in_a_thread_reaches_the_caller(out, monkeypatch):
     def fail(*given):
         raise OSError(5, "Input/output error")
 
     frames = stream(out, shape=(None, 2, 300, 400), shards="none", **WORDS)
     frames.append(PIXELS[0, 0])
-    frames._ring.wait_until_empty()
+    wait_until_encoded(frames)
     monkeypatch.setattr("ozx.store.growing_file.write_parts_at", fail)
     frames.append(PIXELS[0, 1])
-    frames._ring.wait_until_empty()
+    wait_until_encoded(frames)
     with pytest.raises(ResourceError, match="Input/output error"):
         frames.append(PIXELS[1, 0])
     with pytest.raises(ResourceError, match="Input/output error") as caught:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from children import in_child, wait
 from ending import needs_fork
-from streams import assert_valid
+from streams import assert_valid, wait_until_encoded
 
 import ozx
 from ozx.errors import FormatError, ResourceError
@@ -86,7 +86,7 @@ def test_finished_shards_survive_a_kill_without_a_flush(tmp_path):
         frames = ozx.stream(out, **WORDS, **LAYOUTS[0])
         for frame in FRAMES[:17]:
             frames.append(frame)
-        frames._ring.wait_until_empty()
+        wait_until_encoded(frames)
 
     killed(work)
     assert not os.path.exists(f"{out}.partial.chunks")

@@ -182,6 +182,12 @@ def test_an_existing_file_is_kept_unless_forced(out):
     ({"channels": [{"color": "reddish"}]}, "six hexadecimal digits"),
     ({"channels": [NewChannel(color="12345G")]}, "six hexadecimal digits"),
     ({"labels": {"cells": PIXELS[0]}}, r"labels 'cells' of the shape \(2, 300, 400\); found \(300, 400\)"),
+    *[
+        ({"labels": {name: PIXELS}}, "expected the name of a label image; got")
+        for name in ("", ".", "..", "a/b", "../a", "a\\b", "__a", "zarr.json", "\0", 3)
+    ],
+    ({"labels": PIXELS}, "expected True, or label images by name; got ndarray"),
+    ({"labels": {"cells": [[1]]}}, "expected labels 'cells' as an array; got list"),
     ({"method": "median"}, "mean, nearest, mode"),
     ({"downsample": "q"}, "no axis 'q'"),
     ({"codec": "jpeg"}, "expected one of the codecs"),

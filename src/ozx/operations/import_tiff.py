@@ -16,7 +16,7 @@ from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import check_output, check_output_place, output_exists, present_outputs, spooled_output
 from ozx.flow.sinks.target import check_archive_name, name_notes, swept_notes
-from ozx.flow.sources.location import Location, StrPath, given_output, given_source
+from ozx.flow.sources.location import Location, StrPath, check_is_list, given_output, given_source
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.ome.conversion import checked_version
@@ -214,6 +214,7 @@ def import_tiffs(
     """
     if unknown := sorted(options.keys() - _DEFAULTS.keys()):
         raise TypeError(f"import_tiffs() got an unexpected keyword argument {unknown[0]!r}")
+    check_is_list(sources, "ozx.import_tiff")
     parsed = _parse(_DEFAULTS | options)
     folder = None if out_dir is None else given_output(out_dir, remote=True)
     paths = [given_source(source) for source in sources]

@@ -15,7 +15,15 @@ from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
 from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.output import present_outputs
 from ozx.flow.sinks.target import check_archive_name, default_output
-from ozx.flow.sources.location import Location, StrPath, given_output, given_source, parse_location, printable_location
+from ozx.flow.sources.location import (
+    Location,
+    StrPath,
+    check_is_list,
+    given_output,
+    given_source,
+    parse_location,
+    printable_location,
+)
 from ozx.flow.space import check_room
 from ozx.operations.pack_one import PackManyResult, PackOptions, PackResult, pack_one
 from ozx.progress import NO_PROGRESS, Progress
@@ -219,6 +227,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         sync,
         *layout,
     )
+    check_is_list(sources, "ozx.pack")
     folder = None if out_dir is None else given_output(out_dir, remote=True)
     roots, targets = [], []
     for given in sources:

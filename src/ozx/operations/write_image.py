@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from ozx.archive.names.decoding import name_fault
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sinks.output import spooled_output
 from ozx.flow.sinks.target import check_archive_name
 from ozx.flow.sources.location import given_output
+from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.ome.rendering import LabelDisplay
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
@@ -143,10 +145,12 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
     described = describe_array(array, axes, scale, unit)
     choice = PyramidChoice.parse(method or ("nearest" if labels is True else "mean"), downsample)
-    image = NewImage(title, *described, pyramid=choice, channels=given_channels(channels, described, axes))
+    image = NewImage(
+        title, *described, pyramid=choice, channels=given_channels(channels, described, axes, are_all=True)
+    )
     if labels is True:
         image = _as_labels(image)
-    elif labels:
+    elif labels is not None and labels is not False:
         image = _with_labels(image, labels, method)
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     hierarchy = NewHierarchy({"": image}, version=checked_version(ome_version))
@@ -165,13 +169,34 @@ def _with_labels(image: NewImage, labels: Mapping[str, ArrayLike], method: str |
     choice = replace(image.pyramid, method="mode" if method == "mode" else "nearest")
     axes = tuple(image.axes[number] for number in kept)
     shape = tuple(full.source.shape[number] for number in kept)
-    for name, array in labels.items():
+    for name, array in _named_labels(labels):
         if tuple(array.shape) != shape:
             raise UsageError(f"expected labels {name!r} of the shape {shape}; found {tuple(array.shape)}")
         source = ArraySource(array, tuple(str(axis.name) for axis in axes))
         level = NewLevel(source, tuple(full.scale[number] for number in kept), (0.0,) * len(kept))
         named[name] = _as_labels(NewImage(name, axes, (level,), pyramid=choice))
     return replace(image, labels=named)
+
+
+def _named_labels(labels: Mapping[str, ArrayLike]) -> Iterator[tuple[str, ArrayLike]]:
+    if not isinstance(labels, Mapping):
+        raise UsageError(
+            f"expected True, or label images by name; got {type(labels).__name__}",
+            hint='Write labels={"cells": array}, or labels=True if the pixels themselves are labels.',
+        )
+    for name, array in labels.items():
+        # Zarr core 3.1, "Node names"; a slash would put the label image below another one.
+        is_node = isinstance(name, str) and "/" not in name and name.strip(".") and not name.startswith("__")
+        if not is_node or name == METADATA or name_fault(f"labels/{name}"):
+            raise UsageError(
+                f"expected the name of a label image; got {name!r}",
+                hint="A name has no slash or backslash, does not begin with '__', is not zarr.json, and not only dots.",
+            )
+        if not hasattr(array, "shape"):
+            raise UsageError(
+                f"expected labels {name!r} as an array; got {type(array).__name__}", hint="Use numpy.asarray(...)."
+            )
+        yield name, array
 
 
 def _as_labels(image: NewImage) -> NewImage:

@@ -15,6 +15,7 @@ from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 __all__ = [
     "Location",
     "StrPath",
+    "check_is_list",
     "format_location",
     "given_output",
     "given_path",
@@ -149,6 +150,21 @@ def given_path(path: StrPath) -> str:
     if "\0" in name:  # no system allows it, and Python's functions raise various errors for it
         raise UsageError(f"expected a path; got one with a NUL character: {name!r}")
     return name
+
+
+def check_is_list(sources: object, function: str) -> None:
+    """Raise an error if a list of sources is a single path; `function` is the function for one source.
+
+    Raises
+    ------
+    UsageError
+        It is a single path, whose letters would become sources.
+    """
+    if isinstance(sources, str | os.PathLike):
+        raise UsageError(
+            f"expected a list of sources; got the path {os.fspath(sources)!r}",
+            hint=f"Write [path], or call {function}(path).",
+        )
 
 
 def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool = False) -> str:

@@ -5,8 +5,8 @@
     append ─ copy ─→ ring ─→ threads: halve, encode ─→ chunks ─→ shards ─→ NAME.partial ─ close ─→ NAME
                      (FrameRing)      (FramePyramid)             (OpenShards)  (StreamFile)
 
-``frame_stream``, ``encoding_threads``, ``turns``
-    The stream that a program writes to; its threads, and a pause in their work.
+``frame_stream``, ``encoding_threads``, ``frame_queue``
+    The stream that a program writes to; its threads, and the frames that wait for them.
 ``frame_order``, ``frame_records``, ``frame_ring``, ``frame_input``
     The places of frames, the records about frames, the memory in which frames wait, and frames from a pipe.
 ``streamed_image``, ``frame_pyramid``, ``open_shards``, ``samples``

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from ozx.errors import OzxError
 from ozx.flow.entry import Entry
 from ozx.images.streaming.chunk_store import ChunkStore
+from ozx.images.streaming.frame_queue import FrameQueue, ReceivedFrame
 from ozx.images.streaming.frame_records import Record
 from ozx.images.streaming.frame_ring import FrameRing
 from ozx.images.streaming.live_view import LiveView
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
-from ozx.images.streaming.turns import Turns
 
 __all__ = ["EncodingThreads"]
 
@@ -60,7 +60,7 @@ class EncodingThreads:
         self._file, self._images, self._ring, self._store = file, images, ring, store
         self._pool = ThreadPoolExecutor(count or os.cpu_count() or 1, "ozx-stream")
         self._syncing = ThreadPoolExecutor(1, "ozx-stream-sync")
-        self._turns = Turns()
+        self._queue = FrameQueue()
         self._drafted = {image.path: 0 for image in images}
         self._live = LiveView(file.index, images)
         self._error: BaseException | None = None
@@ -74,14 +74,22 @@ class EncodingThreads:
         frame: NDArray[Any],
         record: Record | None = None,
     ) -> None:
-        """Queue a frame for encoding; `index` and the errors are the same as for `FrameOrder.take`."""
+        """Queue a frame for encoding; `index` and the errors are the same as for `FrameOrder.take`.
+
+        The memory of the frame goes back to the ring when the frame is encoded or refused.
+        """
+        received = ReceivedFrame(image, frame, record)
         with self._lock:
-            place = image.order.take(index)
             try:
-                self._pool.submit(self._work, image, place, frame, record, self._turns.begin())
+                received.index = image.order.take(index)
+                self._queue.put(received)
             except BaseException:
-                image.order.give_back(place)
+                if not self._queue.has(received):  # Ctrl-C may come just after the frame was queued
+                    if received.index is not None:
+                        image.order.give_back(received.index)
+                    self._ring.release(frame)
                 raise
+        self._pool.submit(self._work)
 
     def raise_error(self) -> None:
         """Raise the first error of any thread; do nothing if no thread has failed.
@@ -99,6 +107,7 @@ class EncodingThreads:
 
         Further frames may be submitted in the meantime.
         """
+        self._wake()
         try:
             with self._flushing, self._file.errors():
                 return self._flush()
@@ -112,8 +121,9 @@ class EncodingThreads:
 
     def wait(self) -> None:
         """Wait until all received frames are encoded; raise the error of a failed thread."""
+        self._wake()
+        self._queue.wait_until_empty()
         self._syncing.shutdown(wait=True)
-        self._ring.wait_until_empty()
         self.raise_error()
 
     def finish_values(self) -> None:
@@ -136,41 +146,51 @@ class EncodingThreads:
     def stop(self) -> None:
         """End all threads, and wait for them."""
         self._ring.stop()
+        self._queue.clear()
         self._syncing.shutdown(wait=True, cancel_futures=True)
         # Before Python 3.13 a thread counts as ended once Ctrl-C has interrupted a wait for it.
         with self._flushing:
             pass
         self._pool.shutdown(wait=True, cancel_futures=True)
-        self._turns.stop()
 
-    def _work(
-        self, image: StreamedImage, index: tuple[int, ...], frame: NDArray[Any], record: Record | None, turn: int
-    ) -> None:
-        try:
-            self._turns.wait_for(turn)
-            if self._error is None:
-                with self._file.errors():
-                    for entry in image.encode(index, frame, record):
-                        # For the previous value: a kill while this value is written must not lose its frames.
-                        self._draft(image)
-                        self._write(entry)
-                with self._lock:
-                    self.encoded += 1
+    def _wake(self) -> None:
+        """Wake a thread: Ctrl-C may have come when a frame was queued, but no thread was woken for it."""
+        with suppress(RuntimeError):  # the threads have ended; no frame waits
+            self._pool.submit(self._work)
+
+    def _work(self) -> None:
+        """Encode the frames that wait, and write the values that they complete."""
+        while (taken := self._queue.take()) is not None:
+            turn, frame = taken
+            try:
+                self._queue.wait_for(turn)
+                if self._error is None:
+                    self._encode(frame)
+            except BaseException as error:  # noqa: BLE001 (raised in the thread of the caller)
+                self._fail(error)
+            finally:
+                self._queue.end(turn)
+                self._ring.release(frame.pixels)
+
+    def _encode(self, frame: ReceivedFrame) -> None:
+        image = frame.image
+        with self._file.errors():
+            for entry in image.encode(frame.index or (), frame.pixels, frame.record):
+                # For the previous value: a kill while this value is written must not lose its frames.
                 self._draft(image)
-                self._live.follow(image)
-        except BaseException as error:  # noqa: BLE001 (raised in the thread of the caller)
-            self._fail(error)
-        finally:
-            self._turns.end(turn)
-            self._ring.release(frame)
+                self._write(entry)
+        with self._lock:
+            self.encoded += 1
+        self._draft(image)
+        self._live.follow(image)
 
     def _flush(self) -> int:
-        with self._lock:
-            lengths = [(image, image.order.length) for image in self._images if image.order.length]
-            self._turns.hold()
         try:
+            with self._lock:
+                lengths = [(image, image.order.length) for image in self._images if image.order.length]
+                self._queue.hold()
             # A frame that a thread still encodes is neither part of a waiting chunk nor in the file.
-            self._turns.wait_until_done()
+            self._queue.wait_until_done()
             self.raise_error()
             frames = self.encoded
             chunks = [chunk for image, _ in lengths for chunk in image.kept()]
@@ -180,7 +200,7 @@ class EncodingThreads:
                 key: value for image, length in lengths for key, value in image.records.documents(length).items()
             }
         finally:
-            self._turns.go_on()
+            self._queue.go_on()
         if not frames:
             return 0
         self._store.save(chunks, chain(records, *drafts))

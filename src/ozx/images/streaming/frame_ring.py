@@ -52,7 +52,9 @@ class FrameRing:
         self.size = size
         self._is_waiting = is_waiting
         self._free: dict[_Kind, list[NDArray[Any]]] = {}
-        self._changed = threading.Condition()
+        # Entering a Condition takes several steps of Python, between which Ctrl-C would leave its lock locked.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         # The waiting calls, in order, so that small frames do not overtake a large frame for ever.
         self._queue: deque[object] = deque()
         self.used = self.waits = self.fullest = 0
@@ -69,7 +71,7 @@ class FrameRing:
             Too little memory is free, and this ring does not wait.
         """
         length = prod(shape) * dtype.itemsize
-        with self._changed:
+        with self._lock:
             if (self._queue or not self._has_room(length)) and not self._is_stopped:
                 self._wait_for_room(length)
             self.used += 1
@@ -87,21 +89,16 @@ class FrameRing:
 
     def release(self, frame: NDArray[Any]) -> None:
         """Free the array of a frame, so that its memory can be reused."""
-        with self._changed:
+        with self._lock:
             self.used -= 1
             self._used_bytes -= frame.nbytes
             self._free_bytes += frame.nbytes
             self._free.setdefault((frame.shape, frame.dtype), []).append(frame)
             self._changed.notify_all()
 
-    def wait_until_empty(self) -> None:
-        """Wait until no frame is in use."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.used == 0)
-
     def stop(self) -> None:
         """Wake all waiting threads after an error; from now on, `acquire` does not wait."""
-        with self._changed:
+        with self._lock:
             self._is_stopped = True
             self._changed.notify_all()
 

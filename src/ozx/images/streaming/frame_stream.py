@@ -103,8 +103,10 @@ class FrameStream:
             self.close()
         elif error is not None and self._is_open:
             self._is_open = False
-            self._threads.keep()
-            self._leave(error)
+            try:
+                self._threads.keep()
+            finally:  # also after a second Ctrl-C
+                self._leave(error)
 
     @property
     def result(self) -> StreamResult:
@@ -340,10 +342,10 @@ class FrameStream:
             self._threads.raise_error()
             self._check_frame(pixels, slot)
             np.copyto(slot, pixels)
-            self._threads.submit(image, index, slot, known)
         except BaseException:
             self._ring.release(slot)
             raise
+        self._threads.submit(image, index, slot, known)
         with self._lock:
             if self._durations.started is None:
                 self._durations.started = start

@@ -22,6 +22,8 @@ __all__ = ["AXIS_ORDER", "ChannelLike", "DescribedArray", "describe_array", "giv
 #: The names of axes, in the order of OME-Zarr.
 AXIS_ORDER = "".join(AXIS_TYPES)
 _USUAL = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
+# Axes to show in a hint, by number of dimensions.
+_EXAMPLES = {2: "yx", 3: "cyx", 4: "czyx", 5: "tczyx"}
 
 _RGB = tuple(NewChannel(one.name, one.color, one.is_shown, one.window) for one in describe_samples(4, 255.0))
 
@@ -82,14 +84,22 @@ def _axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str
     is_known = set(names) <= set(AXIS_ORDER) and len(set(names)) == len(names)
     if len(names) != count or not is_known or not {"y", "x"} <= set(names):
         asked = "2 to 5 dimensions" if axes is None else "one of t, c, z, y, x for each dimension, including y and x"
-        hint = 'Name the dimensions, as in axes="cyx".'
-        if count > len(AXIS_ORDER):
-            hint = "An image has at most the axes t, c, z, y, x. Write an image for each index of the other dimensions."
+        found = f"{count} dimension{'' if count == 1 else 's'}"
         raise UsageError(
-            f"expected {asked}; got {count} dimensions" + ("" if axes is None else f" and the axes {axes!r}"),
-            hint=hint,
+            f"expected {asked}; got {found}" + ("" if axes is None else f" and the axes {axes!r}"),
+            hint=_hint_at_axes(count, names),
         )
     return names
+
+
+def _hint_at_axes(count: int, names: Sequence[str]) -> str:
+    if count > len(AXIS_ORDER):
+        return "An image has at most the axes t, c, z, y, x. Write an image for each index of the other dimensions."
+    if count not in _EXAMPLES:
+        return 'An image has at least the axes y and x. Write a single row as array[None, :] with axes="yx".'
+    small = "".join(name.lower() for name in names)
+    example = small if sorted(small) == sorted(_EXAMPLES[count]) else _EXAMPLES[count]
+    return f'Name the {count} dimensions, as in axes="{example}".'
 
 
 def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> ArrayLike:
@@ -151,25 +161,30 @@ def _check_names(given: Mapping[str, object], names: tuple[str, ...]) -> None:
 
 
 def given_channels(
-    channels: Sequence[ChannelLike], described: DescribedArray, axes: str | Sequence[str] | None = None
+    channels: Sequence[ChannelLike],
+    described: DescribedArray,
+    axes: str | Sequence[str] | None = None,
+    *,
+    are_all: bool = False,
 ) -> tuple[NewChannel, ...]:
     """Parse the channels that are given for an array; each channel is a name or a mapping.
 
-    If none are given, 8-bit pixels whose last axis is ``c`` with a length of 3 or 4 are red, green, blue and alpha.
+    There may be fewer than in the array unless `are_all`. If none are given, 8-bit pixels whose last axis is ``c`` with
+    a length of 3 or 4 are red, green, blue and alpha.
 
     Raises
     ------
     UsageError
-        There are more or fewer channels than in the array, or a channel is malformed.
+        There are more channels than in the array, or fewer and `are_all`; or a channel is malformed.
     """
     image = NewImage("", *described)
     count = image.channel_count
     if not channels and _is_rgb(image, axes):
         return _RGB[:count]
-    if channels and len(channels) != count:
-        expected = f"expected {count} channel{'' if count == 1 else 's'}, as many as the array has"
+    if len(channels) > count or (channels and are_all and len(channels) < count):
+        most = "" if are_all else "at most "
         raise UsageError(
-            f"{expected}; got {len(channels)}",
+            f"expected {most}{count} channel{'' if count == 1 else 's'}, as many as the array has; got {len(channels)}",
             hint='Name the axis of the channels, as in axes="cyx".' if image.channel_axis is None else None,
         )
     return tuple(map(_channel, channels))
