@@ -218,7 +218,7 @@ def test_the_axes_of_a_missing_pixel_size_are_named(capsys, here):
         [
             (
                 "note: the file has no pixel size, so 1 without a unit is used along y and x; to set one: "
-                "--pixel-size y=0.65um,x=0.65um"
+                "ozx edit stack.ozx --pixel-size y=0.65um,x=0.65um"
             ),
             "note: the pixel size along z has no unit; to set it: ozx edit stack.ozx --unit z=micrometer",
         ],

@@ -360,8 +360,8 @@ def test_a_file_that_changes_between_reading_and_writing_is_left(packed, monkeyp
         packed(**{"zarr.json": json.dumps(document(path)).encode()})
         return edition
 
-    original = module._edit
-    monkeypatch.setattr(module, "_edit", edit_and_change)
+    original = module.plan_edit
+    monkeypatch.setattr(module, "plan_edit", edit_and_change)
     with pytest.raises(FormatError, match="changed while it was edited"):
         edit(path, pixel_size=DOUBLED)
     assert scales(path)[0] == [1.0, 0.325, 0.325]

@@ -44,7 +44,10 @@ def test_the_command_takes_an_address(tmp_path, cluster_and_client, source, caps
     code = run(["import", str(source), str(tmp_path / "a.ozx"), "--dask", cluster.scheduler_address])
     assert (code, capsys.readouterr().err) == (
         0,
-        "note: the file has no pixel size, so 1 without a unit is used; to set one: --pixel-size 0.65um\n",
+        (
+            "note: the file has no pixel size, so 1 without a unit is used; to set one: "
+            f"ozx edit {tmp_path / 'a.ozx'} --pixel-size 0.65um\n"
+        ),
     )
     np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], pixels((3, 2200, 2300)))
 

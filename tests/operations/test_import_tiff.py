@@ -475,6 +475,25 @@ def test_many_files_go_on_after_a_failure(tmp_path):
     assert again[0].entries == results[0].entries
 
 
+def test_resuming_says_which_options_a_complete_file_lacks(tmp_path):
+    path = write(tmp_path / "a.tif", pixels((60, 70)))
+    ozx.import_tiff(path, sync=False)
+    again = ozx.import_tiff(path, resume=True, pixel_size="0.65um", channel_names=["DAPI"])
+    assert again.status == "skipped"
+    (note,) = [note for note in again.notes if "keeps its metadata" in note]
+    assert "(axis y, axis x, unit of y, unit of x, " in note
+    assert note.endswith(f"give these options to ozx edit {tmp_path / 'a.ozx'}")
+    ozx.edit(tmp_path / "a.ozx", pixel_size="0.65um", channel_names=["DAPI"])
+    again = ozx.import_tiff(path, resume=True, pixel_size="0.65um", channel_names=["DAPI"])
+    assert not any("keeps its metadata" in note for note in again.notes)
+
+
+def test_a_unit_without_a_pixel_size(tmp_path):
+    path = write(tmp_path / "a.tif", pixels((60, 70)))
+    (note,) = ozx.import_tiff(path, unit="um", sync=False).notes
+    assert note.startswith("the file has no pixel size, so 1 is used; to set one: ozx edit")
+
+
 def test_resuming_needs_the_same_images(tmp_path):
     path = write(tmp_path / "a.tif", pixels((60, 70)))
     ozx.import_tiff(write(tmp_path / "b.tif", pixels((60, 71))), tmp_path / "a.ozx", sync=False)

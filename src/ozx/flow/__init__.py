@@ -14,6 +14,8 @@
     Codecs with bounded output, and the codecs that the installed zarr-python can decode.
 ``repair/``
     Repair of hierarchies that other programs wrote, and of damaged archives.
+``editing``
+    The documents that an edit of an archive changes.
 ``read_ahead``
     Values requested from servers before a sink needs them.
 ``workers``

@@ -13,20 +13,17 @@ from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.atomic.targets import naming_errors
 from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
+from ozx.flow.editing import plan_edit
 from ozx.flow.sinks.target import swept_notes
-from ozx.flow.sources.browsing import ArchiveView, similar_nodes
+from ozx.flow.sources.browsing import ArchiveView
 from ozx.flow.sources.location import Location, parse_location
-from ozx.flow.sources.wrong_sources import folder_error, refuse_images
+from ozx.flow.sources.wrong_sources import folder_error
 from ozx.hierarchy.edit.differences import Difference
-from ozx.hierarchy.edit.plan import Change, EditPlan, edit_hierarchy
+from ozx.hierarchy.edit.plan import Change, EditPlan
 from ozx.hierarchy.edit.request import Edits, PixelSize, parse_edits, unit_note
 from ozx.hierarchy.json.values import plain_json
-from ozx.hierarchy.nodes import NodeCollector
 
 __all__ = ["EditResult", "Transfer", "edit", "edit_file"]
-
-# OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, which conversion copies.
-_ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +176,7 @@ def edit_file(location: Location, edits: Edits, *, dry_run: bool = False, sync: 
     file = location.path
     source = FileSource(file)
     try:
-        plan, notes = _edit(ArchiveView(source), edits, location.node)
+        plan, notes = plan_edit(ArchiveView(source), edits, location.node)
     except (FormatError, UnsupportedError, UsageError) as error:
         raise error.at(file) from None
     finally:
@@ -212,7 +209,7 @@ def _edit_object(
     source = open_remote(location.path)
     try:
         try:
-            plan, notes = _edit(ArchiveView(source), edits, location.node)
+            plan, notes = plan_edit(ArchiveView(source), edits, location.node)
         except (FormatError, UnsupportedError, UsageError) as error:
             raise error.at(source.name) from None
         result = EditResult(source.name, False, plan.differences, plan.changes, notes)
@@ -226,35 +223,6 @@ def _edit_object(
         return replace(result, written=True)
     finally:
         source.close()
-
-
-def _edit(view: ArchiveView, edits: Edits, node: str) -> tuple[EditPlan, tuple[str, ...]]:
-    """Return the edited documents, and notes about the archive."""
-    collector, items = NodeCollector(), {}
-    for item in view.iter_items(metadata_only=True):
-        items[item.key] = item
-        try:
-            collector.add(item.key, view.read_document(item))
-        except (FormatError, UnsupportedError) as error:
-            if isinstance(error, FormatError) and error.rule == "zarr/json":
-                raise  # too long: the store that writes would take all of them into memory
-            collector.add_problem(item.key, error.message)
-    nodes = collector.nodes()
-
-    def read(key: str) -> bytes | None:
-        return view.read_document(items[key]) if key in items else None
-
-    if node and node not in nodes:
-        raise UsageError(f"expected a node to edit; there is no {node!r}", hint=similar_nodes(node, nodes))
-    if not nodes:
-        refuse_images((item.key for item in view.iter_items()), view.source.name, is_folder=False)
-    plan = edit_hierarchy(nodes, read, edits, node)
-    root = nodes.get("")
-    is_converted = root is not None and root.ome is not None and root.ome.layout is not None
-    if plan.new and is_converted and view.find(_ORIGINAL_METADATA) is not None:
-        kept = f"{_ORIGINAL_METADATA} is kept: it still describes the original file"
-        return plan, (*plan.notes, kept)
-    return plan, plan.notes
 
 
 def _write(path: str, plan: EditPlan, *, sync: bool) -> None:

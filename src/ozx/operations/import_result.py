@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from ozx.flow.sinks.verification import measure_archive
+from ozx.hierarchy.edit.request import Edits
+from ozx.images.tiff.imported import other_metadata
 
 __all__ = ["ImportManyResult", "ImportResult", "first_sentences", "skipped"]
 
@@ -79,7 +81,7 @@ def first_sentences(sentences: list[str]) -> tuple[str, ...]:
     return (*sentences[:_MOST_DAMAGE], *([f"and {more:,} more"] if more > 0 else ()))
 
 
-def skipped(result: ImportResult, damage: Iterable[str], *, fills: bool) -> ImportResult:
+def skipped(result: ImportResult, damage: Iterable[str], *, fills: bool, edits: Edits | None) -> ImportResult:
     """Return the result for a file that was found complete; its pixels were not compared with the source.
 
     Parameters
@@ -90,9 +92,11 @@ def skipped(result: ImportResult, damage: Iterable[str], *, fills: bool) -> Impo
         Damage of the source that is known before any pixel is read.
     fills
         Whether the run that wrote the file may have filled damaged parts.
+    edits
+        The requested metadata; a note tells if the file has other metadata.
     """
     entries, size = measure_archive(result.path)
-    notes = (*result.notes, *([_NOT_COMPARED] if fills else []))
+    notes = (*result.notes, *([_NOT_COMPARED] if fills else []), *other_metadata(result.path, edits))
     return replace(
         result, status="skipped", entries=entries, bytes=size, notes=notes, damage=first_sentences(list(damage))
     )

@@ -22,7 +22,7 @@ from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.tiff.axes import parse_axes
-from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of, unit_notes
+from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
 from ozx.images.tiff.imported import Claims, has_images, known_damage
 from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
@@ -326,15 +326,14 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
         if any(os.path.exists(target) and os.path.samefile(target, path) for path in (source, *found.files)):
             raise UsageError(f"{target} is the file to import", hint="Choose another name.")
         try:
-            hierarchy, notes = plan_tiff(found, order.options)
+            hierarchy, notes = plan_tiff(found, replace(order.options, target=target))
         except OzxError as error:
             raise error.at(source) from None
-        notes = (*notes, *unit_notes(hierarchy, order.options, target))
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
         was_there = order.resume and output_exists(target)
         if was_there:
             if has_images(target, hierarchy):
-                return skipped(result, known_damage(found), fills=order.tiff.on_error == "fill")
+                return _skip(result, found, order)
             if not order.force:
                 raise UsageError(
                     f"{target} exists, but does not have the images of {source}",
@@ -347,9 +346,12 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
             is_new = order.resume and not (was_there or order.force) and output_exists(target)
             if not (is_new and has_images(target, hierarchy)):
                 raise
-        return skipped(
-            result, known_damage(found), fills=order.tiff.on_error == "fill"
-        )  # another run made it meanwhile
+        return _skip(result, found, order)  # another run made it meanwhile
+
+
+def _skip(result: ImportResult, found: TiffImages, order: _Order) -> ImportResult:
+    fills = order.tiff.on_error == "fill"
+    return skipped(result, known_damage(found), fills=fills, edits=order.options.edits)
 
 
 def _write(

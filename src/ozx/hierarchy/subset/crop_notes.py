@@ -11,7 +11,11 @@ from ozx.hierarchy.subset.alignment import Interval
 from ozx.hierarchy.subset.levels import SMALL, LevelCrops
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["explain_left_out", "explain_whole", "name_levels", "smaller_chunks"]
+__all__ = ["explain_left_out", "explain_whole", "name_levels", "repack_first"]
+
+
+# Shorter chunks cost more than they save.
+_LEAST = 16
 
 
 def name_levels(multiscale: Multiscale, numbers: Iterable[int]) -> str:
@@ -48,48 +52,44 @@ def explain_left_out(multiscale: Multiscale, crops: LevelCrops, layout_of: Calla
             chunks[str(axis.name)] = chunk, Interval(region.start * share, region.stop * share)
     if not chunks:
         return note
-    return f"{note}; ozx repack --chunks {smaller_chunks(chunks, 4)} makes smaller chunks first"
+    return f"{note}; {repack_first(chunks)}"
 
 
-def explain_whole(chunks: Mapping[str, tuple[int, Interval]], levels: int) -> str:
-    """Return a note that explains why a region includes the whole image, and which region would be smaller.
+def explain_whole(chunks: Mapping[str, tuple[int, Interval]]) -> str:
+    """Return a note that explains why a region includes the whole image, and which command makes smaller chunks.
 
     Parameters
     ----------
     chunks
         By axis the length of the finest kept level's chunks, and the requested interval, both in pixels of that level.
-    levels
-        The number of levels that are kept; 1 if levels were chosen or left out, so that the note does not advise this.
 
     Examples
     --------
     >>> from fractions import Fraction
-    >>> explain_whole({"y": (512, Interval(Fraction(0), Fraction(300)))}, 2).partition("; ")[0]
+    >>> explain_whole({"y": (512, Interval(Fraction(0), Fraction(300)))}).partition("; ")[0]
     'no pixels are cropped, because all chunks (y=512) overlap the region'
     """
     found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
-    without = "'--levels 1:' leaves out the largest level, and " if levels > 1 else ""
-    return (
-        f"no pixels are cropped, because all chunks ({found}) overlap the region; {without}"
-        f"ozx repack --chunks {smaller_chunks(chunks)} makes smaller chunks first"
-    )
+    return f"no pixels are cropped, because all chunks ({found}) overlap the region; {repack_first(chunks)}"
 
 
-def smaller_chunks(chunks: Mapping[str, tuple[int, Interval]], parts: int = 1) -> str:
-    """Return smaller chunk lengths for ``--chunks``: powers of two; each interval contains at least `parts` chunks.
-
-    Parameters
-    ----------
-    chunks
-        As for `explain_whole`.
-    parts
-        The least number of chunks along the interval.
+def repack_first(chunks: Mapping[str, tuple[int, Interval]]) -> str:
+    """Return the command that makes chunks which fit the region, as a part of a sentence; for `chunks` see above.
 
     Examples
     --------
     >>> from fractions import Fraction
-    >>> smaller_chunks({"y": (512, Interval(Fraction(0), Fraction(300)))}, 4)
-    'y=64'
+    >>> repack_first({"y": (512, Interval(Fraction(0), Fraction(300)))})
+    'smaller chunks fit the region better: ozx repack FILE NEW.ozx --chunks y=64, then extract from NEW.ozx'
     """
-    lengths = {axis: min(math.floor(interval.length) // parts, chunk - 1) for axis, (chunk, interval) in chunks.items()}
+    command = f"ozx repack FILE NEW.ozx --chunks {_smaller_chunks(chunks)}"
+    return f"smaller chunks fit the region better: {command}, then extract from NEW.ozx"
+
+
+def _smaller_chunks(chunks: Mapping[str, tuple[int, Interval]]) -> str:
+    """Return powers of two as lengths, so that each interval contains four chunks, if these are not too small."""
+    lengths = {
+        axis: min(max(math.floor(interval.length) // 4, _LEAST), chunk - 1)
+        for axis, (chunk, interval) in chunks.items()
+    }
     return ",".join(f"{axis}={1 << max(0, length.bit_length() - 1)}" for axis, length in lengths.items())

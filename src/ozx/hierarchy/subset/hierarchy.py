@@ -22,7 +22,7 @@ from ozx.hierarchy.ome.rendering import parse_shown_channels
 from ozx.hierarchy.subset.alignment import Interval
 from ozx.hierarchy.subset.array import Box, crop_document
 from ozx.hierarchy.subset.channels import find_channels
-from ozx.hierarchy.subset.crop_notes import explain_left_out, explain_whole, name_levels, smaller_chunks
+from ozx.hierarchy.subset.crop_notes import explain_left_out, explain_whole, name_levels, repack_first
 from ozx.hierarchy.subset.image import crop_image_document
 from ozx.hierarchy.subset.label_levels import LABELS, labels_group, matching_levels
 from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops, crop_levels, place_axes
@@ -35,7 +35,7 @@ from ozx.hierarchy.zarr.must_understand import check_understood
 
 __all__ = ["CroppedArray", "ImageSubset", "Subset", "plan_subset"]
 
-_SEPARATE = "channels share chunks: ozx repack --chunks c=1 separates them first"
+_SEPARATE = "channels share chunks: ozx repack FILE NEW.ozx --chunks c=1 separates them first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,15 +271,13 @@ class _SubsetPlanner:
                 share = Fraction(layout.shape[number], whole[number])
                 sizes[axis] = layout.chunks[number], Interval(*(end * share for end in grown[axis]))
         if all(box is None for box in crops.boxes):
-            is_reduced = bool(self._selection.skipped) or self._selection.levels is not None
-            self._notes.add(path, explain_whole(sizes, 1 if is_reduced else len(crops.kept)))
+            self._notes.add(path, explain_whole(sizes))
         elif self._selection.channels and any(
             axis.type == "channel" and axis.name in grown for axis in multiscale.axes
         ):
             self._notes.add(path, _SEPARATE)
         elif any(crops.region[axis].length > 1.5 * interval.length for axis, interval in grown.items()):
-            better = f"ozx repack FILE NEW.ozx --chunks {smaller_chunks(sizes, 4)}"
-            self._notes.add(path, f"smaller chunks fit the region better: {better}, then extract from NEW.ozx")
+            self._notes.add(path, repack_first(sizes))
 
     def _keep_arrays(self, path: str, multiscale: Multiscale, crops: LevelCrops) -> None:
         chosen = dict(zip(crops.kept, crops.boxes, strict=True))

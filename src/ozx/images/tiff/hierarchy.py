@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -30,7 +31,7 @@ from ozx.images.writing.new_image import (
     series_of,
 )
 
-__all__ = ["HierarchyOptions", "plan_tiff", "stem_of", "unit_notes"]
+__all__ = ["HierarchyOptions", "plan_tiff", "stem_of"]
 
 # OME-Zarr 0.5, "bioformats2raw.layout": the key of the original file's metadata.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
@@ -57,6 +58,8 @@ class HierarchyOptions:
         Whether pixels are labels.
     version
         The OME-Zarr version to write.
+    target
+        The file to write, for the commands in notes.
     """
 
     is_alone: bool = False
@@ -65,6 +68,7 @@ class HierarchyOptions:
     pyramid: PyramidChoice = field(default_factory=PyramidChoice)
     is_label: bool = False
     version: str = "0.5"
+    target: str = "OUT.ozx"
 
 
 class _ImageNotes:
@@ -128,7 +132,7 @@ def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarch
         hierarchy = series_of(list(images.values()), files)
     else:
         hierarchy = NewHierarchy({"": images[numbers[0]]}, files=files)
-    return replace(hierarchy, version=options.version), notes.sentences()
+    return replace(hierarchy, version=options.version), (*notes.sentences(), *_unit_notes(hierarchy, options))
 
 
 def _as_utf8(text: str) -> bytes:
@@ -151,7 +155,7 @@ def _new_image(
     description, source = image.description, image.source
     edits = options.edits.limited_to(_axes(source)) if options.edits is not None else None
     axes, scale = _place(description, source, edits)
-    for note in _size_notes(description, source, options.edits):
+    for note in _size_notes(description, source, options):
         notes.add(number, note)
     for axis in source.guessed:
         length = source.shape[source.axes.index(axis)]
@@ -177,8 +181,9 @@ def _new_image(
     return replace(new, channels=_channels(description, source.dtype, new.channel_count, edits))
 
 
-def _size_notes(description: ImageDescription, source: TiffSource, edits: Edits | None) -> Iterator[str]:
+def _size_notes(description: ImageDescription, source: TiffSource, options: HierarchyOptions) -> Iterator[str]:
     """Yield a note if a pixel size is missing, or if the size given for all axes is also used for z."""
+    edits, command = options.edits, f"ozx edit {shlex.quote(options.target)} --pixel-size"
     is_stack = "z" in source.axes
     everywhere = None if edits is None else edits.space_size
     given = {} if edits is None else edits.pixel_size
@@ -186,16 +191,17 @@ def _size_notes(description: ImageDescription, source: TiffSource, edits: Edits 
     if "y" not in description.sizes and everywhere is None and "y" not in given:
         example = "y=0.65um,x=0.65um" if given else "z=2um,y=0.65um,x=0.65um" if is_stack else "0.65um"
         where = " along y and x" if given else ""
-        yield f"the file has no pixel size, so 1 without a unit is used{where}; to set one: --pixel-size {example}"
+        one = "1 without a unit" if edits is None or edits.unit is None else "1"
+        yield f"the file has no pixel size, so {one} is used{where}; to set one: {command} {example}"
     elif is_stack and everywhere is not None and "z" not in given:
         known = description.sizes.get("z")
         was = "" if known is None else f" (in the file: {known.value:g}{f' {known.unit}' if known.unit else ''})"
         yield (
             f"the pixel size is also used for z, the distance between planes{was}; "
-            f"to set z separately: --pixel-size z=2um,y={everywhere:g}um,x={everywhere:g}um"
+            f"to set z separately: {command} z=2um,y={everywhere:g}um,x={everywhere:g}um"
         )
     elif is_stack and "z" not in description.sizes and "z" not in given:
-        yield "the file has no distance between planes, so 1 is used for z; to set it: --pixel-size z=2um"
+        yield f"the file has no distance between planes, so 1 is used for z; to set it: {command} z=2um"
 
 
 def _place(
@@ -332,7 +338,7 @@ def _acquisitions(plate: PlateDescription) -> Sequence[Mapping[str, Any]]:
     return described
 
 
-def unit_notes(hierarchy: NewHierarchy, options: HierarchyOptions, target: str) -> list[str]:
+def _unit_notes(hierarchy: NewHierarchy, options: HierarchyOptions) -> list[str]:
     """Return a note if the options give a pixel size, but no unit is known from the options or the file."""
     edits, axes = options.edits, dict[str, None]()
     for image in hierarchy.images.values() if edits is not None else ():
@@ -340,4 +346,4 @@ def unit_notes(hierarchy: NewHierarchy, options: HierarchyOptions, target: str) 
         axes |= {
             str(axis.name): None for axis in image.axes if axis.name in sizes and axis.type == "space" and not axis.unit
         }
-    return [unit_note(tuple(axes), target)] if axes else []
+    return [unit_note(tuple(axes), options.target)] if axes else []

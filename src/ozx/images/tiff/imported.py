@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cached_property
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError, OzxError
+from ozx.flow.editing import plan_edit
 from ozx.flow.sources.browsing import ArchiveView
+from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path
 from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff
 from ozx.images.writing.new_image import NewHierarchy
 
-__all__ = ["Claims", "has_images", "known_damage"]
+__all__ = ["Claims", "has_images", "known_damage", "other_metadata"]
 
 
 class Claims:
@@ -89,6 +92,19 @@ def has_images(target: str, hierarchy: NewHierarchy) -> bool:
     finally:
         source.close()
     return True
+
+
+def other_metadata(target: str, edits: Edits | None) -> list[str]:
+    """Return a note if `edits` would change the metadata of an archive that is kept."""
+    if edits is None:
+        return []
+    with suppress(OzxError, OSError), closing(FileSource(target)) as source:
+        plan, _ = plan_edit(ArchiveView(source), edits)
+        if plan.differences:
+            what = ", ".join(dict.fromkeys(difference.what for difference in plan.differences))
+            kept = f"the complete file keeps its metadata, which differs from the options ({what})"
+            return [f"{kept}; to change it, give these options to ozx edit {shlex.quote(target)}"]
+    return []
 
 
 def known_damage(found: TiffImages) -> dict[str, None]:

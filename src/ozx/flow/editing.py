@@ -1,0 +1,52 @@
+"""The documents that an edit of an archive changes."""
+
+from __future__ import annotations
+
+from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.sources.browsing import ArchiveView, similar_nodes
+from ozx.flow.sources.wrong_sources import refuse_images
+from ozx.hierarchy.edit.plan import EditPlan, edit_hierarchy
+from ozx.hierarchy.edit.request import Edits
+from ozx.hierarchy.nodes import NodeCollector
+
+__all__ = ["plan_edit"]
+
+# OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, which conversion copies.
+_ORIGINAL_METADATA = "OME/METADATA.ome.xml"
+
+
+def plan_edit(view: ArchiveView, edits: Edits, node: str = "") -> tuple[EditPlan, tuple[str, ...]]:
+    """Return the edited documents of an archive, and notes about the archive; nothing is written.
+
+    Raises
+    ------
+    UsageError
+        There is no such node, or the edits do not fit the images.
+    FormatError, UnsupportedError
+        The metadata is invalid, or of a form that ozx does not edit.
+    """
+    collector, items = NodeCollector(), {}
+    for item in view.iter_items(metadata_only=True):
+        items[item.key] = item
+        try:
+            collector.add(item.key, view.read_document(item))
+        except (FormatError, UnsupportedError) as error:
+            if isinstance(error, FormatError) and error.rule == "zarr/json":
+                raise  # too long: the store that writes would take all of them into memory
+            collector.add_problem(item.key, error.message)
+    nodes = collector.nodes()
+
+    def read(key: str) -> bytes | None:
+        return view.read_document(items[key]) if key in items else None
+
+    if node and node not in nodes:
+        raise UsageError(f"expected a node to edit; there is no {node!r}", hint=similar_nodes(node, nodes))
+    if not nodes:
+        refuse_images((item.key for item in view.iter_items()), view.source.name, is_folder=False)
+    plan = edit_hierarchy(nodes, read, edits, node)
+    root = nodes.get("")
+    is_converted = root is not None and root.ome is not None and root.ome.layout is not None
+    if plan.new and is_converted and view.find(_ORIGINAL_METADATA) is not None:
+        kept = f"{_ORIGINAL_METADATA} is kept: it still describes the original file"
+        return plan, (*plan.notes, kept)
+    return plan, plan.notes
