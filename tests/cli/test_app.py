@@ -60,6 +60,7 @@ def test_an_option_before_the_command_is_told_its_place(capsys, option):
         (["pack", "a", "--pixel-size", "2"], "", " --pixel-size is an option of ozx import, ozx stream, ozx edit."),
         (["info", "a.ozx", "--force"], "", ""),  # many commands have it
         (["validate", "a.ozx", "--levle", "data"], " Did you mean --level?", ""),
+        (["edit", "a.ozx", "--scale", "2"], "", ""),  # --name is not similar enough
     ],
 )
 def test_an_option_of_another_command_names_this_command(capsys, arguments, suggestion, owners):
@@ -68,6 +69,13 @@ def test_an_option_of_another_command_names_this_command(capsys, arguments, sugg
     option = next(argument for argument in arguments if argument.startswith("--"))
     assert message == f"error: There is no option {option!r}.{suggestion}"
     assert hint.endswith(f"see ozx {arguments[0]} --help.{owners}")
+
+
+def test_an_option_without_its_value_is_explained(capsys):
+    assert run(["edit", "a.ozx", "--pixel-size"]) == 2
+    message, hint = capsys.readouterr().err.splitlines()
+    assert message.startswith("error: Option '--pixel-size' requires an argument")
+    assert hint.startswith("hint: --pixel-size N[U]|A=N,...: ")
 
 
 def test_a_file_instead_of_a_command(capsys, tmp_path):

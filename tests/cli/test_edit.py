@@ -160,7 +160,7 @@ def test_a_node_uri(plate, capsys):
         (["--unit", "mikrometer"], "hint: Did you mean micrometer?"),
         (["--unit", "x=second"], "axis x is of type space; second is a unit of time"),
         (["--unit", "second"], "expected axes of time for the unit second"),
-        (["--channel-names", "A,B,C"], "expected 2 channel names, one per channel; got 3"),
+        (["--channel-names", "A,B,C"], "expected one value per channel for the channel names, 2 in all; got 3"),
         (["--colors", "FF00,red"], "expected a colour as RRGGBB, six hexadecimal digits; got 'FF00'"),
         (["--name", ""], "expected a name; got an empty string"),
         (["--nonsense"], "There is no option"),

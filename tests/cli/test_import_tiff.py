@@ -182,6 +182,11 @@ def test_a_folder_is_no_output(capsys, here):
     code, _, err = ozx(capsys, "import", ".")
     assert (code, "Run: ozx import ./*.tif" in err) == (2, True)
     (here / "out").rmdir()
+    code, _, err = ozx(capsys, "import", ".", "my files")
+    assert (code, "Run: ozx import ./*.tif --out-dir 'my files'\n" in err) == (2, True)
+    code, _, err = ozx(capsys, "import", "cells.ome.tif", "new/")
+    assert (code, "give --out-dir new.\n" in err) == (2, True)
+    assert os.listdir(here) == ["cells.ome.tif"]
     code, _, err = ozx(capsys, "import", ".", "--out-dir", "my files")
     assert (code, "Run: ozx import ./*.tif --out-dir 'my files'\n" in err) == (3, True)
 

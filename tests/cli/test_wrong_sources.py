@@ -113,7 +113,12 @@ def test_a_folder_of_tiff_images_gets_the_command_for_all_of_them(folder, capsys
     assert "ozx import raw/*.tif" in advice(capsys, verb, "raw")
 
 
-@pytest.mark.parametrize("verb", ["pack", "import", "view", "export", "thumbnail", "unpack", "edit"])
+@pytest.mark.parametrize("verb", ["view", "export", "thumbnail"])
+def test_a_folder_of_ome_zarr_images_leads_to_one_of_them_that_needs_no_packing(folder, capsys, verb):
+    assert "Give the path of one image: many/1.ome.zarr\n" in advice(capsys, verb, "many")
+
+
+@pytest.mark.parametrize("verb", ["pack", "import", "unpack", "edit"])
 def test_a_folder_of_ome_zarr_images_gets_the_command_for_all_of_them(folder, capsys, verb):
     assert "ozx pack many/*.ome.zarr" in advice(capsys, verb, "many")
 

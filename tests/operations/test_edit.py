@@ -270,7 +270,7 @@ def test_channels_are_counted_in_the_array(packed):
     attributes = json.loads(tree(FIXTURES / "image.ome.zarr")["zarr.json"])
     del attributes["attributes"]["ome"]["omero"]
     path = packed(**{"zarr.json": json.dumps(attributes, indent=2).encode()})
-    with pytest.raises(UsageError, match="expected 2 channel names, one per channel; got 3"):
+    with pytest.raises(UsageError, match="expected one value per channel for the channel names, 2 in all; got 3"):
         edit(path, channel_names=["A", "B", "C"])
     result = edit(path, channel_names=["A", "B"])
     assert "0 to 65535" in result.notes[0].replace("from ", "")

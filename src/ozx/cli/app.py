@@ -47,6 +47,8 @@ COMMANDS = {
     "rules": "Explain what a finding means and how to repair it.",
 }
 
+# How similar an option has to be to be suggested, from 0 to 1.
+_ALIKE = 0.75
 # Words for a command in other programs.
 _OTHER_WORDS = {
     "convert": ("import", "export"),
@@ -205,7 +207,7 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         return int(_ozx.main(arguments, prog_name="ozx", standalone_mode=False) or DONE)
     except click.ClickException as error:
-        _report_usage(error)
+        _report_usage(error, sys.argv[1:] if arguments is None else arguments)
         return WRONG_USAGE
     except (KeyboardInterrupt, click.Abort):
         say("interrupted; no incomplete file was left")
@@ -216,7 +218,7 @@ def run(arguments: list[str] | None = None) -> int:
         return exit_code(failure)
 
 
-def _report_usage(error: click.ClickException) -> None:
+def _report_usage(error: click.ClickException, arguments: Sequence[str]) -> None:
     """Report an invalid command line in the same form as other errors."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     message, hint = error.format_message(), None
@@ -227,14 +229,25 @@ def _report_usage(error: click.ClickException) -> None:
             hint += " Write a list without blanks, as in y=0:512,x=0:512."
         if isinstance(error, click.NoSuchOption):
             # The message is the same with every release of click.
-            near = [name for name in error.possibilities or () if name != "--help"]
+            near = difflib.get_close_matches(error.option_name, _options(context.command) - {"--help"}, cutoff=_ALIKE)
             message = f"There is no option {error.option_name!r}.{_did_you_mean(near)}"
             hint += _hint_at_commands(error.option_name)
+    elif isinstance(error, click.BadOptionUsage):  # an option without its value
+        hint = _hint_at_value(error.option_name, arguments)
     say_error(message, hint=hint)
 
 
 def _options(command: click.Command) -> set[str]:
     return {name for parameter in command.params for name in parameter.opts}
+
+
+def _hint_at_value(option: str, arguments: Sequence[str]) -> str | None:
+    """Return the help of an option of the command in `arguments`; None if there is no such option."""
+    name = next((word for word in arguments if word in COMMANDS), None)
+    for found in [] if name is None else load_command(name).params:
+        if isinstance(found, click.Option) and option in found.opts:
+            return f"{option} {found.metavar or 'VALUE'}: {found.help}"
+    return None
 
 
 def _hint_at_commands(option: str) -> str:

@@ -106,4 +106,7 @@ def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[
         return None
     if out_dir is not None:
         raise UsageError(f"both an output, {last}, and --out-dir are given", hint="Give only one of them.")
+    if last.endswith("/") and "://" not in last:
+        hint = f"To write into a folder, give --out-dir {shlex.quote(last.rstrip('/') or last)}."
+        raise UsageError(f"expected the name of an output file; {last} names a folder", hint=hint)
     return last

@@ -18,6 +18,8 @@ from ozx.cli.metadata_options import parse_metadata
 from ozx.cli.output import format_bytes, print_json
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
+from ozx.flow.batch import hint_with_folder
+from ozx.flow.sources.wrong_sources import check_is_tiff_file
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.missing_files import hint_at_missing
 from ozx.operations.import_result import ImportManyResult, ImportResult
@@ -143,6 +145,7 @@ def command(
 def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[str], str | None]:
     out = output_of_one(arguments, out_dir, _ENDINGS)
     if out is not None:
+        _check_source(arguments[0], out)
         return [arguments[0]], out
     last = arguments[-1].rstrip("/")
     if len(arguments) == 2 and last.lower().endswith(".zarr") and not os.path.lexists(last):
@@ -180,6 +183,17 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
     if len(arguments) > 1:
         refuse_folder(arguments, out_dir)
     return arguments, None
+
+
+def _check_source(source: str, out: str) -> None:
+    """Raise an error if the source is a folder of TIFF files; then `out` is a folder, too."""
+    if os.path.isdir(source):
+        try:
+            check_is_tiff_file(source)
+        except UsageError as error:
+            if error.hint is not None and not names_output(out, _ENDINGS):
+                error.hint = hint_with_folder(error.hint, out)
+            raise
 
 
 def _code(imported: ImportResult) -> int:

@@ -26,6 +26,7 @@ __all__ = [
     "check_distinct",
     "describe_failure",
     "describe_failure_of",
+    "hint_with_folder",
     "run_batch",
     "run_each",
 ]
@@ -269,9 +270,20 @@ def describe_failure_of(
     folder = os.path.dirname(target)
     if can_resume and error.hint == EXISTS_HINT:
         answer["hint"] = _RESUME_HINT
-    elif error.hint and _FOR_FILES_OF_A_FOLDER.search(error.hint) and folder != os.path.dirname(source):
-        answer["hint"] = f"{error.hint} --out-dir {shlex.quote(folder or os.curdir)}"
+    elif error.hint and folder != os.path.dirname(source):
+        answer["hint"] = hint_with_folder(error.hint, folder or os.curdir)
     return answer
+
+
+def hint_with_folder(hint: str, folder: str) -> str:
+    """Return a hint; if it is a command for the files in a folder, the command writes into `folder`.
+
+    Examples
+    --------
+    >>> hint_with_folder("Run: ozx import raw/*.tif", "imported")
+    'Run: ozx import raw/*.tif --out-dir imported'
+    """
+    return f"{hint} --out-dir {shlex.quote(folder)}" if _FOR_FILES_OF_A_FOLDER.search(hint) else hint
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:

@@ -231,7 +231,7 @@ def extract(
         except OzxError as error:
             raise error.at(printable_location(location.path)) from None
         result = _result(path, target, root, source, plan)
-        notes = (*result.notes, *name_notes(target), *swept_notes(new.swept))
+        notes = (*result.notes, *name_notes(target, has_out_dir=False), *swept_notes(new.swept))
         return replace(result, entries=entries, bytes=size, notes=notes)
 
 

@@ -224,7 +224,7 @@ def _open_directory(path: str) -> zarr.Group:
         store = NormalisedStore(store)
     elif not os.path.isfile(os.path.join(path, ".zgroup")):
         what, hint = "the directory has neither zarr.json nor .zgroup", "Give a directory with one of these files."
-        if (found := describe_folder(path)) is not None:
+        if (found := describe_folder(path, packs=False)) is not None:
             what, hint = f"it is {found[0]}", found[1]
         raise FormatError(f"expected an OME-Zarr hierarchy; {what}", path=path, rule="rfc9/root", hint=hint)
     is_v3 = os.path.isfile(root)

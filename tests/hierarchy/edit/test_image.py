@@ -270,7 +270,7 @@ def test_names_and_colours_of_channels():
 
 @pytest.mark.parametrize("arguments", [{"channel_names": ["A"]}, {"colors": ["red", "red", "red"]}])
 def test_another_number_of_channels_is_refused(arguments):
-    with pytest.raises(UsageError, match=r"expected 2 (channel names|colors), one per channel; got [13]"):
+    with pytest.raises(UsageError, match=r"one value per channel for the (channel names|colors), 2 in all; got [13]"):
         edit(**arguments)
 
 

@@ -44,7 +44,7 @@ def test_a_unit_that_is_spelled_otherwise_is_understood(given, meant):
     assert check_unit(given) == meant
 
 
-@pytest.mark.parametrize(("given", "meant"), [("mikrometer", "micrometer"), ("secons", "second")])
+@pytest.mark.parametrize(("given", "meant"), [("mikrometer", "micrometer"), ("secons", "second"), ("inche", "inch")])
 def test_a_mistyped_unit_is_refused_with_the_right_name(given, meant):
     with pytest.raises(UsageError, match="expected a unit") as refusal:
         check_unit(given)
@@ -77,6 +77,12 @@ def test_units_of_different_axes_are_joined(size, unit, units):
 def test_one_axis_does_not_get_two_units(size, unit):
     with pytest.raises(UsageError, match="the unit is given twice"):
         parse_edits(pixel_size=size, unit=unit)
+
+
+def test_a_short_word_is_no_mistyped_unit():
+    with pytest.raises(UsageError) as refusal:
+        check_unit("foo")
+    assert refusal.value.hint.startswith("Usual units are")
 
 
 @pytest.mark.parametrize("size", [0.65, "0.65", "0.65um", "0.65 µm"])

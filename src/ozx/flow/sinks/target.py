@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable
 from urllib.parse import unquote
 
@@ -167,8 +168,10 @@ def _check_ending(target: str, wanted: str, own: tuple[str, ...]) -> None:
         raise UsageError(f"expected the name of {wanted}; got {target}", hint=_WRITERS[ending])
 
 
-def name_notes(target: str) -> tuple[str, ...]:
+def name_notes(target: str, *, has_out_dir: bool = True) -> tuple[str, ...]:
     """Return a warning if the file name lacks the ending ``.ozx``, which RFC-9 (R2, 2026-04-20) recommends.
+
+    A name without any ending may be meant as a folder; the warning names ``--out-dir`` if the command has this option.
 
     Examples
     --------
@@ -177,7 +180,9 @@ def name_notes(target: str) -> tuple[str, ...]:
     """
     if target.lower().endswith(".ozx"):
         return ()
-    return (f"warning: {target} does not end in .ozx; programs may not recognise it as an OME-Zarr file",)
+    is_folder = has_out_dir and not os.path.splitext(target)[1]
+    folder = f"; to write into a folder, give --out-dir {shlex.quote(target)}" if is_folder else ""
+    return (f"warning: {target} does not end in .ozx; programs may not recognise it as an OME-Zarr file{folder}",)
 
 
 def entry_notes(entries: int) -> tuple[str, ...]:

@@ -93,8 +93,11 @@ def folder_error(path: str, verb: str, hint: str) -> UsageError:
     return UsageError(f"expected an .ozx file to {verb}; {path} is {found}", hint=other)
 
 
-def describe_folder(path: str) -> tuple[str, str] | None:
-    """Return a description of a folder's contents, and a hint; None if the contents are unknown."""
+def describe_folder(path: str, *, packs: bool = True) -> tuple[str, str] | None:
+    """Return a description of a folder's contents, and a hint; None if the contents are unknown.
+
+    The hint for OME-Zarr images packs them; without `packs`, it names one of them.
+    """
     if not os.path.isdir(path):  # a URL
         return None
     quoted = shlex.quote(path)
@@ -102,9 +105,15 @@ def describe_folder(path: str) -> tuple[str, str] | None:
     if any(name in _GROUP_NAMES for name in names):
         return "an OME-Zarr directory", f"Run: ozx pack {quoted}"
     images = [name for name in names if name.endswith(".zarr")]
-    if images:
+    archives = [name for name in names if name.endswith(".ozx")]
+    if images and len(images) >= len(archives):
         ending = ".ome.zarr" if all(name.endswith(".ome.zarr") for name in images) else ".zarr"
         count = "1 OME-Zarr image" if len(images) == 1 else f"{len(images):,} OME-Zarr images"
+        if not packs:
+            return (
+                f"a directory of {count}",
+                f"Give the path of one image: {shlex.quote(os.path.join(path, min(images)))}",
+            )
         return f"a directory of {count}", f"Run: ozx pack {quoted}/*{ending}"
     files = describe_names(names, path, is_folder=True)
     return None if files is None else (f"a directory of {files[0]}", files[1])

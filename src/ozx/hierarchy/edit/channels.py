@@ -43,8 +43,9 @@ def edit_channels(
     for what, values in requested:
         if values is not None and len(values) != count:
             raise UsageError(
-                f"{node or 'the image'}: expected {count} {what}, one per channel; got {len(values)}",
-                hint="An empty value between commas keeps the current value of a channel.",
+                f"{node or 'the image'}: expected one value per channel for the {what}, {count} in all; "
+                f"got {len(values)}",
+                hint='An empty value ("A,,C") keeps the present one of a channel; "\\," is a comma in a name.',
             )
     omero = copy_json(as_object(ome.get("omero"))) or _new_block(axes, array)
     old = list(as_list(omero.get("channels")))

@@ -63,7 +63,7 @@ def check_unit(unit: str) -> str:
     found = unit if unit in known else symbol or spelled
     if found in known:
         return found
-    close = difflib.get_close_matches(spelled, sorted(known), 1, cutoff=0.8)
+    close = difflib.get_close_matches(spelled, sorted(known), 1, cutoff=0.8) if len(spelled) > len("foot") else []
     raise UsageError(
         f"expected a unit of space or time, such as micrometer, um or second; got {unit!r}",
         hint=f"Did you mean {close[0]}?"

@@ -89,7 +89,7 @@ def repack_first(chunks: Mapping[str, tuple[int, Interval]]) -> str:
 def _smaller_chunks(chunks: Mapping[str, tuple[int, Interval]]) -> str:
     """Return powers of two as lengths, so that each interval contains four chunks, if these are not too small."""
     lengths = {
-        axis: min(max(math.floor(interval.length) // 4, _LEAST), chunk - 1)
+        axis: min(max(math.floor(interval.length) // 4, min(_LEAST, chunk // 4)), chunk - 1)
         for axis, (chunk, interval) in chunks.items()
     }
     return ",".join(f"{axis}={1 << max(0, length.bit_length() - 1)}" for axis, length in lengths.items())
