@@ -102,7 +102,7 @@ def test_a_url(cells, tmp_path):
 def test_an_existing_picture(cells, tmp_path):
     out = tmp_path / "a.png"
     out.write_bytes(b"old")
-    with pytest.raises(UsageError, match=r"a\.png exists already"):
+    with pytest.raises(UsageError, match=r"a\.png: the file exists already"):
         thumbnail(cells, out)
     assert out.read_bytes() == b"old"
     thumbnail(cells, out, force=True)
