@@ -31,7 +31,7 @@ FAULTS = {
     "503, wait": Fault.status(503, retry_after="0"),
     "429": Fault.status(429),
     "500": Fault.status(500),
-    "slow": Fault.slow(0.3),
+    "slow": Fault.slow(0.06),
     "silent": Fault.stall(0.6),
     "silent within the body": Fault.stall(0.6, after=300),
     "403": Fault.status(403),

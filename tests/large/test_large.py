@@ -73,7 +73,7 @@ def test_more_than_4_gib(tmp_path):
     run("cmp", str(root / "0/c/0/1"), f"{unpacked.path}/0/c/0/1")
 
 
-@pytest.mark.parametrize("entries", [65_534, 65_535, 65_536, 70_000])
+@pytest.mark.parametrize("entries", [65_534, 65_535, 65_536])
 def test_more_than_65535_entries(tmp_path, entries):
     chunks = {f"0/c/{n // 1000}/{n % 1000}": b"%d" % n for n in range(entries - 2)}
     root = make_image(tmp_path / "h", chunks)
