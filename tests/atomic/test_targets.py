@@ -71,7 +71,7 @@ def test_what_comes_at_the_last_moment_is_not_replaced(tmp_path, make, has_excha
     (tmp_path / "new").write_bytes(b"new")
     make(tmp_path / "a")
     before = os.lstat(tmp_path / "a")
-    with pytest.raises(UsageError, match=r"/a is "):
+    with pytest.raises(UsageError, match=r"/a: expected .*; it is "):
         renaming.rename_file(str(tmp_path / "new"), str(tmp_path / "a"), force=True)
     assert os.path.samestat(os.lstat(tmp_path / "a"), before)
     assert (tmp_path / "new").read_bytes() == b"new"

@@ -121,7 +121,7 @@ def test_every_verb_writes_names_of_255_bytes(verb, sources, tmp_path):
 
 def test_a_checksum_that_cannot_be_written_is_told_before_anything_is(tmp_path):
     os.mkdir(tmp_path / "a.ozx.sha256")
-    with pytest.raises(UsageError, match=r"a\.ozx\.sha256 is a directory"):
+    with pytest.raises(UsageError, match=r"a\.ozx\.sha256: expected .*; it is a directory"):
         ozx.pack(IMAGE, tmp_path / "a.ozx", checksum="sha256")
     with pytest.raises(UsageError, match="256 bytes"):
         ozx.pack(IMAGE, tmp_path / ("n" * 245 + ".ozx"), checksum="sha256")
@@ -204,4 +204,4 @@ def test_a_device_is_the_output_of_one_source_and_is_refused(verb, source, sourc
     for out in ("/dev/null", tmp_path / "pipe"):
         code, _, told = command(verb)(capsys, sources / source, out, "--force")
         assert code == 2
-        assert f"expected a regular file or a new file name for the output; {out} is" in told
+        assert f"{out}: expected a regular file or a new file name for the output; it is" in told

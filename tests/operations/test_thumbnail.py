@@ -144,7 +144,7 @@ def test_wrong_calls(cells, tmp_path, monkeypatch, arguments, message):
 
 
 def test_a_folder_that_does_not_exist(cells, tmp_path):
-    with pytest.raises(ResourceError, match=r"the folder .* does not exist"):
+    with pytest.raises(ResourceError, match="the folder does not exist"):
         thumbnail(cells, tmp_path / "none" / "a.png")
 
 

@@ -84,7 +84,7 @@ def test_a_file_is_not_replaced_by_a_directory(tmp_path):
 def test_what_is_in_the_way_is_named_and_not_the_archive(tmp_path):
     path = zipped(tmp_path / "a.zip", {"new": b"1"})
     (tmp_path / "out").write_bytes(b"mine")
-    with pytest.raises(UsageError, match=r"^expected a directory to replace at .*out; found a file$"):
+    with pytest.raises(UsageError, match=r"out: expected a directory to replace; found a file$"):
         unpack(path, tmp_path / "out", force=True)
     assert (tmp_path / "out").read_bytes() == b"mine"
 
@@ -100,7 +100,7 @@ def test_an_empty_name_is_not_taken_for_the_root(tmp_path, monkeypatch, force):
 
 
 def test_a_directory_is_unpacked_already(tmp_path, image):
-    with pytest.raises(UsageError, match=f"expected an .ozx file to unpack; {image} is a directory") as caught:
+    with pytest.raises(UsageError, match=f"^{image}: expected an .ozx file to unpack; it is a directory") as caught:
         unpack(image, tmp_path / "out")
     assert "ozx pack" in caught.value.hint
     assert os.listdir(tmp_path) == []

@@ -62,7 +62,7 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         raise ResourceError(
-            f"the folder {folder} does not exist", hint="Create the folder first, or choose another name."
+            "the folder does not exist", path=folder, hint="Create the folder first, or choose another name."
         )
     return status
 
@@ -83,11 +83,12 @@ def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
         raise _refused_name(path, error) from None
     if stat.S_ISDIR(status.st_mode):
         raise UsageError(
-            f"expected a file name for the output; {name or path} is a directory", hint="Choose another name."
+            "expected a file name for the output; it is a directory", path=name or path, hint="Choose another name."
         )
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(
-            f"expected a regular file or a new file name for the output; {name or path} is {_kind(status)}",
+            f"expected a regular file or a new file name for the output; it is {_kind(status)}",
+            path=name or path,
             hint="Choose another name.",
         )
     return status
@@ -113,7 +114,7 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
     except (FileNotFoundError, NotADirectoryError):
         if not os.path.islink(path):
             return None
-        raise UsageError(f"expected a directory to replace at {path}; found a broken link") from None
+        raise UsageError("expected a directory to replace; found a broken link", path=path) from None
     except OSError as error:
         raise _refused_name(path, error) from None
     if not (force or replace_folder):
@@ -122,13 +123,13 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
         raise exists_error(path)
     if not stat.S_ISDIR(status.st_mode):
         raise UsageError(
-            f"expected a directory to replace at {path}; found {_kind(status)}", hint="Choose another name."
+            f"expected a directory to replace; found {_kind(status)}", path=path, hint="Choose another name."
         )
     if not (replace_folder or _is_replaceable(path)):
         names = sorted(os.listdir(path))
         found = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
         raise UsageError(
-            f"expected an empty directory or a Zarr hierarchy to replace at {path}; found {found}", hint=_REPLACES_ANY
+            f"expected an empty directory or a Zarr hierarchy to replace; found {found}", path=path, hint=_REPLACES_ANY
         )
     check_removable(path)
     return status
@@ -164,11 +165,12 @@ def _refused_name(path: str, error: OSError) -> OSError | UsageError:
     if error.errno == errno.ENAMETOOLONG:
         length = len(os.fsencode(os.path.basename(path)))
         return UsageError(
-            f"expected a shorter output name; the system refuses {path}, whose last component has {length:,} bytes",
+            f"expected a shorter output name; its last component has {length:,} bytes, which the system refuses",
+            path=path,
             hint="Most file systems allow names of up to 255 bytes. Choose a shorter name for the output.",
         )
     if error.errno == errno.ELOOP:
-        return UsageError(f"expected a file name for the output; {path} is a link that leads to itself")
+        return UsageError("expected a file name for the output; it is a link that leads to itself", path=path)
     return error
 
 

@@ -47,7 +47,7 @@ def check_is_directory(root: str) -> None:
         found, hint = known.name, known.hint(root) or hint
     elif known is not None or root.lower().endswith((".ozx", ".zip")):
         found, hint = _describe_zip(root) or (found, "To rewrite an archive, use ozx repack.")
-    raise UsageError(f"expected an OME-Zarr directory to pack; {root} is {found}", hint=hint)
+    raise UsageError(f"expected an OME-Zarr directory to pack; it is {found}", path=root, hint=hint)
 
 
 def check_is_tiff_file(path: str) -> None:
@@ -65,9 +65,9 @@ def check_is_tiff_file(path: str) -> None:
     if stat.S_ISREG(status.st_mode):
         return
     if not stat.S_ISDIR(status.st_mode):
-        raise UsageError(f"expected a TIFF file; {path} is a device, pipe or socket")
+        raise UsageError("expected a TIFF file; it is a device, pipe or socket", path=path)
     found, hint = describe_folder(path) or ("a directory", None)
-    raise UsageError(f"expected a TIFF file; {path} is {found}", hint=hint)
+    raise UsageError(f"expected a TIFF file; it is {found}", path=path, hint=hint)
 
 
 def not_a_tiff_file(path: str, reason: str) -> FormatError:
@@ -90,7 +90,7 @@ def folder_error(path: str, verb: str, hint: str) -> UsageError:
     found, other = describe_folder(path) or ("a directory", hint)
     if found == "an OME-Zarr directory":
         found, other = "a directory", hint
-    return UsageError(f"expected an .ozx file to {verb}; {path} is {found}", hint=other)
+    return UsageError(f"expected an .ozx file to {verb}; it is {found}", path=path, hint=other)
 
 
 def describe_folder(path: str, *, packs: bool = True) -> tuple[str, str] | None:
