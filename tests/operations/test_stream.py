@@ -3,7 +3,6 @@
 import os
 import threading
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -316,7 +315,7 @@ def test_a_full_memory_raises_or_waits(out, monkeypatch):
     [
         ("ozx.images.streaming.frame_queue.FrameQueue.put", False),
         ("ozx.images.streaming.frame_order.FrameOrder.take", False),
-        ("concurrent.futures.ThreadPoolExecutor.submit", True),  # the frame waits, but no thread is woken
+        ("ozx.images.streaming.encoding_threads.EncodingThreads._wake", True),  # the frame waits
     ],
 )
 @pytest.mark.parametrize("is_flushed", [False, True])
@@ -341,16 +340,16 @@ def test_a_stream_goes_on_and_ends_after_an_interrupted_append(out, monkeypatch,
 
 
 def test_a_frame_whose_append_was_interrupted_is_kept(out, monkeypatch):
-    submit = ThreadPoolExecutor.submit
+    wake = EncodingThreads._wake
 
     def interrupted(*given):
-        monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
+        monkeypatch.setattr(EncodingThreads, "_wake", wake)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), stream(out, shape=(None, 2, 300, 400), **WORDS) as frames:
         frames.append(PIXELS[0, 0])
         wait_until_encoded(frames)
-        monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+        monkeypatch.setattr(EncodingThreads, "_wake", interrupted)
         frames.append(PIXELS[0, 1])
     ozx.recover(f"{out}.partial", f"{out}.again.ozx")
     np.testing.assert_array_equal(ozx.open(f"{out}.again.ozx")["0"][...], PIXELS[:1])
@@ -391,7 +390,7 @@ def test_a_flush_ends_before_the_file_is_left(out, monkeypatch):
         frames.append(frame)
     entered.wait()
     # Ctrl-C while close waits for the thread: Python takes it for ended.
-    monkeypatch.setattr(frames._threads._syncing, "shutdown", lambda **_: None)
+    monkeypatch.setattr(frames._threads._syncing, "join", lambda: None)
     monkeypatch.setattr(frames._threads, "wait", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
     threading.Timer(0.1, gate.set).start()
     with pytest.raises(KeyboardInterrupt):

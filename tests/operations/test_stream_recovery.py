@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -224,7 +225,8 @@ def test_sync_every_flushes_while_frames_come(tmp_path):
     frames = ozx.stream(tmp_path / "a.ozx", sync_every=4, **WORDS, **LAYOUTS[0])
     for frame in FRAMES[:8]:
         frames.append(frame)
-    frames._threads._syncing.shutdown(wait=True)
+    while not frames.durable:
+        time.sleep(0.001)
     assert frames.durable in (4, 5, 6, 7, 8)
     frames.abort()
     assert os.listdir(tmp_path) == []

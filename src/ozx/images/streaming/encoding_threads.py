@@ -1,14 +1,21 @@
-"""Threads of a stream: they encode frames, write the encoded values to the file, and sync the file to disk."""
+"""Threads of a stream: they encode frames, write the encoded values to the file, and sync the file to disk.
+
+Ctrl-C may come at any moment while the program adds a frame. Methods of a ThreadPoolExecutor, a Semaphore or a
+Condition may then leave a lock locked for which all threads wait. The program's thread therefore calls the other
+threads through a SimpleQueue, in a single step that Ctrl-C cannot divide.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import chain
+from queue import SimpleQueue
 from typing import Any
+from weakref import WeakSet
 
 from numpy.typing import NDArray
 
@@ -58,14 +65,27 @@ class EncodingThreads:
         count: int | None = None,
     ) -> None:
         self._file, self._images, self._ring, self._store = file, images, ring, store
-        self._pool = ThreadPoolExecutor(count or os.cpu_count() or 1, "ozx-stream")
-        self._syncing = ThreadPoolExecutor(1, "ozx-stream-sync")
         self._queue = FrameQueue()
+        # Calls of the threads: True to work, False to end.
+        self._calls: SimpleQueue[bool] = SimpleQueue()
+        self._sync_calls: SimpleQueue[bool] = SimpleQueue()
+        self._is_stopped = False
         self._drafted = {image.path: 0 for image in images}
         self._live = LiveView(file.index, images)
         self._error: BaseException | None = None
         self._lock, self._drafting, self._flushing = threading.Lock(), threading.Lock(), threading.Lock()
         self.encoded = self.durable = 0
+        # Daemons: a program that never closes its stream can end; `_end_all` waits for what they do by then.
+        self._threads = [
+            threading.Thread(target=_answer, args=(self._calls, self._work), name=f"ozx-stream-{number}", daemon=True)
+            for number in range(count or os.cpu_count() or 1)
+        ]
+        self._syncing = threading.Thread(
+            target=_answer, args=(self._sync_calls, self._flush_unless_stopped), name="ozx-stream-sync", daemon=True
+        )
+        for thread in (*self._threads, self._syncing):
+            thread.start()
+        _unfinished.add(self)
 
     def submit(
         self,
@@ -89,7 +109,7 @@ class EncodingThreads:
                         image.order.give_back(received.index)
                     self._ring.release(frame)
                 raise
-        self._pool.submit(self._work)
+        self._wake()
 
     def raise_error(self) -> None:
         """Raise the first error of any thread; do nothing if no thread has failed.
@@ -117,13 +137,14 @@ class EncodingThreads:
 
     def flush_behind(self) -> None:
         """Call `flush` in a separate thread."""
-        self._syncing.submit(self._flush_unless_stopped)
+        self._sync_calls.put(True)
 
     def wait(self) -> None:
         """Wait until all received frames are encoded; raise the error of a failed thread."""
         self._wake()
         self._queue.wait_until_empty()
-        self._syncing.shutdown(wait=True)
+        self._sync_calls.put(False)
+        self._syncing.join()
         self.raise_error()
 
     def finish_values(self) -> None:
@@ -147,16 +168,31 @@ class EncodingThreads:
         """End all threads, and wait for them."""
         self._ring.stop()
         self._queue.clear()
-        self._syncing.shutdown(wait=True, cancel_futures=True)
+        self._is_stopped = True
+        self.dismiss()
+        self._syncing.join()
         # Before Python 3.13 a thread counts as ended once Ctrl-C has interrupted a wait for it.
         with self._flushing:
             pass
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for thread in self._threads:
+            thread.join()
+        _unfinished.discard(self)
+
+    def dismiss(self) -> None:
+        """Have all threads end as soon as no frame waits; do not wait for them."""
+        self._sync_calls.put(False)
+        for _ in self._threads:
+            self._calls.put(False)
+
+    def finish(self) -> None:
+        """Have all threads end as soon as no frame waits, and wait for them."""
+        self.dismiss()
+        for thread in (*self._threads, self._syncing):
+            thread.join()
 
     def _wake(self) -> None:
-        """Wake a thread: Ctrl-C may have come when a frame was queued, but no thread was woken for it."""
-        with suppress(RuntimeError):  # the threads have ended; no frame waits
-            self._pool.submit(self._work)
+        """Call a thread; `wait` and `flush` do so, too, because Ctrl-C may keep `submit` from it."""
+        self._calls.put(True)
 
     def _work(self) -> None:
         """Encode the frames that wait, and write the values that they complete."""
@@ -219,7 +255,7 @@ class EncodingThreads:
 
     def _flush_unless_stopped(self) -> None:
         with suppress(Exception):  # kept for the thread of the caller
-            if self._error is None:
+            if self._error is None and not self._is_stopped:
                 self.flush()
 
     def _write(self, entry: Entry) -> None:
@@ -246,3 +282,19 @@ class EncodingThreads:
             if self._error is None:
                 self._error = error
         self._ring.stop()
+
+
+def _answer(calls: SimpleQueue[bool], work: Callable[[], None]) -> None:
+    """Do the work of a thread each time that it is called."""
+    while calls.get():
+        work()
+
+
+_unfinished: WeakSet[EncodingThreads] = WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Encode the frames of streams that the program did not close, so that ``ozx recover`` finds them."""
+    for threads in list(_unfinished):
+        threads.finish()

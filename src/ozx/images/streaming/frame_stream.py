@@ -123,12 +123,12 @@ class FrameStream:
 
     def __del__(self) -> None:
         if getattr(self, "_is_open", False):
-            warnings.warn(
+            self._threads.dismiss()
+            message = (
                 f"{self.path}: the stream was never closed, so the file is not finished; the written data stays in "
-                f"{self._file.partial_path}, and ozx recover saves it",
-                PartialFileWarning,
-                stacklevel=1,
+                f"{self._file.partial_path}, and ozx recover saves it"
             )
+            warnings.warn(message, PartialFileWarning, stacklevel=1)
 
     def __repr__(self) -> str:
         state = "open" if self._is_open else "closed"
