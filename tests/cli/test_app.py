@@ -78,6 +78,28 @@ def test_an_option_without_its_value_is_explained(capsys):
     assert hint.startswith("hint: --pixel-size N[U]|A=N,...: ")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["import", "a.tif", "--channel-names", "--pixel-size", "1um"],
+            "'--channel-names' requires an argument; found",
+        ),
+        (["import", "a.tif", "--out-dir", "--resume"], "'--out-dir' requires an argument; found the option '--resume'"),
+        (["edit", "a.ozx", "--pixel-size", "0.65", "um"], "expected a pixel size without a blank; got 0.65 um"),
+    ],
+)
+def test_the_next_word_is_no_value(capsys, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert run(arguments) == 2
+    assert message in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_value_may_look_like_an_option(capsys):
+    assert run(["edit", "absent.ozx", "--name=--unit"]) == 4
+
+
 def test_a_file_instead_of_a_command(capsys, tmp_path):
     (tmp_path / "my cells.ozx").touch()
     assert run([str(tmp_path / "my cells.ozx")]) == 2

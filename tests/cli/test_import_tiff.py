@@ -192,6 +192,16 @@ def test_a_folder_is_no_output(capsys, here):
 
 
 @pytest.mark.usefixtures("cells")
+def test_images_beside_the_files_made_of_them(capsys, here):
+    shutil.copyfile(here / "cells.ome.tif", here / "other.tif")
+    assert ozx(capsys, "import", "cells.ome.tif", "other.tif", "--no-sync")[0] == 0
+    code, _, err = ozx(capsys, "import", ".")
+    assert (code, "a directory of 2 TIFF images\nhint: Run: ozx import ./*.tif\n" in err) == (2, True)
+    code, _, err = ozx(capsys, "import", "cells.ome.tif", "cells.ozx", "other.ozx", "other.tif")
+    assert (code, "hint: Name only TIFF files, as in ozx import *.tif.\n" in err) == (2, True)
+
+
+@pytest.mark.usefixtures("cells")
 def test_a_missing_folder_after_many_images_is_no_image(capsys, here):
     shutil.copyfile(here / "cells.ome.tif", here / "other.tif")
     code, _, err = ozx(capsys, "import", "cells.ome.tif", "other.tif", "my output")

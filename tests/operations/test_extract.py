@@ -143,8 +143,9 @@ def test_a_region_that_grows_much_leads_to_smaller_chunks(tmp_path):
     region = "y=100:500,x=600:900"
     result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", region=region)
     assert result.images[0].region == {"y": (0, 512), "x": (512, 1024)}
-    assert "smaller chunks fit the region better: ozx repack FILE NEW.ozx --chunks y=64,x=64, then extract" in "".join(
-        result.notes
+    assert (
+        "smaller chunks fit the region better: `ozx repack FILE NEW.ozx --chunks y=64,x=64`, then extract"
+        in "".join(result.notes)
     )
     ozx.repack(tmp_path / "a.ozx", tmp_path / "s.ozx", chunks="y=64,x=64")
     result = ozx.extract(tmp_path / "s.ozx", tmp_path / "c.ozx", region=region)
@@ -159,7 +160,7 @@ def test_the_way_to_levels_that_a_large_region_needs_leads_there(tmp_path):
     assert result.images[0].levels == ("0",)
     notes = "".join(result.notes)
     assert "left out level 1, because the chunks are too large for the region; smaller chunks fit" in notes
-    (chunks,) = re.findall(r"--chunks (\S+), then", notes)
+    (chunks,) = re.findall(r"--chunks (\S+)`, then", notes)
     ozx.pack(tmp_path / "a", tmp_path / "a.ozx")
     ozx.repack(tmp_path / "a.ozx", tmp_path / "s.ozx", chunks=chunks)
     result = ozx.extract(tmp_path / "s.ozx", tmp_path / "c.ozx", region=region)
@@ -173,7 +174,7 @@ def test_the_way_to_a_smaller_file_leads_there(tmp_path):
     assert result.images[0].region == {"y": (0, 1100), "x": (0, 1500)}
     notes = "".join(result.notes)
     assert "--levels" not in notes  # levels are left out already
-    (chunks,) = re.findall(r"--chunks (\S+), then", notes)
+    (chunks,) = re.findall(r"--chunks (\S+)`, then", notes)
     ozx.repack(tmp_path / "a.ozx", tmp_path / "s.ozx", chunks=chunks)
     result = ozx.extract(tmp_path / "s.ozx", tmp_path / "b.ozx", **wanted)
     assert result.images[0].region == {"y": (0, 512), "x": (0, 512)}
@@ -215,7 +216,7 @@ def test_a_region_of_everything_says_why(tmp_path):
     result = ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", region="y=0:300,x=100:150")
     (note,) = [note for note in result.notes if "no pixels are cropped" in note]
     assert "(y=400,x=300)" in note
-    assert note.endswith("ozx repack FILE NEW.ozx --chunks y=64,x=16, then extract from NEW.ozx")
+    assert note.endswith("ozx repack FILE NEW.ozx --chunks y=64,x=16`, then extract from NEW.ozx")
     ozx.repack(tmp_path / "a.ozx", tmp_path / "s.ozx", chunks="y=64,x=16")
     result = ozx.extract(tmp_path / "s.ozx", tmp_path / "c.ozx", region="y=0:300,x=100:150")
     assert result.images[0].region == {"y": (0, 320), "x": (96, 160)}

@@ -748,3 +748,18 @@ def test_large_values_and_progress(tmp_path):
     assert (told[0], told[-1]) == (2 * (12 << 20), None)
     assert sum(told[1:-1]) <= told[0]
     assert result.arrays[0].region == ((2, 4),)
+
+
+def test_a_note_says_how_to_make_lost_levels_again(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 4000, (300, 400), dtype="uint16")
+    ozx.write_image(tmp_path / "a.ozx", pixels, shards="none")
+    data = (tmp_path / "a.ozx").read_bytes()
+    (lower,) = [entry for entry in ozx.list_entries(tmp_path / "a.ozx") if entry.key == "1/c/0/0"]
+    (tmp_path / "cut.ozx").write_bytes(data[: lower.offset + 100])
+    result = recover(tmp_path / "cut.ozx", tmp_path / "saved.ozx")
+    (note,) = [note for note in result.notes if "the full resolution is whole" in note]
+    assert f"`ozx export {tmp_path / 'saved.ozx'} full.ome.tif --levels :1`" in note
+    ozx.export(tmp_path / "saved.ozx", tmp_path / "full.ome.tif", levels=":1")
+    again = ozx.import_tiff(tmp_path / "full.ome.tif").path
+    np.testing.assert_array_equal(ozx.open(again)["0"][...], pixels)
+    assert ozx.open(again)["1"][...].any()

@@ -186,6 +186,7 @@ def test_an_existing_file_is_kept_unless_forced(out):
         ({"labels": {name: PIXELS}}, "expected the name of a label image; got")
         for name in ("", ".", "..", "a/b", "../a", "a\\b", "__a", "zarr.json", "\0", 3)
     ],
+    ({"channels": "DAPI"}, "expected a list of channels; got the text 'DAPI'"),
     ({"labels": PIXELS}, "expected True, or label images by name; got ndarray"),
     ({"labels": {"cells": [[1]]}}, "expected labels 'cells' as an array; got list"),
     ({"method": "median"}, "mean, nearest, mode"),
@@ -215,3 +216,15 @@ def test_arrays_that_are_no_images(out):
         write_image(out, np.zeros((9, 9), "longdouble"))
     with pytest.raises(ResourceError, match="does not exist"):
         write_image(out.parent / "nowhere" / "a.ozx", PIXELS)
+
+
+def test_a_hint_names_the_axes_that_were_assumed(tmp_path):
+    with pytest.raises(UsageError) as caught:
+        write_image(tmp_path / "a.ozx", np.zeros((3, 2, 8, 8), "u2"), channels=["A", "B"])
+    assert caught.value.hint == 'Without axes=, the dimensions are c, z, y, x; name them, as in axes="tcyx".'
+
+
+def test_a_directory_is_no_ozx_file(tmp_path):
+    with pytest.raises(UsageError, match=r"expected the name of an \.ozx file; got .*a\.ome\.zarr"):
+        write_image(tmp_path / "a.ome.zarr", PIXELS)
+    assert not os.listdir(tmp_path)

@@ -160,7 +160,9 @@ class PositionalFile:
                             f"expected a regular file; found {found}",
                             path=self.path,
                             rule="zip/special-file",
-                            hint="ozx pack writes an OME-Zarr directory to an .ozx file." if is_directory else None,
+                            hint="Give the path of a file; ozx pack writes an OME-Zarr directory to an .ozx file."
+                            if is_directory
+                            else None,
                         )
                     self._descriptor = descriptor
         return descriptor

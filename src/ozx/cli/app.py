@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import importlib
 import os
+import re
 import shlex
 import signal
 import sys
@@ -49,6 +50,7 @@ COMMANDS = {
 
 # How similar an option has to be to be suggested, from 0 to 1.
 _ALIKE = 0.75
+_NUMBER = re.compile(r"[0-9.,]+")
 # Words for a command in other programs.
 _OTHER_WORDS = {
     "convert": ("import", "export"),
@@ -138,6 +140,8 @@ class _Commands(click.Group):
         name = args[0]
         if name not in COMMANDS and not ctx.resilient_parsing:  # as shell completion parses
             raise click.UsageError(f"There is no command {name!r}.{_suggestion(name)}", ctx)
+        if not ctx.resilient_parsing:
+            _check_values(load_command(name), args[1:])
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -165,6 +169,34 @@ class _Commands(click.Group):
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _check_values(command: click.Command, words: Sequence[str]) -> None:
+    """Raise an error if an option's value is forgotten, or is a size and a unit with a blank between them."""
+    known = {name: option for option in command.params if isinstance(option, click.Option) for name in option.opts}
+    for number, word in enumerate(words[:-1]):
+        option, value, after = known.get(word), words[number + 1], words[number + 2 : number + 3]
+        if word == "--":
+            return
+        if option is None or option.is_flag:
+            continue
+        if value in known:
+            raise click.BadOptionUsage(word, f"Option {word!r} requires an argument; found the option {value!r}.")
+        if word == "--pixel-size" and after and _NUMBER.fullmatch(value) and _is_unit(after[0]):
+            raise UsageError(
+                f"expected a pixel size without a blank; got {value} {after[0]}",
+                hint=f"Write --pixel-size {value}{after[0]}.",
+            )
+
+
+def _is_unit(word: str) -> bool:
+    """Return whether a word is a unit and no file."""
+    from ozx.hierarchy.ome.units import check_unit  # noqa: PLC0415 (seldom needed)
+
+    try:
+        return bool(check_unit(word)) and not os.path.lexists(word)
+    except UsageError:
+        return False
 
 
 def _suggestion(name: str) -> str:

@@ -28,6 +28,8 @@ from ozx.operations.import_tiff import import_tiff, import_tiffs
 __all__ = ["command"]
 
 _ENDINGS = (".ozx",)
+# More arguments than an image, its output and a word that was not meant as an argument.
+_MIXED = 3
 
 
 @click.command("import")
@@ -174,6 +176,10 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
             hint="Give --out-dir D to get one file for each source.",
         )
     between = next((each for each in arguments if names_output(each, _ENDINGS)), None)
+    if between is not None and len(arguments) > _MIXED:
+        raise UsageError(
+            f"expected TIFF files; {between} is an .ozx file", hint="Name only TIFF files, as in ozx import *.tif."
+        )
     if between is not None:
         raise UsageError(
             f"expected TIFF files; {between} is an .ozx file",

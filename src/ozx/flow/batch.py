@@ -264,9 +264,9 @@ def describe_failure_of(
     >>> describe_failure_of("raw", "imported/raw.ozx", error)["hint"]
     'Run: ozx import raw/*.tif --out-dir imported'
     """
-    answer = describe_failure(error)
-    if source not in str(error):
-        answer["message"] = f"{source}: {error}"
+    answer, name = describe_failure(error), printable_location(source)
+    if name not in str(error):
+        answer["message"] = f"{name}: {error}"
     folder = os.path.dirname(target)
     if can_resume and error.hint == EXISTS_HINT:
         answer["hint"] = _RESUME_HINT

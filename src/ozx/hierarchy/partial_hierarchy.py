@@ -55,6 +55,8 @@ class PartialHierarchy:
         self.grids: dict[str, ChunkGrid | None] = {}
         # Paths of nodes that the OME-Zarr metadata of groups lists.
         self.mentioned: set[str] = set()
+        # The paths of each image's levels, full resolution first.
+        self.levels: list[list[str]] = []
         self._copies: dict[str, dict[str, Any]] = {}
         self._last_folder: tuple[str, str | None] | None = None
 
@@ -73,6 +75,8 @@ class PartialHierarchy:
         ome = parse_ome(attributes, 2 if is_legacy else 3)
         if ome is not None:
             self.mentioned.update(join_path(path, name) for name in _mentioned(ome))
+            for image in ome.multiscales:
+                self.levels.append([join_path(path, level.path) for level in image.datasets if level.path is not None])
             # OME-Zarr 0.5, "bioformats2raw.layout": the series that OME/zarr.json lists stand beside OME.
             self.mentioned.update(join_path(parent_of(path), name) for name in ome.series or ())
             if not path:

@@ -350,7 +350,7 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
 
 
 def _skip(result: ImportResult, found: TiffImages, order: _Order) -> ImportResult:
-    fills = order.tiff.on_error == "fill"
+    fills, result = order.tiff.on_error == "fill", replace(result, notes=found.notes)  # others are about a new file
     return skipped(result, known_damage(found), fills=fills, edits=order.options.edits)
 
 

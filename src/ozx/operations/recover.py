@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -268,7 +268,7 @@ def _find(source: ByteSource, progress: Progress) -> Evidence:
     if evidence.lost:
         first = evidence.lost[0]
         message = f"nothing can be recovered of {len(evidence.lost):,} damaged entries; {first.name!r}: {first.reason}"
-        raise FormatError(message, rule="zip/crc")
+        raise FormatError(message, rule="zip/crc", hint="Copy or download the file again.")
     known = find_format(source.read_at(0, LONGEST_SIGNATURE))
     found = "no local file header" if source.size() else "an empty file"
     hint = None if known is None else known.hint(source.name)
@@ -311,6 +311,7 @@ def _result(
     file: str, target: str, found: Salvage, restored: list[str], written: tuple[int, int], swept: tuple[str, ...]
 ) -> RecoverResult:
     evidence = found.evidence
+    losses = count_losses(found, restored)
     directory = "whole" if evidence.is_whole else "part" if any(evidence.names_by) else "none"
     return RecoverResult(
         source=file,
@@ -322,11 +323,11 @@ def _result(
         unconfirmed=found.unconfirmed,
         lost_count=len(found.lost),
         lost=tuple(found.lost[:_MOST_LISTED]),
-        arrays=tuple(count_losses(found, restored)),
+        arrays=tuple(losses),
         lost_chunks_count=len(found.lost_chunks),
         lost_chunks=tuple(found.lost_chunks[:_MOST_LISTED]),
         made=tuple(sorted(found.made, key=breadth_first)),
-        notes=(*_notes(found), *swept),
+        notes=(*_notes(found), *_level_notes(found, losses, target), *swept),
     )
 
 
@@ -355,6 +356,18 @@ def _notes(found: Salvage) -> Iterator[str]:
     groups = [key for key in found.made if key not in found.copied]
     if groups:
         yield f"written as empty groups, because their metadata is lost: {', '.join(sorted(groups)[:10])}"
+
+
+def _level_notes(found: Salvage, losses: Sequence[ArrayLoss], target: str) -> Iterator[str]:
+    """Yield a note if the full resolution of all images is whole, and only smaller levels lack chunks."""
+    lacking = {loss.path for loss in losses}
+    levels = [each for each in found.hierarchy.levels if each]
+    full, smaller = {each[0] for each in levels}, {path for each in levels for path in each[1:]}
+    if lacking and lacking <= smaller - full:
+        yield (
+            "the full resolution is whole; only smaller levels lack chunks, so that pictures may be black. To make the "
+            f"levels again: `ozx export {shlex.quote(target)} full.ome.tif --levels :1`, then `ozx import full.ome.tif`"
+        )
 
 
 def _chunk_notes(found: Salvage) -> Iterator[str]:

@@ -142,6 +142,10 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     """
     target = given_output(path, remote=True)
     check_archive_name(target)
+    if target.rstrip("/").endswith(".zarr"):
+        raise UsageError(
+            f"expected the name of an .ozx file; got {target}", hint="ozx.unpack makes a directory of an .ozx file."
+        )
     title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
     described = describe_array(array, axes, scale, unit)
     choice = PyramidChoice.parse(method or ("nearest" if labels is True else "mean"), downsample)

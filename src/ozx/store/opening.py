@@ -144,6 +144,7 @@ def open_array(
     names = join_path(given_node, node.strip("/"))
     folder, _, name = names.rpartition("/")
     if not name:
+        hint += ' An array that is the root of its file: zarr.open_array(ozx.OzxStore(path), mode="r").'
         raise UsageError("expected the path of an array in the file", path=given, hint=hint)
     group = _open_node(store, folder, given)
     try:

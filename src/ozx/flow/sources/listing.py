@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
@@ -277,7 +278,7 @@ def _no_hierarchy(root: str, names: list[str]) -> FormatError:
     images = describe_names([name for name in names if name not in archives], root, is_folder=True)
     found, hint = images or (
         f"{len(archives):,} archives, such as {archives[0]}",
-        "Name the OME-Zarr directory itself.",
+        f"They are packed already, such as {shlex.quote(os.path.join(root, archives[0]))}; name an OME-Zarr directory.",
     )
     message = f"expected an OME-Zarr hierarchy, which has a zarr.json; found {found}"
     return FormatError(message, path=root, rule="rfc9/root", hint=hint)

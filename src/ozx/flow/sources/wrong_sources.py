@@ -66,7 +66,12 @@ def check_is_tiff_file(path: str) -> None:
         return
     if not stat.S_ISDIR(status.st_mode):
         raise UsageError("expected a TIFF file; it is a device, pipe or socket", path=path)
-    found, hint = describe_folder(path) or ("a directory", None)
+    tiffs = [name for name in _names_in(path) if name.lower().endswith((".tif", ".tiff"))]
+    described = describe_names(tiffs, path, is_folder=True)  # also beside the .ozx files that were made of them
+    if described is None:
+        found, hint = describe_folder(path) or ("a directory", None)
+    else:
+        found, hint = f"a directory of {described[0]}", described[1]
     raise UsageError(f"expected a TIFF file; it is {found}", path=path, hint=hint)
 
 

@@ -80,10 +80,10 @@ def repack_first(chunks: Mapping[str, tuple[int, Interval]]) -> str:
     --------
     >>> from fractions import Fraction
     >>> repack_first({"y": (512, Interval(Fraction(0), Fraction(300)))})
-    'smaller chunks fit the region better: ozx repack FILE NEW.ozx --chunks y=64, then extract from NEW.ozx'
+    'smaller chunks fit the region better: `ozx repack FILE NEW.ozx --chunks y=64`, then extract from NEW.ozx'
     """
     command = f"ozx repack FILE NEW.ozx --chunks {_smaller_chunks(chunks)}"
-    return f"smaller chunks fit the region better: {command}, then extract from NEW.ozx"
+    return f"smaller chunks fit the region better: `{command}`, then extract from NEW.ozx"
 
 
 def _smaller_chunks(chunks: Mapping[str, tuple[int, Interval]]) -> str:

@@ -23,6 +23,7 @@ __all__ = ["AXIS_ORDER", "ChannelLike", "DescribedArray", "describe_array", "giv
 AXIS_ORDER = "".join(AXIS_TYPES)
 _USUAL = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
 # Axes to show in a hint, by number of dimensions.
+_NAMED = {3: "cyx", 4: "tcyx", 5: "tczyx"}
 _EXAMPLES = {2: "yx", 3: "cyx", 4: "czyx", 5: "tczyx"}
 
 _RGB = tuple(NewChannel(one.name, one.color, one.is_shown, one.window) for one in describe_samples(4, 255.0))
@@ -177,6 +178,8 @@ def given_channels(
     UsageError
         There are more channels than in the array, or fewer and `are_all`; or a channel is malformed.
     """
+    if isinstance(channels, str):
+        raise UsageError(f"expected a list of channels; got the text {channels!r}", hint='Write channels=["DAPI"].')
     image = NewImage("", *described)
     count = image.channel_count
     if not channels and _is_rgb(image, axes):
@@ -185,9 +188,16 @@ def given_channels(
         most = "" if are_all else "at most "
         raise UsageError(
             f"expected {most}{count} channel{'' if count == 1 else 's'}, as many as the array has; got {len(channels)}",
-            hint='Name the axis of the channels, as in axes="cyx".' if image.channel_axis is None else None,
+            hint=_hint_at_channels(image, axes),
         )
     return tuple(map(_channel, channels))
+
+
+def _hint_at_channels(image: NewImage, axes: str | Sequence[str] | None) -> str | None:
+    names = [str(axis.name) for axis in image.axes]
+    if axes is None and len(names) > len("yx"):
+        return f'Without axes=, the dimensions are {", ".join(names)}; name them, as in axes="{_NAMED[len(names)]}".'
+    return 'Name the axis of the channels, as in axes="cyx".' if image.channel_axis is None else None
 
 
 def _is_rgb(image: NewImage, axes: str | Sequence[str] | None) -> bool:
