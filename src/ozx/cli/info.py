@@ -16,7 +16,9 @@ __all__ = ["command"]
 
 @click.command("info")
 @click.argument("paths", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, a document for each file (`jq -s .` makes a list).")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print everything as JSON, a document for each file (jq -s . makes a list)."
+)
 @access_options
 def command(*, paths: tuple[str, ...], as_json: bool) -> int:
     """Describe .ozx files or OME-Zarr directories.
