@@ -129,7 +129,7 @@ def bench_write(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
                 next(iter(measures.values()))(Row(""))
                 extra = os.stat(out).st_blocks * 512 / data - 1
                 assert extra <= 0.02, extra
-                goal += f"; ≤ 2 % extra disk: {extra:.2%}"
+                goal += f"; ≤ 2 % extra disk, found {extra:.2%}"
             what = f"{'64' if kind == 'shards' else '2'} MiB, {'uncompressed' if codec == 'none' else 'zstd'}"
             title = (
                 f"write {data / (1 << 30):.4g} GiB in {kind} of {what}, {pixels} pixels; up to {_WRITE_ROUNDS} rounds"

@@ -71,7 +71,10 @@ def _about(name: str) -> str:
     document = _read(name)
     clauses = document["clause"]
     counts = {kind: sum(kind in clause for clause in clauses) for kind in ("rules", "by", "why")}
-    outcome = f"{counts['rules']} have rules, {counts['by']} have code with a test, and {counts['why']} have a reason."
+    outcome = (
+        f"rules check {counts['rules']}, code with a test meets {counts['by']}, "
+        f"and {counts['why']} have a reason to be left out."
+    )
     twice = sum(counts.values()) - len(clauses)
     if twice:
         outcome += f" {twice} clauses are counted twice."

@@ -235,7 +235,7 @@ def _choose(group: zarr.Group, image: int | str | None, name: str) -> ImageView:
     listed = ", ".join(repr(path) for path in paths[:_SHOWN]) + (", …" if len(paths) > _SHOWN else "")
     asked = "none was chosen" if image is None else f"there is no {image!r}"
     raise UsageError(
-        f"expected one image, but {asked}; found {len(paths):,} images ({listed})",
+        f"expected one image to open; {asked}, and there are {len(paths):,} images ({listed})",
         path=name,
         hint=f"Choose an image with group={paths[0]!r} or image=0, or open all with xarray.open_datatree."
         if paths

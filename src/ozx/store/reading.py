@@ -57,7 +57,7 @@ class ArchiveSession:
 
     @property
     def has_reader(self) -> bool:
-        """Whether `reader` can read all values, because the archive is finished."""
+        """Whether the archive is finished, so that `reader` can read all values."""
         return True
 
     @property

@@ -91,7 +91,9 @@ def check_attributes(data: bytes, *, strict: bool = False) -> Iterator[Finding]:
     # OME-Zarr 0.6, "OME-Zarr Metadata": "The group `attributes` MUST contain a key `ome`. The value of the `ome` key
     # MUST be a JSON object that MUST contain a `version` key, the value of which MUST be a string".
     if node.ome is None:
-        yield place.finding("ome/metadata", f"expected ome, an object; found the keys {shown(list(attributes))}")
+        yield place.finding(
+            "ome/metadata", f"expected the key ome with an object; found the keys {shown(list(attributes))}"
+        )
         return
     if not isinstance(node.ome.get("version"), str):
         yield (place / "ome").finding("ome/version", "expected a version, a string", severity="error")

@@ -87,7 +87,7 @@ def repack_first(chunks: Mapping[str, tuple[int, Interval]]) -> str:
 
 
 def _smaller_chunks(chunks: Mapping[str, tuple[int, Interval]]) -> str:
-    """Return powers of two as lengths, so that each interval contains four chunks, if these are not too small."""
+    """Return chunk lengths, powers of two, at which an interval contains four chunks, unless these were too small."""
     lengths = {
         axis: min(max(math.floor(interval.length) // 4, min(_LEAST, chunk // 4)), chunk - 1)
         for axis, (chunk, interval) in chunks.items()

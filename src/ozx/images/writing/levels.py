@@ -160,7 +160,7 @@ def _choose(level: PyramidLevel, axes: Sequence[Axis]) -> tuple[int, ...]:
 
 
 def _is_known(level: PyramidLevel, axes: Sequence[Axis], voxel: tuple[int, ...]) -> bool:
-    """Return whether a voxel's sides are comparable: they have the same unit, or have no unit and are not all 1."""
+    """Return whether the proportions of a voxel are known: its sides have one unit, or no unit and are not all 1."""
     if len({axes[axis].unit for axis in voxel}) > 1:
         return False
     return axes[voxel[0]].unit is not None or any(level.scale[axis] != 1.0 for axis in voxel)
