@@ -235,7 +235,7 @@ def test_metadata_that_comes_late(out, tmp_path):
         frames.set_metadata(scale={"y": 0.5, "t": 2}, unit={"y": "micrometer", "x": "micrometer", "t": "second"})
         take_all(frames, PIXELS[3:])
         with pytest.raises(UsageError, match="at most 2 channels"):
-            frames.set_metadata(channels="abc")
+            frames.set_metadata(channels=list("abc"))
         with pytest.raises(UsageError, match="expected axes of the array, t, c, y, x; got 'z'"):
             frames.set_metadata(scale={"z": 1})
     channels = [{"label": "DAPI", "window": (3, 99)}, {"label": "GFP" * 300, "color": "00ff00", "window": (1, 9)}]
@@ -496,7 +496,7 @@ def test_two_streams_to_one_file(out):
         ({"plate_shape": (8, 12)}, "plate_shape together with plate"),
         ({"plate": {"A1": 1}}, "expected a well as ROW/COLUMN"),
         ({"downsample": "t,y,x"}, "axis 't' has an unknown length and cannot be downsampled"),
-        ({"channels": "abc"}, "at most 2 channels"),
+        ({"channels": list("abc")}, "at most 2 channels"),
         ({"ome_version": "0.4"}, "OME-Zarr version 0.5 or 0.6"),
     ],
 )
