@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import sys
 from collections.abc import Callable, Iterable
@@ -33,11 +34,16 @@ def steps_of(target: Callable[[bytes], None], data: bytes) -> set[Step]:
 
         return trace_lines
 
+    target(data)  # fills caches, which take steps of their own the first time
+    was_collecting = gc.isenabled()
+    gc.disable()  # finalizers of other objects take steps, too
     sys.settrace(trace)
     try:
         target(data)
     finally:
         sys.settrace(None)
+        if was_collecting:
+            gc.enable()
     return steps
 
 
