@@ -107,6 +107,24 @@ def test_an_interrupt_just_after_the_creation_leaves_nothing(tmp_path, monkeypat
 
 
 @pytest.mark.skipif(not has_locks(), reason="an open file stays on Windows")
+@pytest.mark.skipif(not has_locks(), reason="there are no locks here")
+def test_a_directory_that_is_swept_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    """Two threads unpack into a new folder: one sweeps it while the other has made its directory, but not locked it."""
+    opened, sweeps = os.open, []
+
+    def open_swept(path, *given, **more):
+        if not sweeps and os.path.isdir(path):
+            sweeps.append(path)
+            os.rmdir(path)
+        return opened(path, *given, **more)
+
+    monkeypatch.setattr(os, "open", open_swept)
+    made, lock = create_directory(str(tmp_path / "a"))
+    assert len(sweeps) == 1
+    assert names(tmp_path) == [os.path.basename(made)]
+    os.close(lock)
+
+
 def test_an_interrupt_before_the_creation_leaves_the_file_of_another_thread(tmp_path, monkeypatch):
     with replacing_file(str(tmp_path / "a")) as new:
 

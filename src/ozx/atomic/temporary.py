@@ -151,7 +151,7 @@ def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
         try:
             with naming_errors(path, temporary):
                 lock = _new_directory(temporary, mode)
-        except FileExistsError:
+        except (FileExistsError, _SweptError):
             continue
         except KeyboardInterrupt:
             _remove_unlocked(temporary)
@@ -161,6 +161,10 @@ def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
     raise ResourceError(f"all temporary names next to {path} are in use")
 
 
+class _SweptError(Exception):
+    """Another thread or process has swept a new directory before it was locked."""
+
+
 def _new_directory(temporary: str, mode: int) -> int | None:
     """Create a directory; return the descriptor for its lock, or None on a system without locks."""
     os.mkdir(temporary, mode)
@@ -168,6 +172,8 @@ def _new_directory(temporary: str, mode: int) -> int | None:
         return None
     try:
         return os.open(temporary, os.O_RDONLY)
+    except FileNotFoundError:
+        raise _SweptError from None
     except OSError:
         os.rmdir(temporary)
         raise
