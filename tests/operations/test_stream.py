@@ -545,3 +545,31 @@ def test_no_warning_in_a_large_file(out):
             take_all(frames, pixels)
     np.testing.assert_array_equal(ozx.open(out)["0"][...], pixels)
     assert_valid(out)
+
+
+def test_a_frame_that_comes_while_the_stream_closes_is_refused_or_stored(out, monkeypatch):
+    frames = stream(out, shape=(None, 2, 300, 400), **WORDS)
+    frames.append(PIXELS[0, 0])
+    copying, go_on, errors = threading.Event(), threading.Event(), []
+    check = frames._check_frame
+
+    def slow_check(*given):
+        copying.set()
+        go_on.wait()
+        check(*given)
+
+    def append():
+        try:
+            frames.append(PIXELS[0, 1])
+        except UsageError as error:
+            errors.append(error.message)
+
+    monkeypatch.setattr(frames, "_check_frame", slow_check)
+    thread = threading.Thread(target=append)
+    thread.start()
+    copying.wait()
+    frames.close()
+    go_on.set()
+    thread.join()
+    assert errors == ["the stream is closed"]
+    assert frames.frames == frames.result.frames == 1

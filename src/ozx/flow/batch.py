@@ -283,7 +283,9 @@ def hint_with_folder(hint: str, folder: str) -> str:
     >>> hint_with_folder("Run: ozx import raw/*.tif", "imported")
     'Run: ozx import raw/*.tif --out-dir imported'
     """
-    return f"{hint} --out-dir {shlex.quote(folder)}" if _FOR_FILES_OF_A_FOLDER.search(hint) else hint
+    return (
+        f"{hint} --out-dir {shlex.quote(printable_location(folder))}" if _FOR_FILES_OF_A_FOLDER.search(hint) else hint
+    )
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:

@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 from numpy.typing import NDArray
 
-from ozx.errors import OzxError
+from ozx.errors import OzxError, UsageError
 from ozx.flow.entry import Entry
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.frame_queue import FrameQueue, ReceivedFrame
@@ -69,7 +69,7 @@ class EncodingThreads:
         # Calls of the threads: True to work, False to end.
         self._calls: SimpleQueue[bool] = SimpleQueue()
         self._sync_calls: SimpleQueue[bool] = SimpleQueue()
-        self._is_stopped = False
+        self._is_stopped = self._takes_no_more = False
         self._drafted = {image.path: 0 for image in images}
         self._live = LiveView(file.index, images)
         self._error: BaseException | None = None
@@ -97,9 +97,17 @@ class EncodingThreads:
         """Queue a frame for encoding; `index` and the errors are the same as for `FrameOrder.take`.
 
         The memory of the frame goes back to the ring when the frame is encoded or refused.
+
+        Raises
+        ------
+        UsageError
+            The stream takes no more frames; or as `FrameOrder.take`.
         """
         received = ReceivedFrame(image, frame, record)
         with self._lock:
+            if self._takes_no_more:
+                self._ring.release(frame)
+                raise UsageError("the stream is closed", hint="Open another stream, to another file.")
             try:
                 received.index = image.order.take(index)
                 self._queue.put(received)
@@ -141,6 +149,7 @@ class EncodingThreads:
 
     def wait(self) -> None:
         """Wait until all received frames are encoded; raise the error of a failed thread."""
+        self._refuse_more()
         self._wake()
         self._queue.wait_until_empty()
         self._sync_calls.put(False)
@@ -166,6 +175,7 @@ class EncodingThreads:
 
     def stop(self) -> None:
         """End all threads, and wait for them."""
+        self._refuse_more()
         self._ring.stop()
         self._queue.clear()
         self._is_stopped = True
@@ -186,9 +196,16 @@ class EncodingThreads:
 
     def finish(self) -> None:
         """Have all threads end as soon as no frame waits, and wait for them."""
+        self._refuse_more()
+        self._wake()
         self.dismiss()
         for thread in (*self._threads, self._syncing):
             thread.join()
+
+    def _refuse_more(self) -> None:
+        """Refuse further frames: another thread may still copy one, and no thread would encode it."""
+        with self._lock:
+            self._takes_no_more = True
 
     def _wake(self) -> None:
         """Call a thread; `wait` and `flush` do so, too, because Ctrl-C may keep `submit` from it."""
