@@ -14,6 +14,7 @@ from ozx.errors import BufferFull, PartialFileWarning, ResourceError, Unsupporte
 from ozx.hierarchy.images import Records
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads
+from ozx.images.streaming.frame_queue import FrameQueue
 from ozx.operations.stream import stream
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (5, 2, 300, 400)).astype("uint16")
@@ -335,6 +336,26 @@ def test_a_stream_goes_on_and_ends_after_an_interrupted_append(out, monkeypatch,
             frames.append(frame)
         if is_flushed:
             frames.flush()
+    assert frames.result.missing_count == 0
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
+
+
+@pytest.mark.parametrize("is_flushed", [False, True])
+def test_a_frame_that_was_queued_before_the_interrupt_is_stored_once(out, monkeypatch, is_flushed):
+    put = FrameQueue.put
+
+    def put_and_interrupt(*given):
+        put(*given)
+        raise KeyboardInterrupt
+
+    with stream(out, shape=PIXELS.shape, **WORDS) as frames:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(FrameQueue, "put", put_and_interrupt)
+            frames.append(PIXELS[0, 0])
+        if is_flushed:
+            assert frames.flush() == 1
+        for frame in PIXELS.reshape(-1, 300, 400)[1:]:
+            frames.append(frame)
     assert frames.result.missing_count == 0
     np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
 

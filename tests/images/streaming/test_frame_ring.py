@@ -86,3 +86,17 @@ def test_a_large_frame_is_not_overtaken():
         thread.join()
     assert order == ["large", "small"]
     assert not ring._queue
+
+
+def test_an_interrupted_wait_does_not_hold_up_later_frames(monkeypatch):
+    ring = FrameRing(12)
+    first = ring.acquire(*KIND)
+
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(ring._changed, "wait_for", interrupted)
+        ring.acquire(*KIND)
+    ring.release(first)
+    assert ring.acquire(*KIND) is first

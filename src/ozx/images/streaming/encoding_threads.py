@@ -190,6 +190,7 @@ class EncodingThreads:
 
     def dismiss(self) -> None:
         """Have all threads end as soon as no frame waits; do not wait for them."""
+        self._wake()
         self._sync_calls.put(False)
         for _ in self._threads:
             self._calls.put(False)
@@ -197,7 +198,6 @@ class EncodingThreads:
     def finish(self) -> None:
         """Have all threads end as soon as no frame waits, and wait for them."""
         self._refuse_more()
-        self._wake()
         self.dismiss()
         for thread in (*self._threads, self._syncing):
             thread.join()

@@ -78,12 +78,13 @@ class FrameOrder:
             )
         if number < len(self._came) and self._came[number]:
             raise UsageError(f"frame {self._index(number)} was already received", hint="Write each frame only once.")
+        place = self._index(number)  # before anything is recorded
         if number >= len(self._came):
             self._came.extend(bytes(number + 1 - len(self._came)))
         self._came[number] = 1
         self._next = number + 1
         self.count += 1
-        return self._index(number)
+        return place
 
     def give_back(self, index: Index) -> None:
         """Undo the last call of `take`, which recorded the frame with this place."""

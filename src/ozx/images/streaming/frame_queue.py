@@ -113,9 +113,10 @@ class FrameQueue:
             self._changed.wait_for(lambda: not self._waiting and not self._running)
 
     def clear(self) -> None:
-        """Drop the frames that no thread has taken."""
+        """Drop the frames that no thread has taken, and end the pause."""
         with self._lock:
             self._waiting.clear()
+            self._first_held = None
             self._changed.notify_all()
 
     def _is_done(self) -> bool:

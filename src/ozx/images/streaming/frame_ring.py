@@ -114,10 +114,11 @@ class FrameRing:
         self.waits += 1
         start = time.perf_counter()
         turn = object()
-        self._queue.append(turn)
         try:
+            self._queue.append(turn)
             self._changed.wait_for(lambda: (self._queue[0] is turn and self._has_room(length)) or self._is_stopped)
         finally:
-            self._queue.remove(turn)
+            if turn in self._queue:  # Ctrl-C may come just before it
+                self._queue.remove(turn)
             self._changed.notify_all()
             self.waited += time.perf_counter() - start
