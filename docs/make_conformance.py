@@ -72,8 +72,8 @@ def _about(name: str) -> str:
     clauses = document["clause"]
     counts = {kind: sum(kind in clause for clause in clauses) for kind in ("rules", "by", "why")}
     outcome = (
-        f"rules check {counts['rules']}, code with a test meets {counts['by']}, "
-        f"and {counts['why']} have a reason to be left out."
+        f"{counts['rules']} are checked by rules, {counts['by']} are met by code with a test, "
+        f"and {counts['why']} are left out with a reason."
     )
     twice = sum(counts.values()) - len(clauses)
     if twice:
