@@ -71,6 +71,11 @@ def test_an_option_of_another_command_names_this_command(capsys, arguments, sugg
     assert hint.endswith(f"see ozx {arguments[0]} --help.{owners}")
 
 
+def test_a_flag_with_a_value_is_explained(capsys):
+    assert run(["pack", "a", "--force=1"]) == 2
+    assert "hint: --force: " in capsys.readouterr().err
+
+
 def test_an_option_without_its_value_is_explained(capsys):
     assert run(["edit", "a.ozx", "--pixel-size"]) == 2
     message, hint = capsys.readouterr().err.splitlines()

@@ -205,6 +205,7 @@ def test_images_beside_the_files_made_of_them(capsys, here):
 def test_a_missing_folder_after_many_images_is_no_image(capsys, here):
     shutil.copyfile(here / "cells.ome.tif", here / "other.tif")
     code, _, err = ozx(capsys, "import", "cells.ome.tif", "other.tif", "my output")
+    assert "Check the name; or to write" in err
     assert (code, "give --out-dir 'my output'" in err) == (2, True)
     assert sorted(os.listdir(here)) == ["cells.ome.tif", "other.tif"]
 

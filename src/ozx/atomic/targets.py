@@ -26,7 +26,7 @@ __all__ = [
     "naming_errors",
 ]
 
-#: The way out if an output exists already; the safe one first.
+#: The hint for an existing output; the way that keeps the old file comes first.
 EXISTS_HINT = "Choose another name, or give --force (force=True) to replace it."
 _KINDS = {
     stat.S_IFDIR: "a directory",

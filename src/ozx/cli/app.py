@@ -48,9 +48,9 @@ COMMANDS = {
     "rules": "Explain what a finding means and how to repair it.",
 }
 
-# How similar an option has to be to be suggested, from 0 to 1.
+# The least similarity, from 0 to 1, of an option that is suggested.
 _ALIKE = 0.75
-_NUMBER = re.compile(r"[0-9.,]+")
+_NUMBER = re.compile(r"[0-9.]+")
 # Words for a command in other programs.
 _OTHER_WORDS = {
     "convert": ("import", "export"),
@@ -278,7 +278,8 @@ def _hint_at_value(option: str, arguments: Sequence[str]) -> str | None:
     name = next((word for word in arguments if word in COMMANDS), None)
     for found in [] if name is None else load_command(name).params:
         if isinstance(found, click.Option) and option in found.opts:
-            return f"{option} {found.metavar or 'VALUE'}: {found.help}"
+            value = "" if found.is_flag else f" {found.metavar or 'VALUE'}"
+            return f"{option}{value}: {found.help}"
     return None
 
 

@@ -79,7 +79,7 @@ def refuse_folder(arguments: Sequence[str], out_dir: str | None) -> None:
     has_endings = all(os.path.splitext(other.rstrip("/"))[1] for other in others)
     is_missing = "://" not in last and not os.path.lexists(last)
     if is_missing and has_endings and not os.path.splitext(last.rstrip("/"))[1]:
-        hint = f"To write into a folder of this name, give --out-dir {shlex.quote(last)}."
+        hint = f"Check the name; or to write into a folder of this name, give --out-dir {shlex.quote(last)}."
         raise UsageError(f"expected sources; {last} does not exist", hint=hint)
 
 

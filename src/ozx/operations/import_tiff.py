@@ -16,7 +16,7 @@ from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import check_output, check_output_place, output_exists, present_outputs, spooled_output
 from ozx.flow.sinks.target import check_archive_name, name_notes, swept_notes
-from ozx.flow.sources.location import Location, StrPath, check_is_list, given_output, given_source
+from ozx.flow.sources.location import Location, StrPath, check_is_list, given_output, given_source, printable_location
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.ome.conversion import checked_version
@@ -326,7 +326,7 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
         if any(os.path.exists(target) and os.path.samefile(target, path) for path in (source, *found.files)):
             raise UsageError(f"{target} is the file to import", hint="Choose another name.")
         try:
-            hierarchy, notes = plan_tiff(found, replace(order.options, target=target))
+            hierarchy, notes = plan_tiff(found, replace(order.options, target=printable_location(target)))
         except OzxError as error:
             raise error.at(source) from None
         result = replace(result, images=len(hierarchy.images), notes=(*found.notes, *notes))
@@ -350,7 +350,8 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
 
 
 def _skip(result: ImportResult, found: TiffImages, order: _Order) -> ImportResult:
-    fills, result = order.tiff.on_error == "fill", replace(result, notes=found.notes)  # others are about a new file
+    """Return the result for a file that was complete, without the notes about a new file."""
+    result, fills = replace(result, notes=found.notes), order.tiff.on_error == "fill"
     return skipped(result, known_damage(found), fills=fills, edits=order.options.edits)
 
 

@@ -359,11 +359,12 @@ def _notes(found: Salvage) -> Iterator[str]:
 
 
 def _level_notes(found: Salvage, losses: Sequence[ArrayLoss], target: str) -> Iterator[str]:
-    """Yield a note if the full resolution of all images is whole, and only smaller levels lack chunks."""
+    """Yield a note if the full resolution of a single image is whole, and only smaller levels lack chunks.
+
+    The commands in the note would lose the label images and the other images of a file that has some.
+    """
     lacking = {loss.path for loss in losses}
-    levels = [each for each in found.hierarchy.levels if each]
-    full, smaller = {each[0] for each in levels}, {path for each in levels for path in each[1:]}
-    if lacking and lacking <= smaller - full:
+    if lacking and len(found.hierarchy.levels) == 1 and lacking <= set(found.hierarchy.levels[0][1:]):
         yield (
             "the full resolution is whole; only smaller levels lack chunks, so that pictures may be black. To make the "
             f"levels again: `ozx export {shlex.quote(target)} full.ome.tif --levels :1`, then `ozx import full.ome.tif`"

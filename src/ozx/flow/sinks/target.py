@@ -180,9 +180,10 @@ def name_notes(target: str, *, has_out_dir: bool = True) -> tuple[str, ...]:
     """
     if target.lower().endswith(".ozx"):
         return ()
+    name = printable_location(target)
     is_folder = has_out_dir and not os.path.splitext(target)[1]
-    folder = f"; to write into a folder, give --out-dir {shlex.quote(target)}" if is_folder else ""
-    return (f"warning: {target} does not end in .ozx; programs may not recognise it as an OME-Zarr file{folder}",)
+    folder = f"; to write into a folder, give --out-dir {shlex.quote(name)}" if is_folder else ""
+    return (f"warning: {name} does not end in .ozx; programs may not recognise it as an OME-Zarr file{folder}",)
 
 
 def entry_notes(entries: int) -> tuple[str, ...]:
