@@ -5,8 +5,8 @@ import threading
 from ozx.images.streaming.frame_queue import FrameQueue, ReceivedFrame
 
 
-def received(name="frame"):
-    return ReceivedFrame("image", name)
+def received(image="image"):
+    return ReceivedFrame(image)
 
 
 def test_a_pause_waits_for_earlier_work_and_holds_back_later_work():

@@ -1,8 +1,8 @@
 """Threads of a stream: they encode frames, write the encoded values to the file, and sync the file to disk.
 
-Ctrl-C may come at any moment while the program adds a frame. Methods of a ThreadPoolExecutor, a Semaphore or a
-Condition may then leave a lock locked for which all threads wait. The program's thread therefore calls the other
-threads through a SimpleQueue, in a single step that Ctrl-C cannot divide.
+Ctrl-C may come at any moment while the program adds or flushes frames. Methods of a ThreadPoolExecutor, a Semaphore or
+a Condition may then leave a lock locked for which all threads wait. The program's thread therefore calls the other
+threads through a SimpleQueue, in a single step that Ctrl-C cannot divide, and does not pause them itself.
 """
 
 from __future__ import annotations
@@ -10,20 +10,16 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
 from queue import SimpleQueue
-from typing import Any
 from weakref import WeakSet
-
-from numpy.typing import NDArray
 
 from ozx.errors import OzxError, UsageError
 from ozx.flow.entry import Entry
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.frame_queue import FrameQueue, ReceivedFrame
-from ozx.images.streaming.frame_records import Record
 from ozx.images.streaming.frame_ring import FrameRing
 from ozx.images.streaming.live_view import LiveView
 from ozx.images.streaming.stream_file import StreamFile
@@ -66,9 +62,9 @@ class EncodingThreads:
     ) -> None:
         self._file, self._images, self._ring, self._store = file, images, ring, store
         self._queue = FrameQueue()
-        # Calls of the threads: True to work, False to end.
-        self._calls: SimpleQueue[bool] = SimpleQueue()
-        self._sync_calls: SimpleQueue[bool] = SimpleQueue()
+        # Calls of the threads; None to end. A call to flush is the queue for its answer.
+        self._calls: SimpleQueue[bool | None] = SimpleQueue()
+        self._flushes: SimpleQueue[SimpleQueue[int | Exception] | None] = SimpleQueue()
         self._is_stopped = self._takes_no_more = False
         self._drafted = {image.path: 0 for image in images}
         self._live = LiveView(file.index, images)
@@ -77,47 +73,42 @@ class EncodingThreads:
         self.encoded = self.durable = 0
         # Daemons: a program that never closes its stream can end; `_end_all` waits for what they do by then.
         self._threads = [
-            threading.Thread(target=_answer, args=(self._calls, self._work), name=f"ozx-stream-{number}", daemon=True)
+            threading.Thread(target=self._work, name=f"ozx-stream-{number}", daemon=True)
             for number in range(count or os.cpu_count() or 1)
         ]
-        self._syncing = threading.Thread(
-            target=_answer, args=(self._sync_calls, self._flush_unless_stopped), name="ozx-stream-sync", daemon=True
-        )
+        self._syncing = threading.Thread(target=self._answer_flushes, name="ozx-stream-sync", daemon=True)
         for thread in (*self._threads, self._syncing):
             thread.start()
         _unfinished.add(self)
 
-    def submit(
-        self,
-        image: StreamedImage,
-        index: int | Sequence[int] | None,
-        frame: NDArray[Any],
-        record: Record | None = None,
-    ) -> None:
-        """Queue a frame for encoding; `index` and the errors are the same as for `FrameOrder.take`.
+    def submit(self, frame: ReceivedFrame, index: int | Sequence[int] | None) -> None:
+        """Queue a frame for encoding; `index` and the errors are the same as for `FrameOrder.place`.
 
-        The memory of the frame goes back to the ring when the frame is encoded or refused.
+        The memory of the frame goes back to the ring when the frame is encoded.
 
         Raises
         ------
         UsageError
-            The stream takes no more frames; or as `FrameOrder.take`.
+            The stream takes no more frames; or as `FrameOrder.place`.
         """
-        received = ReceivedFrame(image, frame, record)
+        order = frame.image.order
         with self._lock:
-            if self._takes_no_more:
-                self._ring.release(frame)
-                raise UsageError("the stream is closed", hint="Open another stream, to another file.")
+            self._check_open()
             try:
-                received.index = image.order.take(index)
-                self._queue.put(received)
+                frame.place = order.place(index)
+                order.record(frame.place)
+                self._queue.put(frame)
             except BaseException:
-                if not self._queue.has(received):  # Ctrl-C may come just after the frame was queued
-                    if received.index is not None:
-                        image.order.give_back(received.index)
-                    self._ring.release(frame)
+                # Ctrl-C may come at any step, and just after the frame was queued.
+                if frame.place is not None and not self._queue.has(frame):
+                    order.forget(frame.place)
                 raise
         self._wake()
+
+    def release_unless_queued(self, frame: ReceivedFrame) -> None:
+        """Give the memory of a frame back to the ring after an error of `submit`, or before it."""
+        if not self._queue.has(frame):
+            self._ring.release(frame)
 
     def raise_error(self) -> None:
         """Raise the first error of any thread; do nothing if no thread has failed.
@@ -134,25 +125,28 @@ class EncodingThreads:
         """Write all received frames to the disk, and return their number.
 
         Further frames may be submitted in the meantime.
+
+        Raises
+        ------
+        OzxError
+            The stream is closed, or a thread failed.
         """
-        self._wake()
-        try:
-            with self._flushing, self._file.errors():
-                return self._flush()
-        except Exception as error:
-            self._fail(error)
-            raise
+        answer = self._call_flush().get()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def flush_behind(self) -> None:
-        """Call `flush` in a separate thread."""
-        self._sync_calls.put(True)
+        """Have all received frames written to the disk, without a wait; do nothing if the stream is closed."""
+        with suppress(UsageError):
+            self._call_flush()
 
     def wait(self) -> None:
         """Wait until all received frames are encoded; raise the error of a failed thread."""
         self._refuse_more()
         self._wake()
         self._queue.wait_until_empty()
-        self._sync_calls.put(False)
+        self._flushes.put(None)
         self._syncing.join()
         self.raise_error()
 
@@ -191,9 +185,9 @@ class EncodingThreads:
     def dismiss(self) -> None:
         """Have all threads end as soon as no frame waits; do not wait for them."""
         self._wake()
-        self._sync_calls.put(False)
+        self._flushes.put(None)
         for _ in self._threads:
-            self._calls.put(False)
+            self._calls.put(None)
 
     def finish(self) -> None:
         """Have all threads end as soon as no frame waits, and wait for them."""
@@ -207,28 +201,57 @@ class EncodingThreads:
         with self._lock:
             self._takes_no_more = True
 
+    def _call_flush(self) -> SimpleQueue[int | Exception]:
+        """Call the thread that flushes, and return the queue for its answer."""
+        answer: SimpleQueue[int | Exception] = SimpleQueue()
+        with self._lock:
+            self._check_open()  # a thread that has ended does not answer
+            self._flushes.put(answer)
+        self._wake()
+        return answer
+
+    def _check_open(self) -> None:
+        if self._takes_no_more:
+            raise UsageError("the stream is closed", hint="Open another stream, to another file.")
+
     def _wake(self) -> None:
         """Call a thread; `wait` and `flush` do so, too, because Ctrl-C may keep `submit` from it."""
         self._calls.put(True)
 
     def _work(self) -> None:
-        """Encode the frames that wait, and write the values that they complete."""
-        while (taken := self._queue.take()) is not None:
-            turn, frame = taken
-            try:
-                self._queue.wait_for(turn)
-                if self._error is None:
-                    self._encode(frame)
-            except BaseException as error:  # noqa: BLE001 (raised in the thread of the caller)
-                self._fail(error)
-            finally:
-                self._queue.end(turn)
-                self._ring.release(frame.pixels)
+        """Encode the frames that wait each time that the thread is called, and write the values that they complete."""
+        while self._calls.get():
+            while (taken := self._queue.take()) is not None:
+                turn, frame = taken
+                try:
+                    self._queue.wait_for(turn)
+                    if self._error is None:
+                        self._encode(frame)
+                except BaseException as error:  # noqa: BLE001 (raised in the thread of the caller)
+                    self._fail(error)
+                finally:
+                    self._queue.end(turn)
+                    self._ring.release(frame)
+
+    def _answer_flushes(self) -> None:
+        """Flush each time that the thread is called."""
+        while (answer := self._flushes.get()) is not None:
+            answer.put(self._try_flush())
+
+    def _try_flush(self) -> int | Exception:
+        if self._is_stopped:
+            return UsageError("the stream ended before its frames were flushed", hint="Open another stream.")
+        try:
+            with self._flushing, self._file.errors():
+                return self._flush()
+        except Exception as error:  # noqa: BLE001 (raised in the thread of the caller)
+            self._fail(error)
+            return error
 
     def _encode(self, frame: ReceivedFrame) -> None:
         image = frame.image
         with self._file.errors():
-            for entry in image.encode(frame.index or (), frame.pixels, frame.record):
+            for entry in image.encode(frame.place or (), frame.pixels, frame.record):
                 # For the previous value: a kill while this value is written must not lose its frames.
                 self._draft(image)
                 self._write(entry)
@@ -270,11 +293,6 @@ class EncodingThreads:
         self.durable = frames
         return frames
 
-    def _flush_unless_stopped(self) -> None:
-        with suppress(Exception):  # kept for the thread of the caller
-            if self._error is None and not self._is_stopped:
-                self.flush()
-
     def _write(self, entry: Entry) -> None:
         self._begin()
         self._file.write(entry)
@@ -299,12 +317,6 @@ class EncodingThreads:
             if self._error is None:
                 self._error = error
         self._ring.stop()
-
-
-def _answer(calls: SimpleQueue[bool], work: Callable[[], None]) -> None:
-    """Do the work of a thread each time that it is called."""
-    while calls.get():
-        work()
 
 
 _unfinished: WeakSet[EncodingThreads] = WeakSet()

@@ -24,14 +24,19 @@ class FrameOrder:
 
     Attributes
     ----------
-    count
-        The number of received frames.
+    axes
+        Names of the axes that number frames.
 
     Examples
     --------
     >>> order = FrameOrder("tc", (None, 2))
-    >>> order.take(), order.take((2, 0)), order.take()
-    ((0, 0), (2, 0), (2, 1))
+    >>> for index in (None, (2, 0), None):
+    ...     place = order.place(index)
+    ...     order.record(place)
+    ...     print(place)
+    (0, 0)
+    (2, 0)
+    (2, 1)
     >>> order.length, list(order.iter_missing())
     (3, [(0, 1), (1, 0), (1, 1)])
     """
@@ -43,9 +48,9 @@ class FrameOrder:
         self._per_first = math.prod(self._inner)
         first = self._lengths[0] if self._lengths else 1
         self._total = None if first is None else first * self._per_first
+        # 1 for each received frame: all else that Ctrl-C could leave wrong is counted from it.
         self._came = bytearray()
-        self._next = 0
-        self.count = 0
+        self._next = self._next_before = 0
 
     @property
     def lengths(self) -> tuple[int | None, ...]:
@@ -58,12 +63,12 @@ class FrameOrder:
         return -(-len(self._came) // self._per_first)
 
     @property
-    def is_whole(self) -> bool:
-        """Whether all expected frames were received; False if the number of frames is unknown."""
-        return self.count == self._total
+    def count(self) -> int:
+        """The number of received frames."""
+        return self._came.count(1)
 
-    def take(self, index: Sequence[int] | int | None = None) -> Index:
-        """Record a frame as received, and return its place; the default is the place after the last frame.
+    def place(self, index: Sequence[int] | int | None = None) -> Index:
+        """Return the place of a frame that may be recorded; the default is the place after the last frame.
 
         Raises
         ------
@@ -78,22 +83,24 @@ class FrameOrder:
             )
         if number < len(self._came) and self._came[number]:
             raise UsageError(f"frame {self._index(number)} was already received", hint="Write each frame only once.")
-        place = self._index(number)  # before anything is recorded
+        self._next_before = self._next
+        return self._index(number)
+
+    def record(self, place: Index) -> None:
+        """Record the frame with a place that `place` returned as received."""
+        number = self._number(place)
         if number >= len(self._came):
             self._came.extend(bytes(number + 1 - len(self._came)))
         self._came[number] = 1
         self._next = number + 1
-        self.count += 1
-        return place
 
-    def give_back(self, index: Index) -> None:
-        """Undo the last call of `take`, which recorded the frame with this place."""
-        number = self._number(index)
-        self._came[number] = 0
-        while self._came and not self._came[-1]:
-            self._came.pop()
-        self._next = number
-        self.count -= 1
+    def forget(self, place: Index) -> None:
+        """Undo the last call of `record`, with this place; the call may have been interrupted at any step."""
+        number = self._number(place)
+        if number < len(self._came):
+            self._came[number] = 0
+        del self._came[len(self._came.rstrip(b"\0")) :]
+        self._next = self._next_before
 
     def iter_missing(self) -> Iterator[Index]:
         """Yield the places of all missing frames below `length` along the first axis."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -23,12 +23,12 @@ __all__ = ["FrameQueue", "ReceivedFrame"]
 
 @dataclass(slots=True, eq=False)
 class ReceivedFrame:
-    """A frame to encode: its image, its place in the image, its pixels and its record."""
+    """A frame to encode: its image, its record, its pixels in memory of the ring, and its place in the image."""
 
     image: StreamedImage
-    pixels: NDArray[Any]
     record: Record | None = None
-    index: tuple[int, ...] | None = None
+    pixels: NDArray[Any] = field(init=False)
+    place: tuple[int, ...] | None = None
     #: Whether a thread works, or has worked, on it.
     is_taken: bool = False
 
@@ -39,7 +39,7 @@ class FrameQueue:
     Examples
     --------
     >>> queue = FrameQueue()
-    >>> queue.put(ReceivedFrame("image", "pixels"))
+    >>> queue.put(ReceivedFrame("image"))
     >>> turn, frame = queue.take()
     >>> queue.hold()  # the work on later frames waits
     >>> queue.end(turn)

@@ -1,4 +1,8 @@
-"""Ring buffer of fixed size in which frames wait until they are encoded."""
+"""Ring buffer of fixed size in which frames wait until they are encoded.
+
+Ctrl-C may interrupt `FrameRing.acquire` at any step. The ring therefore knows the array of each frame by an object of
+the caller, which can free the array even if it never got it.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +34,6 @@ class FrameRing:
 
     Attributes
     ----------
-    used
-        The number of frames in use.
     waits, waited
         How often `acquire` had to wait, and for how many seconds in all.
     fullest
@@ -40,10 +42,10 @@ class FrameRing:
     Examples
     --------
     >>> ring = FrameRing(32, is_waiting=False)
-    >>> frame = ring.acquire((4, 4), np.dtype("uint8"))
+    >>> pixels = ring.acquire("first frame", (4, 4), np.dtype("uint8"))
     >>> ring.used
     1
-    >>> ring.release(frame)
+    >>> ring.release("first frame")
     >>> ring.used
     0
     """
@@ -51,19 +53,28 @@ class FrameRing:
     def __init__(self, size: int, *, is_waiting: bool = True) -> None:
         self.size = size
         self._is_waiting = is_waiting
+        # The arrays in use by their frames, and the free arrays.
+        self._taken: dict[object, NDArray[Any]] = {}
         self._free: dict[_Kind, list[NDArray[Any]]] = {}
         # Entering a Condition takes several steps of Python, between which Ctrl-C would leave its lock locked.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         # The waiting calls, in order, so that small frames do not overtake a large frame for ever.
         self._queue: deque[object] = deque()
-        self.used = self.waits = self.fullest = 0
-        self._used_bytes = self._free_bytes = 0
+        self.waits = self.fullest = 0
+        self._taken_bytes = self._free_bytes = 0
+        # False while a call changes the arrays; an interrupted call leaves it False.
+        self._are_bytes_right = True
         self.waited = 0.0
         self._is_stopped = False
 
-    def acquire(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return an array for the pixels of one frame; wait until enough memory is free.
+    @property
+    def used(self) -> int:
+        """The number of frames in use."""
+        return len(self._taken)
+
+    def acquire(self, frame: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return an array for the pixels of `frame`; wait until enough memory is free.
 
         Raises
         ------
@@ -72,28 +83,36 @@ class FrameRing:
         """
         length = prod(shape) * dtype.itemsize
         with self._lock:
+            self._count_bytes()
             if (self._queue or not self._has_room(length)) and not self._is_stopped:
                 self._wait_for_room(length)
-            self.used += 1
-            self._used_bytes += length
-            self.fullest = max(self.fullest, self.used)
-            free = self._free.get((shape, dtype))
-            if free:
+            self._are_bytes_right = False
+            if free := self._free.get((shape, dtype)):
+                array = free.pop()
                 self._free_bytes -= length
-                return free.pop()
-            if self._used_bytes + self._free_bytes > self.size:
+            else:
+                array = np.empty(shape, dtype)
+            self._taken[frame] = array
+            self._taken_bytes += length
+            if self._taken_bytes + self._free_bytes > self.size:
                 # Free arrays of other shapes or types occupy the memory.
                 self._free.clear()
                 self._free_bytes = 0
-        return np.empty(shape, dtype)
+            self._are_bytes_right = True
+            self.fullest = max(self.fullest, self.used)
+            return array
 
-    def release(self, frame: NDArray[Any]) -> None:
-        """Free the array of a frame, so that its memory can be reused."""
+    def release(self, frame: object) -> None:
+        """Free the array of `frame`, so that its memory can be reused; do nothing if the frame has no array."""
         with self._lock:
-            self.used -= 1
-            self._used_bytes -= frame.nbytes
-            self._free_bytes += frame.nbytes
-            self._free.setdefault((frame.shape, frame.dtype), []).append(frame)
+            self._count_bytes()
+            self._are_bytes_right = False
+            array = self._taken.pop(frame, None)
+            if array is not None:
+                self._taken_bytes -= array.nbytes
+                self._free_bytes += array.nbytes
+                self._free.setdefault((array.shape, array.dtype), []).append(array)
+            self._are_bytes_right = True
             self._changed.notify_all()
 
     def stop(self) -> None:
@@ -103,7 +122,14 @@ class FrameRing:
             self._changed.notify_all()
 
     def _has_room(self, length: int) -> bool:
-        return self._used_bytes + length <= self.size or not self.used
+        return self._taken_bytes + length <= self.size or not self._taken
+
+    def _count_bytes(self) -> None:
+        """Count the bytes of all arrays again if a call was interrupted while it changed them."""
+        if not self._are_bytes_right:
+            self._taken_bytes = sum(array.nbytes for array in self._taken.values())
+            self._free_bytes = sum(array.nbytes for arrays in self._free.values() for array in arrays)
+            self._are_bytes_right = True
 
     def _wait_for_room(self, length: int) -> None:
         if not self._is_waiting:

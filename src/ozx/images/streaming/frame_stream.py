@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ozx.errors import PartialFileWarning, UsageError, resource_errors
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads
+from ozx.images.streaming.frame_queue import ReceivedFrame
 from ozx.images.streaming.frame_ring import FrameRing
 from ozx.images.streaming.statistics import Durations, StreamResult, summarise
 from ozx.images.streaming.stream_file import StreamFile
@@ -333,19 +334,18 @@ class FrameStream:
         start = time.perf_counter()
         pixels = np.asarray(frame)
         self._check_open()
-        self._threads.raise_error()
         image = self._image(position)
-        known = None if record is None else image.records.check(record)
-        slot = self._ring.acquire(image.frame_shape, image.dtype)
+        received = ReceivedFrame(image, None if record is None else image.records.check(record))
         try:
+            received.pixels = self._ring.acquire(received, image.frame_shape, image.dtype)
             self._check_open()
             self._threads.raise_error()
-            self._check_frame(pixels, slot)
-            np.copyto(slot, pixels)
+            self._check_frame(pixels, received.pixels)
+            np.copyto(received.pixels, pixels)
+            self._threads.submit(received, index)
         except BaseException:
-            self._ring.release(slot)
+            self._threads.release_unless_queued(received)
             raise
-        self._threads.submit(image, index, slot, known)
         with self._lock:
             if self._durations.started is None:
                 self._durations.started = start
@@ -355,11 +355,11 @@ class FrameStream:
             self._durations.add(time.perf_counter() - start)
         return self._ring.used
 
-    def _check_frame(self, pixels: NDArray[Any], slot: NDArray[Any]) -> None:
-        if pixels.shape != slot.shape or pixels.dtype.newbyteorder("=") != slot.dtype:
+    def _check_frame(self, given: NDArray[Any], pixels: NDArray[Any]) -> None:
+        if given.shape != pixels.shape or given.dtype.newbyteorder("=") != pixels.dtype:
             raise UsageError(
-                f"expected a frame of the shape {slot.shape} and the type {slot.dtype}; got {pixels.shape} and "
-                f"{pixels.dtype}"
+                f"expected a frame of the shape {pixels.shape} and the type {pixels.dtype}; got {given.shape} and "
+                f"{given.dtype}"
             )
 
     def _image(self, position: int | str) -> StreamedImage:

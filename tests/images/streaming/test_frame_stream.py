@@ -1,0 +1,112 @@
+"""Streams that Ctrl-C interrupts at any step, and that the program continues."""
+
+import os
+import sys
+import threading
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+
+import ozx
+from ozx.images import streaming
+
+FRAMES = np.arange(1, 9, dtype="uint8")[:, None, None] * np.ones((1, 8, 8), "uint8")
+WORDS = {"axes": "tyx", "shape": (None, 8, 8), "dtype": "uint8", "sync": False, "force": True}
+FILES = (os.path.dirname(streaming.__file__), threading.__file__)
+
+
+class Interrupt:
+    """Raise KeyboardInterrupt at one step of streams or of threading.
+
+    A step is the begin of a function or the end of a built-in call: there CPython looks for signals.
+    """
+
+    def __init__(self, step):
+        self.left = step
+
+    def __enter__(self):
+        sys.setprofile(self._count)
+        return self
+
+    def __exit__(self, *error):
+        sys.setprofile(None)
+
+    def _count(self, frame, event, value):
+        if event in ("call", "c_return") and frame.f_code.co_filename.startswith(FILES):
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+
+
+def end_in_time(work, step):
+    """Call `work` with a step in a thread, and return its result; fail if it hangs."""
+    future = Future()
+
+    def run():
+        try:
+            future.set_result(work(step))
+        except BaseException as error:  # noqa: BLE001 (raised by the test)
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future.result(timeout=30)
+
+
+def interrupt(call, step):
+    """Interrupt a call at a step, and return whether the call has so many steps."""
+    try:
+        with Interrupt(step) as steps:
+            call()
+    except KeyboardInterrupt:
+        return True
+    assert steps.left > 0
+    return False
+
+
+def append_or_write(frames, kind):
+    if kind == "append":
+        frames.append(FRAMES[1], record={"time": 1})
+    else:
+        frames.write(FRAMES[1], 1, record={"time": 1})
+
+
+@pytest.mark.parametrize("kind", ["append", "write"])
+def test_an_append_that_is_interrupted_at_any_step_takes_its_frame_or_not(tmp_path, kind):
+    def work(step):
+        with ozx.stream(tmp_path / "a.ozx", **WORDS) as frames:
+            frames.append(FRAMES[0], record={"time": 0})
+            has_step = interrupt(lambda: append_or_write(frames, kind), step)
+            before = frames.frames
+            for number in range(before, len(FRAMES)):
+                frames.append(FRAMES[number], record={"time": number})
+            assert (frames.flush(), frames.buffered) == (len(FRAMES), 0)
+        assert frames.result.missing_count == 0
+        image = ozx.open(tmp_path / "a.ozx")
+        np.testing.assert_array_equal(image["0"][...], FRAMES)
+        np.testing.assert_array_equal(image["frames/time"][...], np.arange(len(FRAMES)))
+        return has_step, before
+
+    step, taken = 1, []
+    while (result := end_in_time(work, step))[0]:
+        taken.append(result[1])
+        step += 1
+    assert step > 30
+    assert (taken[0], taken[-1]) == (1, 2)
+    assert taken == sorted(taken)
+
+
+def test_a_flush_that_is_interrupted_at_any_step_does_not_hold_up_the_stream(tmp_path):
+    def work(step):
+        with ozx.stream(tmp_path / "a.ozx", **WORDS) as frames:
+            frames.append(FRAMES[0])
+            has_step = interrupt(frames.flush, step)
+            for frame in FRAMES[1:]:
+                frames.append(frame)
+        np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][...], FRAMES)
+        return has_step
+
+    step = 1
+    while end_in_time(work, step):
+        step += 1
+    assert step > 10
