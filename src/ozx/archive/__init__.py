@@ -11,7 +11,7 @@
 ``names/``
     Entry names: decoding, a compact table of a million names, an index by hash.
 ``directory``, ``columns``
-    The end records and the central directory: found, checked, and held as arrays.
+    Finding and checking of the end records and the central directory; the directory as arrays.
 ``crc32``, ``inflate``
     Checksums and their combination; deflate and Deflate64.
 ``entry_reading``, ``entry_blocks``, ``coalesced_reads``
@@ -23,7 +23,8 @@
 ``reader``, ``writer``, ``splicing``
     Read entries of an archive; write a new archive; replace the values of some entries in a large archive.
 ``audit/``, ``recovery/``
-    Facts about all records of an archive, without verdicts; entries of a damaged archive, proven by CRC-32.
+    Collection of facts about all records of an archive, without verdicts; recovery of those entries of a damaged
+    archive whose CRC-32 matches.
 
 Section numbers in comments are those of PKWARE's APPNOTE.TXT 6.3.10.
 """

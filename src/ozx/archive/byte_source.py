@@ -95,7 +95,7 @@ class FileSource:
             )
 
     def descriptor(self) -> int:
-        """Return the descriptor of the open file, for copies by the operating system; do not close it."""
+        """Return the descriptor of the open file, which the operating system needs to copy bytes; do not close it."""
         return self._file.descriptor()
 
     def close(self) -> None:
@@ -141,7 +141,7 @@ class Run:
 
 
 class Window(NamedTuple):
-    """A source that has one part of a file in memory; offsets count from the beginning of the file."""
+    """A source that holds one part of a file in memory; offsets count from the beginning of the file."""
 
     offset: int
     data: bytes | memoryview

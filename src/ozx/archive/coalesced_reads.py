@@ -16,7 +16,7 @@ __all__ = ["MARGIN", "Pieces", "read_pieces"]
 _GAP = 1 << 14
 _READ = 1 << 20
 _BATCH = 4 << 20
-#: Bytes after each batch, so that positions may reach past its end.
+#: Bytes appended to each batch, so that a number may be read at a position near its end.
 MARGIN = bytes(64)
 
 
@@ -40,7 +40,7 @@ def read_pieces(source: ByteSource, starts: NDArray[np.int64], stops: NDArray[np
     [b'bc', b'fgh']
     """
     furthest = np.maximum.accumulate(stops) if len(stops) else stops
-    # A run is read at once, as far as the block's length allows.
+    # One read fetches a whole run, or as much of it as the length of a block allows.
     run_ends = np.append(np.flatnonzero(starts[1:] - furthest[:-1] > _GAP) + 1, len(starts)).tolist()
     blocks: list[bytes] = []
     positions: list[NDArray[np.int64]] = []

@@ -89,10 +89,10 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
 def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
     """Parse a central directory with `entries` headers; add `prepended` to all offsets.
 
-    Headers have no fixed length. The function does not follow them one by one: it takes every signature for the begin
-    of a header, then checks the chain. The first header must begin at 0, each header must end where the next one
-    begins, and the last header must end at the end of the directory. If this check fails, because a name or an extra
-    field contains a signature, the function follows the headers one by one.
+    Headers have no fixed length. The function does not follow them one by one at first: it takes every signature for
+    the beginning of a header, then checks the chain. The first header must begin at 0, each header must end where the
+    next one begins, and the last header must end at the end of the directory. If this check fails, because a name or an
+    extra field contains a signature, the function follows the headers one by one.
 
     Raises
     ------
@@ -128,8 +128,8 @@ def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
 
 
 def _find_signatures(buffer: bytes, entries: int) -> NDArray[np.int64]:
-    # In blocks: a comparison of the whole buffer would take as much memory again. The search ends once there are more
-    # signatures than entries, which cannot form a chain.
+    # In blocks: a comparison of the whole buffer would take as much memory again. The search ends as soon as there are
+    # more signatures than entries, because these signatures cannot form a chain.
     last = len(buffer) - CENTRAL_HEADER.size + 1
     found, total = [np.empty(0, np.int64)], 0
     for start in range(0, max(last, 0), _BLOCK):

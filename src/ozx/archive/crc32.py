@@ -6,7 +6,7 @@ import functools
 
 try:
     from isal.isal_zlib import crc32
-except ImportError:  # no wheel for this machine: zlib's is about twelve times slower
+except ImportError:  # no wheel for this machine: zlib's crc32 is about twelve times slower
     from zlib import crc32
 
 __all__ = ["crc32", "crc32_combine"]

@@ -43,7 +43,8 @@ __all__ = [
     "read_end",
 ]
 
-# One read finds the longest comment, the classic end record, the ZIP64 locator and the ZIP64 end record.
+# A read of this length contains all end records: the classic one with the longest comment, the ZIP64 locator and the
+# ZIP64 end record.
 END_SEARCH_LENGTH = MASK_16 + END_RECORD.size + ZIP64_LOCATOR.size + ZIP64_END_RECORD.size
 
 #: Length of a ZIP64 end record without an extensible data sector (4.3.14.2), which no writer uses.
@@ -63,11 +64,11 @@ class EndOfDirectory:
     directory_size: int  # length of the central directory in bytes
     end_offset: int  # offset of the first end record, the ZIP64 one if there is one
     comment: bytes  # the archive comment
-    locator_offset: int | None  # offset of the ZIP64 end record by its locator; None without ZIP64
-    prepended: int  # bytes before the archive proper, which its offsets leave out
+    locator_offset: int | None  # offset of the ZIP64 end record in its locator; None without ZIP64
+    prepended: int  # bytes before the archive proper; the archive's offsets do not count them
     trailing: int  # bytes after the archive comment
-    zip64_length: int | None  # length of the ZIP64 end record by its own field (4.3.14.1); None without ZIP64
-    parts: int | None  # number of parts by the ZIP64 locator (4.4.21); None without ZIP64
+    zip64_length: int | None  # length that the ZIP64 end record declares for itself (4.3.14.1); None without ZIP64
+    parts: int | None  # number of parts in the ZIP64 locator (4.4.21); None without ZIP64
 
     @property
     def has_zip64_end(self) -> bool:
@@ -78,14 +79,14 @@ class EndOfDirectory:
 def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndOfDirectory:
     """Read the end records of `source`, with one or two reads.
 
-    With `allow_leading_entries` the archive may follow entries of another one, as in a damaged file.
+    With `allow_leading_entries`, the archive may follow entries of another archive, as in a damaged file.
 
     Raises
     ------
     FormatError
-        There is no end record (``zip/not-a-zip``, ``zip/truncated``), there are two, or they contradict each other
-        (``zip/end-record``), the directory would lie outside the file (``zip/directory``), or the archive follows
-        entries of another one (``zip/leading-entries``).
+        There is no end record (``zip/not-a-zip``, ``zip/truncated``); there are two, or the end records contradict each
+        other (``zip/end-record``); the directory would lie outside the file (``zip/directory``); or the archive follows
+        entries of another archive (``zip/leading-entries``).
     UnsupportedError
         The archive is one part of several (``rfc9/not-split``).
     """
@@ -131,7 +132,7 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
     Raises
     ------
     FormatError
-        A header is truncated or invalid, or the last one is not the end (``zip/directory``).
+        A header is truncated or invalid, or bytes of the directory follow the last header (``zip/directory``).
     """
     # Small blocks first, for callers that need few headers; large ones later.
     buffer, position, following, block = b"", 0, end.directory_offset, _BLOCK
@@ -249,7 +250,7 @@ def _find_end_record(source: ByteSource, tail: bytes, tail_offset: int) -> int:
 
 
 def _hint_at_recovery(name: str, *, is_empty: bool = False) -> str | None:
-    """Return the hint for a file that a writer has not finished, judged by its name; None for other files."""
+    """Return a hint if the name of a file shows that its writer has not finished the file, else None."""
     from ozx.atomic.temporary import is_partial  # noqa: PLC0415 (only errors need it)
 
     if not is_partial(name):
@@ -278,7 +279,7 @@ def _has_directory(source: ByteSource, tail: bytes, tail_offset: int, position: 
 
 
 class _Zip64End(NamedTuple):
-    """The ZIP64 end record and its real offset; from its locator, the declared offset and the number of parts."""
+    """The ZIP64 end record, its real offset, and two numbers from its locator: declared offset and number of parts."""
 
     record: Zip64EndRecord
     offset: int
@@ -315,7 +316,7 @@ def _check_adjacent(source: ByteSource, record: Zip64EndRecord, offset: int, loc
 
     In this case, another ZIP64 end record may lie right before the locator, and some readers would use that record.
     """
-    # 4.3.14.1: the size leaves out the first 12 bytes. It may be wrong if the record has no further data.
+    # 4.3.14.1: the size leaves out the first 12 bytes. A wrong size is accepted if the record has its shortest length.
     ends = (offset + ZIP64_END_RECORD.size, offset + 12 + record.size_of_rest)
     if locator not in ends:
         raise FormatError(
@@ -367,8 +368,7 @@ def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) ->
     if not fits or declared + size > end_offset:
         raise FormatError(
             f"the end record declares {record.entries:,} entries at bytes {declared:,} to {declared + size:,}; "
-            f"this range is too short or too long for them, or ends after {end_offset:,}, where the first end record "
-            "begins",
+            f"this range is too short or too long for them, or overlaps the first end record at {end_offset:,}",
             path=source.name,
             rule="zip/directory",
         )

@@ -1,8 +1,8 @@
 """Check that no value follows the local header of an entry whose declared size is 0.
 
 The CRC-32 of an empty value is 0. A header whose CRC-32 and sizes were overwritten with zeros therefore looks like the
-header of an empty entry. It also agrees with a second such header, and with a header whose numbers follow in a data
-descriptor (APPNOTE 4.4.4, bit 3).
+header of an empty entry. A comparison of both headers may not show the damage: the other header may be overwritten,
+too, or its numbers may follow in a data descriptor (APPNOTE 4.4.4, bit 3).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ozx.archive.records import (
 
 __all__ = ["ROOM_OF_EMPTY", "follows_empty", "says_nothing_of_sizes"]
 
-# 4.3.9: a data descriptor without its signature, and that of ZIP64.
+# 4.3.9: a data descriptor without its signature, with sizes of 4 bytes or, for ZIP64, of 8 bytes.
 _DESCRIPTOR, _WIDE_DESCRIPTOR = struct.Struct("<3I"), struct.Struct("<I2Q")
 _NEXT = (LOCAL_SIGNATURE, CENTRAL_SIGNATURE)
 
@@ -44,8 +44,8 @@ def follows_empty(header: CentralHeader, behind: bytes, *, is_streamed: bool) ->
     r"""Return whether an entry can be empty, given the bytes after its local header.
 
     The entry can be empty if the next record or no bytes follow. With `is_streamed`, the local header announces a data
-    descriptor: then the descriptor of an empty value may come first. Without it, unused zeros may follow. Any other
-    bytes prove a value, or the descriptor of a value.
+    descriptor: then the descriptor of an empty value may come first. Without `is_streamed`, unused zeros may follow.
+    Any other bytes prove that a value, or the descriptor of a value, follows.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def follows_empty(header: CentralHeader, behind: bytes, *, is_streamed: bool) ->
         for form in (_DESCRIPTOR, _WIDE_DESCRIPTOR):
             descriptor = signature + form.pack(header.crc32, 0, header.uncompressed_size & MASK_32)
             rest = behind[len(descriptor) :]
-            # Zeros may also be a value that its own descriptor follows.
+            # Zeros may also be a value with its own descriptor behind it: so check what follows the zeros.
             if behind.startswith(descriptor) and (not rest or rest.startswith(_NEXT)):
                 return True
     return len(behind) < _DESCRIPTOR.size  # too short for a descriptor

@@ -1,4 +1,4 @@
-"""Reading of adjacent uncompressed entries by one read; each entry is checked as if it were read alone."""
+"""Reading of adjacent uncompressed entries with one read; each entry is checked as if it were read alone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[Entry
     """
     columns = reader.columns
     starts = columns.header_offsets[indices].astype(np.int64)
-    # No copy of all offsets: there may be a million, and one entry that is wanted.
+    # Do not copy all offsets: there may be a million of them, but only one entry in `indices`.
     following = np.searchsorted(reader.sorted_offsets, columns.header_offsets[indices], "right")
     limits = np.full(len(starts), reader.end.directory_offset, np.int64)
     is_followed = following < len(reader.sorted_offsets)
@@ -74,7 +74,7 @@ def value_in_span(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> m
     """
     index, position = span.entry, value_position(reader, span, data)
     size = int(reader.columns.compressed_sizes[index])
-    if position + size > len(data):  # behind longer extra fields than usual
+    if position + size > len(data):  # the entry's extra fields are longer than usual
         return memoryview(reader.read(index))
     value = data[position : position + size]
     reader.check_crc32(index, crc32(value))
@@ -94,7 +94,7 @@ def value_position(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> 
     end = span.start + len(header) + int(columns.compressed_sizes[index])
     if header and end <= span.limit and data[: len(header)] == header:
         return len(header)
-    # Parse the header, which raises an error for a fault in it.
+    # Parse the header; a fault in the header raises an error.
     window = Window(span.start, data, reader.source.name)
     is_long_enough = len(data) >= LOCAL_HEADER.size
     if is_long_enough and LOCAL_HEADER.size + sum(LOCAL_HEADER.unpack_from(data)[-2:]) > len(data):
@@ -109,7 +109,7 @@ def usual_local_header(columns: Columns, index: int) -> bytes:
     whether the sizes are in a ZIP64 field (version 4.5) or in the header itself.
     """
     start, buffer = int(columns.starts[index]), columns.buffer
-    # 4.3.7 and 4.3.12: from the version needed to the length of the name both headers have the same fields.
+    # 4.3.7 and 4.3.12: both headers have the same fields from the version needed to the length of the name.
     shared, extra_length = buffer[start + 6 : start + 30], buffer[start + 30 : start + 32]
     if extra_length != b"\0\0" or shared[2] & FLAG_DATA_DESCRIPTOR:
         return b""

@@ -41,7 +41,7 @@ __all__ = [
     "read_local_header",
 ]
 
-# A local file header nearly always fits, so that one read suffices.
+# Nearly all local file headers are shorter, so that one read suffices.
 _HEADER_GUESS = 512
 
 _UNICODE_PATH = EXTRA_UNICODE_PATH.to_bytes(2, "little")

@@ -23,8 +23,8 @@ class ExtraCensus:
     has_zip64: NDArray[np.bool_]  # whether entry i has a ZIP64 field
     # whether entry i has a ZIP64 field that contradicts the sizes or the offset of the entry
     contradicts: NDArray[np.bool_]
-    # whether entry i has a field that is longer than its block or too short for its kind, or a block that is too short
-    # for any field and not of zeros
+    # whether entry i has a field that is longer than its block or too short for its kind, or has a block that is too
+    # short for a field and does not consist of zeros
     is_broken: NDArray[np.bool_]
     # the entries with a Unicode Path field, and its data
     unicode_paths: list[tuple[int, bytes]] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Widened:
 
     is_wide: NDArray[np.bool_]  # whether each is 0xFFFFFFFF, so that its value is in the ZIP64 field
     values: NDArray[np.uint64]  # the real values, from the ZIP64 field or the header
-    # headers whose values may be zero in the ZIP64 field, since they follow in a data descriptor
+    # headers whose values may be zero in the ZIP64 field, because a data descriptor contains the values
     may_be_zero: NDArray[np.bool_]
 
     def agree(
@@ -51,8 +51,8 @@ class Widened:
     ) -> NDArray[np.bool_]:
         """Return for each ZIP64 field (at `starts` in `data`) whether the field agrees with its header (in row `rows`).
 
-        4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". Writers that
-        always write all of them do no harm if the values agree.
+        4.5.3: fields "MUST only appear if the corresponding … field is set to 0xFFFF or 0xFFFFFFFF". A writer that
+        always writes all of these fields does no harm if the values agree.
         """
         counts, may_be_zero = lengths // 8, self.may_be_zero[rows]
         fits = np.ones(len(rows), bool)
@@ -91,8 +91,8 @@ def count_extra_fields(
 
     The extra fields lie in `data` from `starts` to `ends`.
 
-    Trailing bytes of a block that are too few for a field are ignored. ZIP64 fields have to agree with the fields in
-    `widened`.
+    Bytes after the last field of a block are ignored if they are too few for another field. ZIP64 fields have to agree
+    with the fields in `widened`.
     """
     rows = np.arange(len(starts))
     # bsdtar 3.6 refuses a block of up to three bytes that are not zero, but ignores such bytes behind a field.

@@ -28,7 +28,7 @@ class FileKinds:
     volume_labels: _Indices  # indices of entries that are volume labels by their attributes
 
 
-# 4.4.2.2: systems with the attributes of DOS: FAT, HPFS, NTFS in APPNOTE's numbering and in that of Info-ZIP, VFAT.
+# 4.4.2.2: systems with the attributes of DOS: FAT, HPFS, NTFS (as numbered by APPNOTE and by Info-ZIP) and VFAT.
 _DOS_SYSTEMS = (0, 6, 10, 11, 14)
 _DOS_VOLUME_LABEL, _DOS_DIRECTORY = 0x08, 0x10
 # unzip also looks for labels in entries from Atari.
@@ -40,7 +40,7 @@ def find_kinds(columns: Columns, named_directories: _Indices) -> FileKinds:
     """Return the entries that are not regular files; `named_directories` are entries whose names end in a slash."""
     # 4.4.2 and 4.4.15: the upper byte names the system of these attributes.
     system, attributes = central_field(columns, "<u2", 4) >> 8, central_field(columns, "<u4", 38)
-    # unzip also makes links of entries from VMS, Atari and BeOS, and 7-Zip of entries from DOS.
+    # No test of the system: unzip also makes links of entries from VMS, Atari and BeOS, and 7-Zip of entries from DOS.
     symlinks = np.flatnonzero(attributes >> 28 == 0o12)
     kind = (attributes >> 28) * np.isin(system, _UNIX_SYSTEMS)
     is_folder = kind == 0o04

@@ -139,7 +139,8 @@ def _new_deflate64_decoder() -> _Deflate64Decoder:
 @functools.cache
 def zipfile_deflate64() -> Callable[[], object] | None:
     """Return the decoder class of the package ``zipfile-deflate64``, or None if it is not installed."""
-    package = importlib.util.find_spec("zipfile_deflate64")  # does not import it, which would patch zipfile
+    # This finds the package but does not import it: the import would patch zipfile.
+    package = importlib.util.find_spec("zipfile_deflate64")
     if package is None or package.submodule_search_locations is None:
         return None
     spec = importlib.machinery.PathFinder.find_spec("deflate64", package.submodule_search_locations)

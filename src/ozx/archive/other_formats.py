@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 __all__ = ["LONGEST_SIGNATURE", "OtherFormat", "describe_names", "find_format"]
 
-#: The number of bytes at the start of a file that identify every format.
+#: The number of bytes from the start of a file that suffice to identify each format.
 LONGEST_SIGNATURE = 512
 
 _IMPORT = "Run: ozx import {path}"
@@ -105,7 +105,7 @@ def find_format(head: bytes) -> OtherFormat | None:
     return next((known for at, (mark, known) in _LATER.items() if head.startswith(mark, at)), None)
 
 
-# Patterns in a hint.
+# The largest number of patterns in a hint.
 _NAMED = 6
 _KINDS = {
     ".tif": "TIFF images",

@@ -18,7 +18,7 @@ __all__ = ["READ_FLAGS", "PositionalFile", "forget_cache", "open_for_reading", "
 # O_NONBLOCK avoids a hang on a named pipe that replaced the file; files ignore it. O_BINARY exists on Windows.
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
-# No file is longer. ZIP64 offsets have 64 bits; those of the system are signed, and larger ones are an error.
+# No file is longer. ZIP64 offsets have 64 bits; the system's are signed, and offsets beyond their range are an error.
 _FURTHEST = 1 << 60
 
 
@@ -168,7 +168,7 @@ class PositionalFile:
         return descriptor
 
     def _handle_of_this_thread(self) -> BinaryIO:
-        # A forked child inherits the handles of its parent, whose positions it would share: hence the process id.
+        # A forked child inherits its parent's handles and would share their positions: hence the process id in the key.
         owner = (os.getpid(), threading.get_ident())
         handle = self._handles.get(owner)
         if handle is None:

@@ -14,8 +14,8 @@ _BLOCK = 1 << 20
 _LONGEST_COPY = 1 << 30
 # POSIX: IOV_MAX is at least 16; Linux, macOS and BSD take 1024.
 _MOST_PARTS = 1024
-# Bytes of one system call, during which other threads cannot write to the file. For a longer call, Linux allocates
-# larger blocks of memory, which can take several times as long in a virtual machine.
+# The largest number of bytes per system call; during a call, other threads cannot write to the file. For more bytes,
+# Linux allocates larger blocks of memory, which can take several times as long in a virtual machine.
 _MOST_AT_ONCE = 1 << 20
 _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM)
 
@@ -64,7 +64,7 @@ def _iter_groups(parts: Sequence[bytes | memoryview]) -> Iterator[list[bytes | m
 def copy_range(source: int, source_offset: int, descriptor: int, offset: int, length: int) -> None:
     """Copy `length` bytes from one open file to another, by a system call if possible.
 
-    `os.copy_file_range` shares blocks on file systems that can (Btrfs, XFS) and copies inside the system on others.
+    `os.copy_file_range` shares blocks on file systems that support this (Btrfs, XFS); on others, the kernel copies.
 
     Raises
     ------

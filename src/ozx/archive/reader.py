@@ -65,8 +65,8 @@ _MOST_OVERLAPS = 100
 
 READABLE_METHODS = (STORED, DEFLATED, DEFLATE64)
 
-# An entry that declares more than 64 MiB at more than 200 : 1, or entries that inflate to more than 1 TiB in all,
-# count as a decompression bomb: chunks are compressed already, so that ordinary archives stay near 1 : 1.
+# An entry that declares more than 64 MiB at a ratio above 200 : 1 counts as a decompression bomb, and so do all entries
+# together if they inflate to more than 1 TiB. Chunks are compressed already: ordinary archives stay near 1 : 1.
 BOMB_SIZE = 64 << 20
 BOMB_RATIO = 200
 BOMB_TOTAL = 1 << 40
@@ -129,7 +129,7 @@ class ArchiveReader:
 
     @cached_property
     def _in_other_encodings(self) -> dict[str, int]:
-        """The last entry of each name that is not stored as UTF-8."""
+        """A map from each name that is not stored as UTF-8 to the last entry with this name."""
         columns = self.columns
         found: dict[str, int] = {}
         for rows, names in columns.iter_name_matrices():
@@ -227,7 +227,7 @@ class ArchiveReader:
 
     def check_crc32(self, index: int, checksum: int) -> None:
         """Raise `FormatError` (``zip/crc``) if `checksum` is not the CRC-32 of entry `index`."""
-        if checksum != self.columns.crc32s[index]:  # parsing the header to name the entry takes longer than comparing
+        if checksum != self.columns.crc32s[index]:  # only then parse the header, which takes longer
             check_crc32(self.source, self.columns.header(index), checksum)
 
     def check(self, *, allow_bombs: bool = False, allow_duplicates: bool = False) -> None:
@@ -239,9 +239,9 @@ class ArchiveReader:
         Raises
         ------
         FormatError
-            Names are unsafe, not unique or contradicted by a Unicode Path field, entries overlap, or a stored size is
-            invalid (``zip/name``, ``zip/duplicate-name``, ``zip/unicode-path``, ``zip/overlap``, ``zip/stored-size``,
-            ``zip/bomb``).
+            A name is unsafe, not unique or contradicted by a Unicode Path field; or entries overlap; or a size in a
+            header is invalid or enormous (``zip/name``, ``zip/duplicate-name``, ``zip/unicode-path``, ``zip/overlap``,
+            ``zip/stored-size``, ``zip/bomb``).
         UnsupportedError
             An entry is encrypted or uses an unknown method (``zip/encrypted``, ``zip/method``).
         """
@@ -375,7 +375,7 @@ def iter_overlaps(entries: NDArray[np.int64], starts: NDArray[Any], ends: NDArra
 def find_bombs(columns: Columns) -> NDArray[np.int64]:
     """Return the entries with the compression ratio of a decompression bomb."""
     sizes = columns.uncompressed_sizes
-    # Multiplying could wrap around: a size beyond 2**55 is a bomb whatever its ratio.
+    # Divide, because a product of a compressed size and the ratio could wrap around.
     is_bomb = (columns.methods != STORED) & (sizes > BOMB_SIZE) & (sizes // BOMB_RATIO > columns.compressed_sizes)
     return np.flatnonzero(is_bomb)
 
@@ -383,7 +383,7 @@ def find_bombs(columns: Columns) -> NDArray[np.int64]:
 def find_out_of_bounds(columns: Columns, end: EndOfDirectory) -> NDArray[np.int64]:
     """Return the entries that extend beyond the start of the central directory."""
     limit = np.uint64(end.directory_offset)
-    # Not the sum alone, which could wrap around.
+    # Do not compare the sum alone: it could wrap around.
     beyond = (columns.header_offsets > limit) | (columns.compressed_sizes > limit)
     return np.flatnonzero(beyond | (columns.header_offsets + columns.compressed_sizes > limit))
 

@@ -189,7 +189,7 @@ class LocalHeader(NamedTuple):
         Raises
         ------
         FormatError
-            It is truncated (``zip/truncated``), or no local file header (``zip/local-header``).
+            It is truncated (``zip/truncated``), or is not a local file header (``zip/local-header``).
         """
         end = position + LOCAL_HEADER.size
         if end > len(data):
@@ -232,7 +232,7 @@ class CentralHeader(NamedTuple):
         Raises
         ------
         FormatError
-            It is truncated, or no central directory header (``zip/directory``).
+            It is truncated, or is not a central directory header (``zip/directory``).
         """
         end = position + CENTRAL_HEADER.size
         if end > len(data):

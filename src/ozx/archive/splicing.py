@@ -1,4 +1,4 @@
-"""Description of a changed archive as runs of old and new bytes: some entries get new values, and no data is moved."""
+"""Description of an archive with new values for some entries, as runs of old and new bytes; no data is moved yet."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def splice(reader: ArchiveReader, values: Mapping[int, bytes]) -> list[Run]:
     offsets = _new_offsets(reader, {index: len(heads[index]) + len(value) for index, value in values.items()})
     directory = DirectoryBuilder()
     _add_headers(directory, columns, offsets, values)
-    # A form of header that no known writer makes would be found here.
+    # This check finds headers of a form that no known writer makes.
     if not np.array_equal(parse_columns(bytes(directory.headers), len(columns)).header_offsets, offsets):
         raise _unmovable("a central directory with offsets in an unusual place", name, "zip/zip64-field")
     runs.append(Run.of(bytes(directory.finish(sum(run.length for run in runs), end.comment))))

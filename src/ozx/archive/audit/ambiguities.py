@@ -56,12 +56,13 @@ class Ambiguities:
     broken_central_extras: _Indices  # entries whose header in the directory has extra fields that cannot be parsed
     # entries whose two headers differ in a flag that no other check compares
     differing_flags: _Indices
-    # entries with a data descriptor by the local header alone, or by the directory alone
+    # entries for which only the local header, or only the directory, announces a data descriptor
     differing_descriptors: _Indices
     patched: _Indices  # entries with the flag for patch data (4.4.4, bit 5)
     unknown_flags: _Indices  # entries with flags that APPNOTE reserves or does not define
     versions: NDArray[np.uint16]  # version needed of each entry, without its upper byte
-    needs_vms: _Indices  # entries that unzip 6.00 refuses: by the upper byte, the version needed is a later one for VMS
+    # entries that unzip 6.00 refuses: the upper byte of the version needed stands for VMS, and the version exceeds 4.2
+    needs_vms: _Indices
     leading_entries: int  # bytes before the first entry of the directory if the file begins with a local header; else 0
     end_in_comment: int | None  # offset of the signature of an end record inside the archive comment, or None
     bytes_after_directory: int  # bytes between the central directory and the end records
@@ -79,7 +80,7 @@ def find_ambiguities(
     """Return the structures of an archive that programs interpret differently."""
     first = int(columns.header_offsets.min()) if len(columns) else 0
     leading = first if layout.begins_as_entry and not end.prepended else 0
-    # 4.3.16: zipfile, unzip and bsdtar look for the last signature in the file, comment included.
+    # 4.3.16: zipfile, unzip and bsdtar look for the last signature in the file, also inside the comment.
     in_comment = end.comment.find(END_SIGNATURE)
     comment_offset = source.size() - end.trailing - len(end.comment)
     after = end.end_offset - end.directory_offset - end.directory_size

@@ -24,7 +24,7 @@ _Numbers = NDArray[np.int64]
 class Descriptors(NamedTuple):
     """Lengths and correctness of the data descriptors of some entries."""
 
-    lengths: _Numbers  # bytes of each; 0 if there is no room for one
+    lengths: _Numbers  # length of each in bytes; 0 if there is no room for one
     agree: NDArray[np.bool_]  # whether each agrees with the central directory
 
 
@@ -34,8 +34,8 @@ def read_descriptors(
     """Read the data descriptors of `entries`.
 
     A descriptor has one of four forms, and no field states which one. A form that fits the central directory is the
-    right one; otherwise room and signature decide. `offsets` are the ends of the values, ascending, and `rooms` are
-    the numbers of bytes from there to the next record.
+    right one; if no form fits, room and signature decide. `offsets` are the ends of the values in ascending order;
+    `rooms` are the numbers of bytes from there to the next record.
     """
     found = Descriptors(np.zeros(len(entries), np.int64), np.zeros(len(entries), bool))
     for pieces in read_pieces(source, offsets, offsets + np.clip(rooms, 0, _LONGEST)):

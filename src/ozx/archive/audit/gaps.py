@@ -35,7 +35,8 @@ class Layout:
     into_directory: _Indices  # indices of entries that end after the central directory has begun
     # indices of entries whose data descriptor is missing, or contradicts the central directory
     bad_descriptors: _Indices
-    hidden_values: _Indices  # indices of other entries that are empty by their headers, though a value seems to follow
+    # indices of other entries whose headers declare an empty value, though a value seems to follow
+    hidden_values: _Indices
 
 
 def find_layout(
@@ -85,13 +86,13 @@ def _skip_descriptors(
     Return the entries that have an invalid data descriptor.
     """
     is_announced = local.has_descriptor[inside] | ((columns.flags[inside] & FLAG_DATA_DESCRIPTOR) != 0)
-    # Bytes behind an entry that overlaps another are not its descriptor.
+    # If two entries overlap, the bytes behind them are no descriptors.
     is_plain = (local.lengths[inside] >= 0) & (ends == begins[1:-1]) & (rooms[1:-1] >= 0)
     rows = np.flatnonzero(is_announced & is_plain)
     found = read_descriptors(source, columns, inside[rows], ends[rows], rooms[rows + 1])
     begins[rows + 1] += found.lengths
     rooms[rows + 1] -= found.lengths
-    # 4.3.9.1: it "MUST exist if bit 3 of the general purpose bit flag is set", in the header that it follows.
+    # 4.3.9.1: a descriptor "MUST exist if bit 3 of the general purpose bit flag is set"; the local header's bit counts.
     entries = inside[rows]
     return entries[~found.agree & (local.has_descriptor[entries] | (found.lengths > 0))]
 

@@ -36,7 +36,7 @@ _TYPES = "u4" + 5 * " u2" + 3 * " u4" + 2 * " u2"
 _HEADER = np.dtype(list(zip(_FIELDS.split(), _TYPES.split(), strict=True))).newbyteorder("<")
 _SIGNATURE = int.from_bytes(LOCAL_SIGNATURE, "little")
 
-# The usual room for an extra field; the four bytes after a header tell whether its value begins like an archive.
+# The usual room for an extra field. The four bytes after a header show whether the value begins like an archive.
 _EXTRA_GUESS = 128
 _PEEK = len(LOCAL_SIGNATURE)
 
@@ -59,7 +59,7 @@ class LocalHeaders:
     flags: NDArray[np.uint16]  # the flags of each header; 0 for an unreadable one
     has_descriptor: NDArray[np.bool_]  # whether the header announces a data descriptor
     extras: ExtraCensus  # the extra fields of the local headers
-    # headers that are missing, truncated, or contradict the central directory
+    # headers that are missing or truncated, or that contradict the central directory
     faults: list[HeaderFault] = field(default_factory=list)
 
 
@@ -124,7 +124,8 @@ def _agrees(
     # APPNOTE 4.4.4, bit 3: CRC-32 and sizes are zero here and follow in a data descriptor.
     is_streamed = (local["flags"] & FLAG_DATA_DESCRIPTOR) != 0
     agrees &= (local["crc32"] == columns.crc32s[entries]) | (is_streamed & (local["crc32"] == 0))
-    # APPNOTE 4.5.3: the ZIP64 field; other orders of fields, and one sentinel alone, need a closer look.
+    # APPNOTE 4.5.3: the ZIP64 field. A header needs the full comparison if another field comes first, or if only one
+    # size is a sentinel.
     extra_starts = positions + LOCAL_HEADER.size + local["name_length"]
     extra_starts = np.where(local["extra_length"] >= 20, extra_starts, 0)
     is_wide = (local["compressed_size"] == MASK_32) & (local["uncompressed_size"] == MASK_32)
@@ -179,6 +180,6 @@ def _add_one(source: ByteSource, columns: Columns, index: int, headers: LocalHea
     count_extra_fields(data + MARGIN, np.array([start]), np.array([local.length]), row, widened, headers.extras)
     contradiction = header_contradiction(columns.header(index), local)
     if contradiction is not None:
-        headers.extras.contradicts[index] = False  # the fault of the header covers it
+        headers.extras.contradicts[index] = False  # the header's fault already reports it
         message = f"{contradiction} (local file header at {offset:,})"
         headers.faults.append(HeaderFault(index, message, "zip/local-header"))

@@ -18,8 +18,8 @@ __all__ = ["NameFacts", "audit_names", "iter_names"]
 
 _ARCHIVE_ENDINGS = (b".ozx", b".zip")
 
-# Names without fault, as most are: ASCII components that begin with a letter, a digit or an underscore, and no first
-# component that could be a drive. Every other name is checked closely.
+# Most names have no fault: they are ASCII components that begin with a letter, a digit or an underscore, and have no
+# colon, so that none of them is a drive. Every other name is checked closely.
 _PLAIN = re.compile(rb"\w[\w.\-]*(?:/\w[\w.\-]*)*")
 
 
@@ -27,13 +27,14 @@ _PLAIN = re.compile(rb"\w[\w.\-]*(?:/\w[\w.\-]*)*")
 class NameFacts:
     """Indices of entries with problematic names, with one field for each problem."""
 
-    faulty: NDArray[np.int64]  # names that no store key may have, by `ozx.archive.names.decoding.name_fault`
+    faulty: NDArray[np.int64]  # names that `ozx.archive.names.decoding.name_fault` does not allow as store keys
     # names that are not ASCII and not declared to be UTF-8 (bit 11): readers differ in how they decode them
     unmarked: NDArray[np.int64]
     directories: NDArray[np.int64]  # names that end in a slash
     archives: NDArray[np.int64]  # names that end in ``.ozx`` or ``.zip``
-    duplicates: list[list[int]]  # the entries of each repeated name; by text, as different bytes may stand for the same
-    # pairs of an entry whose name is also a folder of other entries, and one of these
+    # the entries of each repeated name, compared as text: different bytes may stand for the same text
+    duplicates: list[list[int]]
+    # pairs of entries: the name of the first is also the name of a folder in which the second lies
     also_folders: list[tuple[int, int]]
 
 

@@ -11,7 +11,7 @@ from ozx.errors import FormatError
 
 __all__ = ["are_plain_names", "contradicting_path", "decode_name", "encode_name", "entry_name", "name_fault"]
 
-# Backslash, colon (of a drive letter), an empty component, and the beginning of '.' and '..'.
+# Backslash, colon (of a drive letter), an empty component, and the first dot of a component such as '.' or '..'.
 _SIGNS_OF_FAULTS = (b"\\", b":", b"\0/", b"//", b"\0.", b"/.")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _TOO_LONG = "it is longer than 65,535 bytes"
@@ -75,7 +75,7 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
 
 def _is_path_of(path: bytes, raw: bytes) -> bool:
     """Return whether a Unicode path may replace a non-ASCII name; an ASCII path may not replace such a name."""
-    # Entries with ASCII names are found by their bytes, and folders by the last byte.
+    # A search for an ASCII name compares the raw bytes, and the last raw byte tells whether an entry is a folder.
     return not path.isascii() and path.endswith(b"/") == raw.endswith(b"/")
 
 
@@ -106,7 +106,7 @@ def are_plain_names(framed: bytes, count: int) -> bool:
 
     If this returns False, check each name with `name_fault`.
 
-    `framed` has a NUL before each of the names, none of which is empty.
+    `framed` contains the names with a NUL before each; no name is empty.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def are_plain_names(framed: bytes, count: int) -> bool:
 def name_fault(name: str) -> str | None:
     """Return the reason why `name` is not allowed as a store key, or None.
 
-    Names that point out of the folder they are unpacked into, or that readers take for different files, are refused.
+    A name is refused if it points out of the folder to which it is unpacked, or if readers take it for different files.
 
     Examples
     --------

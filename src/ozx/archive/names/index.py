@@ -52,7 +52,7 @@ class NameIndex:
             last = np.maximum(np.searchsorted(self._sorted, hashes, "right") - 1, 0)
             rows[positions] = self._order[last]
         for position, found in enumerate(self._names.raw_names(rows)):
-            if found != names[position]:  # no such name, or two names of one hash
+            if found != names[position]:  # the name is missing, or another name has the same hash
                 index = self.find(names[position])
                 rows[position] = -1 if index is None else index
         return rows
@@ -96,7 +96,7 @@ def _iter_folders(table: NameTable) -> Iterator[tuple[NDArray[np.int64], NDArray
         count = int(lengths.max())
         sums = np.cumsum((names[:, :count] + np.uint64(1)) * _powers(_INVERSE, count), 1, np.uint64)
         hashes = sums[places, lengths - 1] * _powers(_BASE, count)[lengths - 1]
-        # Neighbours share their folders.
+        # Adjacent names often lie in the same folder: yield it once.
         is_new = np.append(True, hashes[1:] != hashes[:-1])
         yield rows[places[is_new]], lengths[is_new], hashes[is_new]
 

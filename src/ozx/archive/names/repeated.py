@@ -10,7 +10,7 @@ __all__ = ["check_order"]
 def check_order(name: str, header_offsets: list[int], path: str) -> None:
     """Raise an error if the last entry of a name in the central directory is not the last one in the file.
 
-    Writers append both the entry and its header in the directory: if their orders differ, one order is damaged.
+    Writers append both the entry and its header in the directory: if the two orders differ, one of them is damaged.
     `header_offsets` are in the order of the directory.
 
     Raises

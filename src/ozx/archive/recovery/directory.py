@@ -43,11 +43,11 @@ class _DirectoryMerge:
         self._listed = scan.listed
         self._finder = ValueFinder(source)
         self._result = Evidence(scan.found, listed=scan.listed.names)
-        # The row of the directory for entry i, or -1; and whether row j has an entry.
+        # For entry i its row in the directory, or -1; for row j whether it has an entry.
         self._row_of = np.full(len(scan.found), -1, np.int64)
         self._is_matched = np.zeros(len(scan.listed), bool)
         self._starts = np.array(scan.listed.starts, np.uint64)
-        self._found_starts = np.array(scan.found.starts, np.uint64)  # in their order
+        self._found_starts = np.array(scan.found.starts, np.uint64)  # in the order of the entries
         self._boundaries = self._starts
         self._in_place: set[int] = set()
         self._is_sound = True
@@ -61,7 +61,7 @@ class _DirectoryMerge:
         self._starts += np.uint64(find_shift(self._found_starts, self._starts, prepended))
         end = np.array([] if scan.directory_start is None else [scan.directory_start], np.uint64)
         self._boundaries = np.unique(np.concatenate([self._starts, end]))
-        # Two headers for one place: one of them may have overwritten that of another entry.
+        # If two headers give one offset, one of them may have overwritten the header of another entry.
         result.is_whole = scan.is_listed_whole and len(np.unique(self._starts)) == len(self._starts)
         pairs = self._match_exactly()
         self._match_by_name()
@@ -77,7 +77,8 @@ class _DirectoryMerge:
         kept = np.array([index for index in range(len(result.entries)) if index not in self._dropped], np.int64)
         starts = np.array(result.entries.starts, np.uint64)
         result.order = kept[np.argsort(starts[kept], kind="stable")]
-        # In a whole directory the last of several values counts; several directories may be several archives.
+        # In a complete directory, the last of several values of one name counts. Several directories may belong to
+        # several archives.
         others = self._scan.differing_others()
         is_settled = result.is_whole or not result.replaced
         result.is_accounted = is_accounted and self._is_sound and not others and is_settled
@@ -143,7 +144,7 @@ class _DirectoryMerge:
         self._is_matched[row] = True
         self._result.names_by[index] = max(self._result.names_by[index], names_by)
 
-    # --- headers that fit no entry which was found --------------------------------------------------------------------
+    # --- headers that fit no scanned entry ----------------------------------------------------------------------------
 
     def _look_again(self, found_at: dict[int, int]) -> None:
         """Search for values that only the central directory lists; record missing values as lost."""
@@ -190,7 +191,7 @@ class _DirectoryMerge:
     def _keep(
         self, row: int, entry: FoundEntry, start: int, value: VerifiedValue, local: LocalHeader | None, name: str | None
     ) -> None:
-        """Add a value that was found by its row in the directory; drop false entries inside the value."""
+        """Add a value that was found through its row in the directory; drop false entries inside the value."""
         result, index = self._result, len(self._result.entries)
         stop = max(value.end, self._finder.stop_of(value))
         self._drop_inside(start, stop)
@@ -202,7 +203,7 @@ class _DirectoryMerge:
         self._join(index, row, Witnesses.TWO if is_named else Witnesses.ONE)
         if is_named or local is None or name is None or name_fault(name) is not None:
             return
-        # A local header that does not fit the value, and belongs to another entry, proves nothing about this one.
+        # A local header that does not fit the value and belongs to another entry proves nothing about this entry.
         if local.crc32 == value.crc32 or (name not in self._listed_names and local.crc32 not in self._listed_checksums):
             result.entries.names[index] = name
             result.disputed[index] = entry.name
@@ -240,7 +241,7 @@ class _DirectoryMerge:
 
         Return whether the value was kept.
 
-        A length that was found by a search may end inside the value, unless another entry begins at this end.
+        A length that was found by a search may be too short, unless another entry begins right after it.
         """
         if index is None or self._row_of[index] >= 0 or index in self._dropped:
             return False
@@ -276,7 +277,7 @@ class _DirectoryMerge:
             return None
         end = broken.data_offset + entry.stored_size
         if broken.name != entry.name or end > self._source.size():
-            return None  # the local header belongs to another entry, and so may the bytes
+            return None  # the local header belongs to another entry, and the bytes may, too
         value = VerifiedValue(broken.data_offset, STORED, entry.stored_size, entry.size, entry.crc32, end)
         has_one_checksum = broken.crc32 == entry.crc32 or self._finder.stop_of(value) > end
         return StoredValue(
@@ -298,7 +299,7 @@ class _DirectoryMerge:
         edges = [min(place, self._source.size()) for place in (start, stop)]
         first, last = np.searchsorted(self._found_starts, np.array(edges, np.uint64)).tolist()
         inside = [index for index in range(first, last) if index not in self._dropped and index not in self._in_place]
-        # A directory that lists entries inside a lost value may belong to an archive in it.
+        # If the directory lists entries inside a lost value, it may be the directory of an archive in this value.
         self._is_sound = self._is_sound and all(self._row_of[index] < 0 for index in inside)
         self._result.left_out += sum(self._result.entries.starts[index] != start for index in inside)
         self._dropped.update(inside)
@@ -337,7 +338,7 @@ class _DirectoryMerge:
         self._dropped.update(doubtful)
 
     def _is_tiled(self) -> bool:
-        """Return whether entries fill the file up to the directory, and the end record counts unlisted entries, too."""
+        """Return whether entries fill the file up to the directory, and the end record also counts unlisted entries."""
         result, scan = self._result, self._scan
         if not scan.directory_follows or scan.directory_start is None or len(scan.others):
             return False
@@ -375,7 +376,7 @@ class _DirectoryMerge:
         if not replaced:
             return
         rows = self._row_of.tolist()
-        # A header that seems to be that of a replaced value, by its name alone, may belong to another entry.
+        # If only the name suggests that a header is the header of a replaced value, it may belong to another entry.
         proven = [row for index, row in enumerate(rows) if row >= 0 and self._result.names_by[index] == Witnesses.TWO]
         known = {(int(self._starts[row]), self._listed.names[row]) for row in proven}
         known |= {(entry.start, entry.name) for entry in self._scan.broken}

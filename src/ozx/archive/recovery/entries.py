@@ -17,8 +17,8 @@ __all__ = ["BrokenEntry", "EntryTable", "FoundEntry", "Scan", "listed_claims"]
 class FoundEntry(NamedTuple):
     """A scanned entry with a verified value; its name may be wrong, because no checksum covers it.
 
-    `start` is the offset of its header; `stop` is the end of its data descriptor, or of its value without one.
-    `is_searched` means that its length was found only by a search for a fitting descriptor. For a header of the
+    `start` is the offset of its header; `stop` is the end of its data descriptor or, without one, of its value.
+    `is_searched` means that the value's length was found only by a search for a fitting descriptor. For a header of the
     central directory, `data_offset` and `stop` are 0.
     """
 
@@ -90,8 +90,8 @@ class EntryTable:
 class BrokenEntry(NamedTuple):
     """A scanned local header whose value is damaged or missing.
 
-    `end` is the end of the entry by its sizes, if there is evidence for them, else None. `data_offset` and
-    `stored_size` locate a stored value; None if the header does not.
+    `end` is the end of the entry according to its sizes if there is evidence for them, else None. `data_offset` and
+    `stored_size` locate a stored value; they are None if the header does not locate it.
     """
 
     name: str
@@ -110,10 +110,10 @@ class Scan:
 
     found: EntryTable = field(default_factory=EntryTable)  # entries with right values, in the file's order
     broken: list[BrokenEntry] = field(default_factory=list)  # headers without such a value
-    # the central directory that the end records lead to; if they lead to no whole one, all surviving headers, in the
-    # file's order. Offsets are unchanged
+    # the central directory that the end records lead to, if it is complete; else all surviving headers in the file's
+    # order; offsets are unchanged
     listed: EntryTable = field(default_factory=EntryTable)
-    # headers of other directories, if the end records lead to a whole one
+    # headers of other directories, if the end records lead to a complete directory
     others: EntryTable = field(default_factory=EntryTable)
     # whether the end records lead to a directory with the headers and bytes that they declare
     is_listed_whole: bool = False
@@ -121,7 +121,7 @@ class Scan:
     inside_broken: set[int] = field(default_factory=set)
     end: EndOfDirectory | None = None  # the end records; None if they are damaged or missing
     unexplained: int = 0  # number of bytes before the directory that belong to no entry
-    has_holes: bool = False  # whether such bytes follow a right value, and not a broken one
+    has_holes: bool = False  # whether such bytes follow a right value rather than a broken one
     directory_follows: bool = False  # whether a header of the directory, or an end record, follows the last entry
     directory_start: int | None = None  # start of that directory, or None
 

@@ -18,7 +18,7 @@ __all__ = ["Evidence", "LostEntry", "StoredValue", "Witnesses", "repeated_names"
 class Witnesses(IntEnum):
     """The certainty of an entry's name, judged by the number of headers that contain the name.
 
-    `LOCAL`: only the local header is known. `ONE`: one of two headers gives it, the other one is damaged or differs.
+    `LOCAL`: only the local header is known. `ONE`: one of two headers gives the name; the other is damaged or differs.
     `TWO`: both headers agree.
     """
 
@@ -73,7 +73,7 @@ class Evidence:
     """The recovered and the lost entries of a damaged archive."""
 
     entries: EntryTable  # all entries with right values
-    # indices of those that count, in the file's order
+    # indices of the entries to keep, in the file's order
     order: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     names_by: bytearray = field(default_factory=bytearray)  # for each entry the certainty of its name, as `Witnesses`
     # the directory's name for an entry with another name in its local header
@@ -102,7 +102,7 @@ class Evidence:
         chosen = (listed or indices)[-1]
         if chosen != indices[-1]:
             self.names_by[chosen] = Witnesses.ONE
-        # With a damaged directory, the other one may be another entry under a wrong name.
+        # If the directory is damaged, the other entry may only seem to have this name.
         self.is_accounted = self.is_accounted and self.is_whole
         return chosen
 

@@ -14,7 +14,7 @@ __all__ = ["find_shift", "pair_by_value", "rows_inside_values"]
 
 
 def find_shift(found_starts: NDArray[np.uint64], listed_starts: NDArray[np.uint64], prepended: int) -> int:
-    """Return the shift that makes most offsets in the directory match a scanned entry.
+    """Return the shift with which the largest number of offsets in the directory match a scanned entry.
 
     Parameters
     ----------

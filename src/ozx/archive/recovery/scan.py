@@ -67,7 +67,7 @@ class _Scanner:
         self._finder = ValueFinder(self._ahead)
         self._progress = progress
         end = _read_end(source)
-        # Bytes both before and behind the archive of the end records: it may be an archive in a value.
+        # If bytes lie before and behind the archive that the end records describe, it may be an archive in a value.
         is_inner = end is not None and end.prepended > 0 and end.trailing > 0
         listed = None if end is None or is_inner else _read_listed(source, end)
         self._result = Scan(end=end, listed=listed or EntryTable(), is_listed_whole=listed is not None)
@@ -203,7 +203,7 @@ class _Scanner:
             header = CentralHeader.from_bytes(data)
         except FormatError:
             return place + 4
-        # A comment may be a damaged length, or hide another archive: records in it are read.
+        # A comment may result from a damaged length, or hide another archive: records in it are read.
         bare = length - lengths[2]
         if lengths[2] and SIGNATURE.search(data, bare, length) is not None:
             length = bare

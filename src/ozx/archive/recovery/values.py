@@ -42,7 +42,7 @@ _SIGNATURE_OR_DESCRIPTOR = re.compile(SIGNATURE.pattern + b"|" + re.escape(SPLIT
 
 _BLOCK = 1 << 20
 _SEARCH = 4 << 20
-# Cost of an attempt besides its bytes.
+# The cost of an attempt in addition to the bytes that it reads.
 _EFFORT = 1 << 10
 # 4.3.9: CRC-32, compressed and uncompressed size, of 4 or, with ZIP64, 8 bytes.
 _DESCRIPTORS = (struct.Struct("<3I"), struct.Struct("<I2Q"))
@@ -102,14 +102,14 @@ def claims_of(header: LocalHeader, data_offset: int) -> list[Claim]:
         claims.append(Claim(data_offset, STORED, stored_size, stored_size, header.crc32))
     if header.flags & FLAG_DATA_DESCRIPTOR == 0 and method == DEFLATED:
         claims.append(Claim(data_offset, DEFLATED, None, None, header.crc32))
-    if not (size or stored_size or header.crc32):  # flag bit 3 may be lost, or all numbers
+    if not (size or stored_size or header.crc32):  # damage may have cleared flag bit 3, or all numbers
         claims.append(Claim(data_offset, method, None, None, None))
     return claims
 
 
 def find_signature(source: ByteSource, start: int, stop: int, pattern: re.Pattern[bytes] = SIGNATURE) -> int | None:
     """Return the offset of the first record signature between `start` and `stop`; None if there is no signature."""
-    length = len(LOCAL_SIGNATURE)  # it is mostly right at `start`
+    length = len(LOCAL_SIGNATURE)  # the signature is usually right at `start`
     while start < stop:
         data = source.read_at(start, min(length, stop - start))
         length = min(32 * length, _SEARCH)
@@ -127,8 +127,8 @@ class ValueFinder:
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source
-        # Bytes that may still be read for wrong claims: it bounds the time for a malicious archive whose thousand
-        # headers all claim the rest of the file.
+        # The number of bytes that may still be read for wrong claims. This limits the time for a malicious archive in
+        # which a thousand headers all claim the rest of the file.
         self.patience = 8 * source.size() + (256 << 20)
 
     def verify(self, claim: Claim) -> VerifiedValue | None:

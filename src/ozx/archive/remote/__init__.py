@@ -3,7 +3,7 @@
 ``urls``, ``access``, ``profiles``
     The URLs that ozx opens; options and credentials for them.
 ``folder``
-    `RemoteFolder`: the objects below a URL, listed, found and read.
+    `RemoteFolder`: listing, search and reading of the objects below a URL.
 ``opening``
     Opening of a URL as a source, without imports that only requests need.
 ``source``

@@ -41,7 +41,7 @@ _PREFIXES = {
     "abfss": "AZURE_",
 }
 _ENDPOINTS = ("ENDPOINT_URL_S3", "ENDPOINT_URL", "ENDPOINT", "STORAGE_ENDPOINT", "BASE_URL")
-# The options that hold for plain HTTP, too.
+# The options that apply to plain HTTP, too.
 _OF_REQUESTS = ("client_options", "retry_config", DEADLINE, CACHE)
 _YES = ("1", "true", "yes", "on")
 
@@ -165,7 +165,7 @@ def parse_storage_options(texts: Iterable[str]) -> dict[str, Any]:
 def allows_http(scheme: str, options: Mapping[str, Any]) -> bool:
     """Return whether unencrypted requests are allowed, for example by an ``http://`` endpoint or ``AWS_ALLOW_HTTP``.
 
-    obstore takes this option from the environment only without client options, but ozx always gives client options.
+    obstore takes this option from the environment only if it gets no client options, but ozx always gives it some.
 
     Examples
     --------

@@ -97,7 +97,7 @@ def find_record(url: str, options: Mapping[str, Any]) -> Record | None:
     try:
         with open(path, "rb") as file:
             record = _read(file.read(_MOST_BYTES + 1))
-        os.utime(path)  # those used last stay
+        os.utime(path)  # `_make_room` keeps the records used last
     except (OSError, ValueError, TypeError, KeyError, struct.error):
         return None
     return record

@@ -52,7 +52,7 @@ class Deadline(NamedTuple):
     def error(self, name: str | None) -> ResourceError:
         """Return the error for a missed deadline; its message contains the number of bytes read so far."""
         now = traffic()
-        # The counts of a worker process began later.
+        # The counts of a worker process begin at 0, and may be lower than `before`.
         requests, size = (max(0, new - old) for new, old in zip(now, self.before, strict=True))
         return ResourceError(
             f"the time limit of {self.seconds:g} s has passed (--timeout, ozx.storage_options(timeout=…)); "

@@ -159,7 +159,7 @@ def explain_code(text: str, name: str) -> ResourceError | None:
         return ResourceError("the bucket is in another region", path=name, hint=_REGION)
     if "Request has expired" in text:
         return ResourceError("the signed URL has expired", path=name, hint="Get a new URL.")
-    if "169.254.169.254" in text or "TokenRequest" in text:  # where a computer in a cloud asks for its role
+    if "169.254.169.254" in text or "TokenRequest" in text:  # where a cloud computer asks for its role
         return ResourceError(
             "found no credentials in the options, environment variables, profile or role of the computer",
             path=name,

@@ -248,7 +248,7 @@ class RemoteFolder:
 
 
 def _mark(meta: Any) -> Mark:
-    # Listings of some servers have ETags without quotes, and times with fractions of seconds, which headers have not.
+    # In the listings of some servers, ETags lack the quotes of headers, and times have fractions of seconds.
     tag = str(meta["e_tag"] or "").removeprefix('"').removesuffix('"')
     return Mark(meta["size"], tag or meta["last_modified"].replace(microsecond=0).isoformat())
 

@@ -1,6 +1,6 @@
 """Detection of forked processes, in which obstore does not work.
 
-obstore runs on threads that a forked child does not have: its first call would wait forever.
+obstore runs on threads that a forked child does not have: the child's first call would wait forever.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ozx.errors import ResourceError
 
 __all__ = ["check_not_forked", "is_forked"]
 
-# Filled in a child whose parent had loaded obstore, for us or for zarr-python's own object store.
+# Filled in a child whose parent had loaded obstore, for ozx or for zarr-python's own object store.
 _FORKED: list[bool] = []
 
 

@@ -94,7 +94,7 @@ class HelperTransport:
 
     def _ask(self, offset: int | None, length: int, expected: Mark | None) -> Future[Answer]:
         number, future = next(self._numbers), Future[Answer]()
-        future.set_running_or_notify_cancel()  # from here on it cannot be cancelled
+        future.set_running_or_notify_cancel()  # from here on the future cannot be cancelled
         self._waiting[number] = future
         try:
             with self._sending:

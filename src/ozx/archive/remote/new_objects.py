@@ -1,4 +1,4 @@
-"""Concurrent writing of many objects below a URL: small objects by one request, larger objects in parts."""
+"""Concurrent writing of many objects below a URL: a small object by one request, a larger object in parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["NewObjects"]
 _REQUESTS = 32
 # A longer value is uploaded in parts.
 _SMALL = 8 << 20
-# The largest number of bytes of small values that are being sent.
+# The largest number of bytes of small values that are sent at the same time.
 _ROOM = 128 << 20
 
 

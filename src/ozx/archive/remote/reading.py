@@ -43,11 +43,11 @@ __all__ = [
     "predicted_data_offset",
 ]
 
-# 4.5.3: length of a local header's ZIP64 field with both sizes; 4.4.3.2: the version that knows it.
+# 4.5.3: length of a local header's ZIP64 field with both sizes; 4.4.3.2: the first version with ZIP64.
 _ZIP64_FIELD = 20
 _ZIP64_VERSION = 45
 
-# A part of a value that begins within this distance is read together with the local header.
+# A part that begins within this distance from the start of the value is read together with the local header.
 _NEAR = 1 << 16
 # If the room of a local header is at most this long, all of the room is read; otherwise only the likely length.
 _ROOM = 1 << 12

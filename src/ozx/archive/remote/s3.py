@@ -1,7 +1,7 @@
 """S3 clients of boto3 for writing, and explanations of their errors.
 
-obstore is used for reading only. In an upload in parts, it cannot prevent that an existing object is replaced, and it
-cannot list or abort uploads (docs/decisions/0023-uploads.md).
+obstore is used only for reading. Its uploads in parts cannot refuse to replace an existing object, and it cannot list
+or abort uploads (docs/decisions/0023-uploads.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ozx.extras import install_hint
 
 __all__ = ["ObjectUrl", "client_errors", "error_code_of", "explain_client_error", "open_client", "split_object_url"]
 
-# obstore's names of options, also with the prefix aws_, and those of boto3's clients.
+# obstore's names of options, which may also have the prefix aws_, and the names for boto3's clients.
 _NAMES = {
     "endpoint": "endpoint_url",
     "endpoint_url": "endpoint_url",

@@ -131,7 +131,7 @@ class RemoteSource:
         FormatError
             The file changed (``zip/changed``).
         ResourceError
-            The server cannot be reached, refuses the bytes, or has no ranges; or obstore is not installed.
+            The server cannot be reached, refuses the bytes, or does not support ranges; or obstore is not installed.
         """
         remembered, missing = self._look(self._first(), offset, length)
         if missing == 0:

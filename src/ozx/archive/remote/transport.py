@@ -11,7 +11,7 @@ from ozx.errors import OzxError
 
 __all__ = ["Answer", "Mark", "ObstoreTransport", "Transport"]
 
-# obstore's messages if a suffix range gets another answer, as for an empty file.
+# obstore's messages if a server does not answer a suffix range as expected, for example for an empty file.
 _UNCLEAR = ("status code: 416", "ContentRange", "NotPartial")
 
 
@@ -116,7 +116,7 @@ class ObstoreTransport:
         """Do nothing: obstore closes idle connections itself."""
 
     def _fetch_end(self, length: int, expected: Mark | None) -> Answer:
-        """Return the last bytes of a file without a suffix range, which fails for empty files and on some servers."""
+        """Return the last bytes of a file; use no suffix range, which fails for empty files and on some servers."""
         try:
             mark = self._store.run(lambda store: self._compare(self._module.head(store, ""), expected))
         except OzxError:
@@ -129,8 +129,8 @@ class ObstoreTransport:
         raise failure
 
     def _compare(self, meta: Any, expected: Mark | None) -> Mark:
-        # Before the body is read, so that a changed file is not downloaded. If-Match would do the same, but accepts no
-        # weak ETag (RFC 9110, 13.1.1), and servers without ETags do not know it.
+        # Compare before the body is read, so that a changed file is not downloaded. If-Match would do the same, but
+        # accepts no weak ETag (RFC 9110, 13.1.1), and servers without ETags do not support it.
         mark = Mark(meta["size"], meta["e_tag"] or meta["last_modified"].isoformat())
         if expected is not None and mark != expected:
             raise changed_error(self._name, expected.size, mark.size)

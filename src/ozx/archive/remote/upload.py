@@ -26,7 +26,8 @@ __all__ = ["Upload", "check_absent", "part_size_for"]
 
 _MIB = 1 << 20
 _USUAL_PART = 16 * _MIB
-# A longer part is kept in a temporary file: four are sent at a time, one is filled, and up to two wait for a CRC-32.
+# A longer part is kept in a temporary file, because seven may exist: four are sent at a time, one is filled, and up to
+# two wait for a CRC-32.
 _IN_MEMORY = 32 * _MIB
 _THREADS = 4
 
@@ -41,7 +42,7 @@ def part_size_for(expected: int, most_parts: int | None = 10_000) -> int:
     """
     if most_parts is None:
         return _USUAL_PART
-    # The size is an estimate: a fifth more must fit into the number of parts.
+    # The size is an estimate: a larger object (by a quarter) must also fit into the number of parts.
     least = -(-expected * 5 // 4 // most_parts)
     return max(_USUAL_PART, -(-least // _MIB) * _MIB)
 

@@ -167,7 +167,7 @@ class UploadRecord:
         """
         text = json.dumps({**_load(self._descriptor), "upload_id": upload_id})
         os.lseek(self._descriptor, 0, os.SEEK_SET)
-        os.write(self._descriptor, text.encode())  # by one call, and longer than before
+        os.write(self._descriptor, text.encode())  # one call; the new text is longer than the old text
         os.fsync(self._descriptor)
 
     def add_part(self, number: int, part: SentPart) -> None:

@@ -71,7 +71,7 @@ def _open_container(url: str, options: Mapping[str, Any] | None = None) -> Any:
             place, credential=credential, retry_policy=retries, connection_timeout=10, read_timeout=120
         )
         return service.get_container_client(settings["container_name"])
-    except ValueError:  # its message may have the key
+    except ValueError:  # its message may contain the key
         failure = ResourceError("the settings of the storage account are wrong", path=printable_url(url))
     raise failure
 

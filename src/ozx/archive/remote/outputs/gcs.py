@@ -49,7 +49,7 @@ def _open_bucket(url: str, options: Mapping[str, Any] | None) -> Any:
             client_options={"api_endpoint": endpoint} if endpoint else None,
         )
         return client.bucket(settings["bucket"])
-    except (GoogleAuthError, OSError, ValueError) as error:  # the message may have parts of a key
+    except (GoogleAuthError, OSError, ValueError) as error:  # the message may contain parts of a key
         kind = type(error).__name__
     raise ResourceError(
         f"cannot use the credentials for Google Cloud Storage ({kind})",

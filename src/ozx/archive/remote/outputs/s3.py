@@ -71,7 +71,7 @@ class S3Object:
             return FoundObject(int(found["ContentLength"]), str(found.get("Metadata", {}).get(MARK, "")))
         try:
             self.client.head_bucket(Bucket=self.target["Bucket"])
-        except client_errors() as error:  # a policy may allow writing only
+        except client_errors() as error:  # a policy may allow only writing
             if error_code_of(error) in ("404", "NoSuchBucket"):
                 raise no_container_error(self._url) from None
         return None

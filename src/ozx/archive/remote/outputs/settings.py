@@ -57,7 +57,7 @@ def store_settings(url: str, options: Mapping[str, Any] | None = None) -> dict[s
         return found | _config(from_url(url, **given))
     except Exception as error:  # noqa: BLE001 (obstore raises TypeError, ValueError and its own kinds)
         failure = explain_options(error, printable_url(url))
-    raise failure  # outside: obstore's message has the option's value
+    raise failure  # outside of the except block: obstore's message contains the option's value
 
 
 def _config(store: Any) -> dict[str, str]:

@@ -10,11 +10,12 @@ from ozx.archive.byte_source import Run
 __all__ = ["LEAST_PART", "Part", "plan_parts"]
 
 _MIB, _GIB = 1 << 20, 1 << 30
-# The limits of S3: the least length of all parts but the last, the longest copied range, the number of parts.
+# The limits of S3: the least length of a part (except the last), the greatest length of a copied range, and the largest
+# number of parts.
 LEAST_PART = 5 * _MIB
 _MOST_COPIED = 5 * _GIB
 _MOST_PARTS = 10_000
-# A shorter range costs more requests than it saves bytes.
+# A shorter range is not worth the additional requests.
 _LEAST_COPIED = 8 * _MIB
 _USUAL_COPIED = _GIB
 _SENT = 16 * _MIB

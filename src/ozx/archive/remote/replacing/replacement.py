@@ -101,8 +101,8 @@ def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
 
     If the object has changed meanwhile, raise an error instead.
 
-    After an error or an interrupt, the old object still exists, and the upload is aborted. If it cannot be aborted, or
-    after a kill, the record of the upload remains, by which a later run can abort it.
+    After an error or an interrupt, the old object still exists, and the upload is aborted. If the upload cannot be
+    aborted, or after a kill, its record remains, so that a later run can abort it.
 
     Raises
     ------

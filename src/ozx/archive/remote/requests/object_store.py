@@ -20,10 +20,10 @@ __all__ = ["ObjectStore", "open_object_store"]
 
 _T = TypeVar("_T")
 
-# obstore ends every request after 30 seconds, too short for a large shard on a slow line: a request may take long, but
-# not pause for long.
+# By default, obstore ends every request after 30 seconds, too early for a large shard on a slow line. Here, a request
+# may take long, but its answer may not pause for long.
 _CLIENT_OPTIONS = {"timeout": "1h", "read_timeout": "30s", "connect_timeout": "10s"}
-# obstore would repeat a request for three minutes.
+# By default, obstore repeats a request for three minutes.
 _RETRY_CONFIG = {
     "max_retries": 10,
     "retry_timeout": timedelta(seconds=60),
@@ -171,7 +171,7 @@ def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = T
         return make(url, **arguments)
     except Exception as error:  # noqa: BLE001 (obstore raises TypeError, ValueError and its own kinds)
         failure = explain_options(error, printable_url(url))
-    raise failure  # outside, as in ozx.archive.remote.transport
+    raise failure  # outside of the except block, as in ozx.archive.remote.transport
 
 
 def _retry_config(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ _SILENT = 10.0
 # The state of a connection in obstore's errors. A wrong certificate is no temporary failure.
 _CONNECTION = re.compile(r"HttpError\s*{\s*kind: (?:Connect|Request|Timeout|Interrupted)\b")
 _NOT_TLS = re.compile(r"InvalidCertificate|InvalidMessage")
-# Wrong names of servers, and computers without a role in a cloud, are more likely than temporary failures.
+# These errors more often mean a wrong server name, or a computer without a role in a cloud, than a temporary failure.
 _SOON = re.compile(r"dns error|169\.254\.169\.254")
 _MOST_SOON = 2
 
@@ -102,7 +102,7 @@ class Retries:
             if pause is None:
                 break
             waited += self._sleep(pause)
-        raise error  # outside of the except block: errors made of it carry no context
+        raise error  # outside of the except block: errors made from it then have no context
 
     async def run_async(self, request: Callable[[], Awaitable[_T]]) -> _T:
         """Return the same result as `run`, without blocking the event loop.
@@ -162,7 +162,7 @@ class Retries:
         if not may_pass or count >= self._most or spent >= self._limit or (count >= _MOST_SOON and _SOON.search(text)):
             return None
         if status in _TOLD and self._wait_as_told():
-            return 0.0  # `run` waits
+            return 0.0  # `run` waits until `_not_before`
         first, longest, base = self._pauses
         # Requests that failed together are not repeated together.
         return _RANDOM.uniform(first, max(first, min(longest, first * base**count * base)))
