@@ -1,8 +1,8 @@
 """Atomic writing: a file or directory appears under its final name only when it is complete.
 
-All data is written to a temporary file or directory ``.NAME.PID.HOST.ozx-tmp`` beside the target. Its process holds a
-lock on it, syncs it and renames it, then syncs the folder. The next process of the same computer that writes into the
-folder removes the leftovers of killed processes.
+All data is written to a temporary file or directory ``.NAME.PID.HOST.ozx-tmp`` beside the target. The writing process
+holds a lock on it, syncs it and renames it, then syncs the folder. The next process of the same computer that writes
+into the folder removes the leftovers of killed processes.
 
 ``new_file``, ``new_directory``
     Context managers that create a file or a directory and give it its name at the end.

@@ -43,10 +43,10 @@ def replacing_directory(
 
     On Linux, the old and the new directory exchange their names in one step. On other systems, the old directory
     first gets the name ``path.old``; after a kill in between, the next call restores it, and names it in `swept`. The
-    old directory is removed if nothing in it changed since it was `recorded` (by default now); else it is kept as
-    ``path.old``. The new root gets the permissions of the old root; until then only its owner has access. `force`
-    allows replacing a directory that is empty or has Zarr metadata at its root; `replace_folder` allows replacing any
-    directory. With `sync`, wait until the whole new directory is on the disk.
+    old directory is removed if nothing in it changed since it was `recorded` (by default, at the start of the block);
+    else it is kept as ``path.old``. The new root gets the permissions of the old root; until then only its owner has
+    access. `force` allows replacing a directory that is empty or has Zarr metadata at its root; `replace_folder` allows
+    replacing any directory. With `sync`, wait until the whole new directory is on the disk.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def replacing_directory(
 
 def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
     """Replace the directory at `path` by the new directory, then remove the old directory if it is unchanged."""
-    held = f"{temporary.removesuffix('.ozx-tmp')}.ozx-old"  # never swept
+    held = f"{temporary.removesuffix('.ozx-tmp')}.ozx-old"  # `sweep` never removes such a name
     identity = identity_of(os.stat(temporary))
     lock = _lock(path)
     try:

@@ -13,11 +13,12 @@ import stat
 
 __all__ = ["PRIVATE_FILE", "PRIVATE_FOLDER", "can_set_permissions", "keep_permissions"]
 
-#: Modes during writing, as the final permissions may be narrower than the default.
+#: Modes during writing, because the final permissions may be narrower than the default.
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
 _LISTS = ("system.posix_acl_access", "system.posix_acl_default")
-# Errors of a file system, or a user, without the permission; EINVAL: an owner unknown to this user namespace.
+# Errors if the file system does not support a permission, or the user may not set it; EINVAL: an owner unknown to this
+# user namespace.
 _NOT_POSSIBLE = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.ENODATA)
 
 
@@ -41,7 +42,7 @@ def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
     new = os.fstat(descriptor)
     mode = stat.S_IMODE(old.st_mode)
     if new.st_uid != old.st_uid and not _change_owner(descriptor, old.st_uid, -1):
-        mode &= 0o777  # setuid would be another user's
+        mode &= 0o777  # setuid would give the rights of another user
     if new.st_gid != old.st_gid and not _change_owner(descriptor, -1, old.st_gid):
         mode = _without_group(mode)
     if not _copy_lists(descriptor, path, is_folder=stat.S_ISDIR(old.st_mode)):
@@ -71,7 +72,7 @@ def _change_owner(descriptor: int, user: int, group: int) -> bool:
 def _copy_lists(descriptor: int, path: str, *, is_folder: bool) -> bool:
     """Give an open file or folder the access control lists of `path`; return False if copying fails.
 
-    In this case, the group bits of the old mode are the mask of the list, and may allow more than the group has.
+    In this case, the group bits of the old mode are the mask of the list, and may include rights that the group lacks.
     """
     if not hasattr(os, "getxattr"):  # only Linux has these calls
         return True

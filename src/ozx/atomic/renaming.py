@@ -1,7 +1,7 @@
 """The last step of writing: renaming the finished file or directory, atomically if the system supports it.
 
-Without a system call that exchanges two directories, ozx renames them one after the other, and writes a marker before:
-after a kill in between, the next write to the same name finishes or undoes the exchange.
+Without a system call that exchanges two directories, ozx first writes a marker, then renames the directories one after
+the other: after a kill in between, the next write to the same name finishes or undoes the exchange.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _accept(path: str) -> None:
 
 def _replace(temporary: str, path: str, check_old: Callable[[str], None]) -> None:
     """Replace a file atomically, without the flush that ext4 does for a rename over another file."""
-    # After a sync the flush is superfluous; without one it would take most of the time.
+    # After a sync, the flush is superfluous; without a sync, the flush would take most of the time.
     with contextlib.suppress(FileNotFoundError):
         new = os.stat(temporary)
         if os.path.lexists(path) and renameat2(temporary, path, _EXCHANGE):

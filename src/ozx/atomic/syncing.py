@@ -28,7 +28,7 @@ def close_written(descriptor: int) -> None:
     Raises
     ------
     OSError
-        Closing failed, on another system.
+        Closing failed on a system other than Linux.
     """
     try:
         os.close(descriptor)

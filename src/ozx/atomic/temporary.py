@@ -182,7 +182,7 @@ def _new_directory(temporary: str, mode: int) -> int | None:
 def _remove_unlocked(temporary: str) -> None:
     """Remove a file or directory that may exist after an interrupt during its creation.
 
-    If another thread has taken the name, the thread holds the lock, and nothing is removed.
+    If another thread has taken the name, that thread holds the lock, and nothing is removed.
     """
     if has_locks():
         _remove_if_dead(temporary, needs_lock=True)

@@ -94,8 +94,8 @@ def finish_removal(root: str, marker: RemovalMarker, first: Collection[str] = ()
 def remove_recorded(record: TreeRecord, first: Collection[str] = ()) -> list[str]:
     """Remove the unchanged files of a recorded tree, then all folders that are empty.
 
-    Files named in `first` are removed first, from parents to children: without its metadata, a partly removed hierarchy
-    is not taken for a whole one. Return the names that remain, because they were not recorded, or changed since then.
+    Files named in `first` are removed first, from parents to children: a partly removed hierarchy without metadata is
+    not taken for a whole one. Return the names of the remaining files: those not recorded, or changed since then.
     """
     linked: set[int] = set()
     for prefix, folder in record.folders.items():
@@ -169,7 +169,7 @@ class _Folder:
         if status is None:
             return
         found = facts_of(status)
-        # Removing one name of a file alters the change time of the others.
+        # If a file has several names, removing one of them alters the change time under the others.
         known = FACTS - 1 if found[0] in linked else FACTS
         if found[:known] != facts[:known]:
             return
