@@ -24,7 +24,7 @@ class ChunkGrid:
 
     # Lengths of the array's dimensions.
     shape: tuple[int, ...]
-    # Shape of one stored object.
+    # Shape of one stored value.
     chunks: tuple[int, ...]
     # Encoding of grid coordinates as keys.
     keys: ChunkKeys = _USUAL_KEYS

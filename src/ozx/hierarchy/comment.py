@@ -29,7 +29,7 @@ class Comment:
     json_first: bool
     # The whole JSON object, or None.
     document: dict[str, Any] | None
-    # Whether NUL bytes follow the JSON, as tools of 2025 wrote.
+    # Whether NUL bytes follow the JSON; tools of 2025 wrote them.
     has_trailing_nul: bool
     problem: str | None
 

@@ -35,7 +35,7 @@ def component_order(component: str) -> tuple[int, str]:
     >>> sorted(["10", "c", "9", "0.1"], key=component_order)
     ['9', '10', '0.1', 'c']
     """
-    # Decimal digits of equal length compare like numbers; 0x10000 is longer than any key.
+    # Numbers are compared by length, then as text. 0x10000 exceeds the length of any key, so that names come last.
     return (len(component) if component.isascii() and component.isdigit() else 0x10000), component
 
 

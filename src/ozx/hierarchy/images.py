@@ -28,7 +28,7 @@ __all__ = [
 _LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image
 _FRAMES = "frames"  # where ozx.stream puts records of frames
 _OME = "OME"  # OME-Zarr 0.5, "bioformats2raw.layout": the group that lists the series
-# Each level halves the image, so that a dozen is many; a list of a million is an attack.
+# Each level halves the image: a dozen levels are many, and a list of a million is an attack.
 _MOST_LEVELS = 1000
 
 
@@ -36,8 +36,8 @@ _MOST_LEVELS = 1000
 class Level:
     """One resolution level: its array, and the physical position of its pixels.
 
-    If the metadata lacks a value, its attribute has the value None. Without an array, only `path`, `scale` and
-    `translation` have other values.
+    If the metadata lacks a value, its attribute is None. If the array is missing, all attributes except `path`, `scale`
+    and `translation` are None.
 
     Attributes
     ----------
@@ -48,8 +48,7 @@ class Level:
     dtype
         Zarr v3 name of the data type.
     chunks, shards
-        Lengths in pixels of a chunk, the unit that is decoded, and of a shard; the latter has the value None without
-        sharding.
+        Lengths in pixels of a chunk, the unit that is decoded, and of a shard. Without sharding, `shards` is None.
     codecs
         Names, from the outside in; those inside a shard follow ``sharding_indexed``.
     scale, translation
@@ -126,7 +125,7 @@ class Well:
     path
         Path of its group below the plate.
     fields
-        Number of fields that the well lists; None if it is missing.
+        Number of fields that the well lists; None if the list is missing.
     """
 
     path: str

@@ -36,11 +36,11 @@ class Node:
 
 
 class NodeCollector:
-    """Collector that builds nodes from metadata documents, in any order."""
+    """Collector that builds nodes from metadata documents, which are added in any order."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
-        # Node path to its Zarr v2 documents, by the key's last component.
+        # The Zarr v2 documents of each node, by its path, then by the key's last component.
         self._legacy: dict[str, dict[str, dict[str, Any]]] = {}
         self._problems: dict[str, list[str]] = {}
 
@@ -54,7 +54,7 @@ class NodeCollector:
         path, name = node_of(key), key.rpartition("/")[2]
         if name == METADATA:
             self._nodes[path] = _with_declarations(_parse_node(path, document), document, document.get("attributes"))
-        elif name != ".zmetadata":  # copies of the other documents
+        elif name != ".zmetadata":  # it only contains copies of the other documents
             self._legacy.setdefault(path, {})[name] = document
 
     def add_problem(self, key: str, problem: str) -> None:

@@ -18,7 +18,7 @@ class NoteCollector:
     """
 
     def __init__(self) -> None:
-        # Note to the first node's path and the number of nodes.
+        # By note: the path of the first node, and the number of nodes.
         self._found: dict[str, tuple[str, int]] = {}
 
     def add(self, path: str, note: str) -> None:

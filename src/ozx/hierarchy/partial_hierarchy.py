@@ -49,9 +49,9 @@ class PartialHierarchy:
     def __init__(self) -> None:
         # The OME-Zarr version of the root.
         self.version: str | None = None
-        # Path to ``group`` or ``array``.
+        # By path: ``group`` or ``array``.
         self.nodes: dict[str, str] = {}
-        # None for a grid that ozx does not know.
+        # By path of the array; None for a grid that ozx does not know.
         self.grids: dict[str, ChunkGrid | None] = {}
         # Paths of nodes that the OME-Zarr metadata of groups lists.
         self.mentioned: set[str] = set()

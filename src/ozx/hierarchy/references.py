@@ -74,7 +74,7 @@ def iter_references(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def check_references(documents: Iterable[tuple[str, Document]], surroundings: Surroundings) -> list[str]:
-    """Raise an error for a reference that the extraction would break; return notes about already broken references.
+    """Raise an error for a reference that the extraction would break; return notes about those that are already broken.
 
     Raises
     ------

@@ -24,7 +24,7 @@ _ONE_HIERARCHY = "rfc9/one-hierarchy"
 class UpgradedHierarchy:
     """A hierarchy upgraded from Zarr v2 to v3."""
 
-    # The ``zarr.json`` of every node by its path, breadth-first; also of folders that contain nodes and had no
+    # The ``zarr.json`` of every node by its path, breadth-first; also of folders that contain nodes but had no
     # metadata. Equal arrays share one document: copy a document before you change it.
     documents: dict[str, Document]
     # Each upgraded array by path; its document is the one in `documents`.
@@ -56,8 +56,8 @@ def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = 
     Raises
     ------
     FormatError
-        It is no hierarchy of OME-Zarr in Zarr v2: no root group, no OME-Zarr metadata in it, or ``zarr.json`` of
-        Zarr v3 (``rfc9/root``, ``rfc9/one-hierarchy``).
+        It is no hierarchy of OME-Zarr in Zarr v2: no group at the root, no OME-Zarr metadata in this group, or a
+        ``zarr.json`` of Zarr v3 (``rfc9/root``, ``rfc9/one-hierarchy``).
     """
     upgrade = _HierarchyUpgrade(documents, keep_numcodecs=keep_numcodecs)
     upgrade.upgrade_groups()
@@ -77,7 +77,7 @@ def check_root(documents: Mapping[str, bytes]) -> None:
     Raises
     ------
     FormatError, UnsupportedError
-        The root is an array or has no OME-Zarr metadata, or metadata of another version than 0.4.
+        The root is an array, has no OME-Zarr metadata, or has metadata of another version than 0.4.
     """
     root = {key: documents[key] for key in (_GROUP, _ARRAY, _ATTRIBUTES) if key in documents}
     upgrade = _HierarchyUpgrade(root, keep_numcodecs=False)
@@ -130,13 +130,13 @@ class _HierarchyUpgrade:
         self._nodes = _Nodes(stored)
         self._documents: dict[str, Document] = {}
         self._arrays: dict[str, UpgradedArray] = {}
-        # Path of an array to the names of its dimensions, and the group that names them.
+        # By path of the array: the names of its dimensions, and the group that names them.
         self._names: dict[str, tuple[tuple[str, ...], str]] = {}
-        # Stored documents to the upgraded array: the arrays of a plate have only a few different documents.
+        # The upgraded array by its stored documents: the arrays of a plate have only a few different documents.
         self._alike: dict[object, UpgradedArray | OzxError] = {}
         self._sound_groups: set[bytes] = set()
         self._notes = NoteCollector()
-        # Error to the paths of its nodes.
+        # By error: the paths of the nodes that have it.
         self._refusals: dict[tuple[type[OzxError], str, str | None, str | None], list[str]] = {}
 
     def upgrade_groups(self) -> None:

@@ -9,5 +9,5 @@
 ``image``, ``channels``
     The changed documents of one image.
 ``differences``
-    The difference in words.
+    The differences that an edit makes, in words.
 """

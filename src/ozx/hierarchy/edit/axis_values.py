@@ -8,7 +8,7 @@ from ozx.errors import UsageError
 
 __all__ = ["parse_sizes", "parse_units"]
 
-# A number, or "nan" and the like, which have an error of their own; then perhaps a unit.
+# A number, then perhaps a unit. "nan" and the like match too: a later check has an error of its own for them.
 _SIZE = re.compile(r"[-+]?(?:[0-9.]+(?:[eE][-+]?[0-9]+)?|nan|inf(?:inity)?)\s*[^0-9,]*")
 
 
@@ -20,7 +20,7 @@ def parse_sizes(text: str) -> str | dict[str, str]:
     Raises
     ------
     UsageError
-        It has no number, or is no list of axes with values.
+        A size has no number, or the text is no list of axes with values.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def parse_units(text: str) -> str | dict[str, str]:
     Raises
     ------
     UsageError
-        It is no list of axes with values.
+        The text is no list of axes with values.
 
     Examples
     --------

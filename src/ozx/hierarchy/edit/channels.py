@@ -45,7 +45,7 @@ def edit_channels(
             raise UsageError(
                 f"{node or 'the image'}: expected one value per channel for the {what}, {count} in all; "
                 f"got {len(values)}",
-                hint='An empty value ("A,,C") keeps the present one of a channel; "\\," is a comma in a name.',
+                hint='An empty value ("A,,C") keeps the present value of the channel; "\\," is a comma in a name.',
             )
     omero = copy_json(as_object(ome.get("omero"))) or _new_block(axes, array)
     old = list(as_list(omero.get("channels")))

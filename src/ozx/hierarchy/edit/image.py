@@ -2,10 +2,10 @@
 
 Only the requested values change; everything else in a document stays, including the order of members.
 
-The position of a pixel follows from its index by the scale and translation of its level, then by those of the whole
-multiscale (OME-Zarr 0.5, "multiscales"). An edit multiplies the position along an axis by one factor: requested size /
-present size of the full resolution. So all levels keep their ratios, and a shift by half a pixel stays a shift by
-half a pixel. The scale of the whole multiscale stays; the levels' scales and all translations are multiplied. Images
+The position of a pixel is computed from its index with the scale and translation of its level, then with those of the
+whole multiscale (OME-Zarr 0.5, "multiscales"). An edit multiplies the position along an axis by one factor: requested
+size / present size of the full resolution. So all levels keep their ratios, and a shift by half a pixel stays a shift
+by half a pixel. The scale of the whole multiscale stays; the levels' scales and all translations are multiplied. Images
 of 0.6 are converted to the form of 0.5, edited and converted back.
 """
 
@@ -231,7 +231,8 @@ def _rescale(
     for dataset in _objects(item.get("datasets")):
         steps = _steps(dataset, multiscale.axes, node)
         first = next(position for position, step in enumerate(steps) if step.get("type") == "scale")
-        # A translation before the scale is in pixels (OME-Zarr 0.5 has it after); later ones are positions.
+        # A translation after the scale, as in OME-Zarr 0.5, is in the axis's unit; one before the scale is in pixels,
+        # and stays.
         moves = [step for step in steps[first:] if step.get("type") == "translation"]
         for axis, factor in changing.items():
             _multiply(steps[first]["scale"], names.index(axis), factor, node)
@@ -296,6 +297,6 @@ def _rename(item: dict[str, Any], name: str, node: str, ome: dict[str, Any] | No
         return []
     item["name"] = name
     omero = as_object(None if ome is None else ome.get("omero"))
-    if old is not None and omero.get("name") == old:  # viewers of the omero block show this copy
+    if old is not None and omero.get("name") == old:  # viewers that read the omero block show this copy
         omero["name"] = name
     return [Difference(node, "name", as_text(old), name)]

@@ -30,17 +30,17 @@ class Edits:
 
     # The pixel size of the full resolution by axis, in the axis' unit.
     pixel_size: Mapping[str, float]
-    # One unit for all axes it fits (see `units_for`), or units by axis.
+    # One unit for all axes that it fits (see `units_for`), or units by axis.
     unit: str | Mapping[str, str] | None
-    # One per channel; None keeps the present one. Colours are six capital hexadecimal digits.
+    # One value per channel; None keeps the present value. Colours are six capital hexadecimal digits.
     channel_names: tuple[str | None, ...] | None
     colors: tuple[str | None, ...] | None
     name: str | None
     # The pixel size along each axis of space that `pixel_size` lacks.
     space_size: float | None = None
-    # The unit of `space_size`, if `unit` has the units of other axes.
+    # The unit of `space_size` if `unit` contains only units of other axes.
     space_unit: str | None = None
-    # One per channel: the values shown as black and in full colour; and whether viewers show the channel at first.
+    # One per channel: the pixel values shown as black and in full colour, and whether the channel is visible at first.
     windows: tuple[tuple[float, float] | None, ...] | None = None
     active: tuple[bool | None, ...] | None = None
 
@@ -196,9 +196,9 @@ def _parse_units(value: str | Mapping[str, str] | None) -> str | dict[str, str] 
 def _join_units(
     own: str | dict[str, str] | None, units: str | dict[str, str] | None
 ) -> tuple[str | dict[str, str] | None, str | None]:
-    """Return the units to set, and the unit of all axes of space if only others are named in `units`.
+    """Return the units to set, and a separate unit for all axes of space if `units` are for other axes only.
 
-    `own` are the units of the pixel sizes.
+    `own` are the units that were given with the pixel sizes.
     """
     if own is None or units is None:
         return (units if own is None else own), None
@@ -232,7 +232,7 @@ def _axis_name(axis: str) -> str:
     return axis
 
 
-# Pixel sizes of smaller levels are multiples of it, and have to be numbers, too.
+# Far below the largest float: the pixel sizes of smaller levels are multiples of this size, and have to be finite.
 _LARGEST_SIZE = 1e100
 
 

@@ -1,7 +1,7 @@
 """Size limits of metadata documents; without limits, parsing a long document could exhaust the memory.
 
-Consolidated metadata of a plate of 384 wells with 4 fields have some 11,000 nodes, 20 MB and 1,000,000 values. A verb
-that changes a document takes some six times its length, which has to stay below 200 MB.
+Consolidated metadata of a plate of 384 wells with 4 fields each have some 11,000 nodes, 20 MB and 1,000,000 values. The
+memory of a verb that changes a document is some six times the document's length, and has to stay below 200 MB.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["LONGEST_DOCUMENT", "LongDocuments", "check_document", "check_documen
 LONGEST_DOCUMENT = 32 << 20
 # Shorter documents take little memory, whatever they contain. Only consolidated metadata are longer.
 _SHORT = 1 << 20
-# Parsed, a value takes some hundred bytes, a new name twice as much.
+# A parsed value takes some hundred bytes of memory, a name at its first occurrence twice as much.
 _MOST_VALUES = 1_200_000
 _MOST_NAMES = 400_000
 _MARKS = (b"{", b"[", b",", b":")
 _NAME = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
-# Python stores text with such characters with two or four bytes for each character.
+# Bytes of characters that make Python store the whole text with two or four bytes for each character.
 _TWO_BYTES, _FOUR_BYTES = re.compile(rb"[\xc4-\xef]"), re.compile(rb"[\xf0-\xff]")
 
 
@@ -51,7 +51,8 @@ def check_value_length(length: int, key: str) -> None:
 class LongDocuments:
     """Limit on the total length of a hierarchy's long documents: those longer than 1 MiB.
 
-    Verbs keep the documents that they change, and 40 MB of JSON may be deflated to 40 KB.
+    Verbs keep in memory all documents that they change. Even a small file may contain too many: 40 MB of JSON may be
+    deflated to 40 KB.
     """
 
     def __init__(self) -> None:

@@ -47,7 +47,7 @@ def parse_strictly(data: bytes, key: str) -> tuple[Document, JsonFaults]:
 
 def _all_text(document: Document, key: str) -> str:
     try:
-        return json.dumps(document, ensure_ascii=False)  # pairs became one character on the way
+        return json.dumps(document, ensure_ascii=False)  # parsing made one character of each surrogate pair
     except RecursionError as error:
         raise FormatError(f"{key}: expected JSON of limited depth; {error}", rule="zarr/json") from None
 

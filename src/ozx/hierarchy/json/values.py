@@ -139,7 +139,7 @@ def without_special_numbers(value: Any) -> Any:
 
 def _is_plain(value: Any) -> bool:
     try:
-        json.dumps(value, allow_nan=False)  # many times faster than a walk
+        json.dumps(value, allow_nan=False)  # many times faster than a loop over all values
     except ValueError:
         return False
     return True

@@ -17,15 +17,15 @@ from ozx.hierarchy.ome.versions import has_systems, is_before_objects
 
 __all__ = ["VERSIONS", "ConvertedGroup", "checked_version", "convert_group"]
 
-#: Versions that are written.
+#: Versions that ozx can write.
 VERSIONS = ("0.5", "0.6")
 
 # Name of the levels' coordinate system, which has no name in 0.5.
 _INTRINSIC = "physical"
-# 0.5 has transformations of the whole image, which apply after those of every level; 0.6 has them in each level. This
-# system is that of the levels without them, so that a conversion back to 0.5 can separate them.
+# In 0.5, transformations of the whole image apply after those of every level; in 0.6, each level contains both. This is
+# the coordinate system before those of the whole image, so that a conversion back to 0.5 can separate them.
 _LEVELS = "levels"
-# Parts with a version of their own up to 0.5.
+# Objects that may have a version of their own in 0.5 and before.
 _VERSIONED = ("omero", "plate", "well", "image-label")
 # 0.5, "well": "The `path` MUST contain only alphanumeric characters".
 _FIELD = re.compile("[A-Za-z0-9]+")
@@ -58,9 +58,9 @@ class ConvertedGroup:
     document
         The ``zarr.json``; the original object if nothing changed.
     dimension_names
-        Path of each level below the group and the names of its dimensions, which 0.5 demands in the array.
+        For each level, its path below the group, and the names of its dimensions, which 0.5 demands in the array.
     dropped
-        A phrase for each removed value, which 0.5 cannot express.
+        A phrase for each value that was removed because 0.5 cannot express it.
     """
 
     document: Document

@@ -2,8 +2,8 @@
 
 The colour of a dye is that of its emission maximum as FPbase (https://www.fpbase.org) lists it, in the ranges of
 `_RANGES`. The exceptions are yellow for YFP and its relatives (527 to 529 nm), to tell them from GFP, and gray for
-transmitted light. Ranges are wider than those of the eye: programs store the middle of the emission filter, which may
-be 20 nm from the maximum; and a display has no far red.
+transmitted light. The ranges are wider than those in which the eye sees a colour, for two reasons: programs store the
+middle of the emission filter, which may be 20 nm from the maximum; and a display has no far red.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _GRAY = "FFFFFF"
 
 _Ranges = tuple[tuple[int, str | None], ...]
 
-#: The colour of emission below each wavelength in nanometers; from 720 on the colour of Cy7, which no other dye has.
+#: The upper end of each range of emission wavelengths in nanometers, and its colour. The colour from 720 on is that of
+#: Cy7, and marks no other range.
 _RANGES: _Ranges = (
     (380, None),
     (470, _BLUE),
@@ -57,7 +58,7 @@ _COLORS = {name: color for color, names in _DYES.items() for name in names.split
     "orange": _ORANGE,
 }
 
-#: The colour of families that are named by their excitation (Alexa 488, ATTO 647N), below each wavelength.
+#: Like `_RANGES`, for excitation wavelengths, after which some families of dyes are named (Alexa 488, ATTO 647N).
 _EXCITED: _Ranges = (
     (340, None),
     (430, _BLUE),

@@ -1,7 +1,7 @@
 """OME-Zarr metadata of one group: version, images, channels, labels, plate, well, series.
 
-Versions 0.4 (Zarr v2 attributes) and 0.5 and 0.6 (``attributes.ome`` of Zarr v3) are read in full, later ones as far as
-they have the same form.
+Versions 0.4 (Zarr v2 attributes), 0.5 and 0.6 (``attributes.ome`` of Zarr v3) are read in full. Later versions are read
+as far as they have the same form.
 """
 
 from __future__ import annotations
@@ -216,8 +216,8 @@ def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | Non
 
     This never raises an error.
 
-    `attributes` are those of a ``zarr.json`` (`zarr_format` 3), with the metadata under ``ome`` (0.5, "OME-Zarr
-    Metadata"), or a whole ``.zattrs`` (2), with the metadata at the top and a version in each object (0.4).
+    With `zarr_format` 3, `attributes` are those of a ``zarr.json``, with the metadata under ``ome`` (0.5, "OME-Zarr
+    Metadata"). With 2, they are a whole ``.zattrs``, with the metadata at the top and a version in each object (0.4).
     """
     if zarr_format == 3:
         if "ome" not in attributes:
@@ -279,7 +279,7 @@ def _parse_multiscale(item: dict[str, Any], problems: list[str]) -> Multiscale:
     axes = _parse_axes(intrinsic_system(item).get("axes") if has_systems else item.get("axes"))
     if not axes:
         problems.append("a multiscale has no axes")
-    # Up to 0.5 these apply to every level, after its own; from 0.6 on they lead to other coordinate systems.
+    # Up to 0.5, these transformations apply after each level's own; from 0.6 on, they lead to other coordinate systems.
     common = [] if has_systems else as_list(item.get("coordinateTransformations"))
     parsed = []
     for dataset in datasets:
@@ -314,7 +314,7 @@ def _parse_scene(item: dict[str, Any]) -> Scene:
 
 
 def _parse_end(value: Any) -> End:
-    if isinstance(value, str):  # a draft
+    if isinstance(value, str):  # in drafts of 0.6
         return End(value, None)
     return End(*(as_text(as_object(value).get(key)) for key in ("name", "path")))
 
@@ -322,7 +322,7 @@ def _parse_end(value: Any) -> End:
 def _parse_axes(value: Any) -> tuple[Axis, ...]:
     axes = []
     for item in as_list(value):
-        if isinstance(item, str):  # 0.3
+        if isinstance(item, str):  # as in 0.3
             axes.append(Axis(item, None, None))
         elif isinstance(item, dict):
             axes.append(Axis(*(as_text(item.get(key)) for key in ("name", "type", "unit"))))

@@ -38,7 +38,7 @@ class Place:
 
 
 def place_image(multiscale: Multiscale) -> Place:
-    """Return an image's position in the first other coordinate system to which an affine matrix exists.
+    """Return an image's position in the first coordinate system to which a matrix leads from its levels' system.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Display settings in OME-Zarr metadata: channel colours and contrast, label colours and properties.
 
 "omero" and "image-label" have the same form in 0.4 and 0.5. Parsing never fails: missing or malformed settings are
-None or left out, since no picture depends on them.
+None or left out, because no picture depends on them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
     "parse_shown_plane",
 ]
 
-# OME-Zarr 0.5, "omero": six hexadecimal digits. Some writers add "#" before or an alpha value behind them.
+# OME-Zarr 0.5, "omero": six hexadecimal digits. Some writers add "#" in front, or an alpha value at the end.
 _COLOR = re.compile(r"#?([0-9A-Fa-f]{6})(?:[0-9A-Fa-f]{2})?")
 _DEFAULTS = ("defaultZ", "defaultT")
 # For channels without a colour, in order: everyone can tell these apart.
@@ -68,7 +68,7 @@ class LabelDisplay:
 
     # Red, green, blue and alpha, each from 0 to 255, by label value.
     colors: dict[int, tuple[int, int, int, int]]
-    # Properties by label value: a mapping of names to values for each.
+    # The properties of each label value, as a mapping from property names.
     properties: dict[int, dict[str, Any]]
 
 
@@ -86,7 +86,7 @@ def parse_shown_plane(attributes: dict[str, Any], zarr_format: int) -> ShownPlan
 
 
 def default_color(number: int, count: int, label: str | None = None, emission: float | None = None) -> str:
-    """Return the colour of channel `number` of `count` channels if the metadata gives no colour for the channel.
+    """Return the default colour of channel `number` of `count` channels, for channels without a colour in metadata.
 
     The dye in the channel's name decides, else the channel's emission wavelength in nanometers. Otherwise a single
     channel is white, and several channels are cyan, magenta, yellow, red, green and blue in turn.

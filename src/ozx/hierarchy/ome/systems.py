@@ -39,7 +39,7 @@ def with_axes(item: dict[str, Any], where: str) -> dict[str, Any]:
     Raises
     ------
     UnsupportedError
-        A level has another transformation than a scale, or a sequence of a scale and a translation.
+        A level's transformation is neither a scale nor a sequence of a scale and a translation.
 
     Examples
     --------

@@ -32,9 +32,9 @@ class Placement:
 def parse_transformations(value: Any, dimensions: int) -> Placement | None:
     """Combine a list of scales and translations, applied in order; return None if there are other transformations.
 
-    OME-Zarr 0.4 and 0.5, "coordinateTransformations": ``identity``, ``scale``, ``translation``. 0.6 adds ``sequence``
-    and many that have no scale per axis (``affine``, ``rotation``, displacement fields): for those the result is
-    None, and also for transformations that are stored as arrays, have another number of axes, or are malformed.
+    OME-Zarr 0.4 and 0.5, "coordinateTransformations": ``identity``, ``scale``, ``translation``. 0.6 adds ``sequence``,
+    and many types without a scale per axis (``affine``, ``rotation``, displacement fields). The result is None for
+    these types, and for transformations that are stored as arrays, have another number of axes, or are malformed.
     """
     return _join(value, dimensions, _DEEPEST)
 

@@ -21,7 +21,7 @@ TIME_UNITS = frozenset(["day", "hour", "minute", "second", *(f"{prefix}second" f
 
 # Unicode has the letter mu twice.
 _LETTERS = {"p": "pico", "n": "nano", "u": "micro", "\u00b5": "micro", "\u03bc": "micro", "m": "milli", "": ""}
-# First compared without a change of case, since Mm and mm differ.
+# The first comparison keeps the case, because Mm and mm differ.
 _SYMBOLS = {
     **{f"{letter}m": f"{prefix}meter" for letter, prefix in {**_LETTERS, "c": "centi", "k": "kilo"}.items()},
     **{f"{letter}s": f"{prefix}second" for letter, prefix in _LETTERS.items()},

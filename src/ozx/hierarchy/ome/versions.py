@@ -61,6 +61,6 @@ def is_understood(version: str | None, *, is_v3: bool) -> bool:
     >>> [is_understood(version, is_v3=True) for version in ("0.5", "0.6.dev3", "0.9")]
     [True, True, False]
     """
-    if version is None:  # `ome/version` reports it; readers use the keys
+    if version is None:  # the rule `ome/version` reports it; readers go by the keys of the metadata
         return True
     return version == "0.5" or version.startswith("0.6") if is_v3 else version == "0.4"

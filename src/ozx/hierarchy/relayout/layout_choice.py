@@ -38,9 +38,9 @@ class LayoutChoice:
     chunks: Mapping[str, int] | None = None
     # Another compressor, which requires decoding of all chunks; None keeps the present compressor.
     codec: CodecChoice | None = None
-    # Whether Zarr v2 chunks whose codecs only zarr-python reads stay unchanged.
+    # Whether Zarr v2 chunks stay unchanged if only zarr-python reads their codecs.
     keep_numcodecs: bool = False
-    # Whether each chunk ends in a checksum; None to decide by array, see `checksum_option`.
+    # Whether each chunk ends in a checksum; if None, `checksum_option` decides for each array.
     checksums: ChecksumOption | None = None
 
     @classmethod
@@ -71,8 +71,9 @@ class LayoutChoice:
     def checksum_option(self, *, come_into_shards: bool) -> ChecksumOption:
         """Return whether chunk checksums are added to an array, kept unchanged, or removed.
 
-        A chunk that is an entry of an archive has that entry's CRC-32. A chunk in a shard has none, so that damaged
-        bytes can pass for pixels: chunks that move into shards, or are encoded again for shards, get a checksum.
+        A chunk that is an entry of an archive has that entry's CRC-32. A chunk in a shard has no CRC-32 of its own, so
+        that damaged bytes can pass for pixels: chunks that move into shards, or are encoded again for shards, get a
+        checksum.
         """
         if self.checksums is not None:
             return self.checksums

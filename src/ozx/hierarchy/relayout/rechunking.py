@@ -21,12 +21,12 @@ __all__ = ["LARGEST_BLOCK", "USUAL_BLOCK", "Rechunking", "plan_rechunking"]
 
 # Decoded size of a block, in bytes, if its group is large enough: smaller blocks mean overhead.
 USUAL_BLOCK = 4 << 20
-# Largest decoded size in bytes, unless one new chunk is larger. If a block of whole old chunks would be larger, some
-# old chunks are decoded again.
+# Largest decoded size of a block in bytes, unless one new chunk is larger. If a block of whole old chunks would be
+# larger, some old chunks are decoded again.
 LARGEST_BLOCK = 64 << 20
-# Cost of a chunk in bytes: to look it up, and the memory to decode it.
+# Cost of a chunk, expressed in bytes: the look-up, and the memory for decoding.
 _COST_OF_CHUNK = 1 << 13
-# Assumed size of an item of variable length: strings.
+# Assumed size of an item of variable length, such as a string.
 _GUESSED_ITEM = 64
 
 Lengths = tuple[int, ...]
@@ -125,7 +125,7 @@ def _waiting_chunks(common: Lengths, new: ArrayLayout, room: int) -> Lengths:
         else:
             needed = common[dimension] // chunk
             taken = min(count, max(1, room // needed) * needed)
-            # Coordinates in one component are sorted as text: a part of the array has no consecutive keys.
+            # Keys with dots are sorted as text (0.1, 0.10, 0.2): only one chunk, or all, have consecutive keys.
             if new.keys.separator == "." and 1 < taken < count:
                 taken = count if needed > 1 else 1
         lengths[dimension] = taken * chunk

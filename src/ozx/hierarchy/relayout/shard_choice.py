@@ -21,13 +21,13 @@ LARGEST_SHARD = 1 << 31
 #: entries first, and some fail at 65,535.
 MOST_ENTRIES = 30_000
 
-# The largest decoded size of an automatic shard: a decoder may need it whole.
+# The largest decoded size of an automatically chosen shard: a decoder may hold a whole shard in memory.
 _LARGEST_DECODED = 512 << 20
 # The index, with 16 bytes for each chunk, is read before the first chunk.
 _MOST_INNER_CHUNKS = 16_384
-# Blosc, zstd and gzip expand incompressible data by less than 1/128 and some bytes.
+# Blosc, zstd and gzip expand incompressible data by less than 1/128 plus some bytes.
 _GROWTH, _FRAME = 128, 512
-# Assumed size of an item of variable length: strings.
+# Assumed size of an item of variable length, such as a string.
 _GUESSED_ITEM = 64
 
 _APART_NAMES = frozenset(("t", "c", "time", "channel"))
@@ -42,8 +42,8 @@ class ShardPolicy:
 
     # ``auto``, ``keep`` for the present shards, ``none``, or ``lengths``.
     kind: Literal["auto", "keep", "none", "lengths"] = "auto"
-    # For ``lengths``: an axis's name, or a dimension's number, to the length of a shard along it in pixels. A shard is
-    # one chunk long along any other axis.
+    # For ``lengths``: shard lengths in pixels, by the name of the axis or the number of the dimension. Along any other
+    # axis, a shard is one chunk long.
     lengths: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -52,7 +52,7 @@ class ShardArray:
     """An array that gets new shards."""
 
     layout: ArrayLayout
-    # Name and type of each dimension's axis, from OME-Zarr metadata; empty without them.
+    # Name and type of each dimension's axis, from OME-Zarr metadata; empty without such metadata.
     axes: tuple[tuple[str | None, str | None], ...] = ()
 
     @property
@@ -102,7 +102,8 @@ def choose_shards(arrays: Mapping[str, ShardArray], policy: ShardPolicy) -> dict
     Raises
     ------
     UsageError
-        An axis that no array has, a length that is no multiple of the chunk's, or shards beyond `LARGEST_SHARD`.
+        A requested axis exists in no array, a length is no multiple of the chunk's length, or shards could exceed
+        `LARGEST_SHARD`.
     """
     if policy.kind == "none":
         return dict.fromkeys(arrays)

@@ -34,8 +34,8 @@ _Codec = dict[str, Any]
 _REGISTERED_SERIALIZERS = frozenset(("bytes", "vlen-bytes", "vlen-utf8"))
 _SERIALIZERS = _REGISTERED_SERIALIZERS | {SHARDING, "numcodecs.pcodec", "numcodecs.zfpy"}
 
-# Lossless codecs; "bytes" and "transpose" only for items of one size. zarr-python 3.1.6 scrambles transposed arrays of
-# text.
+# Lossless codecs; "bytes" and "transpose" only for items of fixed size. zarr-python 3.1.6 scrambles transposed arrays
+# of text.
 _EXACT_CODECS = frozenset(("blosc", "bytes", "crc32c", "gzip", "transpose", "zstd"))
 _EXACT_TYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")
 
@@ -131,7 +131,7 @@ def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) 
     Raises
     ------
     UsageError
-        An axis that no array has, or chunks of 2 GiB or more.
+        A requested axis exists in no array, or chunks would have 2 GiB or more.
     """
     check_axes(lengths, [array.names for array in arrays.values()])
     chosen = {}
@@ -164,7 +164,7 @@ def transcoded_document(
 
     None for `chunks` or `codec` keeps the current ones; None for `shards` means no shards.
 
-    The requested compressor replaces all present ones; the order of dimensions, the order of bytes and checksums stay.
+    The requested compressor replaces all present ones. Checksums, the order of dimensions and the order of bytes stay.
     Array-to-array codecs that Zarr v3 does not register are dropped with the compressor: pixels are stored as decoded,
     even if the codec was lossy.
     """

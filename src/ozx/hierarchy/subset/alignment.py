@@ -1,7 +1,7 @@
 """Alignment of a requested region with the chunks of each resolution level.
 
-Positions are *edges* between pixels of the full resolution: 0 is where its first pixel begins, n where its last one
-ends.
+Positions are *edges* between pixels of the full resolution: 0 is the start of the first pixel, n the end of the last
+of n pixels.
 
 Coarser pixels are placed by one of two rules. OME-Zarr 0.5 gives the centres of pixels, so that a level of half the
 size is shifted by half a pixel of the full resolution. Many writers leave that translation out and mean that the
@@ -46,14 +46,14 @@ class Interval(NamedTuple):
 class AxisGrid:
     """The pixels and chunks of one resolution level along one axis."""
 
-    # The lengths of the array and of a chunk, in its own pixels.
+    # The lengths of the array and of a chunk, in the level's own pixels.
     length: int
     chunk: int
     # The number of pixels of the full resolution.
     whole: int
     # Full-resolution pixels per pixel of the level.
     factor: Fraction = Fraction(1)
-    # The edge where its first pixel begins.
+    # The edge where the level's first pixel begins.
     origin: Fraction = Fraction(0)
 
     def first(self, interval: Interval) -> int:
@@ -66,7 +66,7 @@ class AxisGrid:
     def last(self, interval: Interval) -> int:
         """Return the end of the crop around `interval`: a chunk border or the end of the array."""
         position = (interval.stop - self.origin) / self.factor
-        # Sizes are rounded when they are halved: the last pixel belongs to the end of the image.
+        # Halved lengths are rounded, so that the end of the image may lie inside the level's last pixel.
         is_end = interval.stop == self.whole and position > self.length - 1
         if is_end or self._is_whole(interval):
             return self.length

@@ -17,7 +17,7 @@ class Picked:
     """The pixels of whole chunks along one dimension, with gaps between some of the chunks."""
 
     dimension: int
-    # Ascending.
+    # In ascending order.
     pixels: Lengths
 
     def chunks(self, length: int) -> Lengths:
@@ -33,7 +33,7 @@ class Box:
     start: Lengths
     # Its lengths. It ends at chunk borders or at the array's edge.
     shape: Lengths
-    # The pixels along the dimension that has gaps; the first is at `start`, and `shape` has their number.
+    # The pixels along the dimension that has gaps: `start` is the first of them, and `shape` contains their number.
     picked: Picked | None = None
 
     def is_whole(self, shape: Lengths) -> bool:

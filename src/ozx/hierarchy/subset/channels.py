@@ -37,13 +37,13 @@ def find_channels(wanted: Sequence[str], labels: Sequence[str | None], count: in
     Parameters
     ----------
     wanted
-        Names, in any case, or numbers from 0.
+        Names, in upper or lower case, or numbers from 0.
     labels
         The names of the image's channels.
     count
         Its number of channels.
     where
-        The image in messages.
+        Name of the image in messages.
 
     Raises
     ------

@@ -25,7 +25,7 @@ def name_levels(multiscale: Multiscale, numbers: Iterable[int]) -> str:
 
 
 def explain_left_out(multiscale: Multiscale, crops: LevelCrops, layout_of: Callable[[Dataset], ArrayLayout]) -> str:
-    """Return a note on the levels whose chunks are too large for the region, and how to keep them if one needs them.
+    """Return a note on levels whose chunks are too large for the region, with the command that keeps them if needed.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def explain_left_out(multiscale: Multiscale, crops: LevelCrops, layout_of: Calla
     crops
         The crops of its levels; at least one level is left out.
     layout_of
-        Returns the chunk layout of a level's array.
+        Function that returns the chunk layout of a level's array.
     """
     note = f"left out {name_levels(multiscale, crops.left_out)}, because the chunks are too large for the region"
     box = crops.boxes[-1]
@@ -61,7 +61,7 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]]) -> str:
     Parameters
     ----------
     chunks
-        By axis the length of the finest kept level's chunks, and the requested interval, both in pixels of that level.
+        By axis: the chunk length of the finest kept level, and the requested interval, both in pixels of this level.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]]) -> str:
 
 
 def repack_first(chunks: Mapping[str, tuple[int, Interval]]) -> str:
-    """Return the command that makes chunks which fit the region, as a part of a sentence; for `chunks` see above.
+    """Return the command that makes fitting chunks, as a part of a sentence; for `chunks`, see `explain_whole`.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def repack_first(chunks: Mapping[str, tuple[int, Interval]]) -> str:
 
 
 def _smaller_chunks(chunks: Mapping[str, tuple[int, Interval]]) -> str:
-    """Return chunk lengths, powers of two, at which an interval contains four chunks, unless these were too small."""
+    """Return powers of two as chunk lengths: about a quarter of the interval, unless such chunks would be too small."""
     lengths = {
         axis: min(max(math.floor(interval.length) // 4, min(_LEAST, chunk // 4)), chunk - 1)
         for axis, (chunk, interval) in chunks.items()

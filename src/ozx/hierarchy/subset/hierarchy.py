@@ -57,7 +57,7 @@ class ImageSubset:
     levels: tuple[str, ...]
     # Paths of the other levels.
     left_out: tuple[str, ...]
-    # The full-resolution pixels that are shown, by axis: first and end. Empty if no region is requested.
+    # Start and stop of the shown full-resolution pixels, by axis; empty if no region is requested.
     region: dict[str, tuple[int, int]]
     # The numbers of the kept channels if channels between them are left out; else empty.
     channels: tuple[int, ...]
@@ -94,9 +94,9 @@ def plan_subset(documents: Mapping[str, Document], selection: Selection) -> Subs
     Raises
     ------
     UsageError
-        The region is outside of an image, or no image has such an axis or such levels.
+        The region is outside of an image, or a requested axis or level exists in no image.
     FormatError
-        An image names an array that is missing or of another form.
+        An image names an array that is missing or does not fit the image.
     UnsupportedError
         ozx does not support a required extension, or the requested part cannot be cropped from the arrays.
     """

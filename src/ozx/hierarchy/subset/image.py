@@ -27,11 +27,11 @@ def crop_image_document(
     shapes: Mapping[str, Lengths],
     where: str,
 ) -> tuple[Document, list[str]]:
-    """Return two results: the ``zarr.json`` of an image's group, limited to the kept levels and region; and notes.
+    """Return the ``zarr.json`` of an image's group, limited to the kept levels and region; also return notes.
 
     Every kept pixel stays in place: the translation of a level, which comes before the transformations of the whole
-    multiscale, grows by the start of its box. Channels and default planes of ``omero`` follow. `shapes` are the known
-    shapes of the uncropped arrays, by path below the group; `where` is the group's name in messages.
+    multiscale, grows by the start of its box. Channels and default planes of ``omero`` are adapted. `shapes` are the
+    known shapes of the uncropped arrays, by path below the group; `where` is the group's name in messages.
     """
     new: Document = copy_json(document)
     ome = new["attributes"]["ome"]
@@ -46,7 +46,7 @@ def crop_image_document(
             dataset = item["datasets"][number]
             if box is not None:
                 steps = as_list(dataset.get("coordinateTransformations"))
-                # Picked channels get new numbers.
+                # Picked channels are numbered from 0 on, without a shift.
                 start = tuple(
                     0 if box.picked is not None and dimension == box.picked.dimension else at
                     for dimension, at in enumerate(box.start)

@@ -14,7 +14,7 @@ from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
 __all__ = ["SMALL", "AxisPlace", "LevelCrops", "crop_levels", "place_axes"]
 
-#: Programs draw an image of this many pixels along each axis of space without coarser levels.
+#: Up to this many pixels along each axis of space, programs draw an image without coarser levels.
 SMALL = 1024
 
 
@@ -52,9 +52,9 @@ def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[
     Raises
     ------
     FormatError
-        Its array has another number of dimensions.
+        The array's number of dimensions differs from the image's number of axes.
     UnsupportedError
-        Its transformations are more than scales and translations, or its scale is not positive.
+        The full resolution has other transformations than scales and translations, or a scale that is not positive.
     """
     scale, translation = _placement(multiscale, multiscale.datasets[0], layout, where)
     places = zip(multiscale.axes, layout.shape, scale, translation, strict=True)
@@ -77,9 +77,9 @@ def crop_levels(
 ) -> LevelCrops | None:
     """Crop levels to a region; return None if the finest level is outside the region.
 
-    `requested` has the region in pixels of the full resolution. `multiscale` is the image of `places`, or a label image
-    of it; requested axes that it does not have are ignored. `keep_all` also keeps the levels that cannot show exactly
-    the region of the others.
+    `requested` is the region in pixels of the full resolution. `multiscale` is the image of `places`, or one of its
+    label images; requested axes that `multiscale` lacks are ignored. `keep_all` also keeps the levels that cannot show
+    exactly the region of the others.
     """
     axes = [axis.name for axis in multiscale.axes]
     asked = {axis: interval for axis, interval in requested.items() if axis in axes}
@@ -90,7 +90,7 @@ def crop_levels(
     grids = [
         _grids(multiscale, level, layout, asked, places, where) for level, layout in zip(levels, layouts, strict=True)
     ]
-    # A label image has one channel for all those of its image.
+    # A label image has one channel for all channels of its image.
     asked = {axis: interval for axis, interval in asked.items() if all(axis in found for found in grids)}
 
     def is_small(number: int, region: Mapping[str, Interval]) -> bool:

@@ -58,7 +58,7 @@ def separate_levels(
 ) -> tuple[list[int], list[int]]:
     """Return two lists of levels: levels whose chunks do not mix picked and other channels, and levels whose chunks do.
 
-    `multiscale` is the image of `places`, or a label image of it. `keep_all` demands all levels.
+    `multiscale` is the image of `places`, or one of its label images. `keep_all` demands all levels.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def separate_levels(
     for number in kept:
         layout = layout_of(multiscale.datasets[number])
         count, chunk = layout.shape[dimension], layout.chunks[dimension]
-        # A label image may have one channel for all those of its image.
+        # A label image may have one channel for all channels of its image.
         is_alike = count == places[str(multiscale.axes[dimension].name)].length
         is_fit = not is_alike or whole_chunks(picked, chunk, count) == picked
         (fits if is_fit else others).append(number)

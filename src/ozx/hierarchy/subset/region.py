@@ -32,7 +32,7 @@ class AxisRange:
         Raises
         ------
         UsageError
-            It reaches beyond the image, or is empty.
+            The interval reaches beyond the image, or is empty.
         """
         start = 0 if self.start is None else self.start + (length if self.start < 0 else 0)
         stop = length if self.stop is None else self.stop + (length if self.stop < 0 else 0)
@@ -56,7 +56,7 @@ def parse_region(value: RegionLike | None) -> dict[str, AxisRange]:
     Raises
     ------
     UsageError
-        It is no region: a step, a missing axis, a repeated axis, something other than integers.
+        The value is no region: a range has a step, an axis is missing or repeated, or a bound is no integer.
     """
     if value is None:
         return {}

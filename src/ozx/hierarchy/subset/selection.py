@@ -72,7 +72,8 @@ class Selection:
         Raises
         ------
         UsageError
-            There is no image, no image has such an axis, such levels or channels, or channels are given twice.
+            There is no image, an axis or level of the selection exists in no image, no image has channels, or channels
+            are given twice.
         """
         if not multiscales and (self.region or self.channels or self.levels is not None or self.skipped):
             raise UsageError("expected an image from which to extract levels, channels or a region; found none")

@@ -12,7 +12,7 @@ from ozx.hierarchy.zarr.codecs import SHARDING, NamedConfiguration, codec_names,
 
 __all__ = ["ArrayMetadata", "item_size", "parse_array"]
 
-# More items than any store can hold: such a shape is a slip or an attack, and its size is useless.
+# More bytes than any store can hold: a shape of this size is a slip or an attack, and its size is useless.
 _MOST_BYTES = 1 << 64
 
 _SIZED_TYPE = re.compile(r"(?:u?int|float|complex|r)(\d{1,6})")
@@ -30,7 +30,7 @@ class ArrayMetadata:
     item_size: int | None
     # Shape of the unit that a reader decodes: inner chunks if the array is sharded.
     chunks: tuple[int, ...] | None
-    # Shape of the stored object if the array is sharded, else None.
+    # Shape of a shard if the array is sharded, else None.
     shards: tuple[int, ...] | None
     # Names, from the outside in; those inside a shard follow ``sharding_indexed``.
     codecs: tuple[str, ...]

@@ -59,9 +59,9 @@ def parse_chunk_keys(value: Any, where: str) -> ChunkKeys:
     Raises
     ------
     UnsupportedError
-        It is another encoding.
+        The encoding is neither ``default`` nor ``v2``.
     FormatError
-        It has no name, or an invalid separator.
+        The encoding has no name, or an invalid separator.
     """
     named = parse_named(value)
     if named is None:

@@ -1,7 +1,7 @@
 """The layout of an array's chunks and shards, and the array's metadata with another layout.
 
-The *chunks* of an array are here the smallest pieces that are encoded separately: the innermost chunks if the array is
-sharded, else the chunks of the grid. A *stored* value has a chunk key.
+Here, the *chunks* of an array are the smallest pieces that are encoded separately: the innermost chunks if the array is
+sharded, else the chunks of the grid. A *stored* value is the value of a chunk key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["ArrayLayout", "ShardLevel", "check_chunk_count", "parse_layout", "re
 # Chunks are counted in 64-bit signed integers.
 _MOST_CHUNKS = (1 << 63) - 1
 _DEEPEST = 8
-# The limit of numpy in any version; images have five.
+# Every version of numpy supports this many; images have five.
 _MOST_DIMENSIONS = 32
 
 Lengths = tuple[int, ...]
@@ -89,8 +89,8 @@ class ArrayLayout:
 def parse_layout(document: Document, node: str, understands: Understands = is_registered) -> ArrayLayout:
     """Return the layout of an array's chunks.
 
-    A chain is opaque if it has other codecs beside ``sharding_indexed``, or if the array has no dimensions. The chunks
-    are then the pieces that the whole chain encodes.
+    ozx does not look into a chain that has other codecs beside ``sharding_indexed``, or into the chain of an array
+    without dimensions. In these cases, the chunks are the pieces that the whole chain encodes.
 
     Raises
     ------

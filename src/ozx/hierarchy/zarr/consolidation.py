@@ -1,7 +1,7 @@
 """Consolidated metadata: a group's ``zarr.json`` contains copies of the metadata of all nodes below the group.
 
 Zarr core 3.1 allows the field ``consolidated_metadata``. zarr-python reads the copies instead of the documents, so that
-wrong copies are worse than none.
+wrong copies are worse than no copies.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 __all__ = ["NameKind", "is_listed", "name_kind", "registry_date"]
 
-#: ``raw``: as in Zarr core 3.1; ``loose``: allowed by ZEP 9 only; ``uri``: the form before 3.1; ``none`` of these.
+#: ``raw``: as in Zarr core 3.1; ``loose``: allowed by ZEP 9 only; ``uri``: the form before 3.1; ``none``: any other.
 NameKind = Literal["raw", "loose", "uri", "none"]
 
 # Zarr core 3.1, "Extension naming"; ZEP 9 (draft of 2025-01-21), "Extension naming".

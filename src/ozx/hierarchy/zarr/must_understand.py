@@ -17,7 +17,7 @@ from ozx.hierarchy.zarr.normalisation import Understands
 
 __all__ = ["check_understood", "is_registered"]
 
-# Zarr core 3.1, and what zarr-developers/zarr-extensions registers and other programs read.
+# The names of Zarr core 3.1, and names that zarr-developers/zarr-extensions registers and other programs read.
 _REGISTERED = {
     "codecs": frozenset(
         ("blosc", "bytes", "crc32c", "gzip", "sharding_indexed", "transpose", "vlen-bytes", "vlen-utf8", "zstd")

@@ -21,7 +21,7 @@ from ozx.hierarchy.zarr.extensions import EXTENSIONS, Extension, parse_extension
 
 __all__ = ["DECODING_POINTS", "Understands", "normalise_document", "understands_decoding"]
 
-#: Tells whether a reader understands an extension, given its point and its value in the normal form.
+#: Function that tells whether a reader understands an extension, given the extension point and value in normal form.
 Understands = Callable[[str, Any], bool]
 
 #: The extension points that say how chunks are found and decoded; a reader supports certain names at each point.
@@ -48,9 +48,10 @@ def normalise_document(data: bytes, node: str, understands: Understands = unders
     """Return an equivalent ``zarr.json`` that zarr-python accepts; `data` itself if zarr-python accepts it.
 
     Unknown fields, extensions, storage transformers and unknown codecs with ``"must_understand": false`` are dropped.
-    Consolidated metadata is dropped if any of its copies would change (the documents themselves exist). A short-hand
-    name becomes an object; a data type without a configuration becomes its name. Extensions of the node that the reader
-    understands are dropped as well: their handlers have read them. Documents with other faults stay for zarr to refuse.
+    Consolidated metadata is dropped if any of its copies would change; the nodes' own documents stay. A short-hand name
+    becomes an object; a data type without a configuration becomes its name. Extensions of the node that the reader
+    understands are dropped as well: their handlers have read them. Documents with other faults stay unchanged:
+    zarr-python refuses them.
 
     Raises
     ------
@@ -92,7 +93,7 @@ class _Normaliser:
         copies = document.get("consolidated_metadata")
         if copies is None or self._is_clean(copies):
             return document
-        # The copies repeat other documents; but metadata of an unknown form is a field like any other.
+        # Copies only repeat other documents; but consolidated metadata of an unknown kind is a field like any other.
         if as_object(copies).get("kind") != "inline":
             self._check_parsed(copies, "fields", "/consolidated_metadata", "consolidated_metadata")
         return {name: value for name, value in document.items() if name != "consolidated_metadata"}
@@ -127,8 +128,8 @@ class _Normaliser:
         return normal
 
     def _data_type(self, value: Any) -> Any:
-        # Zarr core 3.1, "data_type": a core type is its name; zarr-python accepts no object for one, and no further
-        # members in objects for others.
+        # Zarr core 3.1, "data_type": a core type is its name; zarr-python accepts no object for a core type, and
+        # no further members in objects for other types.
         named = parse_named(value)
         if named is not None and isinstance(value, dict):
             value = {"name": named.name, "configuration": named.configuration} if named.configuration else named.name

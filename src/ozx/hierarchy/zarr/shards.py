@@ -50,7 +50,7 @@ class ShardIndex(NamedTuple):
 class IndexFormat:
     """Format of a shard's index: its location, byte order and checksum."""
 
-    # The end of the shard that holds it.
+    # Whether the index is at the start or at the end of the shard.
     location: Literal["start", "end"] = "end"
     # The byte order of its integers.
     endian: Literal["little", "big"] = "little"
@@ -73,7 +73,7 @@ def parse_index_format(configuration: dict[str, Any], where: str) -> IndexFormat
     Raises
     ------
     UnsupportedError
-        ``index_codecs`` are others than ``bytes``, or ``bytes`` and ``crc32c``.
+        ``index_codecs`` is not ``bytes`` with an optional ``crc32c``.
     FormatError
         ``index_location`` is neither ``start`` nor ``end``.
     """
@@ -121,7 +121,7 @@ def parse_index(
     pairs = np.frombuffer(data, "<u8" if form.endian == "little" else ">u8").astype(np.uint64)
     starts, lengths = pairs[0::2], pairs[1::2]
     is_empty = (starts == _EMPTY) & (lengths == _EMPTY)
-    # Chunks may be everywhere but in the index itself.
+    # Chunks may lie anywhere except in the index itself.
     first, last = (size, shard_size) if form.location == "start" else (0, shard_size - size)
     limit = np.uint64(last)
     # Not `start + length > limit`, which could wrap around.
@@ -139,7 +139,7 @@ def parse_index(
         )
     offsets = np.where(is_empty, np.uint64(0), starts).astype(np.int64)
     sizes = np.where(is_empty, np.uint64(0), lengths).astype(np.int64)
-    # No writer makes chunks share bytes, which could make a small file a huge one.
+    # No writer makes chunks share bytes; if chunks shared bytes, a small file could grow to a huge one.
     if sum(sizes.tolist()) > last - first:
         message = f"{where}: expected inner chunks that do not overlap; according to the index, they overlap"
         raise FormatError(message, rule="zarr/shard-index")

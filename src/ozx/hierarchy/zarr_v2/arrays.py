@@ -23,7 +23,7 @@ DIMENSIONS_OF_XARRAY = "_ARRAY_DIMENSIONS"
 
 _REQUIRED = ("shape", "chunks", "dtype", "compressor", "fill_value", "order")
 _FIELDS = frozenset((*_REQUIRED, "zarr_format", "filters", "dimension_separator"))
-# Fields of prototypes that stored several chunks under one key; a reader that ignores them finds no chunk.
+# Fields of prototypes that stored several chunks under one key; a reader that ignores these fields finds no chunk.
 _FIELDS_OF_LAYOUT = frozenset(("shards", "shard_format", "sharding", "storage_transformers"))
 
 
@@ -53,8 +53,9 @@ def upgrade_array(
 ) -> UpgradedArray:
     """Convert an array's ``.zarray`` and ``.zattrs`` to a Zarr v3 ``zarr.json``.
 
-    `dimension_names` are the axes of an image that lists the array, by default those in xarray's attribute, which is
-    removed in either case. `keep_numcodecs` keeps chunks whose codecs only zarr-python reads, instead of transcoding.
+    `dimension_names` are the axes of an image that lists the array; by default, those in xarray's attribute. This
+    attribute is removed in either case. `keep_numcodecs` keeps chunks whose codecs only zarr-python reads, instead of
+    transcoding them.
     """
     notes = _check_fields(zarray)
     shape, chunks = _geometry(zarray)

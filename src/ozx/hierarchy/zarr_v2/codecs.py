@@ -24,7 +24,7 @@ _LARGEST_TYPE = 255
 # zlib.h: level -1 means 6.
 _DEFAULT_DEFLATE = 6
 
-# Bytes-to-bytes codecs of numcodecs, whose configuration is the same in v2 and, with their prefix, in v3.
+# Bytes-to-bytes codecs of numcodecs. In v3, their names have a prefix; their configuration is the same as in v2.
 _NUMCODECS = frozenset(("bz2", "lzma", "lz4", "shuffle", "crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3"))
 
 

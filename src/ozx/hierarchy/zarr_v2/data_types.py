@@ -31,7 +31,7 @@ _HINT = "Rewrite the array with a type that Zarr v3 registers: numbers, booleans
 class UpgradedDataType:
     """A Zarr v2 data type, converted to v3."""
 
-    # The value in a ``zarr.json``: the name of a core type, an object for the others.
+    # The value in a ``zarr.json``: the name of a core type, an object for any other type.
     data_type: str | dict[str, Any]
     # Its letter in v2 and numpy: ``b i u f c U M m``.
     kind: str

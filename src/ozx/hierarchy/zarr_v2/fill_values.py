@@ -26,7 +26,7 @@ _DECIMAL = re.compile(r"[+-]?\d{1,20}")
 def upgrade_fill_value(value: Any, dtype: UpgradedDataType) -> Any:
     """Return a Zarr v2 ``fill_value`` in the form that Zarr v3 requires for the data type.
 
-    Numbers keep their literal (0.1 of a float32 stays 0.1); null becomes zero. A number beyond the range of a floating
+    Numbers stay as written (0.1 of a float32 stays 0.1); null becomes zero. A number beyond the range of a floating
     point type becomes infinity, as in readers of v2.
 
     Raises
@@ -112,7 +112,7 @@ def _exact(number: Any) -> float | str:
         return float(number) if np.isfinite(number) else _special(float(number))
     size = number.dtype.itemsize
     bits = int.from_bytes(number.tobytes(), sys.byteorder)
-    # Zarr core 3.1, "Permitted fill values": any other NaN is its bytes in hexadecimal, the highest first.
+    # Zarr core 3.1, "Permitted fill values": any other NaN is written as hexadecimal bytes, the highest first.
     return "NaN" if bits == _NAN[size] else f"0x{bits:0{2 * size}x}"
 
 

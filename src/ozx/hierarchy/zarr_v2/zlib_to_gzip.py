@@ -22,15 +22,15 @@ __all__ = ["zlib_to_gzip"]
 _GZIP_HEADER = b"\x1f\x8b\x08\x00" + bytes(4) + b"\x00\xff"
 _HAS_DICTIONARY = 0x20
 _CHECKSUM_LENGTH = 4
-# Bounds the output of one step: deflate expands by 1,032 at most.
+# Limits the output of one step: inflated data are at most 1,032 times as long.
 _SLICE = 1 << 16
 
 
 def zlib_to_gzip(data: bytes | memoryview) -> bytes:
     """Return a gzip member with the same deflate stream as a zlib stream.
 
-    The stream is inflated once to compute the CRC-32 and the length for gzip, and to check it, Adler-32 included. Bytes
-    behind the stream are dropped: readers of zlib ignore them, those of gzip do not.
+    The stream is inflated once to compute the CRC-32 and the length for gzip, and to check the stream by its Adler-32.
+    Bytes behind the stream are dropped: readers of zlib ignore them, readers of gzip do not.
 
     Raises
     ------
