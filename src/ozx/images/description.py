@@ -38,7 +38,7 @@ class ChannelDescription:
     emission
         Emission wavelength, in nanometers.
     window
-        The last contrast setting.
+        The contrast range that was set when the file was saved.
     is_shown
         Whether the channel is shown at first; False for transparency.
     """

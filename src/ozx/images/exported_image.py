@@ -42,9 +42,9 @@ _MOST_CHANNELS = 10_000
 
 Lengths = tuple[int, ...]
 Region = tuple[slice, ...]
-# A shard of up to this size is read at once. A larger one is read by inner chunks, and its index for each block again.
+# A shard of up to this size is read at once. From a larger shard, each block reads the index and its inner chunks.
 _LARGEST_READ_ALIGNMENT = 32 << 20
-# Scales are rounded decimals.
+# A tolerance, because scales are rounded decimals.
 _ONE_PIXEL = 1.01
 
 

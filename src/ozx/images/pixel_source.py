@@ -28,8 +28,8 @@ class PixelSource(Protocol):
     dtype
         The pixel type, in native byte order.
     read_alignment
-        Lengths of the unit of decoding (a tile, a strip; of interleaved samples all channels). Requested blocks are
-        multiples of it if possible.
+        Lengths of the unit of decoding: a tile or a strip, with all channels if their samples are interleaved.
+        Requested blocks are multiples of this unit if possible.
     """
 
     axes: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Writer of OME-TIFF files: tifffile writes the directories first; then `OmeTiff.append` adds the tiles.
 
-A TIFF file lists the place of each tile. So tifffile writes all directories for empty tiles, the tiles follow as they
-are read from the source, and the tables of their places are filled in at the end.
+A TIFF file lists the place of each tile. So tifffile first writes all directories, for empty tiles. The tiles follow as
+they are read from the source. At the end, the tables of their places are filled in.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class OmeTiff:
         options: dict[str, Any] = {
             "dtype": image.dtype.newbyteorder("<"),
             "tile": encoding.tile,
-            # Without compression, tifffile would write the pixels itself: `_places` corrects the tag later.
+            # zlib also for uncompressed tiles: else tifffile would write the pixels. `_places` corrects the tag later.
             "compression": "zlib" if encoding.compression == "none" else encoding.compression,
             "predictor": 2 if encoding.has_predictor(image.dtype) else None,
             "photometric": "minisblack",
@@ -164,7 +164,7 @@ class OmeTiff:
 
 
 def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding], beside: int) -> bool:
-    """Return whether a file with the images and `beside` further bytes may exceed 4 GiB: it must be a BigTIFF then."""
+    """Return whether a file must be a BigTIFF: with the images and `beside` further bytes, it may exceed 4 GiB."""
     size = beside
     for image, encoding in zip(images, encodings, strict=True):
         for level in image.levels:

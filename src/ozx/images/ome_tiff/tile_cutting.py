@@ -30,7 +30,7 @@ def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterato
     shape, read_alignment
         Lengths of the image, and of the unit to read.
     wanted
-        Pixels in a block; exceeded only if `read_alignment` has more.
+        Number of pixels in a block; exceeded only if the unit to read has more.
 
     Examples
     --------

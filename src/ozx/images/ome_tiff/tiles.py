@@ -20,7 +20,7 @@ __all__ = ["BLOCK_BYTES", "LevelWork", "write_tiles"]
 
 # Decoded pixels: so many that threads seldom wait for each other, so few that a dozen blocks fit into memory.
 BLOCK_BYTES = 8 << 20
-# Tiles of several blocks are written this many blocks later; a fixed number gives the same bytes every time.
+# A tile from several blocks is written this many blocks later; a fixed number gives the same bytes every time.
 _LATER = 4
 
 Encoded = list[tuple[TileId, bytes | memoryview]]

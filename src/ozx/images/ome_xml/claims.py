@@ -10,7 +10,7 @@ from ozx.images.ome_xml.xml_reading import parse_xml
 
 __all__ = ["MOST_PLANES", "check_claims"]
 
-#: A time-lapse of a week has fewer; tifffile takes memory for each, existing or not.
+#: A time-lapse of a week has fewer; tifffile takes memory for each plane, even if it is missing in the file.
 MOST_PLANES = 4_000_000
 _MOST_SAMPLES = 10_000
 _SIZES = ("SizeZ", "SizeC", "SizeT")
@@ -23,7 +23,8 @@ def check_claims(text: str | bytes) -> None:
     Raises
     ------
     FormatError
-        Images together, or one number, claim more than 4,000,000 planes, or a channel more than 10,000 samples.
+        All images together, or a single number, claim more than 4,000,000 planes; or a channel claims more than 10,000
+        samples.
 
     Examples
     --------

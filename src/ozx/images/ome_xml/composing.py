@@ -57,7 +57,7 @@ def first_pages(images: Sequence[ExportedImage]) -> list[int]:
 
 
 def set_pixels(pixels: Element, image: ExportedImage, first: int) -> None:
-    """Describe the stored pixels of an image in its ``Pixels``: type, lengths, and pages from number `first` on.
+    """Describe the stored pixels of an image in its ``Pixels`` element: type, lengths, and page numbers from `first`.
 
     Old values are removed. The namespace is that of `pixels`.
     """

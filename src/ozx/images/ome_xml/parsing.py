@@ -53,7 +53,7 @@ class OmeXml:
     plate_count
         Number of plates.
     files
-        Names of the other files with planes, each once, as written, perhaps with a folder.
+        Names of the other files with planes, each once, as the document spells them (perhaps with a folder).
     master
         The file with the metadata, if this one lacks it (``BinaryOnly``).
     """
@@ -217,7 +217,7 @@ def _milliseconds(text: str | None) -> int | None:
 
 
 def _number(element: Element, name: str) -> float | None:
-    """Return the text as a positive, finite number, or None if it is not such a number."""
+    """Return an attribute as a positive, finite number, or None if it is not such a number."""
     value = _parse(float, element.get(name))
     return value if value is not None and math.isfinite(value) and value > 0 else None
 

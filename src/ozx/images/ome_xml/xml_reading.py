@@ -16,8 +16,8 @@ _DEEPEST = 200
 def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) -> Element:
     """Return the root element of an XML document; namespaces are removed from names.
 
-    A document type (DTD) is refused: descriptions of images have none, and its entities can make a small file huge or
-    read other files.
+    A document type (DTD) is refused: descriptions of images have none, and the entities of a DTD can make a small file
+    huge or read other files.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) ->
     Raises
     ------
     FormatError
-        It is not well-formed, has a document type, or an encoding unknown to expat.
+        The document is not well-formed, has a document type, or has an encoding unknown to expat.
 
     Examples
     --------

@@ -61,7 +61,7 @@ def complete_channels(
     dtype
         Their pixel type.
     is_gray
-        Whether only the first active one is shown, in gray.
+        Whether only the first active channel is shown, in gray.
 
     Raises
     ------
@@ -96,9 +96,9 @@ def complete_channels(
 
 
 def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:
-    """Return whether a contrast window is useful: not None, and not the whole range of integers of 16 bits or more.
+    """Return whether a contrast window is useful: not None, and not all values of an integer type of 16 bits or more.
 
-    Programs that do not look at the pixels write this whole range, with which most images look black.
+    Programs that do not look at the pixels write this whole range; most images look black with it.
 
     Examples
     --------
@@ -117,8 +117,8 @@ def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:
 def percentile_window(values: NDArray[Any]) -> Window:
     """Return a non-empty contrast window that contains nearly all `values`.
 
-    `min` and `max` are the range of an integer type, or of the values for other types. NaN and infinities are ignored.
-    If there are many values, the window is computed from a sample.
+    For integers, `min` and `max` are the limits of the type; for other types, those of the values. NaN and infinities
+    are ignored. If there are many values, the window is computed from a sample.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from ozx.store.lazy_views import PlateFields, plate_fields
 
 __all__ = ["Montage", "draw_plate"]
 
-# Each costs a few reads, about two milliseconds; plates of 384 wells are shown in full.
+# Each well costs a few reads, about two milliseconds; plates of 384 wells are shown in full.
 _MOST_WELLS = 400
 _SMALLEST_TILE = 4
 _GROUND = 48  # gray, between wells and for missing ones
@@ -137,7 +137,7 @@ def _read_field(nodes: GroupNodes, paths: tuple[str, ...], inside: str, plane: P
 def _is_alike(shape: tuple[int, ...], plane: Plane) -> bool:
     """Return whether an array has a shape like the first well's array.
 
-    Height and width must be above 0 and at most four times as long; all other lengths must be equal.
+    Height and width must be above 0 and at most four times those of the first well; all other lengths must be equal.
     """
     first = plane.level.array.shape
     return len(shape) == len(first) and all(

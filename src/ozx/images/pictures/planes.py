@@ -49,7 +49,7 @@ class Plane:
     channel
         Number of the channel dimension, or None.
     index
-        One number per dimension; those of `y`, `x` and `channel` are ignored.
+        The position of the plane along each dimension; positions along `y`, `x` and `channel` are ignored.
     step
         Every `step`-th pixel is read, in either direction.
     pixel_size
@@ -86,7 +86,7 @@ def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
     If this level costs too much to read, the plane is from the next coarser affordable level, else from the next finer
     one. `share` is the number of planes that share the limits of time and memory.
 
-    z and t come from ``omero``, else the middle z and the first t. All other dimensions are at 0.
+    z and t come from ``omero``; without it, they are the middle z and the first t. All other dimensions are at 0.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def check_plane_price(plane: Plane, level: ImageLevel, share: int = 1) -> None:
     Raises
     ------
     UnsupportedError
-        Reading takes too much time or memory; the message has the cost.
+        Reading takes too much time or memory; the message states the cost.
     """
     array = level.array
     key: list[slice | int] = list(plane.index)

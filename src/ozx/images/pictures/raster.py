@@ -32,7 +32,7 @@ def fit_size(
     pixel_size
         Height and width of a pixel, in any unit; None if unknown.
     size
-        The longest side; or the largest height and width.
+        The length of the longest side; or a pair, the largest height and the largest width.
 
     Examples
     --------

@@ -111,7 +111,7 @@ def scale_to_window(plane: NDArray[Any], window: Window) -> NDArray[np.float32]:
         raise UnsupportedError(
             f"expected pixels that are numbers; found {plane.dtype}", hint="Choose an image whose pixels are numbers."
         )
-    # Halved, as the difference of the largest numbers is infinite; NaN stays NaN without a warning.
+    # Halved, because the difference of the largest numbers would be infinite; NaN stays NaN without a warning.
     with np.errstate(all="ignore"):
         values = (np.abs(plane) if plane.dtype.kind == "c" else plane).astype(np.float64) / 2
         start, end = window.start / 2, window.end / 2

@@ -9,5 +9,5 @@
 ``description``
     Metadata from ImageJ, slide scanners, and the tags of any TIFF.
 ``hierarchy``, ``imported``
-    The hierarchy of the images: one, a series, a plate; images that were imported before.
+    The hierarchy of the images (one image, a series or a plate); images that were imported before.
 """

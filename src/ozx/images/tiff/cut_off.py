@@ -14,16 +14,16 @@ __all__ = ["describe_lost_pages", "restore_stack"]
 def restore_stack(file: TiffFile) -> TiffPageSeries | None:
     """Return the whole stack that the first page of a cut-off file describes.
 
-    Planes after the end of the file are included, and pages that are not in the list are missing. None if the page
-    describes no stack, or one of more planes than a real image has.
+    The stack includes planes beyond the end of the file; pages that are not in the list of the file count as missing.
+    The result is None if the page describes no stack, or a stack with more planes than a real image has.
     """
     stack = _restore_imagej_stack(file) if file.imagej_metadata else _restore_shaped_stack(file)
     return None if stack is None or stack.size > MOST_PLANES * stack.keyframe.size else stack
 
 
 def _restore_imagej_stack(file: TiffFile) -> TiffPageSeries | None:
-    # ImageJ stores the uncompressed pixels of all planes contiguously after the first page, whose description has their
-    # number (its TiffEncoder). tifffile refuses such a stack if the file is too short for it.
+    # ImageJ's TiffEncoder stores the uncompressed pixels of all planes contiguously after the first page, and the
+    # number of planes in the description of this page. tifffile refuses such a stack if the file is too short for it.
     metadata, page = file.imagej_metadata or {}, file.pages.first
     if not page.is_final or not page.dataoffsets:
         return None
@@ -46,7 +46,7 @@ def _restore_imagej_stack(file: TiffFile) -> TiffPageSeries | None:
 
 
 def _restore_shaped_stack(file: TiffFile) -> TiffPageSeries | None:
-    # tifffile writes the shape of the whole array into the first page, and reads that page alone if others are missing.
+    # tifffile writes the shape of the whole array into the first page, and reads only that page if others are missing.
     metadata, page = file.shaped_metadata or (), file.pages.first
     shape = tuple(metadata[0].get("shape", ())) if len(metadata) == 1 else ()
     inner = tuple(page.shape)

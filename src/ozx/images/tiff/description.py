@@ -20,9 +20,9 @@ from ozx.images.ome_xml.xml_reading import parse_xml
 
 __all__ = ["describe_plain"]
 
-# TIFF 6.0, "ResolutionUnit": 2 is the inch, 3 the centimeter; 1 is no unit. In micrometers.
+# TIFF 6.0, "ResolutionUnit", in micrometers: 2 is the inch, 3 the centimeter; 1 is no unit.
 _MICROMETERS = {2: 25_400.0, 3: 10_000.0}
-# Written by programs without a pixel size: dots per inch of screens and printers.
+# Dots per inch of screens and printers, which programs write if they do not know the pixel size.
 _OF_PRINTERS = frozenset((72, 96, 100, 120, 144, 150, 180, 200, 240, 300, 350, 360, 400, 600, 1200))
 _DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 _ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})")

@@ -47,7 +47,7 @@ class HierarchyOptions:
     Attributes
     ----------
     is_alone
-        Whether a field of a plate becomes an image by itself.
+        Whether a field of a plate becomes a single image, without the plate.
     edits
         Metadata that overrides the file's.
     keep_ome_xml
@@ -246,7 +246,7 @@ def _levels(
 def _factors(full: TiffSource, source: TiffSource, above: PixelSource) -> tuple[float, ...] | None:
     """Return the downsampling factor of a level along each axis, or None if the level shows another image.
 
-    Only y and x may be shorter: the lengths divided by the same whole number, rounded up or down.
+    Only y and x may be shorter: both full lengths are divided by the same whole number, and rounded up or down.
     """
     if source.axes != full.axes or source.dtype != full.dtype or len(source.shape) != len(full.shape):
         return None

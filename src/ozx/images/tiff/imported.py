@@ -64,7 +64,7 @@ class Claims:
         numbers = {self._order[file] for file in files if file in self._order}
         numbers |= {number for source, number in self._companions.items() if os.path.dirname(source) in folders}
         for number in sorted(number for number in numbers if number < self._order.get(os.path.realpath(path), 0)):
-            # The import of a source that cannot be read reports the error.
+            # If this source cannot be read, its own import reports the error.
             with suppress(OzxError, OSError), open_tiff(self._given[number], self._options) as other:
                 if _files_of(other) == files:
                     yield self._given[number]
@@ -95,7 +95,7 @@ def has_images(target: str, hierarchy: NewHierarchy) -> bool:
 
 
 def other_metadata(target: str, edits: Edits | None) -> list[str]:
-    """Return a note if `edits` would change the metadata of an archive that is kept."""
+    """Return a note if `edits` would change the metadata of an existing archive that the import keeps."""
     if edits is None:
         return []
     with suppress(OzxError, OSError), closing(FileSource(target)) as source:

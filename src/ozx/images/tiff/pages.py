@@ -82,7 +82,8 @@ class PageMap:
     axis_lengths
         The axes of the image in OME order, including those of length 1, and their lengths.
     inner_axes, inner_lengths
-        The axis of each of the five dimensions of a page (None for most of length 1), and its length.
+        The axis of each of the five dimensions of a page (None for most dimensions of length 1), and the length of the
+        dimension.
     inner_size
         Decoded bytes of a page.
     count
@@ -121,7 +122,7 @@ class PageMap:
 
     def iter_inside(self, spans: Spans) -> Iterator[tuple[int, Corner]]:
         """Yield the number and the start position of each page that overlaps a region of the image."""
-        # Along an axis a page begins at a multiple of the step and fills it.
+        # Along each axis, a page begins at a multiple of the step, and is one step long.
         ranges = [
             range(spans[part.axis][0] // part.step, -(-spans[part.axis][1] // part.step))
             if part.length > 1

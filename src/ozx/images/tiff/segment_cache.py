@@ -33,7 +33,7 @@ class SegmentCache:
         self._lock = threading.Lock()
         self._arrays: OrderedDict[Hashable, Future[NDArray[Any]]] = OrderedDict()
         self._missing: dict[Hashable, int] = {}
-        #: Bytes that are kept.
+        #: Number of bytes in the cache.
         self.size = 0
 
     def get(self, key: Hashable, make: Callable[[], NDArray[Any]], *, used: int, whole: int) -> NDArray[Any]:
@@ -44,7 +44,8 @@ class SegmentCache:
         key, make
             The key, and the function that makes the array.
         used, whole
-            Number of pixels that this call uses, and of all pixels. An array without unused pixels is dropped.
+            Number of pixels that this call uses, and number of all pixels of the array. An array without unused pixels
+            is dropped.
         """
         if used >= whole:
             return make()

@@ -20,7 +20,7 @@ __all__ = ["FileSet", "SegmentReader", "check_decodable"]
 
 _JPEG = (6, 7, 34892, 33007)
 _COMPLEX_INTEGER = 5
-# In decoded form; a damaged tag may claim more bytes than any memory has.
+# The most decoded bytes of a strip or tile; a damaged tag may claim more than any memory has.
 _LARGEST_SEGMENT = 8 << 30
 # Systems allow a process 256 or 1,024 open files.
 _MOST_OPEN = 64

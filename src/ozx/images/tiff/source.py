@@ -24,9 +24,9 @@ Region = tuple[slice, ...]
 # Start and stop along the five dimensions of a page.
 Ranges = Sequence[tuple[int, int]]
 
-# For strips that lie in several blocks; all strips of a wide slide would exceed memory.
+# Decoded strips that lie in several blocks are kept; all strips of a wide slide would exceed memory.
 _KEPT_BYTES = 128 << 20
-# Key of the damage of all pages that the end of the file cuts off.
+# Key for the damage of all pages behind the end of the file.
 _CUT_OFF = "cut off"
 
 
@@ -187,7 +187,7 @@ class TiffSource:
     def _read_plain(self, number: int, wanted: Ranges, pixels: NDArray[Any]) -> None:
         """Read a region of a page with uncompressed pixels into a contiguous array."""
         lengths, item = self._pages.inner_lengths, pixels.dtype.itemsize
-        # The wanted pixels are contiguous along the last dimension that is not read whole, and those after it.
+        # Pixels are contiguous along the last dimension that is not read whole, and along the dimensions after it.
         together = max((place for place, part in enumerate(wanted) if part != (0, lengths[place])), default=0)
         size = prod(pixels.shape[together:]) * item
         begins = np.array(self._pages.plain_offset(number))

@@ -170,13 +170,13 @@ def given_channels(
 ) -> tuple[NewChannel, ...]:
     """Parse the channels that are given for an array; each channel is a name or a mapping.
 
-    There may be fewer than in the array unless `are_all`. If none are given, 8-bit pixels whose last axis is ``c`` with
-    a length of 3 or 4 are red, green, blue and alpha.
+    With `are_all`, their number must be that of the array; otherwise, it may be smaller. If no channel is given, 8-bit
+    pixels whose last axis is ``c`` with a length of 3 or 4 are red, green, blue and alpha.
 
     Raises
     ------
     UsageError
-        There are more channels than in the array, or fewer and `are_all`; or a channel is malformed.
+        There are too many channels for the array, or with `are_all` too few; or a channel is malformed.
     """
     if isinstance(channels, str):
         raise UsageError(f"expected a list of channels; got the text {channels!r}", hint='Write channels=["DAPI"].')

@@ -9,10 +9,11 @@ channels     one channel             one channel, unless a hierarchy would have 
                                      than 30,000 values
 ============ ======================= ==================================================
 
-Chunks are planes, as viewers of slices read them, with half a MiB of 16-bit pixels. Shards have 32 MiB, since they wait
-in memory for their last chunk. Along each axis, the number of chunks in a shard is a power of two, or the shard spans
-the axis. So a shard of a lower level covers whole shards of the level above, and few shards wait at a time. If pixels
-are decoded in squares that do not divide 512, chunks consist of whole squares, so that no square is decoded twice.
+Chunks lie in one plane, because viewers show planes, and hold half a MiB of 16-bit pixels. Shards have only 32 MiB,
+because they wait in memory for their last chunk. Along each axis, the number of chunks in a shard is a power of two, or
+the shard spans the axis. So a shard of a lower level covers whole shards of the level above, and few shards wait at a
+time. If pixels are decoded in squares that do not divide 512, chunks consist of whole squares, so that no square is
+decoded twice.
 """
 
 from __future__ import annotations
@@ -118,7 +119,8 @@ def grown(lengths: Sequence[int], shape: Sequence[int], order: Sequence[Sequence
     shape
         Their limits: an axis that spans its limit is not doubled.
     order
-        Groups of axes, one after the other; within a group, the axis that has grown least is doubled next.
+        Groups of axes, which are doubled one group after the other; within a group, the axis that has grown least is
+        doubled next.
     room
         The largest factor by which the product may grow.
 

@@ -21,7 +21,7 @@ from ozx.images.writing.new_image import NewHierarchy, NewImage
 
 __all__ = ["HierarchyDocuments", "PlannedImage", "all_images"]
 
-# No number in JSON has a longer text, so that no window has.
+# No number has a longer text in JSON. So no contrast window has a longer text than this draft.
 _LONGEST = -2.2250738585072014e-308
 _DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)
 
@@ -30,7 +30,7 @@ _DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)
 class PlannedImage:
     """An image with all of its levels; for a label image `source` is the path to its image.
 
-    `windows` has the computed contrast of channels without a given contrast, by channel number.
+    `windows` maps channel numbers to the computed contrast of channels without a given contrast.
     """
 
     image: NewImage

@@ -88,9 +88,9 @@ def write_hierarchy(
     progress
         Counts bytes of pixels read.
     late
-        Returns entries to add at the end, when the file can be opened.
+        Returns entries that are computed from the finished file and added at its end.
     on_damage
-        Called with the unreadable parts of each block, in order; a part in several blocks is repeated.
+        Called with the unreadable parts of each block, in order; a part that lies in several blocks comes repeatedly.
 
     Raises
     ------

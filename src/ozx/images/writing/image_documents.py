@@ -54,7 +54,7 @@ def describe_image(
     source
         For a label image, the path from it to its image.
     """
-    # A translation is optional, but then for every level: readers infer the form of all from the first.
+    # If one level has a translation, all levels get one: readers infer the form of all levels from the first.
     is_moved = any(any(level.translation) for level in levels)
     datasets = []
     for number, level in enumerate(levels):

@@ -12,7 +12,7 @@ from ozx.images.writing.downsampling import Method, halved_shape, parse_method
 
 __all__ = ["COARSEST", "PyramidChoice", "PyramidLevel", "plan_pyramid"]
 
-#: The longest side of the coarsest level, in pixels, as of a thumbnail.
+#: The longest side of the coarsest level in pixels: that of a thumbnail.
 COARSEST = 256
 
 # If a voxel is less than √2 times as long along z as along y and x, halving z too keeps it closer to a cube.
@@ -28,8 +28,8 @@ class PyramidChoice:
     method
         The method of downsampling.
     axes
-        Names of the axes to halve from each level to the next; empty for a single level. None to choose: y and x, and z
-        if the voxel is nearly a cube.
+        Names of the axes to halve from each level to the next; empty for a single level. None lets ozx choose: y and x,
+        and also z if the voxel is nearly a cube.
     """
 
     method: Method = "mean"
@@ -160,7 +160,7 @@ def _choose(level: PyramidLevel, axes: Sequence[Axis]) -> tuple[int, ...]:
 
 
 def _is_known(level: PyramidLevel, axes: Sequence[Axis], voxel: tuple[int, ...]) -> bool:
-    """Return whether the proportions of a voxel are known: its sides have one unit, or no unit and are not all 1."""
+    """Return whether a voxel's shape is known: its sides have one common unit, or no unit and not all length 1."""
     if len({axes[axis].unit for axis in voxel}) > 1:
         return False
     return axes[voxel[0]].unit is not None or any(level.scale[axis] != 1.0 for axis in voxel)

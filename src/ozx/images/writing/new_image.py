@@ -67,7 +67,7 @@ class NewImage:
     label
         The display of labels; None for images.
     pyramid
-        Options of the levels to make below.
+        Options of the lower levels to compute.
     labels
         Its label images by name.
     """

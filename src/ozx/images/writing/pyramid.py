@@ -110,7 +110,8 @@ class BlockResult:
     sample
         The sampled pixels of the block, with all dimensions of the block, or None.
     damage
-        Descriptions of the unreadable parts of the block, which are zeros; another process may have read the block.
+        Descriptions of the unreadable parts of the block, which became zeros. They are in the result, because another
+        process may have read the block.
     """
 
     corner: Lengths
@@ -148,7 +149,7 @@ class Pyramid:
     Attributes
     ----------
     samples
-        The sampled pixels of each channel (or the only one) so far.
+        The pixels sampled so far, by channel number; 0 without a channel axis.
     """
 
     def __init__(

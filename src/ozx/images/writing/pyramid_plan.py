@@ -1,6 +1,6 @@
 """The order and size of the blocks from which a pyramid is computed.
 
-A *stage* takes blocks of one level, and makes their chunks of this level and of the lower levels whose chunks lie in
+A *stage* takes blocks of one level, and makes their chunks at this level and at the lower levels whose chunks lie in
 one block. It passes pixels of the next lower level to the next stage, which gathers these pixels into its own blocks.
 With blocks of 2048 × 2048 pixels and chunks of 512 × 512, the first stage makes three levels, and passes on one pixel
 for every 64::

@@ -26,8 +26,8 @@ class _Shard:
 class ShardAssembler:
     """Assembler of one array's shards; `add` returns a shard when the last chunk of the shard is added.
 
-    The same chunks give the same bytes in any order: a shard has them in C order, without gaps, before the index. A
-    shard without chunks is not stored.
+    The same chunks give the same bytes in any order: a shard contains them in C order, without gaps, before the index.
+    A shard without chunks is not stored.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class ShardAssembler:
 def join_chunks(chunks: Mapping[Lengths, Part], per_shard: Lengths) -> tuple[Part, ...]:
     """Return the parts of a shard: its chunks in C order, then its index.
 
-    `chunks` has each chunk by its place in the shard.
+    `chunks` maps places in the shard to chunks.
     """
     order = sorted(chunks)
     index = shard_index({place: chunks[place].length for place in order}, per_shard)
@@ -96,7 +96,7 @@ def join_chunks(chunks: Mapping[Lengths, Part], per_shard: Lengths) -> tuple[Par
 def shard_index(sizes: Mapping[Lengths, int], per_shard: Lengths) -> bytes:
     """Return the index of a shard whose chunks lie in C order without gaps.
 
-    `sizes` has the size of each chunk by its place in the shard.
+    `sizes` maps places in the shard to the sizes of the chunks.
     """
     lengths = np.zeros(per_shard, np.int64)
     for place, size in sizes.items():
