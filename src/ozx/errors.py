@@ -1,7 +1,7 @@
-"""The error classes of ozx, by cause: the file, the call, the environment, or a missing feature.
+"""The error classes of ozx, by cause.
 
-The file (`FormatError`), the tool (`UnsupportedError`), the call (`UsageError`) or the environment (`ResourceError`).
-Each message says what was expected, what was found and where; the `hint` says what to do.
+The cause is the file (`FormatError`), a missing feature of ozx (`UnsupportedError`), the call (`UsageError`) or the
+environment (`ResourceError`). Each message says what was expected, what was found and where; `hint` says what to do.
 """
 
 from __future__ import annotations
@@ -165,7 +165,8 @@ class ResourceError(OzxError, OSError):
 
     A system error keeps its `errno`, `strerror` and `filename`, and its kind: the error for a missing file is also a
     `FileNotFoundError`, the error for an unreadable file also a `PermissionError`. Exception: for a missing file,
-    `ozx.open` and `ozx.OzxStore` raise a plain `ResourceError`, as zarr takes a `FileNotFoundError` for a missing key.
+    `ozx.open` and `ozx.OzxStore` raise a plain `ResourceError`, because for zarr a `FileNotFoundError` means a missing
+    key.
 
     Examples
     --------
@@ -319,7 +320,7 @@ def resource_errors() -> Iterator[None]:
     ------
     ResourceError
         The system raised an `OSError`; both errors have the same kind. Errors about a broken pipe or connection pass
-        unchanged, because it is no fault if the reader has ended.
+        unchanged, because it is not an error if the reader has ended.
 
     Examples
     --------

@@ -9,7 +9,7 @@ import shlex
 
 __all__ = ["hint_at_missing"]
 
-# Names of a folder that are compared with the missing name; a large folder must not hold up an error message.
+# The most names of a folder that are compared with the missing name: a large folder must not delay an error message.
 _MOST_NAMES = 2000
 _TIFF = (".tif", ".tiff")
 # A URL that was converted to a `pathlib.Path`.
@@ -65,7 +65,8 @@ def _hint_at_similar(path: str) -> str | None:
         return None
     import difflib  # noqa: PLC0415 (only this error needs it)
 
-    # Capitals count on Linux, and are the likeliest difference; then other or forgotten endings.
+    # Linux distinguishes capitals, and they are the likeliest difference. Then come similar names, and last other or
+    # forgotten endings.
     same = [other for other in names if other.lower() == name.lower()]
     begin = f"{name.partition('.')[0].lower()}."
     near = same or difflib.get_close_matches(name, names, 2, cutoff=0.8)

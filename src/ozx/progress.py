@@ -35,8 +35,8 @@ class Cancelled(BaseException):
 class Progress(Protocol):
     """Interface of a progress display; its methods may be called from any thread.
 
-    An operation begins a phase by `start`, counts its bytes by `advance` and ends the phase by `stop`. After an error,
-    `stop` is not always called. To cancel the operation, raise `ozx.Cancelled` in `start` or `advance`.
+    An operation begins a phase with `start`, counts its bytes with `advance` and ends the phase with `stop`. After an
+    error, `stop` is not always called. To cancel the operation, raise `ozx.Cancelled` in `start` or `advance`.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def needs_total(progress: Progress) -> bool:
 
 
 def begin_phase(progress: Progress, description: str, total: int | None) -> Progress:
-    """Begin a phase; return the progress that counts its bytes, and whose `stop` ends the phase.
+    """Begin a phase, and return its progress: `advance` counts the bytes of the phase, and `stop` ends the phase.
 
     An operation cannot always count exactly the bytes of its total: it also reads headers, or skips values. The
     returned progress never counts more than the total, and `stop` adds the bytes that are missing.

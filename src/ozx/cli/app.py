@@ -51,7 +51,7 @@ COMMANDS = {
 # The least similarity, from 0 to 1, of an option that is suggested.
 _ALIKE = 0.75
 _NUMBER = re.compile(r"[0-9.]+")
-# Words for a command in other programs.
+# Words that other programs use for these commands.
 _OTHER_WORDS = {
     "convert": ("import", "export"),
     "zip": ("pack",),
@@ -190,7 +190,7 @@ def _check_values(command: click.Command, words: Sequence[str]) -> None:
 
 
 def _is_unit(word: str) -> bool:
-    """Return whether a word is a unit and no file."""
+    """Return whether a word is a unit, and not the name of a file."""
     from ozx.hierarchy.ome.units import check_unit  # noqa: PLC0415 (seldom needed)
 
     try:

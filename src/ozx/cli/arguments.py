@@ -63,12 +63,14 @@ def is_zarr(argument: str) -> bool:
 
 
 def refuse_folder(arguments: Sequence[str], out_dir: str | None) -> None:
-    """Raise an error if the last argument is a folder for outputs; call this only if it is not a source.
+    """Raise an error if the last argument is a folder for outputs.
+
+    Do not call this function if the last argument is a source.
 
     Raises
     ------
     UsageError
-        It is a folder; or it does not exist, and has no ending as all others have.
+        The last argument is a folder; or it does not exist and has no ending, although all other arguments have one.
     """
     *others, last = arguments
     if out_dir is not None:
@@ -87,7 +89,7 @@ def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[
     """Return the second of two arguments if it is an output path; else None.
 
     The second argument is an output if its ending is in `endings` (in lower case), or if no file or directory of this
-    name exists. But a missing path that ends as the first argument does, or in ``.zarr``, is a mistyped source.
+    name exists. But a missing path with the ending of the first argument, or with ``.zarr``, is a mistyped source.
 
     Raises
     ------

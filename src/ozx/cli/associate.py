@@ -26,8 +26,8 @@ def command(*, viewer: str | None, wants_status: bool, remove: bool, dry_run: bo
     """Open .ozx files by double-click.
 
     Registers the file type with its icon, the program that opens it, and on Linux thumbnails, for you alone and without
-    administrator rights. "Convert to .ozx" is in the menus of file managers for TIFF files and folders. --remove
-    restores your home directory.
+    administrator rights. Also adds "Convert to .ozx" to the menus of file managers, for TIFF files and folders.
+    --remove restores your home directory.
 
     \b
     Examples:

@@ -24,10 +24,10 @@ __all__ = ["command"]
 def command(*, folder: str, older_than: str, yes: bool, dry_run: bool, as_json: bool) -> int:
     """Remove temporary files that killed runs left.
 
-    ozx clean searches DIR and the folders below it for .NAME.PID.HOST-BOOT.ozx-tmp. Other commands remove such files
-    of their own computer from each folder into which they write. They keep the files of other computers, because locks
-    on a shared file system may be valid on one computer only: make sure that no run on HOST is active. Files that a
-    running process on this computer writes are never removed.
+    ozx clean searches DIR and the folders below it for .NAME.PID.HOST-BOOT.ozx-tmp. Other commands remove such
+    files of this computer from each folder into which they write. They keep the files of other computers, because locks
+    on a shared file system may be valid on one computer only. ozx clean removes these files, too: first make sure that
+    no run on HOST is active. Files that a running process on this computer writes are never removed.
 
     The exit code is 3 if a file could not be removed.
 

@@ -61,7 +61,7 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: 
       ozx edit ozx:///data/series.ozx/0 --name Overview
       ozx edit s3://bucket/huge.ozx --pixel-size y=0.65,x=0.65
     """
-    asked: set[str] = set()  # the files whose changes the question has shown
+    asked: set[str] = set()  # files whose changes were shown with the question
 
     def ask(result: EditResult) -> bool:
         asked.add(result.path)

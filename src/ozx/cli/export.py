@@ -34,7 +34,8 @@ __all__ = ["command"]
     "--jobs",
     metavar="N",
     type=int,
-    help="Number of threads; with --out-dir, of sources at a time.  [default: one thread per processor, at most 8]",
+    help="Number of threads; with --out-dir, number of concurrent sources.  "
+    "[default: one thread per processor, at most 8]",
 )
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
@@ -45,7 +46,8 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int
     """Write images as a pyramidal OME-TIFF file.
 
     An image becomes tiles with its levels as SubIFDs; a series or a plate becomes one file with all of its images.
-    If the hierarchy has OME/METADATA.ome.xml, it is updated; otherwise OME-XML is made from the metadata.
+    If the hierarchy has OME/METADATA.ome.xml, OUT gets an updated copy; otherwise, its OME-XML is made from the
+    metadata.
 
     FILE may be a URL, and may name a node: ozx:///data/plate.ozx/A/1/0.
 

@@ -28,7 +28,7 @@ from ozx.operations.import_tiff import import_tiff, import_tiffs
 __all__ = ["command"]
 
 _ENDINGS = (".ozx",)
-# More arguments than an image, its output and a word that was not meant as an argument.
+# An image, its output, and a word that was not meant as an argument; more arguments are several images.
 _MIXED = 3
 
 
@@ -38,7 +38,7 @@ _MIXED = 3
     "--out-dir", metavar="D", type=click.Path(file_okay=False), help="Write the files to this folder, not beside IMAGE."
 )
 @click.option("--series", metavar="N", type=int, help="Import only image N, counted from 0.")
-@click.option("--axes", metavar="tczyx", help="Axes in the order of the file, instead of those that it names.")
+@click.option("--axes", metavar="tczyx", help="Axes in the order of the file, instead of the axes that the file names.")
 @click.option("--keep-singletons", is_flag=True, help="Keep axes of length 1.")
 @click.option(
     "--pixel-size",

@@ -22,8 +22,8 @@ _MOST_LINES = 20
 def command(*, action: str, files: tuple[str, ...], as_json: bool) -> None:
     """Count the results of each command in a log of runs.
 
-    LOG is a file that --log of another command wrote. Each source counts once for each command, by the latest of its
-    lines in all logs. A later run that skips the source changes nothing.
+    LOG is a file that --log of another command wrote. Each source counts once for each command: of its lines in all
+    logs, the latest line counts. A later run that skips the source changes nothing.
 
     \b
     Examples:

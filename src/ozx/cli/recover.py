@@ -82,7 +82,7 @@ def _describe(result: RecoverResult) -> Iterator[str]:
         if result.lost_count > _MOST_LINES:
             yield f"  and {result.lost_count - _MOST_LINES:,} more (--json lists {len(result.lost):,})"
     if result.lost_chunks_count:
-        yield f"chunks in damaged values without a correct checksum: {result.lost_chunks_count:,}"
+        yield f"chunks without a correct checksum in damaged values: {result.lost_chunks_count:,}"
         yield from map(_describe_chunk, result.lost_chunks[:_MOST_LINES])
         if result.lost_chunks_count > _MOST_LINES:
             yield f"  and {result.lost_chunks_count - _MOST_LINES:,} more (--json lists {len(result.lost_chunks):,})"

@@ -61,7 +61,8 @@ _WORDS = {
     "--jobs",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Number of threads; with --out-dir, of sources at a time.  [default: one thread per processor, at most 4]",
+    help="Number of threads; with --out-dir, number of concurrent sources.  "
+    "[default: one thread per processor, at most 4]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")

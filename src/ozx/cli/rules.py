@@ -27,8 +27,8 @@ def command(*, identifier: str | None, cases: str | None, as_json: bool) -> int:
 
     Without an ID: list all rules.
 
-    With --cases: write small archives and metadata documents for testing other programs, for the rule ID or for all
-    rules. DIR/expected.json lists the findings in each.
+    With --cases: write small archives and metadata documents about the rule ID, or about all rules, to test other
+    programs. DIR/expected.json lists the findings in each of them.
 
     \b
     Examples:

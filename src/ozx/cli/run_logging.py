@@ -162,7 +162,7 @@ def _given_options(context: click.Context) -> dict[str, Any]:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # containers run as numbers without a name
+    except (KeyError, OSError):  # in a container, the user may be a number without a name
         return str(os.getuid())
 
 

@@ -123,7 +123,7 @@ def _parse_place(names: str, pixel_size: str | None, unit: str | None) -> dict[s
         return {"scale": None, "unit": units}
     edits = parse_edits(pixel_size=pixel_size, unit=unit)
     placed = edits.limited_to([Axis(name, None, None) for name in names])
-    # With the sizes and units of axes that do not exist, which `stream` refuses.
+    # Sizes and units of axes that do not exist are included, so that `stream` refuses them.
     scale = {**placed.pixel_size, **edits.pixel_size}
     if isinstance(units, str):
         return {"scale": scale, "unit": units}

@@ -28,8 +28,8 @@ __all__ = ["command"]
 def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     """Compare .ozx files with the manifests written when they were packed.
 
-    FILE.manifest.json, which `ozx pack --manifest` writes, has the SHA-256 and size of every value, hashed from the
-    bytes that were packed; --manifest-inside puts it into FILE. FILE.sha256 is compared, too, if it exists.
+    `ozx pack --manifest` writes FILE.manifest.json with the SHA-256 and size of every value, hashed from the bytes that
+    were packed; with --manifest-inside, the manifest is in FILE. FILE.sha256 is compared, too, if it exists.
 
     The exit code is 1 if a value differs, is missing or is additional. For several files it is 3 if one file fails.
 

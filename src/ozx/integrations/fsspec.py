@@ -51,7 +51,8 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
     A path is the path of an archive, followed by the path in the archive. A URL has the form that `ozx.open` accepts,
     percent-encoded and absolute. Each object, and its copies in other processes, keep the opened archives: all bytes of
     an archive come from the same version, and reading raises an error once the file is replaced. A new object reads the
-    new file, and every opening by URL makes a new object. After `invalidate_cache`, this object reads it, too.
+    new file, and every opening by URL makes a new object. After `invalidate_cache`, the old object reads the new
+    file, too.
 
     Parameters
     ----------
@@ -77,8 +78,8 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
     # fsspec would return the same object for ever, but opening a replaced file again must show the new one. An object
     # keeps only an open file and its directory, which are cheap to read.
     cachable = False
-    # The methods without underscore are those of AbstractFileSystem, on top of the three defined here: they bypass
-    # fsspec's event loop, which is faster and works in forked processes.
+    # Methods without underscore are those of AbstractFileSystem, which call the three methods defined here. So they
+    # bypass fsspec's event loop: this is faster, and works in forked processes.
     mirror_sync_methods = False
 
     def __init__(self, *args: Any, **options: Any) -> None:

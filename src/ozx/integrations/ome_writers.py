@@ -204,7 +204,7 @@ class OzxBackend:
             name = _WRONG.sub("_", str(key)).lstrip("_-0123456789")[:64]
             known = _known(value)
             if name and known is not None and (name.lower() in self._fields or len(self._fields) < MOST_FIELDS):
-                # Names that differ by case only are one field, of one kind.
+                # Names that differ only in case are one field, and all its values have one kind.
                 name, kind = self._fields.setdefault(name.lower(), (name, type(known)))
                 known = str(known) if kind is str else known
                 if isinstance(known, kind):

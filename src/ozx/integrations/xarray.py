@@ -119,9 +119,9 @@ class OzxBackend(BackendEntrypoint):
         Returns
         -------
         Dataset
-            One variable, called ``image``; for a label image, called like its group or ``labels``. Its `encoding` has
-            the inner chunks as ``preferred_chunks``. Coordinates for axes with scale and translation, with ``units`` in
-            their attributes, and the names of the channels.
+            One variable, called ``image``; the variable of a label image has the name of its group, or ``labels``. Its
+            `encoding` has the inner chunks as ``preferred_chunks``. Axes with scale and translation have coordinates
+            with ``units`` in their attributes; those of the channel axis are the names of the channels.
 
         Raises
         ------

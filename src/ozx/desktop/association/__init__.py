@@ -7,7 +7,7 @@
 ``linux_menus``, ``thunar_actions``
     *Convert to .ozx* in the menus of Linux file managers.
 ``steps``, ``transaction``, ``apply``, ``revert``, ``record``
-    A plan as data; all of its steps or none; the record by which they are reverted.
+    A plan as data; carrying out all of its steps or none; the record from which they are reverted.
 ``key_file``, ``registry``, ``launching``, ``open_with``
     Desktop entries, the Windows registry, the command that a double-click runs.
 """

@@ -33,7 +33,7 @@ _Put = PutFirst | PutLast | PutAction
 def apply(steps: tuple[Step, ...], command: tuple[str, ...], old: Record, path: str, transaction: Transaction) -> None:
     """Apply `steps` in order, and write a record of the changes to `path`.
 
-    Changes of the `old` association that `steps` do not make are reverted. If both change a file or value, the new
+    Changes of the `old` association that are not in `steps` are reverted. If both change a file or value, the new
     record keeps the content from before the `old` association. `command` is the program to associate.
     """
     files: list[ChangedFile] = []

@@ -109,7 +109,7 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
 def dissociate(*, dry_run: bool = False) -> Association:
     """Undo the changes of `associate`, file by file.
 
-    Files that others have changed since are kept, and listed as kept.
+    Files that other programs have changed since then are kept, and listed as kept.
 
     Parameters
     ----------

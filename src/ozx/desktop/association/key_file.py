@@ -90,7 +90,7 @@ def _with_items(text: str, section: str, key: str, items: list[str]) -> str:
 def without_item(text: str, sections: Iterable[str], key: str, item: str, before: str) -> str:
     r"""Return `text` without `item` in the lists of `key`, and without the lists and `sections` that become empty.
 
-    Other programs may have copied the item into other sections. Sections that the earlier text `before` contains stay.
+    Other programs may have copied the item into other sections. Sections of the earlier text `before` stay.
     """
     lines = []
     for _, line in _iter_lines(text):

@@ -20,7 +20,7 @@ __all__ = ["Places", "find_opener", "find_places", "find_type", "notes", "plan",
 
 DESKTOP_ENTRY = f"{NAME}.desktop"
 _DEFAULTS = "Default Applications"
-# Keeps the entry in "Open with" under another default; its MimeType alone needs a cache of all entries.
+# Keeps the entry in "Open with" if another program is the default; MimeType alone works only with a cache of entries.
 _ADDED = "Added Associations"
 
 _MISSING = (

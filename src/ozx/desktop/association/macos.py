@@ -33,7 +33,7 @@ __all__ = [
     "record_path",
 ]
 
-#: Our own name, as the format has no uniform type identifier.
+#: Our own name, because the format has no uniform type identifier.
 TYPE = f"{NAME}.ozx"
 #: The identifier of the applet's bundle.
 APPLICATION = f"{NAME}.viewer"
@@ -138,7 +138,7 @@ def info_entries() -> dict[str, Any]:
         "CFBundleIdentifier": APPLICATION,
         "CFBundleName": "OZX Viewer",
         "CFBundleIconFile": "ozx",
-        # It would win over CFBundleIconFile.
+        # This entry would take precedence over CFBundleIconFile.
         "CFBundleIconName": None,
         # No icon in the Dock: the applet ends once the viewer runs.
         "LSUIElement": True,

@@ -13,7 +13,7 @@ from ozx.desktop.dialogs import show_message
 
 __all__ = ["main", "open_file"]
 
-# Without a console of its own, the viewer must not flash one up.
+# This program has no console. Without this flag, Windows would open one for the viewer.
 _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 

@@ -17,7 +17,7 @@ class Opener:
     Attributes
     ----------
     identifier
-        Its name on the desktop: a desktop entry, a ProgID, an application.
+        Its name on the desktop: that of a desktop entry, a ProgID or an application.
     command
         The command, if known.
     exists

@@ -86,7 +86,7 @@ class RunProgram:
 
     arguments: tuple[str, ...]  # the program and its arguments
     hint: str  # how to install the program
-    folder: str | None = None  # where it makes files. `revert` removes those that were new
+    folder: str | None = None  # where the program makes files. `revert` removes the new ones
     # if other files match this pattern (below `folder`), `revert` keeps the folder and runs `arguments` to update it
     keep: str | None = None
     undo: tuple[str, ...] | None = None  # arguments for `revert`, instead of `arguments`

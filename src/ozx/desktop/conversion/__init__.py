@@ -6,5 +6,5 @@
     The choice of the window that the desktop can show.
 ``zenity``, ``browser_page``
     A window of zenity; a page in the browser. Both have a button to cancel.
-The folder ``page`` is the page itself.
+The folder ``page`` contains the files of the page.
 """

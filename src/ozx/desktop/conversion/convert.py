@@ -76,7 +76,7 @@ def output_of(path: str) -> str:
 
 
 class WindowProgress:
-    """The progress of one conversion of several, shown in a window that can cancel the conversion.
+    """The progress of one of several conversions, shown in a window that can cancel the conversion.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class WindowProgress:
     name
         Name of the source.
     number, count
-        Its number, from 0, and the number of all sources.
+        The number of this source, from 0, and the count of all sources.
     """
 
     def __init__(self, window: Window, name: str, number: int, count: int) -> None:
@@ -135,7 +135,7 @@ def _convert_one(path: str, window: Window, number: int, count: int) -> list[str
     """Convert a source; return lines about the result, or no lines if the user keeps an existing file."""
     progress = WindowProgress(window, os.path.basename(os.path.abspath(path)), number, count)
     progress.advance(0)
-    # Slow to import: the window is there before.
+    # Slow to import: so the window appears first.
     from ozx.operations.import_tiff import import_tiff  # noqa: PLC0415
     from ozx.operations.pack import pack  # noqa: PLC0415
 

@@ -43,7 +43,7 @@ class ZenityWindow:
 
     def show(self, text: str, fraction: float | None) -> None:
         """Show a text and the completed fraction (from 0 to 1; None if it is unknown)."""
-        # At 100 the window offers to close it.
+        # At 100, zenity would offer to close the window.
         self._write([] if fraction is None else [str(min(99, int(100 * fraction)))], text)
 
     def ask(self, question: str, yes: str) -> bool:

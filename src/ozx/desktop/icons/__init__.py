@@ -8,7 +8,7 @@ import struct
 __all__ = ["icns", "ico", "png", "svg"]
 
 _SIZES_OF_ICO = (16, 32, 48, 256)
-# Types of icns elements that hold a PNG, and its size.
+# Types of icns elements that hold a PNG, each with the size of its PNG.
 _SIZES_OF_ICNS = {b"icp4": 16, b"icp5": 32, b"ic07": 128, b"ic08": 256}
 
 

@@ -20,5 +20,5 @@
     `ozx view --with neuroglancer`: its page and its state.
 ``napari_window``
     `ozx view --with napari`.
-The folder ``page`` is the page itself: plain JavaScript modules, no build chain.
+The folder ``page`` contains the files of the page: plain JavaScript modules, no build chain.
 """

@@ -41,7 +41,7 @@ class Window:
     def check(self) -> None:
         """Check that the started browser runs, or has passed the window to another browser process.
 
-        A browser that runs already takes over the window; the started process then ends without an error.
+        A browser that is already running takes over the window; the started process then ends without an error.
 
         Raises
         ------
@@ -79,7 +79,7 @@ def app_command(
     """
     wanted = environment.get("BROWSER")
     if wanted:
-        # The standard library would not notice that it ends with an error.
+        # Not by the standard library, which would not notice if the browser ends with an error.
         own = which(wanted) if os.path.basename(wanted) in _COMMANDS else None
         return None if own is None else [own, f"--app={url}"]
     if platform == "win32":
@@ -108,7 +108,7 @@ def open_window(
     command = app_command(url, platform=platform, environment=environment)
     if command is not None:
         try:
-            # Left running; if the browser runs already, it takes over the window and this process ends at once.
+            # Left running. A browser that is already running takes over the window, and this process ends at once.
             process = subprocess.Popen(  # noqa: S603 (a browser's path, and a URL of our own)
                 command,
                 stdin=subprocess.DEVNULL,

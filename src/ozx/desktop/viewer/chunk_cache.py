@@ -16,7 +16,7 @@ from ozx.store.reading_price import Price, check_price, price_of
 
 __all__ = ["ChunkCache"]
 
-# The most that a person looking at a picture waits for.
+# The most work for which a person looking at a picture waits.
 _MOST = Price(chunks=20_000, decoded=8 << 30, chunk=1 << 30)
 
 

@@ -21,7 +21,7 @@ from ozx.store.image_view import GroupNodes
 
 __all__ = ["describe_file", "describe_picture"]
 
-# The longest list to choose from; `ozx info` counts the rest.
+# The most images that the page offers in a list; `ozx info` counts all.
 _MOST_IMAGES = 10_000
 _MOST_COLORS = 100_000
 

@@ -77,7 +77,7 @@ class FileServer:
     """An HTTP server of several files: ``/cells.ozx`` is a file, ``/cells.ozx/zarr.json`` is a value in it.
 
     Web pages of the origin `cors` (``https://example.org``) may read the files. ``*`` allows all pages, None allows no
-    page of another origin. A directory, a URL or a missing node is a UsageError.
+    page of another origin. A directory, a URL or a missing node raises `UsageError`.
     """
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], *, cors: str | None = None) -> None:
@@ -130,7 +130,7 @@ class FileServer:
 _PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, HEAD",
     "Access-Control-Allow-Headers": "Range, If-None-Match, If-Range, Cache-Control",
-    "Access-Control-Allow-Private-Network": "true",  # Chromium requires it of public pages
+    "Access-Control-Allow-Private-Network": "true",  # Chromium requires this header if the page is public
     "Access-Control-Max-Age": "600",
 }
 

@@ -14,8 +14,8 @@ __all__ = ["Gate"]
 class Gate:
     """A check that requests contain a secret token.
 
-    The browser starts with an address that every user of this computer can see in the list of processes. It leads to
-    the page once and is worthless afterwards.
+    The browser starts with an address that every user of this computer can see in the list of processes. This address
+    leads to the page once and is worthless afterwards.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Gate:
             if request.method == "OPTIONS":
                 return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this server is read-only")
             return rest if slash else self._lead_on()  # the page's requests are relative to the slash
-        if request.method == "POST":  # an address that leads to the page takes nothing
+        if request.method == "POST":  # the address that leads to the page accepts no data
             return refusal(HTTPStatus.NOT_FOUND, "there is nothing here")
         try:
             is_first = any(_is_same(given, token) for token in self._once) and bool(self._once.pop())

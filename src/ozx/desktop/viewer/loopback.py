@@ -26,7 +26,7 @@ from ozx.faults import FaultError, as_error
 
 __all__ = ["HOST", "Answer", "LoopbackServer", "Request", "json_answer", "refusal", "serving"]
 
-#: A number, which needs no resolver; only this computer reaches it.
+#: A number, because a name needs a resolver; only this computer reaches this address.
 HOST = "127.0.0.1"
 _NAMES = (HOST, "localhost")
 # A request needs no long body: read a short one, end the connection on a longer one.
@@ -77,7 +77,7 @@ class LoopbackServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
-    # On Windows it would let two servers share a port.
+    # On Windows, reusing addresses would let two servers share a port.
     allow_reuse_address = os.name != "nt"
 
     def __init__(self, respond: Callable[[Request], Answer], port: int = 0, *, takes_posts: bool = False) -> None:
@@ -146,7 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._refuse
 
     def _refuse(self) -> None:
-        self.close_connection = True  # what was sent is not read
+        self.close_connection = True  # the body of the request stays unread
         self._send(Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"this server is read-only\n", headers={"Allow": "GET, HEAD"}))
 
     def log_message(self, *_: Any) -> None:
@@ -158,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         body = self._read_body()
         if body is None:
-            self.close_connection = True  # what was sent is not read
+            self.close_connection = True  # the body of the request stays unread
             message = "expected a short body with a valid Content-Length"
             self._send(refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message))
             return
@@ -221,7 +221,7 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.write(block)
                     self.wfile.flush()
         except OzxError:
-            self.close_connection = True  # the length is sent already: only a broken connection reports the error
+            self.close_connection = True  # the length is already sent: only a broken connection can report the error
         finally:
             with suppress(AttributeError):
                 blocks.close()  # type: ignore[attr-defined]

@@ -37,10 +37,10 @@ _POLICY = (
     "style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; connect-src 'self' blob: data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# Its workers, which follow the policy of their own script, compile functions from text.
+# The client's workers follow the policy of their own script; they compile functions from text.
 _WORKER_POLICY = _POLICY.replace("'wasm-unsafe-eval'", "'wasm-unsafe-eval' 'unsafe-eval'")
 _SAFE = {"Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"}
-# The client keeps a connection to its server, beside a folder "v"; it shows that the page is open.
+# The client keeps a connection to its server open, beside a folder "v"; the connection shows that the page is open.
 _PAGE = "v/1/"
 _EVENTS = "events/1"
 _START = b'<link rel="icon" href="data:,"><script src="start.js"></script>'
@@ -54,7 +54,7 @@ def find_client() -> str:
     ResourceError
         neuroglancer is not installed.
     """
-    # Loading it would start its own server.
+    # Not imported: the package would start its own server.
     spec = importlib.util.find_spec("neuroglancer")
     folders = [] if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations
     for folder in folders:

@@ -39,9 +39,9 @@ _OTHERS = {
     "hour": (3600.0, "s"),
     "day": (86400.0, "s"),
 }
-# One screen in pixels, which the first view fills.
+# Pixels along a screen; the first view fills it.
 _SCREEN = 800
-# The most images of a series that a list of layers is useful for.
+# The most images of a series that are useful as a list of layers.
 _MOST_IMAGES = 8
 
 #: The place of an image in a plate: pixels down and to the right.

@@ -163,7 +163,7 @@ class PageServer:
             except FormatError as error:
                 if error.rule != "zip/changed":
                     raise
-                with self._writing:  # colours may be on their way into the file
+                with self._writing:  # another thread may be writing colours into the file
                     if self.pictures is before:
                         raise
             return work(self._picture(request.query))

@@ -56,7 +56,7 @@ class PictureLevel:
 class Picture:
     """An image, a label image, or the images of a plate side by side."""
 
-    path: str  # of an image its path; of a plate the part below each field: empty, or the path of a label image
+    path: str  # an image's path; for a plate, the path below each field: empty, or that of a label image
     view: ImageView  # the image; of a plate, its first one
     axes: tuple[Axis, ...]  # one per dimension, a plate's ``field`` first
     sources: tuple[LevelSlice | PlatePicture, ...]  # the levels, each sliced like an array

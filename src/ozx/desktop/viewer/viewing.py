@@ -62,7 +62,7 @@ def page_serving(
     Raises
     ------
     ResourceError
-        neuroglancer is not installed, or another program has the port.
+        neuroglancer is not installed, or another program uses the port.
     UsageError
         neuroglancer cannot show a file that grows.
     """

@@ -33,8 +33,8 @@ _RGBA = (("Red", "FF0000"), ("Green", "00FF00"), ("Blue", "0000FF"), ("Alpha", "
 class Layer:
     """An image layer or labels layer of napari.
 
-    `parts` has the levels of each channel, full resolution first; one part if the channels are an axis, or absent.
-    `levels` of a labels layer are those of its only part.
+    `parts` contains the levels of each channel, full resolution first. There is only one part if the channels are an
+    axis, or if there are no channels, as in a labels layer.
     """
 
     name: str
@@ -86,9 +86,10 @@ def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
     Raises
     ------
     UsageError
-        It is empty, or zarr lacks its pixel type.
+        The layer is empty, or zarr lacks its pixel type.
     UnsupportedError
-        OME-Zarr 0.5 cannot express it: rotation, shear, too many dimensions, or another order of them.
+        OME-Zarr 0.5 cannot express the layer: it has a rotation, a shear, too many dimensions, or dimensions in another
+        order.
     """
     name = str(meta.get("name") or ("Labels" if kind == "labels" else "Image"))
     levels: tuple[ArrayLike, ...] = tuple(data) if meta.get("multiscale") else (data,)

@@ -41,8 +41,8 @@ _URI = "ozx://"
 def get_reader(path: str | Sequence[str]) -> Callable[[str | Sequence[str]], list[LayerData]] | None:
     """Return `read_layers`, or None for a path that is neither an .ozx file nor an OME-Zarr zip file.
 
-    Any file called .ozx is accepted, so that the user sees an error for a wrong file. A .zip file is accepted only if
-    its contents look like an OME-Zarr.
+    Any file whose name ends in .ozx is accepted, so that the user sees an error for a wrong file. A .zip file is
+    accepted only if its contents look like an OME-Zarr.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def read_layers(path: str | Sequence[str]) -> list[LayerData]:
     """Return one layer per channel and label image of .ozx files; pixels are read when shown.
 
     Data is a dask array, or a list of them, full resolution first. All wells of a plate make one picture; if wells have
-    several fields, the first dimension counts them. Of a series, the layers of the first image are visible.
+    several fields, the first dimension counts them. In a series, only the first image is set to visible.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def read_layers(path: str | Sequence[str]) -> list[LayerData]:
 
 
 def with_way_out(error: OzxError, path: str) -> OzxError:
-    """Return an error whose message names the file and ends with the hint, since napari shows only the message."""
+    """Return an error whose message names the file and ends with the hint, because napari shows only the message."""
     message = error.message if error.hint is None else f"{error.message}. {error.hint}"
     return type(error)(message, path=error.path or path, rule=error.rule, hint=error.hint)
 
@@ -317,7 +317,7 @@ def _add_affine(meta: dict[str, Any], picture: _Picture, kept: Sequence[int]) ->
 
 
 def _keeps_apart(matrix: Matrix, kept: Sequence[int]) -> bool:
-    """Return whether positions along the axes of a layer do not depend on image axes that the layer lacks."""
+    """Return whether positions along the axes of a layer are independent of image axes that the layer lacks."""
     others = [number for number in range(len(matrix)) if number not in kept]
     return not matrix[np.ix_(kept, others)].any()
 

@@ -52,8 +52,8 @@ def write_layers(path: str, layers: Sequence[LayerData]) -> list[str]:
     Raises
     ------
     UnsupportedError
-        `path` is a URL; the layers do not make one image, or are read from `path`; or OME-Zarr 0.5 cannot store them:
-        rotation, shear, too many dimensions, or another order of them.
+        `path` is a URL; the layers do not make one image, or are read from `path`; or OME-Zarr 0.5 cannot store a layer
+        with a rotation, a shear, too many dimensions, or dimensions in another order.
     ResourceError
         The file cannot be written.
 
