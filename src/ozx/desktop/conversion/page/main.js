@@ -1,4 +1,4 @@
-// Shows the progress of a conversion, and sends what the user presses. All addresses are relative to the secret path.
+// Shows the progress of a conversion, and sends the user's clicks on buttons. All addresses are relative to the secret path.
 
 const PAUSE = 250;
 const find = (id) => document.getElementById(id);
@@ -36,7 +36,7 @@ async function follow() {
 find("cancel").addEventListener("click", () => send("cancel"));
 find("yes").addEventListener("click", () => send("answer?yes=1"));
 find("no").addEventListener("click", () => send("answer?yes=0"));
-// Hold a connection open, which ends with the page. A browser may keep a left page and its connections, to go back to it.
+// Hold a connection open until the page is closed. A browser may keep a page that the user has left, with its connections.
 let connection = null;
 const connect = () => {
   connection ??= new EventSource("alive");

@@ -1,4 +1,4 @@
-// Requests to the server. Every address is relative to the page's, which contains the token.
+// Requests to the server. Every address is relative to that of the page, which contains the token.
 
 const ARRAYS = {
   uint8: Uint8Array,
@@ -47,7 +47,7 @@ export async function askFile() {
   return ask("file", {});
 }
 
-/** The description of a picture; `source` is `{path, plate}`: an image's path, or a part of all fields of the plate. */
+/** The description of a picture; `source` is `{path, plate}`: an image's path; for a plate, the path below each field. */
 export async function askPicture(source) {
   return ask("picture", place(source));
 }
@@ -57,21 +57,21 @@ export function askGrowth() {
   return ask("growth", {});
 }
 
-/** The samples of one tile, as an array of type `samples`. The server is little-endian, as is every browser's machine. */
+/** The samples of one tile, as an array of type `samples`. Server and browsers are little-endian. */
 export async function askTile(source, tile, samples, signal) {
   const { level, row, column, channel, planes } = tile;
   const query = { ...place(source), level, row, column, channel, planes: planes.join(",") };
-  // Pixels are not for the browser's cache on the disk: the file is the faster one.
+  // The browser does not cache pixels on the disk: reading the file is faster.
   return new ARRAYS[samples](await ask("tile", query, { form: "arrayBuffer", signal, cache: "no-store" }));
 }
 
-/** The contrast window of one channel that nearly all pixels of a part of the picture lie in. */
+/** A contrast window of one channel that contains nearly all pixels in a part of the picture. */
 export async function askContrast(source, channel, planes, { top, left, bottom, right }) {
   const query = { ...place(source), channel, planes: planes.join(","), part: [top, left, bottom, right].join(",") };
   return ask("contrast", query);
 }
 
-/** The numbers of pixels of one channel in equal steps from `low` to `high`, in a part of the picture. */
+/** The histogram of one channel in a part of the picture: numbers of pixels in equal bins from `low` to `high`. */
 export async function askHistogram(source, channel, planes, { top, left, bottom, right }, low, high) {
   const part = [top, left, bottom, right].join(",");
   return ask("histogram", { ...place(source), channel, planes: planes.join(","), part, low, high });
@@ -83,13 +83,13 @@ export async function askValues(source, x, y, channels, planes, signal) {
   return ask("values", query, { signal });
 }
 
-/** Write colours and contrast of an image into the file; without a path, of all images of the plate. */
+/** Write colours and contrast of an image into the file; without a path, those of all images of the plate. */
 export async function keepColors(path, channels) {
   const headers = { "Content-Type": "application/json" };
   return ask("keep", {}, { method: "POST", headers, body: JSON.stringify({ path, channels }) });
 }
 
-/** Hold a connection open, which ends with the page; report when the server ends it. */
+/** Hold a connection open until the page is closed; report when the server ends the connection. */
 export function stayAlive(onChange) {
   let connection = null;
   const connect = () => {
@@ -98,7 +98,7 @@ export function stayAlive(onChange) {
     connection.onerror = () => onChange(false);
   };
   connect();
-  // A browser may keep a left page and its connections, to go back to it.
+  // A browser may keep a page that the user has left, with its connections, in order to go back to the page.
   window.addEventListener("pagehide", () => connection.close());
   window.addEventListener("pageshow", (event) => event.persisted && connect());
 }

@@ -62,7 +62,7 @@ export class CanvasRenderer {
   }
 }
 
-/** Fill the pixels of a rectangle from an array of columns × rows, each from the nearest place. */
+/** Fill the pixels of a rectangle from an array of columns × rows; each takes the nearest element. */
 function stretch(target, width, height, source, { columns, rows }, rect) {
   const first = (start) => Math.max(0, Math.ceil(start - 0.5));
   const last = (end, most) => Math.min(most, Math.ceil(end - 0.5));
@@ -77,7 +77,7 @@ function stretch(target, width, height, source, { columns, rows }, rect) {
   }
 }
 
-/** The light of each sample of a tile, 0 to 255; kept until the contrast changes. */
+/** The brightness of each sample of a tile, 0 to 255; kept until the contrast changes. */
 function lightOf(texture, { start, end, gamma }) {
   const key = `${start} ${end} ${gamma}`;
   if (texture.key === key) return texture.light;
@@ -95,7 +95,7 @@ function lightOf(texture, { start, end, gamma }) {
   return light;
 }
 
-/** The colour of each label of a tile; made once, as the table of an image never changes. */
+/** The colour of each label of a tile; made only once, because the table of an image never changes. */
 function paintOf(texture, table) {
   if (texture.paint) return texture.paint;
   const { samples } = texture;
@@ -105,7 +105,7 @@ function paintOf(texture, table) {
   return texture.paint;
 }
 
-/** The colour of a label where no label of the image has one, as in shaders.js. */
+/** The colour of a label in an image whose labels have no colours, as in shaders.js. */
 function madeColor(value) {
   const turn = (Math.imul(value & 0xffffff, 2654435769) >>> 8) / 2 ** 24;
   const [red, green, blue] = [0, 1, 2].map((third) =>

@@ -4,7 +4,7 @@ import { showNumber, sliderReach } from "./contrast.js";
 import { make } from "./elements.js";
 import { Histogram } from "./histogram.js";
 
-// The most channels to list; a longer list is useless.
+// The largest number of channels to list; a longer list is useless.
 const MOST_CHANNELS = 64;
 
 export class ChannelPanel {
@@ -56,7 +56,7 @@ export class ChannelPanel {
       await viewer.adjust([channel]);
       this.update();
     } }, "Auto");
-    // The track of the sliders must not move under a handle.
+    // The range of the sliders must not change while the user drags a handle.
     let frozen = null;
     const hold = (isHeld) => {
       frozen = isHeld ? sliderReach(channel.window, channel.reach) : null;
@@ -106,7 +106,7 @@ function limitRow(channel, end, { reach, hold, set }) {
   return { element: make("div", { className: "row" }, range, number), update };
 }
 
-/** A slider and a number for gamma: the exponent of a pixel's share of the window. */
+/** A slider and a number for gamma: the exponent of a pixel's position in the window (from 0 to 1). */
 function gammaRow(channel, change) {
   const range = make("input", { type: "range", min: -2, max: 2, step: 0.05, "aria-label": `gamma of ${channel.label}`,
     oninput: () => change({ gamma: Number((2 ** range.valueAsNumber).toFixed(3)) }) });
@@ -122,7 +122,7 @@ function gammaRow(channel, change) {
   return { element: make("div", { className: "row" }, symbol, range, number), update };
 }
 
-/** Integers stay integers where the window spans many of them. */
+/** Return a rounded value if the pixels are integers and the window spans many of them. */
 function exact(value, channel) {
   const isWhole = channel.reach && channel.window.end - channel.window.start > 8;
   return isWhole && Number.isInteger(channel.reach[1]) ? Math.round(value) : value;

@@ -6,7 +6,7 @@ export function parseColor(text) {
   return [(number >> 16) / 255, ((number >> 8) & 255) / 255, (number & 255) / 255];
 }
 
-/** The colours of label values as rows of a texture; null where none is given. Four zeros: none for this value. */
+/** The colours of label values as rows of a texture; null without any colour. Four zeros: this value has no colour. */
 export function labelTable(colors, width = 1024, mostRows = 1024) {
   const values = Object.keys(colors).map(Number).filter((value) => value >= 0 && value < width * mostRows);
   if (!values.length) return null;

@@ -22,7 +22,7 @@ export class Histogram {
     this.#followPointer();
   }
 
-  /** Have the histogram of what is in view drawn, soon. */
+  /** Schedule a drawing of the histogram of the pixels in view. */
   update() {
     if (!this.element.clientWidth || !this.channel.window) return; // not open
     this.#draw();

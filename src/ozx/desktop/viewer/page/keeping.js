@@ -1,4 +1,4 @@
-// Keeping of colours and contrast in the file; the page asks first.
+// Writing of colours and contrast into the file; the page asks first.
 
 import { keepColors } from "./api.js";
 import { make } from "./elements.js";

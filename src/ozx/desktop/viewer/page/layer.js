@@ -31,7 +31,7 @@ export class Layer {
     return this.#tiles(chooseLevel(this.levels, shot.view.zoom, shot.aspect), shot, channel, planes);
   }
 
-  /** The tiles of one channel in view: those of the best level, and before them a few of the lowest, which come soon. */
+  /** The tiles of one channel in view: first a few of the lowest level, which load fast, then those of the best level. */
   wanted(shot, channel, planes) {
     const best = chooseLevel(this.levels, shot.view.zoom, shot.aspect);
     const lowest = this.levels.length - 1;

@@ -21,7 +21,7 @@ export function describeView(viewer) {
   return new URLSearchParams(terms).toString().replaceAll("%2C", ",").replaceAll("%2F", "/");
 }
 
-/** Whether a channel that is not shown differs from what the file says of it: of many channels few are in the address. */
+/** Whether a hidden channel differs from its settings in the file; only then, the address contains the hidden channel. */
 function isChanged({ color, gamma }, told) {
   return told.active || color !== told.color || gamma !== 1;
 }
@@ -32,7 +32,7 @@ export function parseView(fragment) {
   return terms.size ? terms : null;
 }
 
-/** Show what a fragment says; what it does not say, or says wrongly, stays. */
+/** Apply the settings of a fragment; missing and invalid settings stay as they are. */
 export function restoreView(viewer, terms) {
   const { sliders, width, height } = viewer.image.told;
   viewer.planes = sliders.map(({ name, length }, number) => {
@@ -57,7 +57,7 @@ export function restoreView(viewer, terms) {
   else viewer.changed();
 }
 
-/** Keep the fragment of the address like the view; `onMove` is called with what a person wrote there instead. */
+/** Update the fragment of the address when the view changes; `onMove` gets a fragment that the user has written. */
 export function followAddress(viewer, onMove) {
   let timer = null;
   window.addEventListener("hashchange", () => {

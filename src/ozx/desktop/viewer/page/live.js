@@ -1,4 +1,4 @@
-// A file that is still being written: the page asks every second for what is new.
+// A file that is still being written: every second, the page asks for new frames.
 
 import { askGrowth, askPicture } from "./api.js";
 
@@ -28,7 +28,7 @@ export function followGrowth(viewer, { onGrown, onState }) {
   look();
 }
 
-/** Let the shown picture have its present length; a plane that was the last one stays the last one. */
+/** Update the lengths of the shown picture; if the last plane was shown, the new last plane is shown. */
 async function grow(viewer) {
   const { image } = viewer;
   const told = await askPicture(image.source);

@@ -100,7 +100,7 @@ function showName(name) {
   byId("title").textContent = name;
 }
 
-/** Show what is added to a file that is still being written, and how its stream ends. */
+/** Show new frames of a file that is still being written, and how its stream ends. */
 function followStream(file, viewer, messages) {
   followGrowth(viewer, {
     onGrown: () => showMetadata(byId("metadata").querySelector("dl"), file, viewer),
@@ -111,7 +111,7 @@ function followStream(file, viewer, messages) {
   });
 }
 
-/** Give the picture as many pixels as the screen has for it. */
+/** Give the picture as many pixels as its area on the screen has. */
 function followScreen(overlay, viewer) {
   const fit = () => {
     const ratio = window.devicePixelRatio || 1;

@@ -24,13 +24,13 @@ export class Messages {
     setState("failed");
   }
 
-  /** Hide the message, as another picture is shown. */
+  /** Hide the message, because another picture is shown. */
   clear() {
     this.isDamageTold = false;
     this.say(null);
   }
 
-  /** Say that a tile is damaged, and what is shown for it: once for a picture. */
+  /** Say that a tile is damaged, and what is shown in its place: only once for each picture. */
   tellDamage(error, hasCoarser) {
     if (this.isDamageTold) return;
     this.isDamageTold = true;

@@ -4,7 +4,7 @@ import { make } from "./elements.js";
 import { wellName } from "./overlay.js";
 
 export class Navigation {
-  /** @param open  shows a picture, `{path, plate}`; its second argument tells whether it is like the one before */
+  /** @param open  shows a picture, `{path, plate}`; its second argument tells whether the picture is like the one before */
   constructor(element, file, open) {
     Object.assign(this, { element, file, open });
     this.plate = file.plate;
@@ -16,7 +16,7 @@ export class Navigation {
     return this.plate !== null && this.well === null;
   }
 
-  /** Show the image at a path, or without one the plate or the first image. */
+  /** Show the image at a path; without a path, show the plate or the first image. */
   start(path = null) {
     const well = this.plate?.wells.find(({ fields }) => fields.includes(path));
     if (well) this.showWell(well, well.fields.indexOf(path));

@@ -1,7 +1,7 @@
 // Playback along a slider: one plane after the other, the next ones loaded ahead.
 
 export const RATE = 25; // planes a second
-// The most planes to load ahead, and their share of the memory for tiles.
+// The largest number of planes to load ahead, and their share of the memory for tiles.
 const MOST_AHEAD = 12;
 const SHARE = 1 / 2;
 
@@ -13,7 +13,7 @@ export class Player {
     this.shown = []; // times of the last planes, for the rate
   }
 
-  /** Play along a slider, or stop if it plays. */
+  /** Play along a slider; stop if this slider already plays. */
   toggle(slider) {
     const isStart = this.slider !== slider;
     this.stop();
@@ -27,7 +27,7 @@ export class Player {
     this.onChange();
   }
 
-  /** Planes a second lately; null before there are some. */
+  /** Planes a second in the last moments; null if too few planes were shown. */
   get rate() {
     const { shown } = this;
     return shown.length < 5 ? null : (1000 * (shown.length - 1)) / (shown.at(-1) - shown[0]);
@@ -64,7 +64,7 @@ export class Player {
     viewer.changed();
   }
 
-  /** The planes after this one, around the end of the slider. */
+  /** The planes after this one; after the last plane of the slider follows the first. */
   #following() {
     const { viewer, slider } = this;
     const { length } = viewer.image.told.sliders[slider];

@@ -2,7 +2,7 @@
 
 import { moveBy, toImage, zoomAt } from "./geometry.js";
 
-// A click whose pointer moved further moves the picture.
+// If the pointer moves further than this during a click, the picture moves.
 const STEADY = 4;
 
 /**

@@ -1,4 +1,5 @@
-// Position and value of the pixel under the pointer. Values come from the server, as the graphics card lacks some of them.
+// Position and value of the pixel under the pointer. Values come from the server, because the graphics card lacks some of
+// them.
 
 import { askValues } from "./api.js";
 import { showNumber } from "./contrast.js";

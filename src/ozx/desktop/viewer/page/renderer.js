@@ -1,5 +1,5 @@
-// Draws layers of tiles by WebGL 2. Each layer is composed on its own sheet, lower resolutions first, so that
-// missing tiles show a lower resolution; then the sheet is added to the picture.
+// Draws layers of tiles with WebGL 2. Each layer is composed on its own sheet, lower resolutions first, so that
+// a lower resolution shows where tiles are missing; then the sheet is added to the picture.
 
 import { CanvasRenderer } from "./canvas_renderer.js";
 import { PROGRAMS } from "./shaders.js";
@@ -8,8 +8,8 @@ import { PROGRAMS } from "./shaders.js";
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 
 /**
- * A renderer for a canvas: by WebGL 2, but not where the processor stands in for a graphics card, as it draws several times
- * faster on a 2-D canvas. `?draw=webgl` and `?draw=canvas` behind the address choose one.
+ * A renderer for a canvas: WebGL 2 if there is a graphics card; otherwise a 2-D canvas, on which the processor draws several
+ * times faster. `?draw=webgl` or `?draw=canvas` after the address chooses one of them.
  *
  * @param isRestored  whether the canvas has a context of WebGL, whose graphics card was lost for a moment
  */

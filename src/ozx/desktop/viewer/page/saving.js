@@ -5,7 +5,7 @@ import { CanvasRenderer } from "./canvas_renderer.js";
 import { make } from "./elements.js";
 import { drawBar } from "./overlay.js";
 
-// Browsers draw no longer sides, and keep four bytes of each pixel.
+// Browsers draw no canvas with longer sides, and keep four bytes for each pixel.
 const LONGEST = 16384;
 const MOST_PIXELS = 2 ** 27;
 
@@ -20,10 +20,10 @@ export async function saveView(viewer, overlay, name) {
 }
 
 /**
- * Save the whole plane in full resolution, with a scale bar; a larger one than browsers can draw in the finest that fits.
+ * Save the whole plane in full resolution, with a scale bar; a plane too large for browsers in the finest level that fits.
  *
  * @param onProgress  called with the share that is done, 0 to 1
- * @returns how many pixels of the image are one of the saved ones
+ * @returns how many pixels of the image one saved pixel covers
  */
 export async function savePlane(viewer, name, onProgress) {
   const { image, tile, size } = viewer;

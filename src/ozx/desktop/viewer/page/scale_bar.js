@@ -20,7 +20,7 @@ export function roundLength(value) {
   return power * ([5, 2].find((digit) => digit * power <= value * (1 + 1e-9)) ?? 1);
 }
 
-/** The bar for a screen on which `most` device pixels are free: its length in device pixels, and what it says. */
+/** The bar for a screen on which `most` device pixels are free: its length in device pixels, and its text. */
 export function scaleBar(pixelSize, unit, zoom, most) {
   const perPixel = (pixelSize ?? 1) / zoom;
   const meters = METERS[unit];

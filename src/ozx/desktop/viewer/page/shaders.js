@@ -1,5 +1,5 @@
 // The programs of the graphics card. A tile is a rectangle whose samples are looked up one by one: nothing is smoothed,
-// as a value between two pixels is none that was measured.
+// because a value between two pixels was never measured.
 
 const QUAD = `#version 300 es
 uniform vec4 rect; // left, top, width, height in device coordinates
@@ -45,8 +45,8 @@ void main() {
 }`;
 }
 
-// Where no label has a colour, each gets one by its value: steps of the golden section, here in units of 1/2³², never come
-// close to where they have been. They are those of the server's pictures (images/render.py).
+// If no label has a colour, each gets a colour computed from its value: steps of the golden section, here in units of
+// 1/2³², never come close to an earlier place. The server's pictures have the same colours (images/render.py).
 const LABELS = `${HEAD}
 uniform usampler2D samples;
 uniform sampler2D table;

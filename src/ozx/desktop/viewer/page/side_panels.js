@@ -51,7 +51,7 @@ export class PlanePanel {
     this.player.stop();
   }
 
-  /** Play along time, or where there is none along the first slider, or stop. */
+  /** Play along time, or along the first slider if there is no time axis; stop if it already plays. */
   togglePlay() {
     const { player } = this;
     const long = this.rows.flatMap(({ slider }, number) => (slider.length > 1 ? [number] : []));

@@ -1,9 +1,9 @@
-// Tiles on the graphics card: wanted ones are loaded, nearest first; the least recently used go when memory is full.
+// Tiles on the graphics card: wanted tiles are loaded, nearest first; if memory is full, the least recently used are freed.
 
 /**
- * @param load  `(tile, signal) => Promise<{bytes, …}>`; what it gives is kept
- * @param free  gives back what `load` gave
- * @param onChange  called when a tile came, or failed: then with the error and the tile
+ * @param load  `(tile, signal) => Promise<{bytes, …}>`; the result is kept
+ * @param free  frees a result of `load`
+ * @param onChange  called when a tile is loaded; if loading fails, called with the error and the tile
  */
 export class TileCache {
   constructor({ load, free, onChange, capacity, atOnce = 4 }) {
@@ -32,8 +32,8 @@ export class TileCache {
   }
 
   /**
-   * Load these tiles, `{key, bytes, …}`, first ones first, as many as fit; after them those that are wanted soon. What was
-   * wanted before and is no more is not waited for.
+   * Load these tiles, `{key, bytes, …}`, in order, as many as fit; after them the tiles that are wanted soon. Loading of
+   * tiles that are no longer wanted is aborted.
    */
   want(all, soon = []) {
     let room = this.capacity;

@@ -52,7 +52,7 @@ export class Viewer {
   /**
    * Show a picture, `{path, plate}`, and its label images.
    *
-   * @param isAlike  whether it is like the one before, as the fields of a plate are: what was set stays
+   * @param isAlike  whether the picture is like the one before, as fields of a plate are: then settings are kept
    */
   async open(source, isAlike = false) {
     const number = ++this.opening;
@@ -152,7 +152,7 @@ export class Viewer {
     if (asked.length) this.adjust(asked);
     const parts = this.parts(this.planes);
     const isLoaded = this.#want(parts);
-    // While a plane loads, the one before stays: black frames between them would flicker.
+    // While a plane loads, the plane before it stays on the screen: black frames between them would flicker.
     const isThere = ({ layer, channel, planes }) => layer.drawn(shot, channel, planes, this.cache).length > 0;
     if (isLoaded || this.cache.isSettled || parts.every(isThere)) this.shownPlanes = this.planes;
     this.renderer.begin(this.screen.width, this.screen.height);
@@ -164,7 +164,7 @@ export class Viewer {
     this.onEvent("drawn");
   }
 
-  /** Have the tiles in view loaded, then those of the planes to be shown soon; return whether the former are there. */
+  /** Request the tiles in view, then those of the planes to be shown soon; return whether all tiles in view are loaded. */
   #want(parts) {
     const isLoaded = this.isLoaded(this.planes);
     const rough = ({ layer, channel, planes }) => layer.wanted(this.shot, channel, planes);
@@ -173,7 +173,7 @@ export class Viewer {
     return isLoaded;
   }
 
-  /** Whether all tiles in view of these planes are there in the best level. */
+  /** Whether all tiles in view of these planes are loaded in the best level. */
   isLoaded(planes) {
     return this.#sharp(planes).every((tile) => this.cache.isDone(tile));
   }
