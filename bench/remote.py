@@ -1,4 +1,4 @@
-"""Benchmark of HTTP: a file read by ozx and by fsspec's ZIP file system, against a directory by obstore and fsspec."""
+"""Benchmark of HTTP: ozx and fsspec's ZIP file system read a file; obstore and fsspec read a directory."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ def bench_remote(folder: Path, *, quick: bool, rounds: int) -> Iterator[Table]:
                 rows = take_turns(measures, None, min(rounds, _ROUNDS))
                 note = "fsspec's ZIP file system reads ahead, and keeps what it has read." if name != "inner" else ""
                 ratios = {_PEER: 2 if delay and name == "chunks" else 1} if name in ("chunks", "shards") else {}
-                goal = {1: "not slower than a directory by obstore", 2: "twice as fast as a directory by obstore"}.get(
-                    ratios.get(_PEER), ""
-                )
+                goal = {
+                    1: "not slower than obstore reading a directory",
+                    2: "twice as fast as obstore reading a directory",
+                }.get(ratios.get(_PEER), "")
                 yield Table(f"HTTP, {words}: {what}", rows, goal, show_requests=True, wanted_ratios=ratios, note=note)
 
 

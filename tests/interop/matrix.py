@@ -81,7 +81,7 @@ REASONS = (
         ),
     ),
     Reason(
-        r"`\` is no separator outside Windows; the reader refuses such names, or delivers them unchanged",
+        r"`\` is no separator outside Windows; the reader refuses names with `\`, or returns them unchanged",
         (".NET",),
         (
             r"is refused: it has a backslash",

@@ -192,8 +192,8 @@ WRITERS = (
     ),
     Writer(
         "iohub",
-        '`iohub.open_ome_zarr("….ozx", mode="w-", …)`; the repository contains the file, because iohub '
-        "needs Python 3.12; CI writes it again",
+        '`iohub.open_ome_zarr("….ozx", mode="w-", …)`; the repository contains this file, because iohub '
+        "needs Python 3.12; CI writes the file again and compares the two files",
         absent_packages,
         lambda source, out: shutil.copyfile(IOHUB, out),
     ),
