@@ -25,8 +25,8 @@ from ozx.hierarchy.keys import ROOT_METADATA
 
 __all__ = ["is_ozx"]
 
-# The bytes to read at an end of a file: enough for the end records and the directory of some thousand entries, or for
-# the root's metadata.
+# The number of bytes to read at the end or the start of a file: enough for the end records and the directory of some
+# thousand entries, or for the root's metadata.
 _LOOK = 1 << 18
 _ROOT = ROOT_METADATA.encode("ascii")
 
@@ -37,8 +37,8 @@ def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryvie
 
     A ZIP file with a root ``zarr.json`` counts as an OME-Zarr zip file if this document has ``ome`` attributes, or if
     the archive comment names an OME-Zarr version. If the central directory is longer than 256 KiB, not all of it is
-    read: then the comment or a first entry ``zarr.json`` suffices. This is no validation: the result may be True for a
-    file that breaks rules.
+    read: then the comment, or ``zarr.json`` as the first entry, suffices. This is no validation: the result may be True
+    for a file that breaks rules.
 
     Parameters
     ----------

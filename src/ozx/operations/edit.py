@@ -112,7 +112,7 @@ def edit(
         another resolution. A named axis must be in one of the images; images without this axis stay unchanged.
     unit
         A unit (``micrometer``, ``um``, ``second``), or units by axis (``{"t": "s"}``, ``"t=s"``). A single unit applies
-        to axes of its type, space or time: to those that `pixel_size` names, or without `pixel_size` to all of them.
+        to axes of its type, space or time: with `pixel_size`, to those named there; otherwise to all of them.
         Numbers are not converted.
     channel_names, colors
         One value per channel; None or ``""`` keeps the present value. Colours are ``RRGGBB``, with or without ``#``, or
@@ -138,8 +138,8 @@ def edit(
     Raises
     ------
     UsageError
-        Nothing is requested, a value is invalid, an image has no such axis or another number of channels, or `path` is
-        a directory.
+        Nothing is requested, a value is invalid, no image has a named axis, an image has another number of channels,
+        or `path` is a directory.
     FormatError
         `path` is no archive, its metadata is broken, or it changed during the edit.
     UnsupportedError
@@ -235,7 +235,7 @@ def _write(path: str, plan: EditPlan, *, sync: bool) -> None:
     with OzxStore(path, mode="a", keep_partial=False, sync=sync) as store:
         for key, value in plan.new.items():
             found = store.get_sync(key)
-            # A store leaves out the white space that filled the room for metadata.
+            # A store returns documents without the spaces that pad them.
             if found is None or found.to_bytes() != plan.old[key].rstrip(b" "):
                 raise FormatError(
                     f"{key} changed while it was edited; nothing is written",

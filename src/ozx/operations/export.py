@@ -27,7 +27,7 @@ _ENDINGS = (".tif", ".tiff")
 _SMALLEST_TILE, _LARGEST_TILE = 16, 8192
 # More threads than these would wait for each other while they decode chunks.
 _MOST_JOBS = 8
-# Reading so much takes hours, and most disks are smaller.
+# Limits of one export: reading more takes hours, and most disks are smaller.
 _MOST_CHUNKS = 10_000_000
 _MOST_BYTES = 16 << 40
 _LARGEST_CHUNK = 64 << 30
@@ -134,10 +134,10 @@ def export(
     out
         The file or object to write. An object is first written to a temporary file (in ``TMPDIR``), then uploaded.
     node
-        Path of an image, label image, plate, well or series, below the node of `path` if that names one.
+        Path of an image, label image, plate, well or series, below the node of `path` if `path` names a node.
     levels
-        Resolution levels as a Python slice: ``":3"`` the three finest, ``"1:"`` all but the finest; 0 is the finest. By
-        default all.
+        Resolution levels as a Python slice: ``":3"`` selects the three finest, ``"1:"`` all but the finest; 0 is the
+        finest. By default all.
     compression
         ``zlib``, which every reader knows, ``zstd``, ``lzw`` or ``none``.
     tile

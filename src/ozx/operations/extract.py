@@ -44,14 +44,14 @@ class ExtractedImage:
     path
         Path of its group in the new file; the root's is empty.
     levels
-        Paths of the kept levels below it, the finest first.
+        Paths of the kept levels, relative to this group, the finest first.
     left_out
         Paths of the other levels.
     region
         Start and stop of the extracted full-resolution pixels, by axis. Empty if neither a region nor channels were
         requested.
     channels
-        The numbers that the kept channels have in the source, if channels between them are left out; else empty.
+        Numbers of the kept channels in the source if channels between them are left out; else empty.
     """
 
     path: str
@@ -155,11 +155,11 @@ def extract(
         Path of a plate, well, image, label image or any other group, below the node of `path` if `path` names a node.
         This group becomes the root.
     levels
-        Resolution levels as a Python slice: ``"2:"`` all but the two finest, ``":3"``, ``"-1"``; 0 is the finest. An
-        image that has none of these levels keeps the nearest level.
+        Resolution levels as a Python slice: ``"2:"`` selects all but the two finest, ``":3"`` the three finest,
+        ``"-1"`` the coarsest; 0 is the finest. An image that has none of these levels keeps the nearest level.
     region
         Pixels of the full resolution by axis: ``"y=0:2048,x=-2048:,t=3"``, or a mapping of axes to ranges
-        ``(start, stop)``, slices or single indices. Nothing is clipped.
+        ``(start, stop)``, slices or single indices. A region that reaches beyond the image is an error, not clipped.
     channels
         Channels by name or number: ``"DAPI,GFP"``, ``"0,1"``, or a list. They keep the order of the file. A chunk of
         several channels is copied whole, as in a region.
@@ -173,8 +173,8 @@ def extract(
     force
         Whether an existing file may be replaced; the old one stays until the new one is complete.
     dry_run
-        Whether to write nothing, and only return the numbers of what would be written and read. For a URL, a run makes
-        the same number of requests and reads the same number of bytes, unless a request fails and is repeated.
+        Whether to write nothing, and only return the numbers of what would be written and read. For a URL, a real run
+        makes the same number of requests and reads the same number of bytes, unless a request fails and is repeated.
     sync
         Whether to wait until the file is on the disk.
     progress

@@ -34,8 +34,8 @@ class ImportResult:
     notes
         Remarks, one sentence each.
     damage
-        Parts of the source that could not be read and are zeros in the file (`on_error`): the first of them, one
-        sentence each.
+        The first parts of the source that could not be read and became zeros in the file (`on_error`), one sentence
+        each.
     part_of
         The source whose image this file is a part of, if that source is in the same batch; else None.
     error

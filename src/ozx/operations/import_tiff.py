@@ -102,7 +102,8 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     labels, reuse_levels
         Whether the image is a label image; whether smaller levels of the file are used, as far as they fit.
     method, downsample
-        ``mean`` (the default), ``nearest`` (for labels) or ``mode``; the axes that are halved, ``none`` for no levels.
+        ``mean`` (the default), ``nearest`` (for labels) or ``mode``; the axes to halve, or ``none`` for the full
+        resolution only.
     chunks, shards, codec, chunk_checksums
         Another layout than the default; see `ozx.repack`. By default, chunks in shards end in a checksum.
         ``chunk_checksums="add"`` also adds a checksum to chunks outside of shards, ``"drop"`` adds no checksum.
@@ -142,7 +143,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     >>> result.path, result.images
     ('dots.ozx', 1)
     """
-    asked = dict(locals())  # first of all: the arguments, by the names that `_DEFAULTS` takes from the signature
+    asked = dict(locals())  # at the start, while the arguments are the only locals; `_DEFAULTS` has the same names
     target = None if out is None else given_output(out, remote=True)
     check_archive_name(target or "")
     order = _parse({name: asked[name] for name in _DEFAULTS})
@@ -170,7 +171,7 @@ def import_tiffs(
 ) -> ImportManyResult:
     """Import several TIFF files, `jobs` at a time; an error in one file does not stop the other imports.
 
-    If several files together form one image, the first file is imported, and the others are skipped.
+    If several files together form one image, the import of the first file covers all of them; the others are skipped.
 
     Parameters
     ----------
@@ -243,10 +244,10 @@ def _failure(path: str, target: str, error: OzxError) -> ImportResult:
 
 
 def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str]:
-    """Return a mapping of sources to earlier sources with the same image files; other sources are not in it."""
+    """Map each source to the earlier source with the same image files; leave out sources without an earlier one."""
     parts = {}
     for path in paths:
-        # Only OME-TIFF has images of several files. The task of a file reports that the file cannot be read.
+        # Only OME-TIFF has images of several files. Errors are ignored here: the task of each file reports them.
         with suppress(OzxError, OSError), open_tiff(path, order.tiff) as found:
             if (first := claims.first(found)) != path:
                 parts[path] = first

@@ -123,7 +123,7 @@ class Inspection:
     bytes
         Size in bytes of the archive, or of all files of the directory; for a node, of the values below the node.
     decoded_bytes
-        Size in bytes of all arrays once decoded, as far as their types have a known size.
+        Total size in bytes of the decoded arrays, without arrays of a type whose size is unknown.
     container
         The archive or directory of the hierarchy.
     images
@@ -243,7 +243,7 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
 
 
 def _check_root(view: DirectoryView) -> None:
-    """Raise an error if the folder contains no Zarr hierarchy, before listing all files below it."""
+    """Raise an error if the folder contains no Zarr hierarchy; this saves listing all files below the folder."""
     if any(view.find(name) for name in ("zarr.json", ".zgroup", ".zarray", ".zattrs")):
         return
     inside = [os.path.join(view.path, name) for name in view.names() if name.endswith((".zarr", ".ozx"))][:3]

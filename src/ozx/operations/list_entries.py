@@ -27,7 +27,7 @@ class ListedEntry(NamedTuple):
     crc32, method
         CRC-32 and compression method of the value (``stored``, ``deflated``, …); None for a file of a directory.
     item, view
-        The entry, and its archive or directory, for `offset`.
+        The entry, and its archive or directory; `offset` needs both.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class ListedEntry(NamedTuple):
 class EntryListing:
     """The entries of an archive in the order of its central directory, or the files of a directory.
 
-    Iteration reads the entries one by one, so that a million entries take no memory. It may be repeated.
+    Iteration reads the entries one by one, so that a million entries take no memory; it may be repeated.
     ``ozx ls --json`` prints `to_dict()`.
 
     Attributes

@@ -74,7 +74,7 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
     drop_attributes
         Remove a source although it has access control lists, extended attributes or hard links, which are then lost.
     checksum
-        ``"sha256"`` writes ``OUT.sha256`` beside the file, as `sha256sum` does.
+        ``"sha256"`` writes ``OUT.sha256`` beside the file, in the format of `sha256sum`.
     resume
         Do not write `out` again if it exists and is complete: the archive can be opened, and its keys and sizes are
         those of the source; with `verify`, or if the source is newer, its values, too. Such a file is synced. If
@@ -176,8 +176,8 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     sources
         The directories; or pairs of a directory and the file to write.
     out_dir
-        The folder for the files, created if it is missing; by default each file goes beside its source. A pair names
-        its file itself.
+        The folder for the files, created if it is missing; by default each file goes beside its source. A pair
+        itself names its file.
     jobs
         Number of sources packed at the same time, each by a thread.
     force, verify, remove_source, drop_attributes, checksum, resume, progress

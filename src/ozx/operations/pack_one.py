@@ -257,7 +257,7 @@ def _pack_listed(result: PackResult, source: _DirectorySource, options: PackOpti
         has_same_chunks = options.chunks is None and options.codec is None and options.chunk_checksums in (None, "keep")
         if not is_old and options.shards == "keep" and has_same_chunks and not is_compared:
             return _pack_plan(result, in_version(plan_copy(source), options.version), (), run)
-        # These modules need numpy; to import them takes longer than to pack a small directory.
+        # These modules need numpy, and importing numpy takes longer than packing a small directory.
         from ozx.flow.plans.relayout import iter_checksum_variants, plan_relayout  # noqa: PLC0415
         from ozx.hierarchy.relayout.layout_choice import LayoutChoice  # noqa: PLC0415
 
@@ -314,7 +314,7 @@ def _compare_existing(target: str, plan: Plan, run: _Run, *, with_values: bool) 
     """
     options = run.options
     if options.sync and not Location(target).is_remote:
-        sync_file(target)  # it may come from a run with --no-sync; only synced pages can be read from the disk
+        sync_file(target)  # a run with --no-sync may have written it; only synced pages can be read from the disk
     if with_values:
         from ozx.flow.sinks.verification import CopyDiffersError  # noqa: PLC0415 (numpy)
 
@@ -354,7 +354,7 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
     total = plan.count_bytes() * (2 if options.verify else 1) if needs_total(run.progress) else None
     progress = begin_phase(run.progress, os.path.basename(result.path), total)
     run = replace(run, progress=progress)
-    is_last = options.checksum is None and not options.manifest  # the folder is synced with its last new file
+    is_last = options.checksum is None and not options.manifest  # the folder is synced after its last new file
 
     def check(path: str) -> None:
         nonlocal digest

@@ -71,12 +71,12 @@ class RecoverResult:
     arrays
         Arrays with chunks that are, or may be, missing.
     lost_chunks_count
-        Number of chunks in damaged values that no checksum proves. The recovered values lack these chunks unless
-        `keep_unproven` keeps them.
+        Number of chunks that lie in damaged values and have no correct checksum. The recovered values lack these chunks
+        unless `keep_unproven` keeps them.
     lost_chunks
         The first thousand of these chunks.
     made
-        Keys of lost metadata that was replaced: by a copy in consolidated metadata, or an empty group.
+        Keys of lost metadata documents, each replaced by its copy in consolidated metadata or by an empty group.
     notes
         Remarks, one sentence each.
     """
@@ -361,7 +361,7 @@ def _notes(found: Salvage) -> Iterator[str]:
 def _level_notes(found: Salvage, losses: Sequence[ArrayLoss], target: str) -> Iterator[str]:
     """Yield a note if the full resolution of a single image is whole, and only smaller levels lack chunks.
 
-    The commands in the note would lose the label images and the other images of a file that has some.
+    A file with label images or several images gets no note, because the commands in the note keep only one image.
     """
     lacking = {loss.path for loss in losses}
     if lacking and len(found.hierarchy.levels) == 1 and lacking <= set(found.hierarchy.levels[0][1:]):

@@ -69,7 +69,7 @@ class RepackResult:
     source, path
         The source, and the written file or directory.
     entries, bytes
-        Number of entries, and length of the file in bytes; of files, and of bytes in them, for a directory.
+        Number of entries, and length of the file in bytes. For a directory: number of files, and of bytes in them.
     ome_version
         OME-Zarr version of the result.
     upgraded
@@ -168,7 +168,7 @@ def repack(
     jobs
         Number of threads; by default one per processor, at most four.
     executor
-        Executor that decodes and encodes; by default of threads.
+        Executor that decodes and encodes; by default a thread pool.
     progress
         Receives the number of bytes processed; with `verify`, each byte counts twice.
 

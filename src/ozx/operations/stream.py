@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Camera", "FrameStream", "StreamResult", "stream"]
 
 _MEMORY = 176 << 20
-# A fourth of the memory is for waiting frames; the other part is for the chunks of unfinished shards.
+# A fourth of the memory is for waiting frames, the rest for the chunks of unfinished shards.
 _SHARE_OF_FRAMES = 4
 _LEAST_FRAMES = 4
 _WHEN_FULL = ("wait", "raise")
@@ -81,7 +81,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     path
         The file to write; ``NAME.partial`` until the stream is closed.
     axes
-        Names of the dimensions, of t, c, z, y and x, in the order of acquisition: the axis that changes most slowly
+        Names of the dimensions, out of t, c, z, y and x, in the order of acquisition: the axis that changes most slowly
         first, y and x last. The file has the axes in OME order.
     shape
         Lengths of these axes. The first length may be None (unknown) if the axis is t or z.
@@ -108,7 +108,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     when_full
         What happens to a frame while the memory is full: ``wait`` until there is room, or ``raise`` `BufferFull`.
     memory
-        Bytes of frames that wait, and of chunks in unfinished shards; by default 176 MiB, or more for large frames.
+        Bytes of memory for waiting frames and chunks of unfinished shards; by default 176 MiB, more for large frames.
     jobs
         Number of threads; by default one per core.
     sync_every

@@ -142,7 +142,7 @@ def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[
             path=printable_location(path),
             hint="Leave out --cache (cache), and name a .png or .jpg file for the picture.",
         )
-    # The status comes from before the file is read: if the file changes meanwhile, the picture counts as outdated.
+    # Take the status before reading the file: if the file changes during reading, the picture counts as outdated.
     status = os.stat(location.path)
     uri = file_uri(location.path)
     return cache_path(uri, size), cache_texts(uri, status)
@@ -151,5 +151,6 @@ def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[
 def _write(target: str, data: bytes, *, is_private: bool, force: bool) -> None:
     if is_private:
         make_cache_folder(target)
-    # A picture that a power cut destroys is made again. The source may be private, and so are the pictures.
+    # Pictures in the cache need no sync, because lost ones are made again; only the user may read them, because the
+    # source may be private.
     write_small(target, data, sync=not is_private, force=force, mode=0o600 if is_private else None)

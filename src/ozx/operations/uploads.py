@@ -20,7 +20,7 @@ from ozx.errors import UsageError, resource_errors
 
 __all__ = ["FoundUpload", "UploadsResult", "uploads"]
 
-# The largest difference in seconds between the clocks of a user and of S3, which refuses requests beyond it.
+# The largest difference in seconds between the clocks of a user and of S3; S3 refuses requests beyond this limit.
 _CLOCKS = 15 * 60
 _OF_AZURE = (
     "Azure discards unfinished uploads a week after their last part, or when another upload to the same URL is complete"

@@ -83,24 +83,24 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         An array of NumPy, dask or zarr, or any other array that returns slices. It is read block by block, each pixel
         once if the chunks of the array allow it.
     axes
-        Names of its dimensions, of t, c, z, y and x; by default the last of these names: y and x for a plane. An
+        Names of its dimensions, out of t, c, z, y and x; by default the last of these names: y and x for a plane. An
         array in another order, such as ``yxc``, is transposed into OME order.
     scale
-        The distance of pixels along each dimension, or by axis, in `unit`; 1 if unknown.
+        The distance between neighbouring pixels along each dimension, or by axis, in `unit`; 1 if unknown.
     unit
         Unit of the axes of space, or units by axis, such as ``micrometer``, ``um``, ``second``.
     channels
         For each channel its name, or a mapping with any of ``label``, ``color`` (as for `ozx.edit`), ``active``,
         ``window`` (start, end) and ``emission`` (nanometers). Missing contrast is computed from the pixels; a missing
-        colour is that of the dye in the name, or of the emission. Without `channels`, 8-bit pixels with three or four
+        colour comes from the dye in the name, or from the emission. Without `channels`, 8-bit pixels with three or four
         channels as their last dimension, such as ``yxc``, are red, green, blue and transparency.
     name
         The image's name; by default that of the file.
     labels
-        True for an array of labels. Or label images by name, of the shape of the image without its channels.
+        True for an array of labels. Or label images by name, each with the shape of the image without its channels.
     method, downsample
         Method of downsampling: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels); and
-        the axes that are halved, ``none``, or those that `plan_pyramid` chooses.
+        the axes to halve, or ``none``; by default those that `plan_pyramid` chooses.
     chunks, shards, codec, chunk_checksums
         Another layout than `lay_out` chooses; see `ozx.repack`. By default, chunks in shards end in a checksum.
         ``chunk_checksums="add"`` also adds a checksum to chunks outside of shards, ``"drop"`` adds no checksum.
@@ -194,7 +194,7 @@ def _named_labels(labels: Mapping[str, ArrayLike]) -> Iterator[tuple[str, ArrayL
         if not is_node or name == METADATA or name_fault(f"labels/{name}"):
             raise UsageError(
                 f"expected the name of a label image; got {name!r}",
-                hint="A name has no slash or backslash, does not begin with '__', is not zarr.json, and not only dots.",
+                hint="A name has no slash or backslash, does not begin with '__', and is not zarr.json or only dots.",
             )
         if not hasattr(array, "shape"):
             raise UsageError(
