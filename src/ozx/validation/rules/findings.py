@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-#: Number of findings of one kind that are kept; one more finding gives the number of further findings.
+#: Number of findings of one kind that are kept; a last finding says how many more there are.
 MOST_OF_A_KIND = 20
 
 #: The rule and the severity of a finding.

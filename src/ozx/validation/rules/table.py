@@ -21,7 +21,7 @@ _FILES = ("zip", "rfc9", "zarr", "conventions", "ome", "data")
 class Rule:
     """One validation rule: its id, severity and texts."""
 
-    # The document and the demand in short, such as ``rfc9/stored``. No number, because documents change their numbers.
+    # The document and the demand in short, such as ``rfc9/stored``. It has no section number: such numbers change.
     id: str
     # Severity of the findings by RFC-9 R2, unless `clause` names cases with another severity.
     severity: Severity
