@@ -23,9 +23,10 @@ from ozx.validation.wording import shown
 
 __all__ = ["check_attributes", "conformance"]
 
-# Not reported: the runner's cases of label images contain no `multiscales`.
+# This finding is not reported, because the runner's cases of label images contain no `multiscales`.
 _ELSEWHERE = ("ome/label-missing",)
-# Findings that the published schemas justify, and notes about what the text recommends.
+# Findings based on the published schemas, which count, and notes about recommendations of the text, which count if
+# `strict`.
 _BY_SCHEMA = ("ome/schema", "ome/scale-value")
 _RECOMMENDED = ("ome/image-label", "ome/downscaling")
 _ARCHIVES = (".ozx", ".zip")

@@ -46,7 +46,7 @@ def check_directory(
     try:
         listing = list_directory(path)
     except FormatError as error:
-        # The listing stops at the first file that cannot be an entry; the other files are checked, too.
+        # This listing stops at the first file that cannot be an entry; another one finds the other files to check.
         refusal, listing = error, _list_everything(path)
     archives = [key for key in listing.iter_keys() if key.lower().endswith(_ARCHIVE_ENDINGS)]
     if archives and not (listing.metadata or listing.legacy_keys):

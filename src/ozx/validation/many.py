@@ -40,8 +40,7 @@ def validate_many(
 
     If `executor` is given, it checks each file in a task of its own. Otherwise `jobs` files are checked at a time, each
     in a process of its own, because Python parses documents in only one thread at a time. If `jobs` is 1, or `paths`
-    has one file, as many threads as there are processors decode the chunks of a file (level ``data``), and `progress`
-    is shown.
+    has one file, one thread for each processor decodes the chunks of a file (level ``data``), and `progress` is shown.
     """
     check = partial(
         _outcome, level=level, profile=profile, revision=revision, second_opinion=second_opinion, schemas=schemas
@@ -49,7 +48,7 @@ def validate_many(
     if executor is None and (jobs <= 1 or len(paths) <= 1):
         yield from enumerate(map(partial(check, progress=progress), paths))
         return
-    # Not forked: the process may have threads, of a caller or of zarr.
+    # Forking is unsafe, because the process may have threads, of a caller or of zarr.
     context = multiprocessing.get_context("spawn")
     workers = min(jobs, len(paths), os.cpu_count() or 1)
     with nullcontext(executor) if executor is not None else ProcessPoolExecutor(workers, context) as pool:

@@ -107,7 +107,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Findings about one file or directory, the most severe first; many equal findings are counted in one.
+    """Findings about one file or directory, the most severe first; one finding may stand for many of the same kind.
 
     Attributes
     ----------

@@ -39,8 +39,8 @@ from ozx.validation.zarr.schemas import Schemas
 
 __all__ = ["PROFILES", "check_archive", "validate"]
 
-#: ``strict`` also forbids ZIP compression, extra fields other than those of ZIP64, times and owners, and comments other
-#: than RFC-9's.
+#: ``strict`` also forbids ZIP compression, comments other than RFC-9's, and extra fields other than those of ZIP64,
+#: times and owners.
 PROFILES = ("rfc9", "strict")
 
 
@@ -70,11 +70,11 @@ def validate(
         Depth of the checks: ``archive``, the container and RFC-9; ``hierarchy``, also every metadata document;
         ``data``, also every chunk.
     profile
-        ``rfc9``, or ``strict``, which also forbids ZIP compression, extra fields other than those of ZIP64, times and
-        owners, and comments other than RFC-9's.
+        ``rfc9``, or ``strict``, which also forbids ZIP compression, comments other than RFC-9's, and extra fields other
+        than those of ZIP64, times and owners.
     revision
         The text of RFC-9 that decides: ``r2`` (2026-04-20); ``draft``, its revision by the authors (autumn 2026, not
-        merged); ``all``, R2, with warnings about forms that only the revision forbids.
+        merged); ``all``, which is R2 with warnings about forms that only the revision forbids.
     second_opinion
         Whether ome-zarr-models checks the OME-Zarr metadata, too.
     schemas
@@ -112,7 +112,7 @@ def validate(
         found = check_remote_directory(where, level, options, jobs=jobs, progress=progress)
         return Report.of(given, level, found, "directory")
     if location.node:
-        with suppress(FormatError, UnsupportedError):  # findings give the reason
+        with suppress(FormatError, UnsupportedError):  # for a broken archive, the findings give the reason
             open_view(path)
     source = open_remote(where) if location.is_remote else FileSource(where)
     try:
@@ -120,7 +120,7 @@ def validate(
         strict = profile == "strict"
         found = check_archive(ArchiveReader(source), level, options, strict=strict, jobs=jobs, progress=progress)
         findings += by_revision(found, revision)
-        if all(finding.id != "zip/not-a-zip" for finding in findings):  # a name does not make it a ZIP file
+        if all(finding.id != "zip/not-a-zip" for finding in findings):  # the name matters only for a ZIP file
             findings[:0] = check_file_name(source.name)
     finally:
         source.close()

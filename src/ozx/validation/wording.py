@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["TENSORSTORE", "ZARR_PYTHON", "brief", "cut_short", "listed", "pointer", "shown"]
 
-#: The programs that warnings name; tests/conformance/test_readers.py tries what they refuse.
+#: The programs that warnings name; tests/conformance/test_readers.py tests what these programs refuse.
 ZARR_PYTHON = "zarr-python 3.1.6"
 TENSORSTORE = "tensorstore 0.1.86"
 
@@ -55,7 +55,7 @@ def cut_short(text: str) -> str:
 
 def listed(values: Sequence[Any]) -> str:
     """Return the first three distinct values as text, with an ellipsis if there are more."""
-    # Compared by their text, since values may be unhashable.
+    # Compared by their text, because values may be unhashable.
     unique: dict[str, None] = {}
     for value in values:
         unique[shown(value)] = None

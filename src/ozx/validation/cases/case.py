@@ -20,7 +20,7 @@ __all__ = ["Case"]
 class Case:
     """A file or directory, and the findings that validation must report.
 
-    If a file cannot break the rule without breaking another rule, `found` names both rules.
+    If every file that breaks the rule also breaks another rule, `found` names both rules.
 
     Examples
     --------

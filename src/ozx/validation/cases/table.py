@@ -27,7 +27,7 @@ def _collection(**values: bytes) -> ArchiveBuilder:
     return builder
 
 
-# Rules about metadata documents that need more than documents: malformed bytes, or other files.
+# Cases of rules about metadata documents that need malformed bytes, or files that are no documents.
 _OTHER_CASES = (
     Case("zarr/json", "half a document", lambda: _valid().value("0/zarr.json", b'{"zarr_format": 3'), "zarr/json"),
     Case("zarr/json", "a list", lambda: _valid().value("0/zarr.json", b"[]"), "zarr/json"),

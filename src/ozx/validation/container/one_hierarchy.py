@@ -80,7 +80,7 @@ def check_nodes(
     """Yield findings about a hierarchy; `nodes` are the facts about its nodes, by path.
 
     `names` are the names of all files, used if there is no node; `legacy` are the documents of `legacy_keys`.
-    A `folder` may hold OME-Zarr 0.4.
+    If the hierarchy is in the directory `folder`, OME-Zarr 0.4 is only a note.
     """
     root = nodes.get("")
     if root is None:

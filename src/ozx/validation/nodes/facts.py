@@ -175,7 +175,7 @@ def read_legacy_nodes(
 def _by_node(keys: Iterable[str]) -> dict[str, list[str]]:
     nodes: dict[str, list[str]] = {}
     for key in keys:
-        if not key.endswith(".zmetadata"):  # copies of the other documents
+        if not key.endswith(".zmetadata"):  # it only contains copies of the other documents
             nodes.setdefault(node_of(key), []).append(key)
     # The document of an array comes before the document of a group; attributes come last.
     order = (".zarray", ".zgroup", ".zattrs")

@@ -53,5 +53,5 @@ def _check_numbers(group: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     names = [path.removeprefix(prefix) for path in nodes.below(group.path) if nodes.is_image(path)]
     found = sorted(int(name) for name in names if name.isascii() and name.isdigit() and len(name) < 10)
     if found != list(range(len(found))) or not found:
-        message = f"expected images in groups 0, 1, 2, … where there are no series; found {shown(found)}"
+        message = f"expected images in groups 0, 1, 2, …, because series is missing; found {shown(found)}"
         yield (group.place / LAYOUT).finding("ome/series-numbers", message)

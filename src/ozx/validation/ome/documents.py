@@ -137,7 +137,7 @@ def _check_namespace(node: NodeDocument, attributes: dict[str, Any]) -> Iterator
     # OME-Zarr 0.4.2, "Metadata": "The various `.zattrs` files throughout the above array hierarchy may contain metadata
     # keys as specified below".
     elif isinstance(attributes.get("ome"), dict):
-        message = "readers of Zarr v2 do not look for OME-Zarr metadata in ome, but directly in the attributes"
+        message = "readers of Zarr v2 look for OME-Zarr metadata directly in the attributes, not in ome"
         yield (where / "ome").finding("ome/namespace", message)
 
 

@@ -44,8 +44,8 @@ def check_image_label(value: Any, place: Place, *, is_v2: bool = False) -> Itera
     label = yield from expect_object(value, place, "ome/image-label-values")
     if label is None:
         return
-    # "That `image-label` object SHOULD contain the following keys: first, a `colors` key". Its second, `version`, is
-    # a remnant of 0.4: the group's own version counts.
+    # "That `image-label` object SHOULD contain the following keys: first, a `colors` key". The second key,
+    # `version`, is a remnant of 0.4: the group's own version counts.
     if "colors" in label:
         yield from _check_values(label["colors"], place / "colors")
     elif not is_v2:

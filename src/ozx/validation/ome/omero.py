@@ -48,7 +48,7 @@ def _check_channel(channel: dict[str, Any], place: Place) -> Iterator[Finding]:
     else:
         found = "it is missing" if window is MISSING else f"found {shown(window)}"
         yield place.finding("ome/channel-window", f"expected a window, an object; {found}")
-    # vizarr and others show nothing, or stop, without them (tried in 2026).
+    # Without `active` and `label`, vizarr and other viewers show nothing, or stop (tried in 2026).
     missing = [key for key in ("active", "label") if key not in channel]
     if missing:
         yield place.finding("ome/channel-display", f"expected {' and '.join(missing)}, which viewers rely on; missing")

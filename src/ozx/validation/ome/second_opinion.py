@@ -36,9 +36,9 @@ _MODELS = {
 _IGNORED = ("name", "type", "metadata")
 # Rules of ozx that give a warning for metadata that ome-zarr-models refuses.
 _ALSO_ERRORS = ("ome/inner-version",)
-# Many refusals of one part are equal.
+# Only this many refusals are reported, because refusals of one part are often equal.
 _MOST = 3
-# ome-zarr-models compares rows and columns of a plate, fields of a well, axes and datasets in pairs.
+# ome-zarr-models compares each item with every other in lists of rows, columns, fields, axes and datasets.
 _LONGEST_COMPARED = 500
 
 

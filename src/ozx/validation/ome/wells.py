@@ -44,7 +44,7 @@ def check_plate_wells(plate: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     # all wells."
     if plate.ome.plate.field_count is not None and most > plate.ome.plate.field_count:
         message = (
-            f"expected field_count of at least {most:,}, as a well has {most:,} fields; "
+            f"expected field_count of at least {most:,}, because a well has {most:,} fields; "
             f"found {plate.ome.plate.field_count:,}"
         )
         yield (place / "field_count").finding("ome/field-count", message)

@@ -88,7 +88,7 @@ def _check_chunk_grid(node: NodeDocument, value: Any) -> Iterator[Finding]:
         message = f"expected a chunk_shape, an array of lengths; found {found}"
         yield node.finding("zarr/chunk-grid", message, where if found != "none" else "/chunk_grid")
     elif shape is not None and len(lengths) != len(shape):
-        message = f"expected a chunk_shape of {len(shape)} lengths, as the shape has; found {len(lengths)}"
+        message = f"expected a chunk_shape of {len(shape)} lengths, as many as the shape has; found {len(lengths)}"
         yield node.finding("zarr/chunk-grid", message, where)
     elif 0 in lengths:
         # Core 3.1, "Chunk": "The chunk shape elements are non-zero when the corresponding dimensions of the arrays
@@ -129,5 +129,5 @@ def _check_dimension_names(node: NodeDocument, value: Any) -> Iterator[Finding]:
             message = f"expected a string or null; found {shown(name)}"
             yield node.finding("zarr/dimension-names", message, pointer("dimension_names", index))
     if shape is not None and len(value) != len(shape):
-        message = f"expected {len(shape)} dimension names, as the shape has lengths; found {len(value)}"
+        message = f"expected {len(shape)} dimension names, one for each length in the shape; found {len(value)}"
         yield node.finding("zarr/dimension-names", message, "/dimension_names")

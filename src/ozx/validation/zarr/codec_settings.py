@@ -50,7 +50,7 @@ _FLAG = Setting("true or false", lambda value: isinstance(value, bool), is_requi
 #: Kind and settings of each codec, by its name.
 CODECS: dict[str, CodecSettings] = {
     "transpose": CodecSettings("array", "transpose codec 1.0", {"order": _anything()}),
-    # "endian: Required for data types for which endianness is applicable." `check_codecs` decides for which.
+    # "endian: Required for data types for which endianness is applicable." `check_codecs` knows these types.
     "bytes": CodecSettings("serializer", "bytes codec 1.0", {"endian": _one_of("little", "big", is_required=False)}),
     "sharding_indexed": CodecSettings(
         "serializer",

@@ -118,7 +118,7 @@ def _check_settings(chain: _Chain, index: int, codec: NamedConfiguration) -> Ite
         # transpose codec 1.0: "order: … must be a permutation of 0, 1, …, n-1".
         order, ndim = as_lengths(found["order"]), None if chain.shape is None else len(chain.shape)
         if order is None or sorted(order) != list(range(len(order) if ndim is None else ndim)):
-            message = f"expected an order, each dimension once; found {shown(found['order'])}"
+            message = f"expected an order that names each dimension once; found {shown(found['order'])}"
             yield chain.finding("zarr/codec-configuration", message, index, "configuration", "order")
 
 
@@ -169,7 +169,7 @@ def _chunk_shape_fault(value: Any, inner: tuple[int, ...] | None, shape: tuple[i
     if shape is None:
         return None
     if len(inner) != len(shape):
-        return f"expected inner chunks of {len(shape)} lengths, as the shard has; found {len(inner)}"
+        return f"expected inner chunks of {len(shape)} lengths, as many as the shard has; found {len(inner)}"
     if any(whole % part for whole, part in zip(shape, inner, strict=True)):
         return f"expected inner chunks that divide the shard, {shown(list(shape))}; found {shown(value)}"
     return None

@@ -164,7 +164,7 @@ def _check_unknown(node: NodeDocument) -> Iterator[Finding]:
 
 
 def _check_consolidated(node: NodeDocument) -> Iterator[Finding]:
-    # Not in core 3.1, but written by zarr-python, and allowed: an object may be ignored.
+    # The field is not in core 3.1, but zarr-python writes it; it is allowed as an object that readers may ignore.
     value = node.document["consolidated_metadata"]
     if isinstance(value, dict):
         documents = value.get("metadata")

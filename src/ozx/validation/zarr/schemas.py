@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Schemas"]
 
-# A schema may report thousands of values.
+# Only this many errors are reported, because a large document may have thousands.
 _MOST = 20
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 

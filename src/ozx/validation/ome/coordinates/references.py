@@ -73,7 +73,7 @@ def _find_end(
 ) -> tuple[int | None, list[Finding]]:
     """Return the number of axes of an input or output.
 
-    Also return findings if the input or output names a group that does not contain its coordinate system.
+    Also return findings if the input or output names a group that does not contain the named coordinate system.
     """
     end = as_object(step.get(key))
     name, path = as_text(end.get("name")), as_text(end.get("path"))

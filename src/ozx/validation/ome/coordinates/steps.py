@@ -48,7 +48,10 @@ def check_step(
     depth: int = 0,
     look: Look | None = None,
 ) -> Check[int | None]:
-    """Check a transformation from `start` to `stop` axes, and yield findings; return its number of output axes."""
+    """Check a transformation, and yield findings; return its number of output axes.
+
+    `start` and `stop` are the numbers of axes of its input and output, or None if unknown.
+    """
     # "`type` | string | yes | The type of the transformation, which determines the required and optional fields".
     kind = find(document, "type")
     check = _CHECKS.get(kind) if isinstance(kind, str) else None
