@@ -101,6 +101,13 @@ def test_the_next_word_is_no_value(capsys, tmp_path, monkeypatch, arguments, mes
     assert os.listdir(tmp_path) == []
 
 
+def test_the_hint_at_a_forgotten_value_says_how_to_give_a_value_with_a_dash(capsys):
+    assert run(["edit", "a.ozx", "--name", "-q"]) == 2
+    assert (
+        "hint: --name N: Name of the image or plate. If -q is the value, write --name=-q.\n" in capsys.readouterr().err
+    )
+
+
 def test_a_value_may_look_like_an_option(capsys):
     assert run(["edit", "absent.ozx", "--name=--unit"]) == 4
 

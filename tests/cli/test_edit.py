@@ -174,6 +174,13 @@ def test_a_wrong_command_line_ends_with_2(cells, capsys, arguments, message):
     assert cells.read_bytes() == before
 
 
+def test_an_output_is_refused_before_the_file_changes(cells, capsys):
+    old = cells.read_bytes()
+    code, _, err = call(capsys, cells, f"{cells}.new.ozx", "--name", "New")
+    assert (code, "new.ozx does not exist\nhint: ozx edit changes each FILE itself and has no OUT." in err) == (2, True)
+    assert cells.read_bytes() == old
+
+
 def test_a_wrong_file_ends_with_1_and_a_missing_one_with_4(tmp_path, capsys):
     (tmp_path / "a.ozx").write_bytes(b"nothing")
     assert call(capsys, tmp_path / "a.ozx", "--name", "N")[0] == 1

@@ -201,6 +201,15 @@ def test_images_beside_the_files_made_of_them(capsys, here):
     assert (code, "hint: Name only TIFF files, as in ozx import *.tif.\n" in err) == (2, True)
 
 
+def test_a_folder_of_folders_of_images(capsys, here):
+    for name in ("day 1", "day 2"):
+        (here / "raw" / name).mkdir(parents=True)
+        tifffile.imwrite(here / "raw" / name / "cells.tif", np.zeros((8, 8), "uint8"))
+    code, _, err = ozx(capsys, "import", "raw")
+    assert (code, "raw: expected a TIFF file; it is a directory of folders with 2 TIFF images" in err) == (2, True)
+    assert err.endswith("hint: Run: ozx import 'raw/day 1'/*.tif 'raw/day 2'/*.tif\n")
+
+
 @pytest.mark.usefixtures("cells")
 def test_a_missing_folder_after_many_images_is_no_image(capsys, here):
     shutil.copyfile(here / "cells.ome.tif", here / "other.tif")

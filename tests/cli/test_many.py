@@ -88,3 +88,13 @@ def test_two_sources_of_one_name(capsys, here, archives):
     code, _, err = ozx(capsys, "unpack", "a.ozx", "other/a.ozx", "--out-dir", "out")
     assert code == 2
     assert "a.ozx and other/a.ozx would both become out/a.ome.zarr" in err
+
+
+@pytest.mark.parametrize("verb", ["thumbnail", "export", "repack", "recover"])
+def test_a_folder_as_output_needs_out_dir(capsys, here, archives, verb):
+    (here / "my results").mkdir()
+    code, _, err = ozx(capsys, verb, "a.ozx", "my results")
+    assert code == 2
+    assert "expected the name of an output file; my results is a folder\n" in err
+    assert err.endswith("hint: To write into this folder, give --out-dir 'my results'.\n")
+    assert os.listdir(here / "my results") == []

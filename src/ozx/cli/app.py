@@ -181,7 +181,10 @@ def _check_values(command: click.Command, words: Sequence[str]) -> None:
         if option is None or option.is_flag:
             continue
         if value in known:
-            raise click.BadOptionUsage(word, f"Option {word!r} requires an argument; found the option {value!r}.")
+            raise UsageError(
+                f"Option {word!r} requires an argument; found the option {value!r}.",
+                hint=f"{_usage(option, word)} If {value} is the value, write {word}={value}.",
+            )
         if word == "--pixel-size" and after and _NUMBER.fullmatch(value) and _is_unit(after[0]):
             raise UsageError(
                 f"expected a pixel size without a blank; got {value} {after[0]}",
@@ -278,9 +281,13 @@ def _hint_at_value(option: str, arguments: Sequence[str]) -> str | None:
     name = next((word for word in arguments if word in COMMANDS), None)
     for found in [] if name is None else load_command(name).params:
         if isinstance(found, click.Option) and option in found.opts:
-            value = "" if found.is_flag else f" {found.metavar or 'VALUE'}"
-            return f"{option}{value}: {found.help}"
+            return _usage(found, option)
     return None
+
+
+def _usage(option: click.Option, name: str) -> str:
+    value = "" if option.is_flag else f" {option.metavar or 'VALUE'}"
+    return f"{name}{value}: {option.help}"
 
 
 def _hint_at_commands(option: str) -> str:

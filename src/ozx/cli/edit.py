@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -61,6 +62,7 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: 
       ozx edit ozx:///data/series.ozx/0 --name Overview
       ozx edit s3://bucket/huge.ozx --pixel-size y=0.65,x=0.65
     """
+    _check_is_no_output(arguments)
     asked: set[str] = set()  # files whose changes were shown with the question
 
     def ask(result: EditResult) -> bool:
@@ -70,6 +72,17 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: 
     verb = replace(_VERB, lines=lambda result: _result_lines(result, is_shown=result.path in asked))
     confirm = None if yes else ask
     return run_verb(verb, arguments, **parse_metadata(options), sync=not no_sync, confirm=confirm)
+
+
+def _check_is_no_output(arguments: tuple[str, ...]) -> None:
+    """Raise an error for a file and a missing one: other commands take the second name for an output."""
+    if len(arguments) == 2 and os.path.isfile(arguments[0]):
+        last = arguments[1]
+        if "://" not in last and not os.path.lexists(last):
+            raise UsageError(
+                f"expected .ozx files to edit; {last} does not exist",
+                hint="ozx edit changes each FILE itself and has no OUT. To keep the old file, copy it first.",
+            )
 
 
 def _call(source: str, out: str | None, progress: Progress, **options: Any) -> EditResult:

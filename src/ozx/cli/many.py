@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from urllib.parse import quote
 import click
 
 from ozx.cli.app import DONE, batch_code
+from ozx.cli.arguments import is_zarr
 from ozx.cli.batch import counted, following
 from ozx.cli.cluster import connected, dask_option
 from ozx.cli.output import print_json
@@ -175,7 +177,9 @@ def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
             hint="Give --out-dir D to get one output for each source.",
         )
     if len(given) == 2 and verb.name_output is not None:
-        _check_is_no_source(verb.name_output(given[0]), *given)
+        usual = verb.name_output(given[0])
+        _check_is_no_source(usual, *given)
+        _check_is_no_folder(usual, given[1])
     return given[:1], given[1] if len(given) == 2 else None
 
 
@@ -186,6 +190,15 @@ def _check_is_no_source(usual: str, source: str, out: str) -> None:
         raise UsageError(
             f"expected one source and its output; got two {kind} files, {source} and {out}",
             hint="Give --out-dir D to get one output for each source.",
+        )
+
+
+def _check_is_no_folder(usual: str, out: str) -> None:
+    """Raise an error if the output is an existing folder, and this command writes a file."""
+    if os.path.isdir(out) and not (usual.endswith(".zarr") or out.endswith("/") or is_zarr(out)):
+        raise UsageError(
+            f"expected the name of an output file; {out} is a folder",
+            hint=f"To write into this folder, give --out-dir {shlex.quote(out)}.",
         )
 
 

@@ -69,7 +69,7 @@ def check_is_tiff_file(path: str) -> None:
     tiffs = [name for name in _names_in(path) if name.lower().endswith((".tif", ".tiff"))]
     described = describe_names(tiffs, path, is_folder=True)  # also beside the .ozx files that were made of them
     if described is None:
-        found, hint = describe_folder(path) or ("a directory", None)
+        found, hint = describe_folder(path) or _describe_sub_folders(path) or ("a directory", None)
     else:
         found, hint = f"a directory of {described[0]}", described[1]
     raise UsageError(f"expected a TIFF file; it is {found}", path=path, hint=hint)
@@ -160,6 +160,17 @@ def refuse_images(names: Iterable[str], path: str, *, is_folder: bool) -> None:
         raise FormatError(
             f"expected an OME-Zarr hierarchy; found {found[0]}", path=path, rule="rfc9/root", hint=found[1]
         )
+
+
+def _describe_sub_folders(path: str) -> tuple[str, str] | None:
+    """Return a description of the TIFF files in the folders of a folder, and a hint; None if there are none."""
+    tiffs = []
+    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+        if entry.is_dir():
+            names = [name for name in _names_in(entry.path) if name.lower().endswith((".tif", ".tiff"))]
+            tiffs += [os.path.join(entry.name, name) for name in names]
+    found = describe_names(tiffs, path, is_folder=True)
+    return None if found is None else (f"a directory of folders with {found[0]}", found[1])
 
 
 def _read_format(path: str) -> OtherFormat | None:

@@ -193,7 +193,10 @@ def _check_root(root: NodeFacts) -> Iterator[Finding]:
         pointer = "/zarr_format"
     elif not root.has_ome:
         message = "zarr.json has no attributes.ome: this is Zarr, but not OME-Zarr"
-        hint = "Write OME-Zarr metadata, at least attributes.ome.version, into the root's zarr.json."
+        hint = (
+            "Write OME-Zarr metadata, at least attributes.ome.version, into the root's zarr.json; ozx pack and ozx "
+            "repack refuse Zarr without it."
+        )
         pointer = "/attributes"
     elif not isinstance(root.version, str):
         found = "none" if root.version is None else brief(root.version)
