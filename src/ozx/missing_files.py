@@ -41,8 +41,8 @@ def _hint_at_partial(path: str) -> str | None:
         return None
     quoted = shlex.quote(partial)
     return (
-        "A program is writing it, or was killed while writing it. "
-        f"After a kill, ozx recover {quoted} OUT.ozx saves the data."
+        f"A program is writing it, or was killed while writing it. After a kill, ozx recover {quoted} OUT.ozx saves "
+        "the data. ozx view --live and ozx.open(…, live=True) show a stream that is not finished."
     )
 
 

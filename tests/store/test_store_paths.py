@@ -72,9 +72,10 @@ class TestSignedUrls:
             assert "SECRET" not in f"{group} {group['0']} {group.store_path} {group.info}"
 
 
-def test_a_store_is_a_file_and_no_node(image):
-    with pytest.raises(UsageError, match="expected a file"):
-        OzxStore(f"ozx://{image}/labels/cells")
+@pytest.mark.parametrize("form", ["ozx://{}/labels/cells", "{}|zip:labels/cells/"])
+def test_a_store_is_a_file_and_no_node(image, form):
+    with pytest.raises(UsageError, match="expected a file; got the node 'labels/cells'"):
+        OzxStore(form.format(image))
 
 
 @pytest.mark.skipif(not hasattr(os, "fchmod"), reason="there are no such permissions here")

@@ -33,7 +33,7 @@ __all__ = ["command"]
     "channel_lists",
     metavar="A,B,...",
     multiple=True,
-    help="Channels by name or number, as in DAPI,GFP or 0,1; may be repeated.",
+    help="Channels by name or number, as in DAPI,GFP or 0,1; the order of the file stays; may be repeated.",
 )
 @click.option(
     "--max-size",

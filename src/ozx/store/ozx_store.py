@@ -12,7 +12,7 @@ from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
 from ozx.errors import UsageError
-from ozx.flow.sources.location import Location, given_output, given_path, parse_location, printable_location
+from ozx.flow.sources.location import Location, given_output, parse_location, printable_location
 from ozx.store.partial_values import grouped_writes, overwritten
 from ozx.store.reading import ArchiveSession, open_source
 from ozx.store.remote.writing import RemoteWriteSession
@@ -353,15 +353,12 @@ def _writer(place: str, option: WriteOptions, options: Mapping[str, Any] | None)
 
 
 def _file_part(path: str | os.PathLike[str]) -> str:
-    """Return the path or the remote URL of the file; ``ozx://`` means a local file."""
-    name = given_path(path)
-    if not name.startswith("ozx://"):
-        return name
-    location = parse_location(name)
+    """Return the path or the remote URL of the file that a location names."""
+    location = parse_location(path)
     if location.node:
         raise UsageError(
-            f"expected a file; got the node {location.node!r} in {location.path}",
-            path=name,
+            f"expected a file; got the node {location.node!r} in {printable_location(location.path)}",
+            path=printable_location(path),
             hint="Open the file and pass the node's path to zarr, or use ozx.open.",
         )
     return location.path

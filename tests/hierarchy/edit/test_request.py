@@ -63,6 +63,7 @@ def test_text_names_axes_as_a_mapping_does():
     [
         ("400nm", "t=min", {"t": "minute", **dict.fromkeys("zyx", "nanometer")}),
         ({"y": "2um", "x": 3}, {"x": "nm", "t": "s"}, {"y": "micrometer", "x": "nanometer", "t": "second"}),
+        ("t=30,y=2um,x=2um", "s", {"t": "second", "y": "micrometer", "x": "micrometer"}),
     ],
 )
 def test_units_of_different_axes_are_joined(size, unit, units):

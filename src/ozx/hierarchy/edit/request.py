@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -135,7 +135,7 @@ def parse_edits(
         Nothing is requested, or a value is invalid: a pixel size that is not positive, an unknown unit or colour.
     """
     everywhere, sizes, own = _parse_sizes(pixel_size)
-    units, space_unit = _join_units(own, _parse_units(unit))
+    units, space_unit = _join_units(own, _parse_units(unit), sizes)
     edits = Edits(
         pixel_size=sizes,
         unit=units,
@@ -194,14 +194,16 @@ def _parse_units(value: str | Mapping[str, str] | None) -> str | dict[str, str] 
 
 
 def _join_units(
-    own: str | dict[str, str] | None, units: str | dict[str, str] | None
+    own: str | dict[str, str] | None, units: str | dict[str, str] | None, sizes: Collection[str]
 ) -> tuple[str | dict[str, str] | None, str | None]:
     """Return the units to set, and a separate unit for all axes of space if `units` are for other axes only.
 
-    `own` are the units that were given with the pixel sizes.
+    `own` are the units that were given with the pixel sizes; `sizes` are the axes with pixel sizes.
     """
     if own is None or units is None:
         return (units if own is None else own), None
+    if isinstance(units, str) and isinstance(own, dict) and (others := set(sizes) - own.keys()):
+        units = dict.fromkeys(sorted(others), units)
     if isinstance(units, dict):
         if isinstance(own, dict) and not own.keys() & units.keys():
             return own | units, None
@@ -209,7 +211,7 @@ def _join_units(
             return units, own
     raise UsageError(
         "the unit is given twice: with the pixel size and separately",
-        hint="Write units with the sizes, as in --pixel-size t=30s,y=0.65um,x=0.65um.",
+        hint="Give each unit once, as in --pixel-size t=30s,y=0.65um,x=0.65um.",
     )
 
 

@@ -144,6 +144,17 @@ class TestTimeout:
         with ozx.storage_options(timeout=0.3), pytest.raises(ResourceError, match=r"0\.3 s has passed"):
             RemoteSource(f"{proxy.url}/cells.ozx", HURRY).size()
 
+    def test_without_time_for_another_attempt_the_error_names_the_cause(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            url = f"http://127.0.0.1:{server.getsockname()[1]}/x.ozx"
+        begun = time.monotonic()
+        with (
+            ozx.storage_options(timeout=0.5),
+            pytest.raises(ResourceError, match=r"cannot reach the server: .*refused"),
+        ):
+            RemoteSource(url).size()
+        assert time.monotonic() - begun < 1
+
     def test_inner_blocks_do_not_extend_it(self):
         with ozx.storage_options(timeout=5):
             outer = current_deadline()

@@ -165,7 +165,9 @@ class Retries:
             return 0.0  # `run` waits until `_not_before`
         first, longest, base = self._pauses
         # Requests that failed together are not repeated together.
-        return _RANDOM.uniform(first, max(first, min(longest, first * base**count * base)))
+        pause = _RANDOM.uniform(first, max(first, min(longest, first * base**count * base)))
+        # Without time for another attempt, the error of this attempt says more than the error of the deadline.
+        return None if self._deadline is not None and pause >= self._deadline.left() else pause
 
     def _wait_as_told(self) -> bool:
         """Ask the server how long to wait, unless its last answer is still valid.
