@@ -25,7 +25,7 @@ class FrameOrder:
     Attributes
     ----------
     axes
-        Names of the axes that number frames.
+        As given.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class FrameOrder:
         self._per_first = math.prod(self._inner)
         first = self._lengths[0] if self._lengths else 1
         self._total = None if first is None else first * self._per_first
-        # 1 for each received frame: all else that Ctrl-C could leave wrong is counted from it.
+        # 1 for each received frame. `count` and `length` come from here, so that Ctrl-C cannot leave them wrong.
         self._came = bytearray()
         self._next = self._next_before = 0
 
@@ -95,7 +95,7 @@ class FrameOrder:
         self._next = number + 1
 
     def forget(self, place: Index) -> None:
-        """Undo the last call of `record`, with this place; the call may have been interrupted at any step."""
+        """Undo the last call of `record`, which had this place; Ctrl-C may have interrupted that call."""
         number = self._number(place)
         if number < len(self._came):
             self._came[number] = 0

@@ -1,7 +1,7 @@
 """Queue of the received frames, whose work can pause until all earlier frames are encoded.
 
-Ctrl-C may interrupt the thread that adds a frame at any moment. The queue therefore knows only frames that a thread can
-take: no one waits for a frame that was not added.
+Ctrl-C may interrupt the thread that adds a frame at any moment. The queue therefore counts a frame only when a thread
+can take it, so that no thread waits for a frame that was never added.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class FrameQueue:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._waiting: deque[ReceivedFrame] = deque()
-        # The turns (numbers) of the frames that threads work on; how many frames threads have taken.
+        # The turns (numbers) of the frames that threads work on; the number of frames that threads have taken.
         self._running: set[int] = set()
         self._taken = 0
         # The first turn whose work waits.

@@ -1,7 +1,7 @@
 """Ring buffer of fixed size in which frames wait until they are encoded.
 
-Ctrl-C may interrupt `FrameRing.acquire` at any step. The ring therefore knows the array of each frame by an object of
-the caller, which can free the array even if it never got it.
+Ctrl-C may interrupt `FrameRing.acquire` at any step. The caller therefore names the frame for which it acquires an
+array: by this name, it can release the array even if the interrupt came before `acquire` returned.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class FrameRing:
     def __init__(self, size: int, *, is_waiting: bool = True) -> None:
         self.size = size
         self._is_waiting = is_waiting
-        # The arrays in use by their frames, and the free arrays.
+        # The arrays in use, by frame; the free arrays, by shape and type.
         self._taken: dict[object, NDArray[Any]] = {}
         self._free: dict[_Kind, list[NDArray[Any]]] = {}
         # Entering a Condition takes several steps of Python, between which Ctrl-C would leave its lock locked.

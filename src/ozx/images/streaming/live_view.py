@@ -12,9 +12,9 @@ __all__ = ["LiveView"]
 
 
 class LiveView:
-    """Writer that lists in the index of the growing file how long each image is, without incomplete frames at its end.
+    """Writer of image lengths into the index of the growing file; incomplete frames at the end do not count.
 
-    When this length has doubled, the index lists all documents of the image again, as its contrast may have changed.
+    When a length has doubled, the index lists all documents of the image again, because its contrast may have changed.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ def _layout(document: Document, array: str) -> ArrayLayout | None:
 def _by_value(
     layout: ArrayLayout, array: str, found: dict[Lengths, FoundEntry]
 ) -> dict[str, dict[Lengths, FoundEntry]]:
-    """Return the chunks inside the array by the key of their shard, then by the position of the chunk in the shard."""
+    """Return the chunks inside the array, sorted by the key of their shard, then by their position in the shard."""
     values: dict[str, dict[Lengths, FoundEntry]] = {}
     counts = layout.chunks_per_stored
     for place, entry in found.items():

@@ -32,7 +32,7 @@ class StreamResult:
     entries, bytes
         Number of entries, and length of the file in bytes.
     frames, frame_bytes
-        Number of received frames, and bytes of a frame; of several cameras, bytes of the largest frame.
+        Number of received frames, and bytes of a frame; if there are several cameras, bytes of the largest frame.
     missing_count
         Number of frames that the images contain, but that were not received; their pixels are zero. Positions without
         any received frame do not count.
@@ -43,7 +43,7 @@ class StreamResult:
     waits, waited
         How often a frame had to wait for memory, and for how many seconds in all.
     longest_append, append_p999
-        Duration of the longest `append` or `write`, and the duration that 99.9 % of them do not exceed, in seconds.
+        Duration of the longest `append` or `write`, and the duration below which 99.9 % of them lie, in seconds.
     fullest, buffer
         The largest number of frames in memory at a time, and the number of frames that fit into the memory.
     notes
@@ -164,7 +164,7 @@ class Durations:
         self.longest = max(self.longest, seconds)
 
     def percentile(self, share: float) -> float:
-        """Return a duration that the given share of durations does not exceed. The result is up to 5 % too long."""
+        """Return the duration below which the given share of all durations lies. The result is up to 5 % too long."""
         rest = sum(self._counts.values()) * (1 - share)
         for number in sorted(self._counts, reverse=True):
             rest -= self._counts[number]
