@@ -1,11 +1,11 @@
 """Sources, plans and sinks, which move the entries of a hierarchy from one directory or archive to another.
 
 ``entry``
-    A store key and a value to be read.
+    A store key with its value, which is read later.
 ``sources/``
     Directories and archives to read, and the places that paths and URLs name.
 ``plan``, ``plans/``
-    Plans of a copy, of another layout, of a part and of recovered values: metadata to write, then data in order.
+    Plans to write a copy, another layout, a part, or recovered values: the metadata, then the data in order.
 ``sinks/``
     One writer for archives and one for directories, faster writers, verification and checksums.
 ``chunks/``
@@ -15,7 +15,7 @@
 ``repair/``
     Repair of hierarchies that other programs wrote, and of damaged archives.
 ``editing``
-    The documents that an edit of an archive changes.
+    The new documents of an archive that is edited.
 ``read_ahead``
     Values requested from servers before a sink needs them.
 ``workers``

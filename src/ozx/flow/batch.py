@@ -33,7 +33,7 @@ __all__ = [
 
 _RESUME_HINT = "Give --resume (resume=True) to skip complete outputs, or --force (force=True) to replace them."
 
-# The end of a hint that gives each file of a folder to a command.
+# A hint that ends in a command for the files of a folder, such as raw/*.tif.
 _FOR_FILES_OF_A_FOLDER = re.compile(r"ozx (import|pack) .*\*\.\S+$")
 
 _Result = TypeVar("_Result")
@@ -90,7 +90,7 @@ def run_batch(
     jobs
         Number of threads.
     what
-        Plural noun for the sources, for progress; its singular lacks the s.
+        Plural noun for the sources, shown with the progress; without its s, it is the singular.
     progress
         Receives the progress of `work`.
     on_result
@@ -253,8 +253,8 @@ def describe_failure_of(
 ) -> dict[str, str | None]:
     """Return the ``--json`` description of an error; the message in it names `source`.
 
-    If the output exists, the hint names ``--resume`` where the command has this option (`can_resume`). If the hint is a
-    command for the files in `source`, a folder, it writes into the folder of `target`, too.
+    If the output exists, the hint names ``--resume`` where the command has this option (`can_resume`). If `source` is a
+    folder and the hint is a command for its files, the command in the hint writes into the folder of `target`.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def describe_failure_of(
 
 
 def hint_with_folder(hint: str, folder: str) -> str:
-    """Return a hint; if it is a command for the files in a folder, the command writes into `folder`.
+    """Return `hint`; if it ends in a command for the files of a folder, add the option to write into `folder`.
 
     Examples
     --------

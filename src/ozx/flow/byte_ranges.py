@@ -15,7 +15,7 @@ def requested_span(byte_range: ByteRequest | None, size: int) -> tuple[int, int]
     Raises
     ------
     TypeError
-        `byte_range` is no request that zarr defines.
+        `byte_range` is not of a type that zarr defines for requests.
     UsageError
         `byte_range` has a negative number.
 

@@ -1,4 +1,4 @@
-"""The documents that an edit of an archive changes."""
+"""Compute the new documents of an archive that is edited."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ozx.hierarchy.nodes import NodeCollector
 
 __all__ = ["plan_edit"]
 
-# OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, which conversion copies.
+# OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, copied by converters.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 

@@ -104,7 +104,7 @@ class FilePart:
         Raises
         ------
         FormatError
-            The file changed, or has not `length` bytes (``zip/changed``), or is no longer a regular file
+            The file changed, or its length is not `length` (``zip/changed``), or it is no longer a regular file
             (``zip/special-file``).
         OSError
             The file cannot be read.

@@ -75,7 +75,7 @@ class Plan:
     @property
     def comment(self) -> bytes:
         """The archive comment; empty if the root has no OME-Zarr version."""
-        # RFC-9 (R2): jsonFirst is true as all metadata comes first, breadth-first.
+        # RFC-9 (R2): jsonFirst is true because all metadata comes first, breadth-first.
         return make_comment(self.version, json_first=True) if self.version else b""
 
     def add(self, entry: Entry) -> None:

@@ -1,6 +1,6 @@
 """Request values from a server in advance: adjacent values share a request, and many requests run at a time.
 
-Each request takes a round trip, short or long. While a sink takes one entry after the other, this module requests
+Each request takes a round trip, whatever its length. While a sink takes one entry after the other, this module requests
 the values that follow. Values that are adjacent in an archive share one request.
 """
 
@@ -17,15 +17,15 @@ from ozx.flow.entry import BytesPart, Entry, Part
 
 __all__ = ["LONGEST_HEADER", "Place", "RemotePart", "read_ahead", "spans_of"]
 
-# Requests at a time: to any server, and at most.
+# Simultaneous requests: to a web server, and to an object store.
 _REQUESTS, _MOST_REQUESTS = 64, 128
 # Bytes that are requested or kept; twice as many are in use for a moment.
 _ROOM = 128 << 20
 # The largest length of joined values, and the longest request.
 _JOINED = 8 << 20
 _LONGEST = 16 << 20
-# A gap between adjacent values is requested with them if it has at most this share of the length of the values, or at
-# most the length of a local header. The central directory, which is read as well, has as many bytes for each entry.
+# A gap between adjacent values is requested with them if its length is at most this share of the length of the values,
+# or at most that of a local header: the central directory, which is read in any case, has as many bytes per entry.
 _GAP_SHARE = 1 / 32
 LONGEST_HEADER = 256
 
@@ -33,8 +33,8 @@ LONGEST_HEADER = 256
 class Place(NamedTuple):
     """Bytes `start` to `stop` of a remote `source`; `read` requests bytes, and `take` extracts and checks the value.
 
-    `take` gets the offset and the bytes of a span that contains the place, and checks the value. An object store may
-    get more simultaneous requests than a web server.
+    The arguments of `take` are the offset and the bytes of a span that contains the place. An object store may get more
+    simultaneous requests than a web server.
     """
 
     source: object
@@ -131,7 +131,7 @@ def _request_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
     waiting: deque[tuple[_Batch, list[Future[bytes]]]] = deque()
     used = requests = 0
     threads = ThreadPoolExecutor(_MOST_REQUESTS, "ozx-request")
-    parts: list[Part] = []  # of the present entry
+    parts: list[Part] = []  # of the entry that is not yet complete
     try:
         for batch in _batches(entries):
             while waiting and (used + batch.length > _ROOM or requests >= batch.most_requests):

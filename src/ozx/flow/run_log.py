@@ -68,8 +68,8 @@ class LogLine:
 class RunLog:
     """A log file open for appending; each line is on disk when `append` returns.
 
-    A line is written by one call, so that several processes of one computer can share a log. If a power cut left an
-    incomplete line, a line break ends it first, and `read_log` yields None for it.
+    A line is written by one call, so that several processes of one computer can share a log. Opening the log adds a
+    line break to an incomplete last line, such as after a power cut; `read_log` yields None for such a line.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class RunLog:
         ResourceError
             The line cannot be written or synced.
         """
-        # ASCII: names that are no text keep their escapes, and every reader of lines agrees on where a line ends.
+        # ASCII: names that are not valid text keep their escapes, and all programs agree on where a line ends.
         data = json.dumps({"schema": _SCHEMA} | asdict(line)).encode("ascii") + b"\n"
         while data:
             data = data[os.write(self._descriptor, data) :]
@@ -138,7 +138,7 @@ def read_log(path: str) -> Iterator[LogLine | None]:
     ResourceError
         The file cannot be read.
     UsageError
-        A line is of a newer version of ozx.
+        A line comes from a newer version of ozx.
     """
     names = LogLine.__dataclass_fields__.keys()
     with resource_errors(), open(path, "rb") as file:
@@ -164,7 +164,7 @@ class _Account:
     """The history of one source: a summary of its log lines in the order of their times."""
 
     last: LogLine
-    made: LogLine | None = None  # the last that wrote the output
+    made: LogLine | None = None  # the last line of a run that wrote the output
     bytes: int = 0
     verified: bool = False
     removed: bool = False
@@ -172,7 +172,7 @@ class _Account:
     def add(self, line: LogLine) -> None:
         """Add the next log line of the source."""
         if self.removed and (line.error or {}).get("code") == "missing":
-            return  # a second run came too late
+            return  # a later run found that the source was already removed
         self.last = line
         if line.error is None and line.status != "skipped":
             self.made, self.verified, self.removed = line, False, False
@@ -182,14 +182,14 @@ class _Account:
 
     @property
     def status(self) -> str:
-        """The status of the source; a run that skips the source keeps the status of the run that wrote the output."""
+        """The status of the source; if the last run skipped it, the status from the run that wrote the output."""
         return self.last.status if self.made is None or self.last.status != "skipped" else self.made.status
 
 
 def _accounts(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], _Account]:
     """Return the history of each source for each command, sorted by the time of the last line in a history."""
     accounts: dict[tuple[str, str], _Account] = {}
-    # By time: logs of several runs may be joined in any order. Lines of one time stay in their order.
+    # By time: logs of several runs may be joined in any order. Lines with the same time stay in their order.
     for line in sorted((line for line in lines if line is not None), key=lambda line: line.time):
         account = accounts.pop((line.verb, line.source), None) or _Account(line)
         account.add(line)
@@ -200,7 +200,8 @@ def _accounts(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], _Account
 def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
     """Return the last log line of each source for which the last run of `verb` failed.
 
-    The last line has the latest time. If a run removed the source, a later run that finds no source is ignored.
+    The last line is the one with the latest time. If a run removed the source, a later run that finds no source is
+    ignored.
 
     Examples
     --------

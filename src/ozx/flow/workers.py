@@ -30,7 +30,7 @@ class Workers:
 
 
 def default_jobs() -> int:
-    """Return the default number of threads: one per processor, at most four, since more threads do not help."""
+    """Return the default number of threads: one per processor, at most four, because more threads do not help."""
     return max(1, min(_MOST_JOBS, os.cpu_count() or 1))
 
 

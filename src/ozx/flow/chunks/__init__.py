@@ -3,9 +3,9 @@
 ``stored_chunks``, ``inner_chunks``
     The stored values of an array, and the encoded chunks inside them.
 ``reshard``, ``checksums``
-    The same encoded chunks in other shards; checksums of chunks added or removed.
+    The same encoded chunks in other shards; the same chunks with checksums added or removed.
 ``transcode``, ``block_transcoding``, ``spool``
-    The same pixels in other chunks or by another codec: the only place that decodes pixels to write them.
+    The same pixels in other chunks or by another codec: only these modules decode pixels in order to write them.
 ``chunk_decoding``
     A test whether chunks can be decoded.
 ``subset``

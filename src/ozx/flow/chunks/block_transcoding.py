@@ -48,7 +48,7 @@ __all__ = [
 
 Lengths = tuple[int, ...]
 
-# zarr-python counts chunks with floating-point numbers, which are exact up to here.
+# zarr-python counts chunks with floating-point numbers, which are exact up to this number.
 _LONGEST = 1 << 53
 _FIELDS_OF_V2 = ("zarr_format", "shape", "chunks", "dtype", "compressor", "filters", "order", "dimension_separator")
 _GZIP = ("gzip", "numcodecs.gzip")
@@ -61,7 +61,7 @@ class Transcoding:
     Attributes
     ----------
     old, new
-        zarr-python's metadata of both documents, without shards.
+        zarr-python's metadata of the old and the new document, without shards.
     old_chunks, new_chunks
         Lengths of chunks in pixels.
     old_keys
@@ -150,7 +150,7 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
     Raises
     ------
     UnsupportedError
-        zarr-python lacks a codec or data type, or these codecs would encode the same chunk differently each time.
+        zarr-python lacks a codec or data type, or the new codecs would encode the same chunk differently each time.
     """
     from ozx.flow.decoding.chunk_codecs import compile_metadata  # noqa: PLC0415 (loads zarr, half a second)
     from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415
@@ -167,7 +167,7 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
                 hint="Choose another codec.",
             )
     if any(name in _GZIP for name in names[:-1]) and names[-1] != "crc32c":
-        # gzip stores the time, which can be removed only if no codec follows but crc32c.
+        # gzip stores the time; ozx can remove it only if gzip is the last codec, or only crc32c follows.
         raise UnsupportedError(f"{where}: expected gzip as the last codec; found {', '.join(names)}")
     if old.get("zarr_format") == 2:
         layout = parse_v2_layout(old, path)
@@ -193,7 +193,7 @@ def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
 def transcode_block(transcoding: Transcoding, block: Block) -> list[tuple[Lengths, bytes]]:
     """Return the new chunks of a block with their coordinates; omit chunks that hold only fill values.
 
-    Bits are compared, so that nothing is lost: minus zero and NaNs of another payload are no fill values.
+    Bits are compared, so that nothing is lost: minus zero and NaNs with another payload do not count as fill values.
 
     Raises
     ------
@@ -282,7 +282,7 @@ def _decode_by_zarr(transcoding: Transcoding, block: Block) -> NDArray[Any]:
     stored = {transcoding.old_keys.encode(place): from_bytes(data) for place, data in block.chunks.items()}
     source = open_decoded(transcoding.old, stored)
     try:
-        # For text in an array without dimensions, zarr returns a str; numpy would take its length for that of the type.
+        # For text in an array without dimensions, zarr returns a str; numpy alone would choose a type of its length.
         values = np.asarray(source[block.box], source.dtype)
     except (MemoryError, ResourceError, UnsupportedError):
         raise
@@ -362,7 +362,7 @@ def open_decoded(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
 
     from ozx.flow.decoding.bounded_arrays import bound_array  # noqa: PLC0415 (see open_transcoding)
 
-    # ozx itself finds chunks of fill values: zarr takes all NaNs for equal.
+    # ozx itself finds the chunks that hold only fill values, because zarr treats all NaNs as equal.
     opened: zarr.Array[Any] = bound_array(
         zarr.Array(zarr.AsyncArray(metadata, StorePath(MemoryStore(stored)), config={"write_empty_chunks": True}))
     )
@@ -375,7 +375,7 @@ def parse_metadata(document: Document, where: str) -> Any:
     Raises
     ------
     UnsupportedError
-        zarr-python cannot open it; the message has `where` and zarr-python's reason.
+        zarr-python cannot open the array; the message contains `where` and zarr-python's reason.
     """
     import zarr  # noqa: PLC0415 (see open_transcoding)
     from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415

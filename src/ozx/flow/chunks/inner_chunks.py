@@ -61,7 +61,7 @@ class InnerChunks:
         self._stored = stored
         self._layout = layout
         self.grid = layout.grid
-        # The same part of a shard serves all of its chunks, so that a change in between is noticed.
+        # All chunks of a shard are read through the same part, so that a change between two reads is noticed.
         self._shards: dict[int, Span] = {}
         self._indexes: OrderedDict[int, ShardIndex] = OrderedDict()
         self._cached_bytes = 0
@@ -83,7 +83,7 @@ class InnerChunks:
         numbers
             The chunks in the wanted order.
         is_joined
-            Whether adjacent chunks of a shard may share a part; else each chunk is a part.
+            Whether adjacent chunks of a shard may share a part; else each chunk has its own part.
 
         Raises
         ------

@@ -17,7 +17,7 @@ from ozx.archive.writer import ArchiveWriter, local_header
 
 __all__ = ["move_entries"]
 
-# File systems share or copy whole blocks faster: longer runs move by a multiple of this.
+# File systems share whole blocks, or copy them faster: a long run is moved by a multiple of this length.
 _ALIGNMENT = 4096
 _ALIGNED_FROM = 1 << 20
 

@@ -1,7 +1,7 @@
 """Move the encoded chunks of an array into other shards, or out of shards.
 
-No chunk is decoded, nor read before its entry is written: a new shard consists of spans of the old values, a new
-index and, if requested, new checksums.
+No chunk is decoded, and each chunk is read only when its entry is written: a new shard consists of spans of the old
+values, a new index and, if requested, new checksums.
 """
 
 from __future__ import annotations

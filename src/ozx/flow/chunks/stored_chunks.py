@@ -26,8 +26,9 @@ class StoredChunks(Protocol):
 
     The number is the position in the grid of the values in C order.
 
-    An implementation may make the values on request if each part has its length. Unsharded chunks that go into one new
-    shard are requested together. The values of a sharded array are divisible: their parts are `ozx.flow.entry.Span`.
+    An implementation may create the bytes of a value when they are read, if each part knows its length. Unsharded
+    chunks that go into one new shard are requested together. The values of a sharded array are divisible: their parts
+    are `ozx.flow.entry.Span`.
     """
 
     @property

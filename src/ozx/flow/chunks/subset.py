@@ -28,7 +28,7 @@ def iter_cropped(stored: SourceChunks, box: Box, new: ArrayLayout) -> Iterator[E
     box
         The pixels of the cropped array, at chunk borders.
     new
-        The layout of the cropped array, of the document that `ozx.hierarchy.subset.array.crop_document` makes.
+        The layout of the cropped array, as in the document that `ozx.hierarchy.subset.array.crop_document` makes.
     """
     first = [at // chunk for at, chunk in zip(box.start, new.chunks, strict=True)]
     picked = None
@@ -59,7 +59,7 @@ class CroppedChunks(InnerChunks):
     grid
         Number of chunks of the box along each dimension.
     picked
-        A dimension along which chunks are left out, and the numbers of its other chunks, ascending.
+        A dimension along which chunks are left out, and the ascending numbers of the chunks that remain.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Transcode an array: decode its chunks, then encode them with another chunk shape or codec.
 
-Pixels stay the same, bit for bit. `ozx.flow.chunks.reshard` moves chunks between shards without decoding, and assembles
-the shards here, too.
+Pixels stay the same, bit for bit. `ozx.flow.chunks.reshard`, which moves chunks between shards without decoding,
+also assembles the new shards of this module.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def iter_transcoded(
     Equal chunks give equal bytes in every run. A new chunk that holds only fill values is not written; a missing chunk
     reads as the fill value of `new`, even if `old` has no fill value.
 
-    Memory holds about ``2 * jobs`` blocks. A block usually decodes to 4 MiB, and to at most 64 MiB, or to one
-    larger chunk. Memory also holds up to 128 MiB of the chunks of a shard until the shard is written; further
-    chunks wait in a temporary file. Closing the iterator, or an exception, cancels the blocks not yet begun.
+    Memory holds about ``2 * jobs`` blocks. A block usually decodes to 4 MiB, and to at most 64 MiB unless it is
+    one larger chunk. Memory also holds up to 128 MiB of the chunks of a shard until the shard is written; further
+    chunks wait in a temporary file. If the iterator is closed, or after an error, blocks not yet begun are cancelled.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def iter_transcoded(
     old
         The array's ``zarr.json``, or its ``.zarray`` in Zarr v2.
     new
-        The document to write: `ozx.hierarchy.relayout.transcoding.transcoded_document`, for Zarr v2 after
-        `ozx.hierarchy.zarr_v2.arrays.upgrade_array`.
+        The document to write, made by `ozx.hierarchy.relayout.transcoding.transcoded_document`; for Zarr v2, made from
+        the result of `ozx.hierarchy.zarr_v2.arrays.upgrade_array`.
     path
         Path of the array, the start of its keys.
     jobs
@@ -84,7 +84,7 @@ def iter_transcoded(
     Raises
     ------
     FormatError
-        A chunk cannot be decoded or is empty, an index is damaged.
+        A chunk cannot be decoded or is empty, or an index is damaged.
     UnsupportedError
         zarr-python lacks a codec or the data type; a shard would be too large; or the codecs of `new` change pixels.
     UsageError

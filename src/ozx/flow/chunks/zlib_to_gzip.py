@@ -53,7 +53,7 @@ class _ReframedPart:
 
     @property
     def length(self) -> int:
-        # An empty chunk is corrupt; it stays empty, so that this is noticed.
+        # An empty chunk is corrupt; it stays empty, so that the fault is noticed.
         return self.part.length and self.part.length + _LONGER
 
     def iter_blocks(self) -> Iterator[bytes]:

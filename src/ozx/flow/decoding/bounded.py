@@ -39,7 +39,8 @@ Bytes = bytes | bytearray | memoryview
 
 # Enough for the dictionary of xz -9, 64 MiB.
 _LZMA_MEMORY = 128 << 20
-# Sizes of pieces of streams after the first: small, as each stream copies the rest of its last piece.
+# Sizes of the input pieces of every stream but the first: small at the start, because a stream copies the unused rest
+# of its last piece.
 _FIRST_PIECE, _LARGEST_PIECE = 1 << 10, 1 << 20
 # A block of a zstd frame has at least four bytes, and decodes to at most 128 KiB (RFC 8878, 3.1.1.2.3).
 _MOST_FROM_ZSTD = 1 << 15
@@ -188,8 +189,8 @@ def decode_blosc(data: Bytes, limit: int) -> bytes:
     Parameters
     ----------
     data
-        The buffer. A buffer whose header declares more bytes than the buffer has raises an error, as c-blosc would read
-        beyond the end.
+        The buffer. If its header declares more bytes than the buffer has, an error is raised, because c-blosc would
+        read beyond the end.
     limit
         Maximal number of decoded bytes.
 
@@ -309,7 +310,7 @@ def _from_zstd(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
 
 def _zstd_content_size(head: bytes) -> int | None:
     """Return the content size from a zstd frame's header; None if the header has no content size."""
-    # RFC 8878, 3.1.1.1: descriptor, window descriptor (but for a single segment), dictionary id, content size.
+    # RFC 8878, 3.1.1.1: descriptor, window descriptor (not for a single segment), dictionary id, content size.
     if head[:4] != _ZSTD_MAGIC or len(head) < 6:
         return None
     descriptor = head[4]

@@ -94,7 +94,7 @@ class BoundedPipeline(BatchedCodecPipeline):
         numbers = iter(range(len(items)))
 
         async def work() -> None:
-            for number in numbers:  # each takes the next one
+            for number in numbers:  # each worker takes the next number
                 results[number] = await self._read_one(items[number], out, drop_axes)
 
         await asyncio.gather(*(work() for _ in range(min(config.get("async.concurrency"), len(items)))))
@@ -194,7 +194,7 @@ class BoundedCompressor(BytesBytesCodec):
         for name in self.before:
             if name in _CHECKSUMS:
                 size += _CHECKSUM
-            elif name not in _SAME_SIZE:  # not doubled for each: a hundred compressors would have no limit
+            elif name not in _SAME_SIZE:  # doubled once: else 100 compressors would have no limit
                 size = max(size, largest_stored(decoded))
         return size
 

@@ -1,6 +1,6 @@
 """Limit the output of compressors and filters of Zarr v2.
 
-The data type and the number of pixels of a chunk give the length after each filter, or a limit.
+The data type and the number of pixels of a chunk determine the length after each filter, or an upper bound.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def bounded_filters(
     for codec in filters or ():
         bounded.append(_bounded(codec, size, count, dtype))
         known = _encoded_size(codec, size, count)
-        # Not doubled for each compressor: a hundred of them would have no limit.
+        # Not doubled for each compressor: for a hundred of them, there would be no limit.
         size = max(size, most) if known is None else known
         most = max(most, largest_stored(size)) if codec.codec_id in _OTHER_TYPE | _OBJECTS else most
     last = None if compressor is None else _bounded(compressor, size, count, dtype)
@@ -171,7 +171,7 @@ class _BoundedFilter:
         return self.codec.decode(data, out)
 
     def _check_list(self, data: bytes) -> None:
-        # numcodecs: the values, then their type and shape, by which it allocates memory.
+        # numcodecs stores the values, then their type and shape; it allocates memory for this shape.
         if self.codec_id == "json2":
             items = json.loads(data)
         else:

@@ -25,11 +25,11 @@ from ozx.hierarchy.zarr.shards import IndexFormat, parse_index_format
 
 __all__ = ["MORTON", "ArrayCodecs", "ChunkCodec", "ShardCodec", "compile_codecs", "compile_metadata"]
 
-# Booleans, numbers and times: types whose values are their bytes.
+# Booleans, numbers and times: types whose values are stored directly as bytes.
 _PLAIN_KINDS = frozenset("biufcmM")
-# Larger memory goes back to the system after each chunk.
+# A larger buffer is given back to the system after each chunk.
 _LARGEST_KEPT = 4 << 20
-#: The only order of zarr-python before 3.4, and the default since.
+#: The only order of zarr-python before 3.4, and the default since then.
 MORTON = "morton"
 _BLOSC_SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 

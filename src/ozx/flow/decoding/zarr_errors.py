@@ -43,7 +43,7 @@ def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
 
 
 def check_codecs_installed(metadata: Any, where: str) -> None:
-    """Check that all codecs of an open array are installed, since zarr-python fails only at the first chunk.
+    """Check that all codecs of an open array are installed, because zarr-python fails only at the first chunk.
 
     Parameters
     ----------

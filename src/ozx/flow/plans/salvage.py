@@ -21,7 +21,7 @@ __all__ = ["FoundPart", "plan_salvage"]
 
 
 def plan_salvage(source: ByteSource, found: Salvage, added: Sequence[Entry] = ()) -> Plan:
-    """Return the plan to write the found values, the recreated metadata and the rebuilt values.
+    """Return a plan that writes the found values, the recreated metadata and the rebuilt values.
 
     Parameters
     ----------

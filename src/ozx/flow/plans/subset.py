@@ -51,7 +51,7 @@ class Extractor:
     UsageError
         There is no such node, or it is an array.
     UnsupportedError
-        The hierarchy is Zarr v2; or a group above the node requires extensions to be understood.
+        The hierarchy is Zarr v2; or a group above the node has a required extension that ozx does not understand.
     FormatError
         The root has no ``zarr.json``, or metadata are broken.
     """
@@ -63,7 +63,7 @@ class Extractor:
         self._source = Subtree(source, node)
         _check_version(source)
         if node not in self._nodes:
-            groups = {path for found in self._nodes for path in _above(found)}  # arrays are no OME-Zarr alone
+            groups = {path for found in self._nodes for path in _above(found)}  # an array alone is not OME-Zarr
             hint = similar_nodes(node, groups) if groups - {""} else "The only group is the root."
             raise UsageError(f"expected an existing node; found no {node or METADATA!r}", hint=hint)
         for path in _above(node):
@@ -114,7 +114,7 @@ class Extractor:
         return _make_plan(self._source, kept, subset, notes, legacy)
 
     def take_within(self, selection: Selection, limit: int) -> SubsetPlan:
-        """Return the plan of the selection; omit as many of the finest levels as needed for the file size limit.
+        """Return the plan of the selection; leave out as many of the finest levels as the size limit requires.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ def _make_plan(
 
     def read(key: str) -> bytes:
         stored, path = source.read(key), node_of(key)
-        # Changed documents keep their style.
+        # Changed documents keep their JSON style.
         return styles.dump_like(subset.documents[path], kept[path], stored) if path in subset.documents else stored
 
     def data(copied: Callable[[str], Entry]) -> Iterator[Entry]:

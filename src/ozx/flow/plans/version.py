@@ -48,7 +48,7 @@ def in_version(plan: _P, choice: VersionChoice) -> _P:
     Raises
     ------
     FormatError
-        A document is no JSON object.
+        A document is not a JSON object.
     UnsupportedError
         A group has another version than 0.5 and 0.6, or metadata that the chosen version cannot express.
     """

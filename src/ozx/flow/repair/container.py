@@ -41,7 +41,7 @@ def litter_repairs(names: Sequence[str]) -> Iterator[Repair]:
 
 
 def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repair]:
-    """Yield a repair for duplicate keys; the last entry of a key in the central directory must be last in the file."""
+    """Yield a repair for duplicate keys; check that a key's last entry in the central directory is last in the file."""
     if not keys.repeated:
         return
     same = 0

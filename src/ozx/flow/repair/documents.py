@@ -21,8 +21,8 @@ def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[s
     """Return the metadata changes that repair a Zarr v3 hierarchy.
 
     Read the root's ``zarr.json``, the documents above missing groups, and the documents that ``consolidated_metadata``
-    copies. Drop copies that differ from the documents, or that a new group makes incomplete: zarr-python reads the
-    copies instead of the documents.
+    copies. Drop copies that differ from the documents, or that a new group makes incomplete, because zarr-python
+    reads the copies instead of the documents.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class _Documents:
         self.written: dict[str, bytes] = {}
 
     def add_groups(self) -> Iterable[Repair]:
-        """Create the missing groups above nodes, since Zarr core 3.1 has no implicit groups."""
+        """Create the missing groups above nodes, because Zarr core 3.1 has no implicit groups."""
         for path in self._missing:
             above = self._nearest(path)
             if self._read(above).get("node_type") == "array":

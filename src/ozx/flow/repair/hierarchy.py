@@ -56,8 +56,8 @@ def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fa
     Raises
     ------
     FormatError, UnsupportedError
-        The location is no hierarchy, or has a fault that cannot be repaired; `rule` of the error is the rule that it
-        breaks.
+        The location is not a hierarchy, or has a fault that cannot be repaired; the error's `rule` names the broken
+        rule.
     UsageError
         The location holds several hierarchies, or the node does not exist.
     ResourceError, OSError

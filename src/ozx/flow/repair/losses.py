@@ -61,7 +61,7 @@ class ArrayLoss:
 def count_losses(salvage: Salvage, restored: Iterable[str] = ()) -> list[ArrayLoss]:
     """Return the losses of all arrays that are or may be damaged, sorted by path.
 
-    `restored` are keys of values that are not in the archive, but were made of chunks from another file.
+    `restored` holds the keys of values that are not in the archive, but were made from chunks of another file.
     """
     if salvage.is_complete:
         return []

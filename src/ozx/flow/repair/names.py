@@ -96,8 +96,8 @@ def repair_names(columns: Columns, path: str) -> RepairedNames:
     Raises
     ------
     FormatError
-        A name is dangerous or empty (``zip/name``), an entry is a link or a device (``zip/symlink``,
-        ``zip/special-file``) or an archive by its name (``rfc9/not-embedded``).
+        A name is dangerous or empty (``zip/name``); an entry is a link or a device (``zip/symlink``,
+        ``zip/special-file``), or has the name of an archive (``rfc9/not-embedded``).
     """
     kinds = find_kinds(columns, np.empty(0, np.int64))
     for rows, rule, what in (

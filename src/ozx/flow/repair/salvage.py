@@ -196,7 +196,7 @@ class _KeyResolver:
                 )
 
     def _has_better_name(self, index: int) -> bool:
-        """Return whether the name with another digit is the key of a missing chunk, and fits the entry's position."""
+        """Return whether a name that differs in one digit is the key of a missing chunk, and fits the position."""
         name, hierarchy = self._name(index), self._result.hierarchy
         for position, character in enumerate(name):
             for other in "0123456789" if character.isdigit() else "":
@@ -324,10 +324,10 @@ class _KeyResolver:
                 self._reject(index, "its name is likely damaged: no other entry shows that its group existed")
 
     def confirm_by_counting(self) -> None:
-        """Confirm keys without an alternative: chunks of complete grids, and nodes that other metadata refers to."""
+        """Confirm keys by elimination: chunks of complete grids, and nodes that other metadata refers to."""
         evidence, hierarchy = self._evidence, self._result.hierarchy
         single = [index for index in self._kept() if evidence.names_by[index] < Witnesses.TWO]
-        # Local headers of streamed entries have a name but no CRC-32: several may have been exchanged.
+        # Local headers of streamed entries have a name but no CRC-32, so that their names may have been exchanged.
         has_local = len(single) > 1 and any(evidence.names_by[index] == Witnesses.LOCAL for index in single)
         if not evidence.is_accounted or self._result.lost or has_local:
             single = []

@@ -34,7 +34,7 @@ Proof = Literal["bytes", "content", "wrong"] | None
 
 _CHECKSUM = 4
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_GZIP = 31  # zlib's number for the header and the trailer of gzip
+_GZIP = 31  # zlib's `wbits` for the header and the trailer of gzip
 # Earlier codecs add headers and, to incompressible data, a little more.
 _MARGIN = 1 << 16
 

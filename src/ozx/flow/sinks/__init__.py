@@ -7,7 +7,7 @@
 ``archive``, ``directory``, ``prefix``
     Writers of a plan into an archive or a directory, which work on every system; entries as objects below a URL.
 ``fast_packing``, ``fast_assembling``, ``fast_unpacking``, ``two_processes``
-    Writers of the same bytes that are several times faster on POSIX systems; work shared with a second process.
+    Writers that write the same bytes several times faster on POSIX systems; work shared with a second process.
 ``file_size``
     The size of an archive before it is written.
 ``edited_object``

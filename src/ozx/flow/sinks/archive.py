@@ -37,7 +37,7 @@ def write_archive(
     if plan.rooms is not None:
         if not isinstance(output, int):
             raise TypeError(
-                "expected a local file, got an upload: it sends metadata first, but this plan makes metadata last"
+                "expected a local file, got an upload: uploads send metadata first, but this plan makes it last"
             )
         return _write_before_metadata(plan, plan.rooms, output, workers)
     writer = _open_writer(output)
@@ -71,7 +71,7 @@ def _write_before_metadata(plan: Plan, rooms: Mapping[str, int], descriptor: int
     _add_values(data, plan.iter_data(workers))
     written = _finish(plan, rooms, data)
     if plan.late is not None:
-        _add_values(data, plan.late())  # where the directory was
+        _add_values(data, plan.late())  # at the place of the first central directory
         written = _finish(plan, rooms, data)
     return written
 

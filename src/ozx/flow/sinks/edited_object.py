@@ -56,7 +56,7 @@ class PlannedReplacement:
 
 
 def check_can_copy(url: str) -> None:
-    """Raise an error that states the cost of an edit if the server of a URL cannot copy parts of objects.
+    """Raise an error if the server of a URL cannot copy parts of objects; the message states the cost of an edit.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def check_can_copy(url: str) -> None:
     source = RemoteSource(url, {"retry_config": {"max_retries": 0}})
     try:
         cost = f"all {source.size():,} bytes of the file"
-    except OzxError:  # there is no such file: the message remains true
+    except OzxError:  # for example a missing file: the message is still true
         cost = "all bytes of the file"
     finally:
         source.close()

@@ -45,7 +45,7 @@ def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Pro
     writer
         The archive.
     entries
-        Iterated slightly ahead of writing.
+        The entries; the iteration runs slightly ahead of writing.
     progress
         Receives the bytes of the values, from all threads.
     jobs
@@ -147,7 +147,7 @@ class _Assembly:
         self._waiting.append((piece, self._pool.submit(self._work, piece)))
 
     def _collect(self) -> None:
-        """Wait for the oldest task and store its checksums; raise the thread's error, if any."""
+        """Wait for the oldest task and store its checksums; raise the error of this task, if any."""
         piece, future = self._waiting.popleft()
         checksums = future.result()
         if not piece.parts:

@@ -31,7 +31,7 @@ __all__ = ["is_available", "write_files"]
 _CAPACITY = 1 << 20
 _BUFFERS = 3  # one to fill, one to write, one in between
 
-# For the next archive: to clear new ones takes longer than to pack a small image.
+# Buffers kept for the next archive: clearing new buffers takes longer than packing a small image.
 _spare: SimpleQueue[bytearray] = SimpleQueue()
 
 _Piece = tuple[bytearray | bytes, int, int]  # data, number of bytes of it, offset in the file
@@ -63,7 +63,7 @@ def _spare_buffer() -> bytearray:
 
 
 class _Background:
-    """The thread that writes buffers; `take` raises an error of the thread."""
+    """The thread that writes buffers; `take` raises the error that stopped its writing, if any."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -96,7 +96,7 @@ class _Background:
             _spare.put(self._free.get())
 
     def check(self) -> None:
-        """Raise the error of the thread, if any."""
+        """Raise the error that stopped the writing, if any."""
         if self.failure is not None:
             raise self.failure
 

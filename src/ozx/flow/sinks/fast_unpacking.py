@@ -105,7 +105,7 @@ def _write_batch(
             data = buffer[data_at : data_at + size]
         else:
             data = _foreign_value(reader, index, buffer[: block_end - block_start], at)
-        # Empty data do not prove an empty value.
+        # Empty data may also be a value that was not found.
         if not size or len(data) != size or crc32(data) != checksum:
             data = memoryview(reader.read(index))  # finds the value elsewhere, or raises
         name = raw if raw.isascii() else os.fsencode(columns.name(index))

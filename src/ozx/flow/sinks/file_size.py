@@ -20,7 +20,7 @@ _UNITS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}
 
 
 def parse_size(value: str | int) -> int:
-    """Return the number of bytes that a text such as ``20MB``, ``1.5 GiB``, ``500kB`` or ``1000`` stands for.
+    """Return the number of bytes that a text states, such as ``20MB``, ``1.5 GiB``, ``500kB`` or ``1000``.
 
     Raises
     ------

@@ -27,7 +27,7 @@ __all__ = [
     "write_manifest",
 ]
 
-#: The entry of a manifest inside its archive, the last one: no key of Zarr, so that no reader of images looks at it.
+#: The name of a manifest's entry, the last one of its archive. It is not a key of Zarr: image readers ignore it.
 MANIFEST_KEY = "ozx-manifest.json"
 
 _SCHEMA = 1
@@ -94,7 +94,7 @@ class Manifest:
 
 def encode_manifest(manifest: Manifest, archive: str) -> bytes:
     """Return the manifest document of the archive at the path `archive`."""
-    # Written by hand, since an encoder call for each of a million values takes longer than the hashes of small ones.
+    # Written by hand, because an encoder call for each of a million small values takes longer than hashing them.
     values = (
         f'{{"key": {json.dumps(key)}, "bytes": {value.bytes}, "sha256": "{value.sha256}", '
         f'"mtime_ns": {"null" if value.mtime_ns is None else value.mtime_ns}}}'

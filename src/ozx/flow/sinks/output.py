@@ -48,7 +48,7 @@ class NewObject:
     upload
         Takes the bytes.
     needed
-        Not used: servers have no full disk.
+        Not used: it is for messages about a full disk.
     """
 
     upload: Upload
@@ -99,8 +99,8 @@ def new_output(
     expected
         Returns the approximate length of an object in bytes.
     check
-        Function that reads the output back. It gets the path of a file before the file gets its name, or the URL of a
-        complete object.
+        Function that reads the output back. Its argument is the path of a file that does not have its final name yet,
+        or the URL of a complete object.
     resume
         Whether to continue the upload of a killed run; see `ozx.archive.remote.upload.Upload`.
     options

@@ -1,7 +1,7 @@
 """Write entries as objects below a URL; write the root's metadata last, when all other objects are complete.
 
-An object store cannot rename, so that the write is not one step. After an error, ozx removes the objects that it wrote;
-after a kill they stay, without root metadata.
+An object store cannot rename objects, so that the write is not atomic. After an error, ozx removes the objects that it
+wrote; if ozx is killed, they stay, without root metadata.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def write_prefix(
     FormatError
         A value is damaged.
     ResourceError
-        The server cannot be reached, or refuses. After any error, what was written is removed, and the hint says if
-        that failed.
+        The server cannot be reached, or refuses. After any error, the written objects are removed, and the hint says if
+        some may be left.
     """
     names = set(keys)
     new = NewObjects(url, replace=force or replace_folder)
@@ -64,7 +64,7 @@ def write_prefix(
         old = set(new.list_keys())
         _check_old(old, names, new.name, force=force, replace_folder=replace_folder)
         try:
-            new.remove(old.intersection(_ROOT))  # from now on it is no hierarchy
+            new.remove(old.intersection(_ROOT))  # from now on the old objects are no hierarchy
             late = {}
             for entry in entries:
                 if entry.key in _ROOT:

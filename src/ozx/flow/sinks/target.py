@@ -119,7 +119,7 @@ def check_outside(source: str, target: str) -> None:
         raise UsageError(f"{target} contains the source {source} and cannot be replaced", hint="Choose another name.")
 
 
-# Programs open files of these endings by their names; the command that writes such files.
+# Name endings by which programs recognise a format, each with the command that writes this format.
 _WRITERS = {
     **dict.fromkeys((".tif", ".tiff"), "ozx export writes TIFF files."),
     **dict.fromkeys((".png", ".jpg", ".jpeg"), "ozx thumbnail writes pictures."),

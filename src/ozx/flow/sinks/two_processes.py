@@ -60,7 +60,7 @@ def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
     os.close(filling)
     receiving, sending = os.pipe()
     with warnings.catch_warnings():
-        # Python 3.12 warns of foreign threads; numpy's idle ones hold no lock needed here.
+        # Python 3.12 warns of foreign threads; numpy's idle threads hold no lock needed here.
         warnings.simplefilter("ignore", DeprecationWarning)
         parent, child = os.getpid(), os.fork()
     if child == 0:
@@ -93,7 +93,7 @@ def _take(queue: int) -> Iterator[int]:
 
 def _be_the_child(work: Work, queue: int, sending: int, parent: int) -> NoReturn:
     """Run the child's share of the work; exit without running the parent's exit handlers."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # prctl(2): a killed parent takes its child along
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # prctl(2): kills the child if the parent is killed
     if os.getppid() != parent:  # the parent was killed before the call
         os._exit(1)
     code = 1

@@ -48,7 +48,7 @@ def _has_same_entries(archive: str, plan: Plan, workers: Workers) -> bool:
     except OzxError:
         return False
     same = all(sizes.pop(entry.key, None) == entry.size for entry in plan.iter_entries(workers))
-    return same and sizes.keys() <= {MANIFEST_KEY}  # which is made while an archive is written
+    return same and sizes.keys() <= {MANIFEST_KEY}  # the plan lacks the manifest, which is made while writing
 
 
 def find_same_entries(archive: str, plan: Plan, variants: Iterable[Plan], workers: Workers) -> Plan | None:

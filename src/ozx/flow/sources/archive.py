@@ -27,9 +27,9 @@ from ozx.hierarchy.json.limits import LongDocuments
 __all__ = ["ArchiveSource", "ArchivedPart", "iter_entries"]
 
 _BLOCK = 1 << 20
-# A local header with more room is read first, by itself.
+# If the room for a local header is larger than this, the header is read first, by itself.
 _MOST_HEADER = 1 << 12
-# Inflated shards are temporary files; two threads read one each.
+# Inflated shards are temporary files. Two are kept: one for each of two reading threads.
 _MOST_INFLATED = 2
 
 
@@ -56,7 +56,7 @@ class ArchivedPart:
             return None
         header, limit = reader.columns.header(index), reader.end_of_room(index)
         if limit - header.header_offset > header.compressed_size + _MOST_HEADER:
-            return None  # bytes of no entry follow it
+            return None  # bytes that belong to no entry follow it
 
         def take(offset: int, data: bytes) -> bytes:
             return b"".join(iter_value(Window(offset, data, reader.source.name), header, limit))

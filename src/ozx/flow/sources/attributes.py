@@ -12,7 +12,7 @@ from ozx.errors import UsageError, raise_error
 __all__ = ["check_no_attributes"]
 
 _ACCESS_LISTS = {"system.posix_acl_access", "system.posix_acl_default"}
-# Attributes of users and programs. The others are the system's own, on every file: SELinux, NFSv4, Lustre, btrfs.
+# Attributes of users and programs. The system sets all others, on every file: SELinux, NFSv4, Lustre, btrfs.
 _OF_USERS = ("user.", "security.capability")
 
 
@@ -58,5 +58,5 @@ def _attribute_names(path: str) -> set[str]:
         return set()
     try:
         return set(os.listxattr(path, follow_symlinks=False))
-    except OSError:  # the file system has none
+    except OSError:  # the file system has no attributes
         return set()

@@ -236,7 +236,7 @@ class DirectoryView:
     """
 
     node = ""  # a sub-directory shows a node
-    notes: tuple[str, ...] = ()  # on what it does not show
+    notes: tuple[str, ...] = ()  # on what the view does not show
 
     def __init__(self, path: str) -> None:
         self.path = path

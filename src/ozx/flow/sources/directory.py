@@ -87,7 +87,7 @@ class DirectorySource:
         Raises
         ------
         FormatError
-            The file is a ZIP archive (``rfc9/not-embedded``), or no regular file (``zip/special-file``).
+            The file is a ZIP archive (``rfc9/not-embedded``), or not a regular file (``zip/special-file``).
         KeyError
             The key is not in the listing.
         OSError
@@ -151,8 +151,8 @@ def read_file(path: str, key: str, long: LongDocuments) -> bytes:
     Raises
     ------
     FormatError
-        The file changed meanwhile (``zip/changed``), is no regular file (``zip/special-file``), or is metadata of
-        excessive length (``zarr/json``).
+        The file changed meanwhile (``zip/changed``), is not a regular file (``zip/special-file``), or is metadata that
+        is too long (``zarr/json``).
     OSError
         The file cannot be read.
     """

@@ -21,7 +21,7 @@ from ozx.hierarchy.partial_hierarchy import PartialHierarchy, parents_of, parse_
 
 __all__ = ["FoundKeys", "find_keys"]
 
-# OME-Zarr 0.5: the groups that metadata of other groups imply by their kind.
+# OME-Zarr 0.5: names whose existence follows from the kind of the group above.
 _LABELS, _SERIES_GROUP, _SERIES_XML = "labels", "OME", "OME/METADATA.ome.xml"
 # "bioformats2raw.layout" without a list: images are numbered from 0.
 _SERIES_AT_A_TIME = REQUESTS
@@ -76,7 +76,7 @@ class _Search:
         self._folder = folder
         self._hierarchy = PartialHierarchy()
         self._visited: set[str] = set()
-        # Groups with numbered images, and the number of those asked for.
+        # Groups with numbered images, each with the number of images requested so far.
         self._numbered: dict[str, int] = {}
         self.found = FoundKeys()
 

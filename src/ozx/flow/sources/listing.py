@@ -278,7 +278,7 @@ def _no_hierarchy(root: str, names: list[str]) -> FormatError:
     images = describe_names([name for name in names if name not in archives], root, is_folder=True)
     found, hint = images or (
         f"{len(archives):,} archives, such as {archives[0]}",
-        f"They are packed already, such as {shlex.quote(os.path.join(root, archives[0]))}; name an OME-Zarr directory.",
+        f"Files such as {shlex.quote(os.path.join(root, archives[0]))} are packed already; name an OME-Zarr directory.",
     )
     message = f"expected an OME-Zarr hierarchy, which has a zarr.json; found {found}"
     return FormatError(message, path=root, rule="rfc9/root", hint=hint)

@@ -20,7 +20,7 @@ _REQUESTS = 8
 
 
 class _Copy(FileSource):
-    """A local copy of a file, with the name of the original in messages."""
+    """A local copy of a file; messages show the name of the original."""
 
     def __init__(self, path: str, name: str) -> None:
         super().__init__(path)

@@ -132,7 +132,7 @@ def parse_location(
 def given_path(path: StrPath) -> str:
     """Return a path as a string; raise `UsageError` if it is empty, for example from an unset shell variable.
 
-    The system would take an empty path for the working directory, or with a slash added for the root directory.
+    The system would treat an empty path as the working directory, or as the root directory if a slash is added.
 
     Raises
     ------
@@ -153,12 +153,12 @@ def given_path(path: StrPath) -> str:
 
 
 def check_is_list(sources: object, function: str) -> None:
-    """Raise an error if a list of sources is a single path; `function` is the function for one source.
+    """Raise an error if `sources` is a single path instead of a list; `function` is the function for one source.
 
     Raises
     ------
     UsageError
-        It is a single path, whose letters would become sources.
+        `sources` is a single path, whose letters would be taken for sources.
     """
     if isinstance(sources, str | os.PathLike):
         raise UsageError(

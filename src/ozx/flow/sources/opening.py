@@ -39,7 +39,7 @@ def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
 
         return RemoteDirectoryView(location.path)
     if location.is_remote:
-        # A remote request costs more than the bytes it returns.
+        # A remote request costs more time than the transfer of its bytes.
         view = ArchiveView(open_remote(location.path), location.node, ahead=1 << 20)
     else:
         view = ArchiveView(FileSource(location.path), location.node)

@@ -16,7 +16,7 @@ from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 
 __all__ = ["RemoteObjects", "find_objects"]
 
-# The most bytes of documents that are requested side by side and kept.
+# The maximal total length of the documents that are requested concurrently and kept.
 _KEPT = 256 << 20
 
 

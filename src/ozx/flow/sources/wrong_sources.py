@@ -22,7 +22,7 @@ __all__ = [
     "refuse_images",
 ]
 
-# The number of names that are read of a folder without a hierarchy.
+# The number of names to read from a folder without a hierarchy.
 _MOST_NAMES = 1000
 _GROUP_NAMES = (METADATA, LEGACY_METADATA[0])
 
@@ -67,7 +67,7 @@ def check_is_tiff_file(path: str) -> None:
     if not stat.S_ISDIR(status.st_mode):
         raise UsageError("expected a TIFF file; it is a device, pipe or socket", path=path)
     tiffs = [name for name in _names_in(path) if name.lower().endswith((".tif", ".tiff"))]
-    described = describe_names(tiffs, path, is_folder=True)  # also beside the .ozx files that were made of them
+    described = describe_names(tiffs, path, is_folder=True)  # even if .ozx files made of them are there, too
     if described is None:
         found, hint = describe_folder(path) or _describe_sub_folders(path) or ("a directory", None)
     else:
@@ -101,7 +101,7 @@ def folder_error(path: str, verb: str, hint: str) -> UsageError:
 def describe_folder(path: str, *, packs: bool = True) -> tuple[str, str] | None:
     """Return a description of a folder's contents, and a hint; None if the contents are unknown.
 
-    The hint for OME-Zarr images packs them; without `packs`, it names one of them.
+    For OME-Zarr images, the hint is the command that packs them; if `packs` is false, the hint names one of them.
     """
     if not os.path.isdir(path):  # a URL
         return None
