@@ -11,7 +11,7 @@
 ``normalised``, ``source_store``, ``local_store``, ``remote_directory_store``
     Other stores: metadata in the form that zarr-python reads, a source as a store, local and remote directories.
 ``opening``, ``extension_groups``
-    Zarr groups of files; the arrays of a group, opened by the handlers of extensions.
+    Files opened as zarr groups; the arrays of a group, opened by the handlers of extensions.
 ``live/``
     Sessions that read a stream while another process writes it.
 ``remote/``

@@ -30,10 +30,10 @@ __all__ = ["MOST_UNUSED", "Unfinished", "finish"]
 
 # The largest share of unused bytes in a file; above it, the file is written a second time.
 MOST_UNUSED = 0.02
-# The most white space at the end of one document: every reader of its node reads it.
+# The most white space at the end of one document: each reader of the node reads this white space, too.
 _MOST_WHITE_SPACE = 64 << 10
 _BLOCK = 1 << 20
-# Above this size, writing a file that outgrew its room a second time takes long enough for a warning.
+# A file whose metadata outgrew its room is written a second time; above this size, ozx warns of the time it takes.
 _SILENTLY_REWRITTEN = 1 << 20
 
 #: Key and value.

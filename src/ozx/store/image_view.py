@@ -55,7 +55,7 @@ class ImageLevel:
     """One resolution level of an image: its array, scale and translation.
 
     `path` is the path of the array relative to the opened group. `scale` and `translation` have one value per axis, in
-    the axes' units; both have the value None if the metadata has no transformations, or not only scales and
+    the axes' units; both are None if the metadata has no transformations, or has some that are not scales or
     translations.
     """
 
@@ -218,7 +218,7 @@ def view_image(group: zarr.Group, path: str = "") -> ImageView:
     Raises
     ------
     FormatError
-        There is no image, or axes and arrays do not match. A missing lower level is only a note.
+        There is no image, or axes and arrays do not match. A missing lower level is only noted.
 
     Examples
     --------

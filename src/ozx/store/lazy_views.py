@@ -35,7 +35,7 @@ _DOUBLINGS = 10
 _MOST_CHUNKS = 20_000
 
 Slices = tuple[slice, ...]
-#: One slice or number per dimension, numbers not negative: dask passes on either.
+#: One slice or number per dimension, numbers not negative: dask passes both kinds.
 Index = tuple[slice | int, ...]
 
 
@@ -132,9 +132,9 @@ class LevelSlice:
 class PlateFields:
     """The field images of a plate, each opened when it is first shown.
 
-    `paths` has the fields of each non-empty well, by (row, column). `first` is the first existing image; all other
-    images should have as many axes and levels. `part` is the path of the shown label image below a field's group; it is
-    empty if the field's own image is shown.
+    `paths` maps the (row, column) of each non-empty well to the paths of its fields. `first` is the first
+    existing image; all other images should have as many axes and levels. `part` is the path of the shown label image
+    below a field's group; it is empty if the field's own image is shown.
     """
 
     group: zarr.Group

@@ -78,7 +78,7 @@ def open_group(
     Raises
     ------
     FormatError
-        It is not an archive, it is damaged, or it has no hierarchy at its root.
+        The file is not an archive, is damaged, or has no hierarchy at its root.
     UnsupportedError
         The hierarchy is Zarr v2, or ozx does not understand a required extension of the node.
     UsageError

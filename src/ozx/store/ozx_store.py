@@ -45,8 +45,8 @@ class OzxStore(SessionStore):
     read_only
         Whether changes through this object are refused, whatever the mode.
     require_ome
-        Raise at `close` when the hierarchy has no root ``zarr.json`` with an OME-Zarr version, rather than write it
-        as zipped Zarr with a `NotOmeZarrWarning`.
+        Whether `close` raises an error if the hierarchy has no root ``zarr.json`` with an OME-Zarr version; otherwise
+        it writes zipped Zarr, with a `NotOmeZarrWarning`.
     keep_partial
         Whether written data is kept as ``NAME.partial`` when an exception ends the ``with`` block.
     metadata

@@ -27,8 +27,8 @@ LONGEST_KEPT_SUFFIX = 1 << 20
 KEPT_SUFFIXES = 64 << 20
 # Finding a name takes some microseconds, and a chunked image is read key by key.
 _KEPT_INDICES = 100_000
-# Whole shards are read in a thread: freed in the event loop, their memory goes back to the system, which has to map
-# every page again for the next shard (measured in docs/benchmarks.md).
+# Whole shards are read in a thread. If their memory is freed in the event loop, it goes back to the system, which then
+# has to map every page again for the next shard (measured in docs/benchmarks.md).
 READ_BY_THREAD = 1 << 20
 
 
@@ -158,7 +158,7 @@ class ArchiveSession:
         if data is None:
             try:
                 data = self.reader.read(index, offset, length)
-            finally:  # apparent damage may be another file's bytes
+            finally:  # another file under this name may look like damage
                 self.source.check_unchanged()
             self._keep_suffix(key, byte_range, data)
         return data

@@ -28,7 +28,7 @@ from ozx.store.sorted_keys import SortedKeys
 
 __all__ = ["WriteOptions", "WriteSession"]
 
-# Freeing a file of this size takes 20 ms; a larger file is freed in a thread, although a fork beside a thread warns.
+# Freeing a file of this size takes 20 ms; a larger file is freed in a thread, although forking then causes a warning.
 _SLOWLY_FREED = 64 << 20
 
 _numbers = count()
@@ -173,7 +173,7 @@ class WriteSession:
     def appended(self, key: str, most: int) -> Iterator[AppendedValue]:
         """Store a value that is appended piece by piece during the ``with`` block; an empty value is not stored.
 
-        Other writers wait: the length, about `most` at most, is unknown until the end. Raise errors as `set_parts`.
+        Other writers wait: the length (at most about `most`) is unknown until the end. Raise the errors of `set_parts`.
         """
         self._check_key(key)
         with self._writing_errors(most), self._only_writer() as growing:
@@ -241,7 +241,7 @@ class WriteSession:
     def set_if_missing(self, key: str, value: memoryview) -> None:
         """Store a value if the key has no value, atomically."""
         with self._lock:
-            self._wait_for_appending()  # now, as a later wait would give up the lock
+            self._wait_for_appending()  # now, because a wait in `set` would release the lock
             if self.size(key) is None:
                 self.set(key, value)
 
@@ -352,7 +352,7 @@ class WriteSession:
             if name.endswith("/"):
                 self._folders.append(index)
             elif is_any_metadata_key(name):
-                self._documents[name] = base.reader.read(index).rstrip(b" ")  # the filled room for metadata
+                self._documents[name] = base.reader.read(index).rstrip(b" ")  # without the padding that filled its room
             else:
                 self._base_indices[name] = index
         self._base = base

@@ -34,7 +34,7 @@ class NothingYetError(ResourceError):
     @classmethod
     def of(cls, target: str) -> Self:
         """Return the error for a file."""
-        hint = "Try again in a moment. Frames appear when their shard is complete; a small shard is complete earlier."
+        hint = "Try again in a moment. Frames appear when their shard is complete; smaller shards are complete earlier."
         return cls("no frame is complete yet", path=target, hint=hint)
 
 
@@ -173,7 +173,7 @@ def find_followed(path: str) -> FollowedFile | None:
 def _open(partial: str, target: str, *, is_named: bool) -> FollowedFile | None:
     """Return the unfinished file if it exists; ignore an abandoned file that is older than the finished file.
 
-    With `is_named`, the given path is that of the unfinished file, which is then never ignored.
+    With `is_named`, the caller named the unfinished file itself, so that it is not ignored.
     """
     if os.path.lexists(partial) and not has_locks():
         if os.path.exists(target):

@@ -1,6 +1,6 @@
 """``NAME.partial.index``: the index of a growing file, which lists the data that other processes may read.
 
-It is a text of lines that are only added. A line has the CRC-32 of its record and the record, a JSON list::
+It is a text file to which lines are only added. A line is a record, which is a JSON list, after the record's CRC-32::
 
     ["index", 1, 5432, "cells.ozx"]                      the format, the inode of NAME.partial, and NAME
     ["documents", {"zarr.json": "{…}"}]                  documents by key
@@ -8,8 +8,8 @@ It is a text of lines that are only added. A line has the CRC-32 of its record a
     ["lengths", {"0": [8, 2, 300, 400]}]                 new shapes of arrays
     ["end", "finished"]                                  the file is complete; or unfinished; or removed
 
-A value is listed once all of its bytes are written, and a length once all values that it needs are listed. A line that
-is not whole counts as not yet written.
+A value is listed once all of its bytes are written, and a length once all values that it needs are listed. An
+incomplete line counts as not yet written.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class IndexWriter:
             try:
                 while line:
                     line = line[os.write(self._file, line) :]
-            except OSError:  # a line that is missing would let readers take a value for an empty one
+            except OSError:  # write no more: if a line were missing, readers would take its value for empty
                 os.close(self._file)
                 self._file = None
 

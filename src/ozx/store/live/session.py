@@ -147,7 +147,7 @@ class LiveSession(ArchiveSession):
         self._forget()
         self.source = FileSource(followed.target)
         self._documents = followed.index.documents
-        # Reads of other threads may still use it: its files are closed with its last use.
+        # Other threads may still read from it: its files are closed when the last reference is gone.
         self._followed = None if followed.state == "finished" else followed
         if followed.state == "unfinished":
             message = f"{followed.target}: the stream ended unfinished. To save the received frames: ozx recover "

@@ -84,7 +84,7 @@ class ArchivePipeline(BoundedPipeline):
         ResourceError
             The file cannot be written.
         UndecodableChunkError
-            A stored chunk of which some pixels stay cannot be decoded; the message names file and chunk.
+            A stored chunk that changes only in part cannot be decoded; the message names file and chunk.
         """
         items = list(batch_info)
         if not items:

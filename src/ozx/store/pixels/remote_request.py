@@ -30,7 +30,7 @@ _MOST_REQUESTS = 64
 _MOST_BYTES = 64 << 20
 # A shard up to this length is requested whole, without a request for its index first.
 _SMALL_SHARD = 1 << 19
-# A shard longer than this is never requested whole, as it would have to stay in memory.
+# A shard longer than this is never requested whole, because it would have to stay in memory.
 _LARGE_SHARD = 16 << 20
 # Pixels that one thread decodes at a time.
 _BATCH = 1 << 20
@@ -106,7 +106,7 @@ class RemoteRequest(PixelRequest):
     def _chunk_span(self, reader: ArchiveReader, place: EntrySpan, put: Callable[[memoryview], None]) -> Span:
         if place.stop == place.limit:
             return super()._chunk_span(reader, place, put)
-        start = reader.data_offset(place.entry)  # known by now
+        start = reader.data_offset(place.entry)  # its header has been read by now
 
         def take(data: memoryview) -> None:
             reader.check_crc32(place.entry, crc32(data))
@@ -119,7 +119,7 @@ class RemoteRequest(PixelRequest):
             start = place.start if place.stop == place.limit else reader.data_offset(place.entry)
             block = Block(start, place.stop if place.stop == place.limit else start + _size(reader, place), [])
             block.finish = partial(self._open_shard, reader, item, place, codec, block)
-            if block.stop - block.start <= _BLOCK:  # its neighbours come with it
+            if block.stop - block.start <= _BLOCK:  # one request can read it and its neighbours
                 self._spans.append(Span(block.start, block.stop, partial(_take_opened, block)))
             else:
                 self._blocks.append(block)

@@ -99,7 +99,7 @@ class PixelRequest:
         """
         try:
             self._plan()
-        except FormatError:  # apparent damage may be another file's bytes
+        except FormatError:  # another file under this name may look like damage
             self._session.source.check_unchanged()
             raise
 
@@ -135,7 +135,7 @@ class PixelRequest:
             BlockReader(source).run(self._blocks, self._jobs())
             for step in self._last_steps:
                 step()
-        finally:  # apparent damage may be another file's bytes
+        finally:  # another file under this name may look like damage
             source.check_unchanged()
 
     def _jobs(self) -> int:

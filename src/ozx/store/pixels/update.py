@@ -30,7 +30,8 @@ __all__ = ["LARGE_SHARD", "PixelUpdate"]
 _BATCH = 1 << 20
 # Bytes of pixels that wait to be written.
 _AHEAD = 8 << 20
-# From this many bytes of pixels on, a new shard is written while its chunks are encoded: from the processor's cache.
+# A new shard with at least this many bytes of pixels is written while its chunks are encoded, and are still in the
+# processor's cache.
 LARGE_SHARD = 4 << 20
 
 Lengths = tuple[int, ...]
@@ -80,11 +81,11 @@ class PixelUpdate:
         Raises
         ------
         UndecodableChunkError
-            A stored chunk of which some pixels stay cannot be decoded.
+            A stored chunk that changes only in part cannot be decoded.
         OzxError
             As `WriteSession.set_parts`.
         """
-        with closing(_encoded(self._iter_jobs())) as chunks:  # which ends the threads' work after an error
+        with closing(_encoded(self._iter_jobs())) as chunks:  # closing ends the threads' work after an error
             for value, group in groupby(chunks, lambda result: result[0].value):
                 value.store(self._session, ((job.place, data) for job, data in group))
 
@@ -138,7 +139,7 @@ class PixelUpdate:
         return box, np.broadcast_to(pixels, tuple(part.stop - part.start for part in box))
 
 
-# The encoded chunks of a value that change, each with its place; None for one that is not stored.
+# The changed chunks of a value, encoded, each with its place; None for a chunk that is not stored.
 _Encoded = Iterable[tuple[Lengths, memoryview | None]]
 
 
