@@ -32,7 +32,7 @@ def plan_edit(view: ArchiveView, edits: Edits, node: str = "") -> tuple[EditPlan
             collector.add(item.key, view.read_document(item))
         except (FormatError, UnsupportedError) as error:
             if isinstance(error, FormatError) and error.rule == "zarr/json":
-                raise  # too long: the store that writes would take all of them into memory
+                raise  # too long: a store that writes holds all documents in memory
             collector.add_problem(item.key, error.message)
     nodes = collector.nodes()
 

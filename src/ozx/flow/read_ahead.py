@@ -19,7 +19,7 @@ __all__ = ["LONGEST_HEADER", "Place", "RemotePart", "read_ahead", "spans_of"]
 
 # Simultaneous requests: to a web server, and to an object store.
 _REQUESTS, _MOST_REQUESTS = 64, 128
-# Bytes that are requested or kept; twice as many are in use for a moment.
+# Bytes that are requested or kept at the same time; for a moment, twice as many are in use.
 _ROOM = 128 << 20
 # The largest length of joined values, and the longest request.
 _JOINED = 8 << 20
@@ -53,7 +53,7 @@ class RemotePart(Part, Protocol):
 
 
 class _Piece(NamedTuple):
-    """One part of an entry; without `part`, a whole entry whose bytes are on this computer."""
+    """One part of an entry; if `part` is None, a whole entry whose bytes are on this computer."""
 
     entry: Entry
     part: Part | None

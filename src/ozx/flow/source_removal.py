@@ -38,7 +38,7 @@ def removal_turn(root: str, progress: Progress) -> Iterator[bool]:
     try:
         while not lock_file(descriptor):
             time.sleep(_PAUSE)
-            progress.advance(0)  # ends a batch that was interrupted
+            progress.advance(0)  # raises an error if the batch was interrupted
         yield not os.path.lexists(root)
     finally:
         unlock_file(descriptor)

@@ -36,7 +36,7 @@ __all__ = ["LEAST_ROOM", "AppendedValue", "GrowingFile", "Slot", "document_room"
 _NO_HEADER = bytes(4)
 # The padding of one entry can fill this much (65,515 bytes at most), whatever metadata follows.
 LEAST_ROOM = 48 << 10
-# The largest reserve: unused room has to be filled or removed again.
+# The largest reserve, because unused room has to be filled or removed again.
 _MOST = 64 << 20
 # Pieces of an appended value that are written together: few calls, and the bytes are still in the processor's cache.
 _TOGETHER = 1 << 20

@@ -28,9 +28,10 @@ class OzxStore(SessionStore):
     """A zarr store of the hierarchy in an .ozx file, for zarr-python and libraries based on it.
 
     Nothing is opened or locked before the first use. Reading is safe with threads, fork, pickle and process pools; if
-    the file is replaced meanwhile, reading raises. A writer sets, replaces and deletes keys in any order; `close`, or
-    the end of the ``with`` block, makes the file conform to RFC-9: one entry per key, metadata first and breadth-first,
-    comment, ZIP64. Until then the file is called ``NAME.partial``; it keeps that name after an exception or a kill.
+    the file is replaced meanwhile, reading raises an error. A writer sets, replaces and deletes keys in any order;
+    `close`, or the end of the ``with`` block, makes the file conform to RFC-9: one entry per key, metadata first and
+    breadth-first, comment, ZIP64. Until then the file is called ``NAME.partial``; it keeps that name after an exception
+    or a kill.
 
     Methods that read or list raise the errors of `get`; methods that change the store raise the errors of `set`.
 

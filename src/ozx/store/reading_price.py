@@ -53,7 +53,7 @@ def check_price(price: Price, most: Price, what: str, hint: str) -> None:
     Raises
     ------
     UnsupportedError
-        The read costs more; the message contains its cost.
+        The read costs more than is allowed; the message contains its cost.
     """
     if price.chunks > most.chunks or price.decoded > most.decoded or price.chunk > most.chunk:
         raise UnsupportedError(

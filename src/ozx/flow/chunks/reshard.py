@@ -134,7 +134,7 @@ def _in_order(
     """Yield batches of at most `size` keys in hierarchy order, each batch with the numbers of its stored values."""
     prefix, encode = f"{path}/" if path else "", layout.keys.encode
     if layout.keys.separator == ".":
-        # Keys of one component sort as text: c.0.10 before c.0.9.
+        # Keys with a single component sort as text: c.0.10 before c.0.9.
         keys = [encode(place) for place in places_of(numbers, layout.stored_grid)]
         numbers = numbers[sorted(range(len(keys)), key=lambda row: hierarchy_order(keys[row]))]
     for start in range(0, len(numbers), size):

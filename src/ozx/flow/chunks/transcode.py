@@ -209,7 +209,7 @@ class _Transcoder:
         places = np.array(places_of(found, old.grid), np.int64).reshape(len(found), len(old.grid))
         numbers: list[int] = plan.touched_groups(places).tolist()
         if new.keys.separator == ".":
-            # Keys of one component sort as text: c.0.10 before c.0.9.
+            # Keys with a single component sort as text: c.0.10 before c.0.9.
             values = [whole // part for whole, part in zip(plan.groups, new.stored_shape, strict=True)]
             firsts = [
                 [at * count for at, count in zip(group, values, strict=True)]

@@ -51,7 +51,7 @@ class ChunkCodec:
     compressor
         The configuration of the compressor, as for `decompress_into`; None if the chunks are not compressed.
     checksums_inside, checksums_outside
-        Number of CRC-32C checksums before and after compression.
+        Numbers of CRC-32C checksums that are added before and after compression.
     encoder
         Function that compresses as zarr-python would; None if the chunks are not compressed.
     size
@@ -273,7 +273,7 @@ def _encode_zstd(data: memoryview, level: int) -> Any:
     """Compress to the same bytes as numcodecs, in three quarters of the time."""
     import imagecodecs  # noqa: PLC0415 (15 ms)
 
-    codecs: Any = imagecodecs  # its type hints lack arrays and views
+    codecs: Any = imagecodecs  # its type hints omit arrays and views
     return codecs.zstd_encode(data, level=level)
 
 

@@ -49,7 +49,7 @@ def zarr_understands(point: str, value: Any) -> bool:
 def _is_registered(find: Any, name: str) -> bool:
     try:
         find(name)
-    except (KeyError, ValueError):  # before zarr-python 3.2 and since
+    except (KeyError, ValueError):  # before zarr-python 3.2, and since then
         return False
     return True
 

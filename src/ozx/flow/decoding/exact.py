@@ -41,7 +41,7 @@ def decompress_into(config: dict[str, Any], data: memoryview, out: NDArray[np.ui
     """
     import imagecodecs  # noqa: PLC0415 (15 ms)
 
-    codecs: Any = imagecodecs  # its type hints lack arrays and views
+    codecs: Any = imagecodecs  # its type hints omit arrays and views
     name = config["id"]
     if name == "zstd" and len(data):
         try:

@@ -85,7 +85,7 @@ def container_repairs(
 def _bytes_around(reader: ArchiveReader) -> Iterator[Repair]:
     end, offsets = reader.end, reader.columns.header_offsets
     leading = end.prepended or (int(offsets.min()) if len(offsets) else 0)
-    # 4.1.9: bytes that begin with a local header are deleted entries.
+    # APPNOTE 4.1.9: bytes that begin with a local header are deleted entries.
     if end.prepended or (leading and reader.source.read_at(0, len(LOCAL_SIGNATURE)) != LOCAL_SIGNATURE):
         yield Repair.of_many("zip/prepended-bytes", "bytes before the archive", leading, "left out")
     if end.trailing:

@@ -107,7 +107,7 @@ def _rebuild(
         found.unproven += any(chunk.reason == _NOT_PROVEN for chunk in work.lost)
         return None
     if stored.has_one_checksum and work.is_bytewise and not work.lost and piece.size == stored.size:
-        # Every byte is proven, but both headers have another CRC-32: these are the bytes of another value.
+        # Every byte is proven, but both headers contain a different CRC-32: these bytes belong to another value.
         return None
     return RebuiltValue(tuple(piece.parts), piece.size), work.lost
 

@@ -103,7 +103,7 @@ def encode_manifest(manifest: Manifest, archive: str) -> bytes:
     source = manifest.source if Location(manifest.source).is_remote else os.path.abspath(manifest.source)
     head = {"schema": _SCHEMA, "file": os.path.basename(archive), "source": source}
     version = importlib.import_module("ozx").__version__
-    # One value a line: line tools can read it, and a comparison of two manifests shows the values that differ.
+    # One value per line: line tools can read it, and a comparison of two manifests shows the values that differ.
     lines = ",\n".join(values)
     return (json.dumps({**head, "version": version})[:-1] + f', "values": [\n{lines}\n]}}\n').encode("ascii")
 

@@ -147,7 +147,7 @@ class ArchiveSource:
         """
         row = self._row(key)
         if not isinstance(self.reader.source, FileSource):
-            # Reading the entry checks this: a request for every entry would take a round trip each.
+            # This is checked when the entry is read: a check now would take a round trip for each entry.
             return Entry(key, (_UnprovenPart(self.reader, row, self, key),))
         part = _SourcePart(self.reader, row, self)
         if part.length >= len(LOCAL_SIGNATURE) and self.reader.read(row, 0, 4) == LOCAL_SIGNATURE:

@@ -203,7 +203,7 @@ def _open(partial: str, target: str, *, is_named: bool) -> FollowedFile | None:
 
 
 def _is_older(partial: str, target: str) -> bool:
-    """Return whether the final name has a file that was written after the unfinished file."""
+    """Return whether a file under the final name was written after the unfinished file."""
     try:
         return os.stat(partial).st_mtime_ns <= os.stat(target).st_mtime_ns
     except FileNotFoundError:

@@ -52,7 +52,7 @@ class PixelRequest:
         The codecs of the array's chunks.
     items
         What zarr-python passes to a codec pipeline: store path, specification of the chunk, selection in the chunk,
-        selection in the result, and whether it is the complete chunk.
+        selection in the result, and whether the selection is the complete chunk.
     out
         The result.
     drop_axes

@@ -49,7 +49,7 @@ class PixelUpdate:
         The codecs of the array's chunks.
     items
         What zarr-python passes to a codec pipeline: store path, specification of the chunk, selection in the chunk,
-        selection in the new pixels, and whether it is the complete chunk.
+        selection in the new pixels, and whether the selection is the complete chunk.
     value
         The new pixels; of shape () for one value everywhere.
     drop_axes

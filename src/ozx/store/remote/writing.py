@@ -35,7 +35,7 @@ class RemoteWriteSession(WriteSession):
     options
         The options of the store.
     storage
-        Settings of the object store; they override those of `ozx.storage_options` at this moment.
+        Settings of the object store; they override the current settings of `ozx.storage_options`.
     """
 
     def __init__(self, url: str, options: WriteOptions, storage: Mapping[str, Any] | None) -> None:
