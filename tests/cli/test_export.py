@@ -93,7 +93,7 @@ def test_json(cells, tmp_path, capsys):
         (["a.tif", "--compression", "jpeg"], "'jpeg' is not one of 'zlib', 'zstd', 'lzw', 'none'"),
         (["a.tif", "--tile", "100"], "a multiple of 16; got 100"),
         (["a.tif", "--path", "lables"], "it has no node 'lables'"),
-        (["."], ".: expected a file name for the output; it is a directory"),
+        (["."], "expected the name of an output file; . is a folder"),
     ],
 )
 def test_a_wrong_command_line_ends_with_2(cells, tmp_path, capsys, monkeypatch, arguments, message):

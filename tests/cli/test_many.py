@@ -90,7 +90,7 @@ def test_two_sources_of_one_name(capsys, here, archives):
     assert "a.ozx and other/a.ozx would both become out/a.ome.zarr" in err
 
 
-@pytest.mark.parametrize("verb", ["thumbnail", "export", "repack", "recover"])
+@pytest.mark.parametrize("verb", ["thumbnail", "export", "recover"])
 def test_a_folder_as_output_needs_out_dir(capsys, here, archives, verb):
     (here / "my results").mkdir()
     code, _, err = ozx(capsys, verb, "a.ozx", "my results")

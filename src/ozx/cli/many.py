@@ -14,7 +14,6 @@ from urllib.parse import quote
 import click
 
 from ozx.cli.app import DONE, batch_code
-from ozx.cli.arguments import is_zarr
 from ozx.cli.batch import counted, following
 from ozx.cli.cluster import connected, dask_option
 from ozx.cli.output import print_json
@@ -52,6 +51,8 @@ class Verb:
         Whether the output of a single source must be given.
     writes_urls
         Whether ``--out-dir`` may be the URL of an object store.
+    writes_folders
+        Whether the output may be a folder.
     """
 
     done: str
@@ -62,6 +63,7 @@ class Verb:
     code: Callable[[Any], int] = lambda _: DONE
     needs_output: bool = False
     writes_urls: bool = True
+    writes_folders: bool = False
 
 
 def many_options(
@@ -177,9 +179,9 @@ def _one(verb: Verb, given: list[str]) -> tuple[list[str], str | None]:
             hint="Give --out-dir D to get one output for each source.",
         )
     if len(given) == 2 and verb.name_output is not None:
-        usual = verb.name_output(given[0])
-        _check_is_no_source(usual, *given)
-        _check_is_no_folder(usual, given[1])
+        _check_is_no_source(verb.name_output(given[0]), *given)
+        if not verb.writes_folders:
+            _check_is_no_folder(given[1])
     return given[:1], given[1] if len(given) == 2 else None
 
 
@@ -193,9 +195,9 @@ def _check_is_no_source(usual: str, source: str, out: str) -> None:
         )
 
 
-def _check_is_no_folder(usual: str, out: str) -> None:
-    """Raise an error if the output is an existing folder, and this command writes a file."""
-    if os.path.isdir(out) and not (usual.endswith(".zarr") or out.endswith("/") or is_zarr(out)):
+def _check_is_no_folder(out: str) -> None:
+    """Raise an error if the output is an existing folder."""
+    if os.path.isdir(out):
         raise UsageError(
             f"expected the name of an output file; {out} is a folder",
             hint=f"To write into this folder, give --out-dir {shlex.quote(out)}.",

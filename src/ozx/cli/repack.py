@@ -101,4 +101,12 @@ def _lines(result: RepackResult) -> list[str]:
     return [f"{result.path}  {', '.join(parts)}"]
 
 
-_VERB = Verb("repacked", _call, _lines, _notes, lambda source: f"{stem_of_archive(source)}.ozx", needs_output=True)
+_VERB = Verb(
+    "repacked",
+    _call,
+    _lines,
+    _notes,
+    lambda source: f"{stem_of_archive(source)}.ozx",
+    needs_output=True,
+    writes_folders=True,
+)

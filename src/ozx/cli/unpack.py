@@ -57,5 +57,10 @@ def _lines(result: UnpackResult) -> list[str]:
 
 
 _VERB = Verb(
-    "unpacked", _call, _lines, lambda result: result.notes, lambda source: f"{stem_of_archive(source)}.ome.zarr"
+    "unpacked",
+    _call,
+    _lines,
+    lambda result: result.notes,
+    lambda source: f"{stem_of_archive(source)}.ome.zarr",
+    writes_folders=True,
 )
