@@ -1,4 +1,4 @@
-"""Move images between a bucket and a disk, against s5cmd and rclone: ``python bench/buckets.py FOLDER``.
+"""Compare ozx with s5cmd and rclone in moving images between a bucket and a disk: ``python bench/buckets.py FOLDER``.
 
 The server is `rclone serve s3` behind nginx; the Lua module of nginx sleeps before each request, which adds the delay.
 Both run on this computer, beside the measured command. `wrk` measures the rate of nginx alone. The commands take turns,

@@ -130,7 +130,7 @@ def bench_start(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
 
 
 def verify_archive(path: str, source: str) -> None:
-    """Compare an archive, read by zipfile of the standard library, with the directory from which it was made."""
+    """Compare an archive, as the standard library's zipfile reads it, with the directory that was packed."""
     with zipfile.ZipFile(path) as archive:
         assert len(archive.namelist()) == count_files(source)
         for name in archive.namelist():

@@ -1,4 +1,4 @@
-"""Import a TIFF by dask and zarr into shards, all levels by 2 × 2 means: ``dask_import.py IMAGE.tif OUT.zarr``."""
+"""Import a TIFF into shards with dask and zarr, levels from 2 × 2 means: ``dask_import.py IMAGE.tif OUT.zarr``."""
 
 from __future__ import annotations
 

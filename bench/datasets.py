@@ -118,7 +118,7 @@ def make_images(folder: Path, *, quick: bool) -> Path:
 
 
 def make_cuts(folder: Path, *, quick: bool) -> Path:
-    """Return the directory of a group of arrays (uint16) for reading regions; `archive_of` names the same .ozx file.
+    """Return the directory of a group of arrays (uint16) for reading regions; `archive_of` names its .ozx file.
 
     ``lz4`` has 128 MiB in chunks of 256² with blosc-lz4. ``volume`` has 512³ pixels in chunks of 64³, and ``windows``
     128 MiB in chunks of 256², both with zarr's default codec.
@@ -147,7 +147,7 @@ def make_cuts(folder: Path, *, quick: bool) -> Path:
 
 
 def make_small_chunks(folder: Path, layout: str, *, quick: bool) -> Path:
-    """Return the directory of an image of c, y, x = 4 × 4096 × 4096 (uint16); `archive_of` names the same .ozx file.
+    """Return the directory of an image of c, y, x = 4 × 4096 × 4096 (uint16); `archive_of` names its .ozx file.
 
     `layout` is ``c64`` or ``c256`` for chunks with a side of 64 or 256 pixels, ``s1024`` for chunks with a side of 64
     in shards with a side of 1024.
@@ -179,10 +179,11 @@ def archive_of(root: Path) -> Path:
 
 
 def make_chunked_image(folder: Path, planes: int = 100) -> tuple[Path, Path]:
-    """Return the directory of an image in compressed chunks of 512 × 512, and a directory with it as OME-Zarr 0.4.
+    """Return the directory of an image in compressed chunks of 512 × 512, and of the same image in OME-Zarr 0.4.
 
     The planes have 4096 × 4096 pixels (uint16); 100 compressed planes take 2 GiB. To save time, each further plane is
-    the first plane with its rows of chunks rotated. The chunk files of OME-Zarr 0.4 are hard links to the others.
+    the first plane with its rows of chunks rotated. The chunk files of OME-Zarr 0.4 are hard links to those of the
+    first image.
     """
     import zarr
     from zarr.codecs import BloscCodec
@@ -271,7 +272,7 @@ def make_wide_image(folder: Path, *, quick: bool) -> Path:
 
 
 def make_cells(side: int, noise: np.random.Generator) -> np.ndarray:
-    """Return a square field of round cells on an even ground, with the noise of a camera."""
+    """Return a square field of round cells on a uniform background, with the noise of a camera."""
     field = np.full((side, side), 1000.0, np.float32)
     for _ in range(side * side // 5000):
         radius = int(noise.uniform(12, 28))

@@ -20,7 +20,7 @@ def bench_export(folder: Path, *, quick: bool, rounds: int) -> list[Table]:
     source, plain, out = folder / "exported.ozx", folder / "exported.ome.zarr", str(folder / "exported.ome.tif")
     for path in (source, plain):
         remove(str(path))
-    # The levels of an OME-TIFF are smaller only in y and x; the peer writes the levels as it reads them.
+    # The levels of an OME-TIFF are smaller only in y and x; the peer writes the levels of its source unchanged.
     imported = ("import", str(tiff), str(source), "--downsample", "y,x")
     for command in (imported, ("unpack", str(source), str(plain))):
         subprocess.run([sys.executable, "-m", "ozx", *command, "--no-sync", "-q"], check=True)

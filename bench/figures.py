@@ -18,7 +18,7 @@ class Row:
     Attributes
     ----------
     at
-        Its place on a curve: the number of entries, MiB or jobs.
+        The place of the row on a curve: the number of entries, MiB or jobs.
     """
 
     name: str
@@ -99,7 +99,7 @@ class SideBySide:
     Attributes
     ----------
     tables
-        The tables by condition: the words in which their titles differ.
+        The tables, by condition; the conditions are the words in which the titles differ.
     """
 
     title: str
@@ -211,7 +211,7 @@ def _belongs(figure: Figure, tables: list[Any]) -> bool:
     if not isinstance(figure, Table) or not isinstance(tables[0], Table) or figure.entries:
         return False
     titles = [figure.title, tables[0].title]
-    # The words after a colon name the measured task, the words before it the condition.
+    # The words after a colon name the measured task; the words before the colon name the condition.
     if ": " in figure.title:
         is_alike = len({title.rpartition(": ")[2] for title in titles}) == 1
     else:

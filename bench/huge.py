@@ -57,7 +57,7 @@ def image_documents(chunks: int, size: int) -> dict[str, bytes]:
 def make_plate(path: Path, wells: list[str], chunks: dict[str, tuple[int, int]], *, holes: bool = False) -> int:
     """Write a plate; return its number of entries.
 
-    For each well, `chunks` has the number of chunks in each field, and their length. Chunks of more than a MiB are
+    For each well, `chunks` gives the number of chunks in each field, and their length. Chunks of more than a MiB are
     holes in the file. With `holes`, each well has only one field.
     """
     rows = [{"name": name} for name in _ROWS]
@@ -135,7 +135,7 @@ def measure(url: str, out: Path, rounds: int) -> Measured:
 
 
 def facts(answer: str) -> dict[str, int]:
-    """Return the numbers of requests and of bytes read from the JSON answer of ``ozx extract``."""
+    """Return how many requests and bytes an extraction took, by the JSON answer of ``ozx extract``."""
     found = json.loads(answer)
     return {name: found[name] for name in ("requests", "bytes_read")}
 

@@ -23,7 +23,7 @@ def _ozx(source: Path, out: Path) -> Callable[[Row], None]:
 
 
 def _peer(program: str, *arguments: str) -> dict[str, Callable[[Row], None]]:
-    """Return the function that measures a program, by its name; nothing if the program is not installed."""
+    """Return the name of a program with the function that measures it; nothing if the program is not installed."""
     found = find_program(program)
     return {} if found is None else {program: as_process(found, *arguments, with_memory=True)}
 

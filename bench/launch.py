@@ -1,6 +1,7 @@
 """Run a command, and print its time and the peak memory of its largest process: ``launch.py COMMAND…``.
 
-Under Linux, a child process inherits the peak memory of the process that forks. This small process therefore forks.
+Under Linux, a child process inherits the peak memory of the process that forks. Therefore this small process starts the
+command.
 """
 
 import json

@@ -62,7 +62,7 @@ def as_process(*command: str, with_memory: bool = False, said: str = "") -> Call
 
 
 def take_turns(measures: dict[str, Callable[[Row], None]], output: str | None, rounds: int) -> list[Row]:
-    """Run all measures in turns, for `rounds` rounds after one that does not count; a single round always counts."""
+    """Run all measures in turns, for `rounds` rounds; before several rounds, one round runs that does not count."""
     rows = [Row(name) for name in measures]
     pairs = list(zip(rows, measures.values(), strict=True))
     for turn in range(rounds + 1 if rounds > 1 else 1):

@@ -151,7 +151,7 @@ def frame_curves(axes: Axes, curves: Curves) -> None:
 
 
 def count(value: float) -> str:
-    """Return a number as text: as a power of ten if it is one from 10³ to 10⁹."""
+    """Return a number as text; a power of ten from 10³ to 10⁹ is written with its exponent."""
     for power in range(3, 10):
         if value == 10**power:
             return f"10{''.join('⁰¹²³⁴⁵⁶⁷⁸⁹'[int(digit)] for digit in str(power))}"

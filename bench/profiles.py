@@ -30,7 +30,7 @@ _OWN_FILES = str(HERE.parent)
 
 @dataclass(frozen=True)
 class Profile:
-    """A task, a function that makes its arguments in a folder, and the name and number of its units of work."""
+    """A task, a function that makes its arguments in a folder, and the name and the number of its units of work."""
 
     task: str
     arguments: Callable[..., list[str]]

@@ -11,7 +11,7 @@ import program_tasks
 from figures import Table
 from measuring import Group, in_worker, take_turns
 
-#: Name of a row: the argument `way` of the task, and whether it reads the directory.
+#: Name of a row: the argument `way` of the task, and whether the task reads the directory.
 WAYS = {
     "zarr-python, ozx.open": ("open", False),
     "zarr-python, ozx://, ozx.use_pipeline()": ("fsspec", False),

@@ -44,7 +44,8 @@ def bench_remote(folder: Path, *, quick: bool, rounds: int) -> Iterator[Table]:
                         name,
                     )
                     for peer, way in WAYS.items()
-                    # fsspec's ZIP file system can only read forward: in a large shard, all bytes before the chunk.
+                    # fsspec's ZIP file system can only read forward: in a large shard, it reads all bytes before the
+                    # chunk.
                     if not (name == "inner" and way == "zip")
                 }
                 rows = take_turns(measures, None, min(rounds, _ROUNDS))

@@ -1,11 +1,11 @@
 """Run the soak tests: ``python bench/soak.py [--fraction 0.01] [--only PART] [--seed 1] [--state FILE] [--write]``.
 
-The whole soak has ten million mutated archives and documents, a million archives damaged in one or two places, a
-thousand kills of writing operations, 4,500 races of a verb and a writer, an hour of reading by four processes of eight
-threads, and an hour of reading and writing pixels by as many processes and threads. Each part runs in rounds; the
-random numbers of a round depend only on the seed and the number of the round. The state file keeps the finished
-rounds, and the next run continues after them. ``--write`` puts the figures into docs/reliability.md. The exit code is 1
-if there is any finding.
+The whole soak consists of ten million mutated archives and documents, a million archives damaged in one or two places,
+a thousand kills of writing operations, 4,500 races of a verb and a writer, an hour of reading by four processes of
+eight threads, and an hour of reading and writing pixels by as many processes and threads. Each part runs in rounds; the
+random numbers of a round depend only on the seed and the number of the round. The state file keeps the finished rounds,
+and the next run continues after them. ``--write`` puts the figures into docs/reliability.md. The exit code is 1 if
+there is any finding.
 """
 
 from __future__ import annotations
@@ -64,9 +64,10 @@ UNITS = {
     "readers": "s of reading",
     "pixels": "s of reading and writing pixels",
 }
-# Number of mutations for each check with files, which takes 100 times as long as in memory, and each validation (10).
+# One mutation out of so many is also checked with files (takes 100 times as long as in memory) or validated (10 times).
 EVERY_FILE, EVERY_VALIDATION = 200, 20
-# The same for comparing all readers of ozx (10 times as long as store and recover), and other programs (100 times).
+# One mutation out of so many is also read by all readers of ozx (takes 10 times as long as store and recover) or by
+# other programs (100 times).
 EVERY_AGREEMENT, EVERY_FOREIGN = 50, 500
 RULE = re.compile("[a-z0-9]+/[a-z0-9-]+")
 
@@ -98,7 +99,7 @@ class State:
         self.path, self.seed, self.commit = path, seed, commit()
         kept = json.loads(path.read_text()) if path.exists() else {}
         if kept and kept["seed"] != seed:
-            sys.exit(f"{path} is of the seed {kept['seed']}: give --seed {kept['seed']}, or another --state")
+            sys.exit(f"{path} belongs to the seed {kept['seed']}: give --seed {kept['seed']}, or another --state")
         self.parts = {name: Part(**kept.get("parts", {}).get(name, {})) for name in WHOLE}
 
     def save(self) -> None:
@@ -233,7 +234,7 @@ def kills_round(seed: int, number: int) -> Round:
 
 
 def _kill(work: Work, folder: Path, sources: Path, rng: random.Random) -> tuple[int, list[str]]:
-    """Kill a writing operation, unless it ends before; return its exit code, and the faults of the files it left."""
+    """Kill a writing operation, unless it ends first; return its exit code, and the faults of the files it left."""
     from children import in_child, shortest_duration, wait
     from sweeping import forget_swept_folders
     from works import left_for_good, start_anew
@@ -259,7 +260,7 @@ def _kill(work: Work, folder: Path, sources: Path, rng: random.Random) -> tuple[
     time.sleep(0.05)  # the system kills a second process a moment later
     found, wrong = work.state(folder), []
     if not work.is_right(found, before, after, is_killed=True) or (code == 0 and found != after):
-        wrong.append("neither the old nor the new has the name")
+        wrong.append("the name holds neither the old nor the new content")
     if not work.is_kept(folder, sources, is_done=found == after):
         wrong.append("a source was changed")
     if left := [name for name in left_for_good(folder, sources, work) if name != "out.ozx.partial"]:
@@ -268,7 +269,7 @@ def _kill(work: Work, folder: Path, sources: Path, rng: random.Random) -> tuple[
 
 
 def races_round(seed: int, number: int) -> Round:
-    """Run each verb that removes or replaces its source beside a writer; expect that no closed value is lost."""
+    """While a writer runs, run each verb that removes or replaces its source; expect that no closed value is lost."""
     from races import RACES, run_many
 
     counts, findings = Counter[str](), []

@@ -17,7 +17,7 @@ PLANE = (2048, 16384)  # 64 MiB of uint16
 
 
 def _instant_store(path: str) -> Any:
-    """Return a store that keeps all values it has read in memory: a lower limit for the time of any store."""
+    """Return a store that keeps in memory all values that it has read: a lower limit for the time of any store."""
     import ozx
 
     class InstantStore(ozx.OzxStore):
@@ -123,7 +123,7 @@ def cuts(way: str, path: str, plain: str, name: str, count: str) -> Repeated:
 
 
 def open_group(way: str, path: str, small: str) -> Repeated:
-    """Return the task of opening a file with many entries and its image; a small file is opened before, for imports."""
+    """Return the task of opening a file with many entries and its image; opening a small file first does imports."""
     _zarr_group(way, small)
 
     def check(array: Any) -> None:
@@ -211,7 +211,7 @@ def write(way: str, path: str, planes: str, kind: str, codec: str, pixels: str) 
 
 
 def append(path: str, small: str) -> Repeated:
-    """Return the task of adding a label image to a file; a small file gets one before, for imports."""
+    """Return the task of adding a label image to a file; adding one to a small file first does imports."""
     import zarr
 
     import ozx

@@ -1,9 +1,9 @@
 """Long streams of ``ozx.stream``: ``python bench/streaming_hours.py FOLDER [--seconds 600] [--gigabytes 100]``.
 
 First, the script measures the sustained rate with 2,048 frames. Then it measures the duration of `append` at 80 % of
-this rate for some minutes; the frames go to several files in turn, because the disk has room for only one (33 GB at
-220 MB/s). Last, it samples the memory of a stream of many frames whose encoded size is small. Prints a line for each
-stream.
+this rate for some minutes; the frames go to several files in turn, because the disk has room for only one file at a
+time (33 GB at 220 MB/s). Last, it samples the memory of a stream of many frames whose encoded size is small. Prints a
+line for each stream.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `ozx view` serves both pages, and the same Chromium shows them, without a graphics card. The first picture is complete
 when the pixels in the middle of the window no longer change. Without neuroglancer, only `ozx view` is measured; without
-Chromium or its driver, nothing. A message says so.
+Chromium or its driver, nothing is measured. A message names the missing programs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CHANGE = 1.0  # mean difference in grey levels; rounding differences of the page
 def bench_view(folder: Path, *, quick: bool, rounds: int) -> Iterator[Any]:
     missing = missing_programs()
     if missing:
-        print(f"view: not measured, as these are not installed: {', '.join(missing)}")
+        print(f"view: not measured, because these are not installed: {', '.join(missing)}")
         return
     path = datasets.make_wide_image(folder, quick=quick)
     side = int(path.stem.partition("-")[2])
@@ -150,7 +150,7 @@ def peak(pid: int) -> int:
 
 
 def resident(pid: int) -> int:
-    """Return the memory of a process in bytes, with its share of memory that several processes use."""
+    """Return the memory of a process in bytes, including its share of memory that several processes use."""
     return _kilobytes(f"/proc/{pid}/smaps_rollup", "Pss:")
 
 

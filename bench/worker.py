@@ -18,7 +18,7 @@ from typing import Any
 
 @dataclass
 class Repeated:
-    """A task that is `count` repetitions of the same work, with a check of its result."""
+    """A task that repeats the same work `count` times, with a check of its result."""
 
     run: Callable[[], Any]
     verify: Callable[[Any], None]

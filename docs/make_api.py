@@ -21,7 +21,7 @@ search:
 
 # Python, on one page
 
-This page has the texts of the [pages about Python](api/index.md). The site shows those pages with links.
+This page repeats the texts of the [pages about Python](api/index.md). The site shows those pages with links.
 `python -m docs.make_api` makes this page.
 """
 
@@ -58,7 +58,7 @@ def signature_of(name: str, found: Any) -> str:
 
 
 def _plain(arguments: str) -> str:
-    """Return a signature with types without quotation marks, and with the default ``NO_PROGRESS`` by its name."""
+    """Return a signature without quotation marks around types, and with the name of the default ``NO_PROGRESS``."""
     arguments = re.sub(r"<ozx\.progress\._NoProgress object at 0x\w+>", "NO_PROGRESS", arguments)
     return re.sub(r"(: |-> )'([^']*)'", r"\1\2", arguments)
 

@@ -1,7 +1,7 @@
 """Write the made part of docs/explanation/clauses.md: ``python -m docs.make_clauses``.
 
 For each clause of RFC-9 and of its revision, the part shows the rules, the modules that check these rules, the code
-that follows the clause, and the test of this code.
+that writes files as the clause demands, and the test of this code.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def clauses_markdown() -> str:
 
 
 def modules_of_rules() -> dict[str, list[str]]:
-    """Return the modules that make findings of each rule.
+    """Return, for each rule, the modules that make its findings.
 
     Examples
     --------

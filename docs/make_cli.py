@@ -13,13 +13,13 @@ from ozx.cli.app import COMMANDS, load_command
 
 HEAD = """# Command line
 
-This page has the help texts of all commands (`ozx COMMAND --help` or `-h`). `docs/make_cli.py` makes this page. The
+This page lists the help texts of all commands (`ozx COMMAND --help` or `-h`). `docs/make_cli.py` makes this page. The
 [interface](../interface.md) explains exit codes and the answers of `--json`. `ozx --version` shows the version, `ozx
 --version -v` also the versions of libraries.
 
 ## Options of several commands
 
-The section of each command lists which of these options the command has.
+In the section of each command, *Also* names those of these options that the command accepts.
 """
 #: An option that has the same help in at least this number of commands is explained only once.
 _SEVERAL = 3

@@ -92,7 +92,7 @@ def _rules() -> str:
     lines = [
         "## Rules and their cases",
         "",
-        "The table has the numbers of failing and of passing cases for each [rule](rules.md):",
+        "The table lists the numbers of failing and of passing cases for each [rule](rules.md):",
         "",
         "```text",
         f"{'rule':<36}fail  pass",
@@ -126,11 +126,12 @@ def _differences() -> str:
         "## Where other programs judge otherwise",
         "",
         "A test gives every case to zarr-python and tensorstore (can they open it?) and to ome-zarr-models (is it",
-        "valid?). A program should refuse a case with an error, or with a warning that names this program, and accept",
-        "every other case. The test fails for a difference that is missing in `docs/clauses/differences.toml`, and for",
-        "a listed difference that no longer exists. zarr-python reads archives through its `ZipStore`; ome-zarr-models",
-        "uses `open_ome_zarr`. In the lists below, *it* is the program. The number in parentheses is the number of",
-        "cases; `differences.toml` names each case and its reason.",
+        "valid?). A program should refuse a case if ozx finds an error in it, or a warning that names this program,",
+        "and accept every other case. The test fails for a difference that is missing in",
+        "`docs/clauses/differences.toml`, and for a listed difference that no longer exists. zarr-python reads",
+        "archives through its `ZipStore`; ome-zarr-models uses `open_ome_zarr`. In the lists below, *it* is the",
+        "program. The number in parentheses is the number of cases; `differences.toml` names each case and its",
+        "reason.",
     ]
     programs: dict[str, dict[tuple[str, str], int]] = defaultdict(lambda: defaultdict(int))
     for difference in read_differences():

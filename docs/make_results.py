@@ -1,4 +1,4 @@
-"""Write the table of results of docs/benchmarks.md from docs/benchmarks.json: ``python -m docs.make_results``."""
+"""Write the table of results in docs/benchmarks.md from docs/benchmarks.json: ``python -m docs.make_results``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TASKS = (
     ("by HTTP: open, read one chunk", "remote", "HTTP, no delay: open"),
     ("by HTTP, 20 ms a request: 64 chunks", "remote", "HTTP, 20 ms a request: 8 MiB in 64 chunks"),
 )
-#: Rows that are not about another program begin so: another use of ozx, a plain copy, zarr-python without a store.
+#: Beginnings of rows about no other program: another use of ozx, a plain copy, zarr-python without a store.
 _NOT_OTHERS = ("ozx", "OzxStore", "cp", "no store")
 _OTHERS = ("ozx view --with neuroglancer",)
 
