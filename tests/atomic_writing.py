@@ -1,4 +1,4 @@
-"""Files and directories written by the protocol."""
+"""Atomic writing of files and directories, for tests."""
 
 import os
 from pathlib import Path

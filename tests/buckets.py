@@ -1,4 +1,4 @@
-"""A foreign S3 server, moto's, with a bucket for each test."""
+"""The S3 server of moto, with a bucket for each test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ozx.operations import uploads as uploads_module
 
 
 class Bucket:
-    """A new bucket, opened by the environment alone.
+    """A new bucket; environment variables are enough to open it.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Bucket:
 
 @pytest.fixture(scope="session")
 def s3_endpoint():
-    """One server for all tests: it takes half a second to stop."""
+    """One server for all tests, because stopping a server takes half a second."""
     for package in ("obstore", "moto", "boto3", "flask"):
         pytest.importorskip(package, reason=f"{package} is not installed")
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - may be absent
@@ -73,7 +73,7 @@ def s3_endpoint():
 
 
 def use_endpoint(endpoint, monkeypatch, tmp_path):
-    """Let the environment name a server and its credentials, and a state folder of the test."""
+    """Set environment variables for a server, its credentials, and a state folder of the test."""
     for name, value in {
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_REGION": "us-east-1",
@@ -88,7 +88,7 @@ def use_endpoint(endpoint, monkeypatch, tmp_path):
 
 @pytest.fixture
 def bucket(s3_endpoint, monkeypatch, tmp_path):
-    """A bucket; the test runs in a folder of its own, with a state folder of its own."""
+    """A bucket; the test runs in a new folder, with a new state folder."""
     use_endpoint(s3_endpoint, monkeypatch, tmp_path)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -99,7 +99,7 @@ def bucket(s3_endpoint, monkeypatch, tmp_path):
 
 @pytest.fixture
 def true_times(monkeypatch):
-    """Let the server's list say that each upload was begun now: moto says 2010."""
+    """Let the server list each upload as begun now; moto lists uploads as begun in 2010."""
     listed = uploads_module._iter_uploads
 
     def iter_uploads(client, url):

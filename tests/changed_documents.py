@@ -1,6 +1,6 @@
-"""Metadata documents with anything changed in them, as Hypothesis draws them.
+"""Metadata documents with arbitrary changes, drawn by Hypothesis.
 
-For more of them, by a random generator, there is tests/hostile/mutations.py.
+tests/hostile/mutations.py makes more of them with a random generator.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VALUES = st.recursive(ODD, lambda inner: st.lists(inner, max_size=3) | st.dictio
 
 
 def documents_of_cases(*prefixes: str, kinds: Sequence[str] = ("fails", "passes")) -> list[dict[str, Any]]:
-    """Return the documents of the cases of rules that begin so, as far as all of them are JSON objects."""
+    """Return the documents of the cases of rules with these prefixes, if all documents of a case are JSON objects."""
     return [
         case["documents"]
         for rule, file in FILES.items()
@@ -38,7 +38,7 @@ def documents_of_cases(*prefixes: str, kinds: Sequence[str] = ("fails", "passes"
 
 
 def places_in(value: Any, path: _Place = ()) -> Iterator[_Place]:
-    """Yield the path of every value in documents, those of the documents themselves first of all."""
+    """Yield the path of every value in documents; a value comes before the values inside it."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
         yield (*path, key)
@@ -59,7 +59,7 @@ def replaced(documents: Mapping[str, Any], place: _Place, value: Any) -> dict[st
 
 
 def as_stored(documents: Mapping[str, Any]) -> dict[str, bytes]:
-    """Return what stands in the files."""
+    """Return the documents as bytes of files."""
     return {key: json.dumps(document).encode("utf-8", "surrogatepass") for key, document in documents.items()}
 
 
@@ -79,7 +79,7 @@ def changed(draw: st.DrawFn, documents: st.SearchStrategy[dict[str, Any]], most:
         elif how == "nest":
             holder[last] = [holder[last]]
         else:
-            holder[last] = copy.deepcopy(draw(VALUES))  # drawn twice, lists would grow into circles
+            holder[last] = copy.deepcopy(draw(VALUES))  # copied, so that no list contains itself
         if not found:
             return {"zarr.json": {}}
     return found

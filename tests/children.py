@@ -1,4 +1,4 @@
-"""Functions run in forked and spawned processes, for tests."""
+"""Run functions in forked processes, for tests."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import warnings
 
 
 def in_child(function) -> int:
-    """Run `function` in a forked process; return its process id. It exits with 0, or with 1 after an exception.
+    """Run `function` in a forked process; return the process id. The process exits with 0; after an exception, with 1.
 
-    An interrupt reaches the child in `function` only: elsewhere it would end a copy of the test run.
+    An interrupt reaches the child only while `function` runs: at other times it would end a copy of the test run.
     """
     usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads, Python 3.12
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of a fork while threads run
         child = os.fork()
     if child == 0:
         code = 1
@@ -51,9 +51,9 @@ def run_in_child(function) -> int:
 
 
 def shortest_duration(function, start_anew=lambda: None) -> float:
-    """Return how many seconds `function` takes in a forked process: the first time may have to wait for the disk.
+    """Return the shortest of three times of `function` in a forked process: the first run may wait for the disk.
 
-    What `start_anew` does before is not counted.
+    The time of `start_anew`, which runs before each, does not count.
     """
     seconds = []
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Work done by the processes of a Dask cluster on this computer, one of which is killed."""
+"""A Dask cluster of processes on this computer, and progress that kills one of them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Killer", "any_process", "local_cluster"]
 
 @contextmanager
 def local_cluster(threads: int = 1) -> Iterator[tuple[LocalCluster, Client]]:
-    """Give a cluster of two processes with so many threads each, and a client of it."""
+    """Yield a cluster of two processes with `threads` threads each, and a client of the cluster."""
     options = {"n_workers": 2, "threads_per_worker": threads, "processes": True, "host": "127.0.0.1"}
-    # Port 0 is any free one: without an address it is 8787, which another cluster may have.
+    # Port 0 means any free port; the default is 8787, which another cluster may use.
     with LocalCluster(dashboard_address="127.0.0.1:0", **options) as cluster, Client(cluster) as client:
         yield cluster, client
 
@@ -28,12 +28,12 @@ def any_process(client: Client) -> int:
 
 
 class Killer(CountingProgress):
-    """Progress that kills a process once some blocks are done.
+    """Progress that kills a process after the second block.
 
     Attributes
     ----------
     calls
-        How many blocks were done.
+        Number of finished blocks.
     """
 
     def __init__(self, process: int) -> None:
@@ -41,7 +41,7 @@ class Killer(CountingProgress):
         self.process, self.calls = process, 0
 
     def advance(self, amount: int) -> None:
-        """Count a block, of which the second kills."""
+        """Count a block; the second block kills the process."""
         super().advance(amount)
         self.calls += 1
         if self.calls == 2:

@@ -1,4 +1,4 @@
-"""Commands as a user gives them, in this process; and the schemas of what they answer with ``--json``."""
+"""Run commands in this process, with the arguments of a user; get the schemas of their ``--json`` answers."""
 
 from __future__ import annotations
 

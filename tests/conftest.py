@@ -1,4 +1,4 @@
-"""What all tests share: the fixtures' places, and the rule that nothing is skipped where that is asked for."""
+"""Parts that all tests share: fixtures, settings, and the failure of skipped tests if OZX_NO_SKIPS is set."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import pytest
 from hierarchies import FIXTURES, HIERARCHIES
 from hypothesis import settings
 
-# Tests judge results, not the clock of a machine that may have other things to do. Their examples are the same in
-# every run of the same tests, so that a change fails by what it changed (Hypothesis also tries constants out of the
-# modules that are loaded: fewer tests, other examples); OZX_THOROUGH (.ci/run, on other Pythons) tries as many as is
-# usual, OZX_RANDOM new ones each time (by hand, CONTRIBUTING.md).
+# No deadlines, because the machine may be busy. Every run of the same tests has the same examples, so that a failure
+# comes from a change of the code. (Hypothesis also tries constants of the loaded modules, so a run of fewer tests has
+# other examples.) OZX_THOROUGH (.ci/run, on other Pythons) tries the usual number of examples; OZX_RANDOM tries new
+# examples each time (by hand, CONTRIBUTING.md).
 is_random = bool(os.environ.get("OZX_RANDOM"))
 number = 1000 if is_random else 100 if os.environ.get("OZX_THOROUGH") else 25
 settings.register_profile("ozx", deadline=None, derandomize=not is_random, max_examples=number)
 settings.load_profile("ozx")
 
-# Requests are counted: none is saved by what an earlier test has read.
+# No cache, because tests count requests: a request must not be missing because an earlier test has made it.
 os.environ["OZX_CACHE"] = ""
 
 if os.environ.get("OZX_NO_POSIX_CALLS"):
-    # The whole suite through the portable fallbacks: as if the system had none of these calls.
+    # Run the whole suite with the portable fallbacks, as if the system had none of these calls.
     for name in ("pread", "preadv", "readv", "pwrite", "pwritev", "copy_file_range"):
         if hasattr(os, name):
             delattr(os, name)
@@ -29,9 +29,10 @@ if os.environ.get("OZX_NO_POSIX_CALLS"):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Where OZX_NO_SKIPS is set (.ci/run), a skipped test is a failed one: every judge has to be there.
+    """Let skipped tests fail if OZX_NO_SKIPS is set (.ci/run): every judge has to be installed.
 
-    But for the real files of others, which are no part of the project: OZX_SAMPLES names their folder.
+    Tests with real files of other people may still be skipped: these files, in the folder OZX_SAMPLES, are no part of
+    the project.
     """
     report = yield
     is_allowed = hasattr(report, "wasxfail") or "OZX_SAMPLES" in str(report.longrepr)
@@ -43,7 +44,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(params=HIERARCHIES)
 def hierarchy(request):
-    """Each OME-Zarr 0.5 fixture, as the path of a directory."""
+    """The path of each OME-Zarr 0.5 fixture, a directory."""
     return FIXTURES / f"{request.param}.ome.zarr"
 
 

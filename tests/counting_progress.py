@@ -6,16 +6,16 @@ __all__ = ["CountingProgress"]
 
 
 class CountingProgress:
-    """Progress that adds up.
+    """Progress that counts phases and bytes.
 
     Attributes
     ----------
     phases
-        Description and total of each phase, in their order.
+        Description and total of each phase, in order.
     done
-        The bytes of all of them.
+        The bytes of all phases.
     stopped
-        How many phases have ended.
+        Number of ended phases.
     """
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from ozx.desktop.association import launching
 
-#: What shared-mime-info's program does, as far as it matters here: files out of all packages.
+#: A substitute for the program of shared-mime-info, which makes files from all packages.
 UPDATE_MIME_DATABASE = """#!/bin/sh
 set -e
 cd "$1"
@@ -36,7 +36,7 @@ mkdir -p "$4/Contents/_CodeSignature"; cksum < "$4/Contents/Info.plist" > "$4/Co
 
 
 class MemoryRegistry:
-    """A registry as the Windows one is, in memory: keys are made with their values, and stay without them."""
+    """A registry like that of Windows, in memory: setting a value makes its key, and the key stays without values."""
 
     def __init__(self):
         self.keys = {"Software": {}, "Software\\Classes": {}}
@@ -81,13 +81,13 @@ def make_program(path, text="#!/bin/sh\n"):
 
 @pytest.fixture
 def program():
-    """A function that makes a program."""
+    """Return a function that makes a program."""
     return make_program
 
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    """A folder on the path with the system's programs, and ozx, beside what a bare system has."""
+    """A folder on the path with programs of a desktop and ozx, in addition to those of a bare system."""
     folder = tmp_path / "programs"
     make_program(folder / "update-mime-database", UPDATE_MIME_DATABASE)
     make_program(folder / "osacompile", OSACOMPILE)
@@ -114,5 +114,5 @@ def home(tmp_path, monkeypatch, programs):
     monkeypatch.setenv("XDG_DATA_DIRS", str(tmp_path / "nothing"))
     monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "nothing"))
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # most of the time these tests would take
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # these calls would take most of the time of the tests
     return folder

@@ -1,4 +1,4 @@
-"""Images to be written as OME-TIFF, without a hierarchy; and OME-XML judged by its schema."""
+"""Images without a hierarchy for OME-TIFF export, and validation of OME-XML by its schema."""
 
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ def image(path="", description=None, shape=(2, 3, 2, 20, 30), dtype="uint16"):
 
 
 def validate(text):
-    """Check a document by the schema; where there is no library for that, by ome-types, which knows most of it."""
+    """Validate a document with ome-types, which knows most rules, and by the schema if xmlschema is installed."""
     ome_types.from_xml(text)
     pytest.importorskip("xmlschema")
     _schema().validate(text.partition("?>")[2])

@@ -1,4 +1,4 @@
-"""Images to take parts of, and the proof that a part shows what the whole showed, where it showed it."""
+"""Images for extraction, and a check that a part has the same pixels as its source, at the same positions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_image(
     label=False,
     seed=1,
 ):
-    """Write an image whose levels are every n-th pixel of the first in y and x; return its group."""
+    """Write an image whose coarser levels have every n-th pixel of the first in y and x; return its group."""
     axes = "tczyx"[-len(shape) :] if axes is None else axes
     group = zarr.open_group(str(root), mode="a", zarr_format=3)
     pixels = np.random.default_rng(seed).integers(1, 250, shape).astype("u1")
@@ -93,7 +93,7 @@ def ome(path, node=""):
 
 
 def level_steps(path, node, level):
-    """Return the axes of a level, and its own and common transformations, one list."""
+    """Return the axes of a level, and one list of its own and the common transformations."""
     (multiscale,) = ome(path, node)["multiscales"]
     (dataset,) = [dataset for dataset in multiscale["datasets"] if dataset["path"] == level]
     steps = [*dataset["coordinateTransformations"], *multiscale.get("coordinateTransformations", [])]
@@ -101,7 +101,7 @@ def level_steps(path, node, level):
 
 
 def place(steps, index):
-    """Return where a pixel lies."""
+    """Return the position of a pixel."""
     position = np.array(index, float)
     for step in steps:
         position = position * step["scale"] if step["type"] == "scale" else position + step["translation"]
@@ -119,13 +119,13 @@ def read(path, key):
 
 
 def check_part(source, out, *, node="", images=None, models=True):
-    """Check that a part is valid, and that each pixel of it has the value and the place of one of the source.
+    """Check that a part is valid, and that each of its pixels has the value and the place of a source pixel.
 
-    Returns, by image and level, where the level begins in the source's array and how long it is.
+    Returns, by image and level, the index in the source's array at which the level begins, and its shape.
     """
     faults = {finding.id for finding in ozx.validate(source).findings}
-    # What is odd about the source stays, levels that are cut by themselves show regions that differ, sharding is for
-    # ozx repack, and a list of labels may become empty.
+    # Faults of the source stay, levels that are cropped separately show different regions, sharding is for ozx repack,
+    # and a list of labels may become empty.
     allowed = faults | {"ome/level-shape", "ome/schema", "rfc9/sharding"}
     assert {finding.id for finding in ozx.validate(out).findings} <= allowed
     assert not {rule for rule in faults if rule.startswith(("zip/", "rfc9/", "zarr/"))} - {"rfc9/sharding"}
@@ -142,7 +142,7 @@ def check_part(source, out, *, node="", images=None, models=True):
             (axes, old), (_, new) = level_steps(source, above, level), level_steps(out, image, level)
             whole = np.asarray(zarr.open_array(str(Path(source, above, level)), mode="r")[...])
             pixels = read(out, f"{image}/{level}".removeprefix("/"))
-            # Where it begins follows from the places alone; the pixels there have to be the same.
+            # The start follows from the positions alone; the pixels from there on must be equal.
             zero, one = place(old, [0] * len(axes)), place(old, [1] * len(axes))
             start = (place(new, [0] * len(axes)) - zero) / (one - zero)
             first = tuple(np.round(start).astype(int).tolist())

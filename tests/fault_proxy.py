@@ -1,6 +1,6 @@
-"""A proxy on loopback that misbehaves as told, between ozx and a server.
+"""A proxy on loopback, between ozx and a server, with chosen faults.
 
-Each connection brings one request. A fault is used by one request, in the order of `faults`; requests after them pass.
+Each connection carries one request. Each fault affects one request, in the order of `faults`; later requests pass.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to one request.
+    """A fault that affects one request.
 
     Attributes
     ----------
@@ -53,17 +53,17 @@ class Fault:
 
     @classmethod
     def truncate(cls, after: int) -> Fault:
-        """Send so many bytes of the body, then end the connection."""
+        """Send `after` bytes of the body, then end the connection."""
         return cls("truncate", after=after)
 
     @classmethod
     def stall(cls, seconds: float, after: int = 0) -> Fault:
-        """Send so many bytes of the body, then nothing for a time, then end the connection."""
+        """Send `after` bytes of the body, then nothing for `seconds`, then end the connection."""
         return cls("stall", seconds=seconds, after=after)
 
     @classmethod
     def slow(cls, seconds: float) -> Fault:
-        """Send the body in ten pieces, in so many seconds."""
+        """Send the body in ten pieces, over `seconds`."""
         return cls("slow", seconds=seconds)
 
     @classmethod
@@ -73,19 +73,19 @@ class Fault:
 
 
 class FaultProxy(http.server.ThreadingHTTPServer):
-    """Passes requests to `target`.
+    """A proxy that passes requests to `target`.
 
     Attributes
     ----------
     faults
-        The faults of the next requests, in their order.
+        The faults of the next requests, in order.
     choose
-        Returns the fault of a request (method, path, number from 1), or None; asked when `faults` is empty.
+        Returns the fault of a request (method, path, number from 1), or None; called when `faults` is empty.
     requests, times
-        (method, path, value of the Range header) of every request, and when it came, by `time.monotonic`.
+        (method, path, value of the Range header) of every request, and the time of its arrival, by `time.monotonic`.
     most
-        The largest number of requests that waited for the start of their answers at a time. The client knows the end of
-        an answer before the proxy does, and may already have sent its next request.
+        The largest number of requests that waited for the start of their answers at the same time. The client knows the
+        end of an answer before the proxy does, and may already have sent its next request.
     delay
         Seconds before every answer.
     """
@@ -122,7 +122,7 @@ class FaultProxy(http.server.ThreadingHTTPServer):
             self.present -= 1
 
     def handle_error(self, request, client_address):
-        pass  # a client that goes away
+        pass  # the client has closed the connection
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -238,7 +238,7 @@ _OF_CONNECTION = ("connection", "transfer-encoding", "content-length", "expect",
 
 @contextmanager
 def proxying(target: str):
-    """Run a proxy before a server as long as the block lasts."""
+    """Run a proxy in front of a server during the ``with`` block."""
     proxy = FaultProxy(target)
     thread = threading.Thread(target=proxy.serve_forever, args=(0.01,), daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""A small HTTP server for the files of a folder, which cannot list them, and misbehaves as told."""
+"""A small HTTP server for the files of a folder; it cannot list the files, and answers as the test chooses."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from urllib.parse import unquote
 
 
 class FolderServer(http.server.ThreadingHTTPServer):
-    """Serves the files below `root`, on loopback.
+    """A server of the files below `root`, on loopback.
 
     Attributes
     ----------
     requests
         (method, path) of every request.
     statuses
-        The status by path, for requests that are answered with another one than their file deserves.
+        The status by path, for files whose requests do not get the usual status.
     tags
-        The ETag by path, instead of the one made of the file's content.
+        The ETag by path, instead of the ETag from the content of the file.
     """
 
     daemon_threads = True
@@ -37,12 +37,12 @@ class FolderServer(http.server.ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def take_requests(self):
-        """Return the requests since this was last called."""
+        """Return the requests since the last call."""
         taken, self.requests = self.requests, []
         return taken
 
     def handle_error(self, request, client_address):
-        pass  # a client that goes away before it has read everything
+        pass  # the client has closed the connection before the end
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -87,7 +87,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def serving_folder(root):
-    """Serve a folder as long as the block lasts."""
+    """Serve a folder during the ``with`` block."""
     server = FolderServer(Path(root))
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()

@@ -12,7 +12,7 @@ LAYOUT = {"shards": {"t": 2, "y": 64, "x": 512}, "chunks": {"t": 1, "y": 32, "x"
 
 @contextmanager
 def growing(path, **words):
-    """Yield a function that appends the frames of so many time points, and waits until they are encoded."""
+    """Yield a function that appends the frames of a number of time points, and waits until they are encoded."""
     stream = ozx.stream(path, axes="tcyx", shape=(None, 2, 40, 500), dtype="uint16", **{**LAYOUT, **words})
 
     def append(count, **place):

@@ -1,4 +1,4 @@
-"""A package that teaches ozx two extensions, installed for a test and gone after it."""
+"""Fixtures of extension handlers: an installed package with two handlers, and a temporary `register`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _forget():
 
 @pytest.fixture
 def example_package(monkeypatch):
-    """Have ``ozx_example_extensions`` installed, as far as importlib.metadata can tell."""
+    """Let importlib.metadata find ``ozx_example_extensions`` as an installed package."""
     monkeypatch.syspath_prepend(str(_PACKAGE))
     _forget()
     yield
@@ -29,7 +29,7 @@ def example_package(monkeypatch):
 
 @pytest.fixture
 def handlers():
-    """Give `ozx.extensions.register`; what it registers is forgotten after the test."""
+    """Yield `ozx.extensions.register`; after the test, the registered handlers are removed."""
     before = dict(extensions._registered)
     yield extensions.register
     extensions._registered.clear()

@@ -1,4 +1,4 @@
-"""Hierarchies for tests: the fixtures' places, trees of files as dictionaries, and a smallest image made by hand."""
+"""Hierarchies for tests: paths of the fixtures, trees of files as dictionaries, and a minimal image."""
 
 import hashlib
 import json
@@ -9,18 +9,18 @@ HIERARCHIES = ("image", "plate", "series", "sharded")
 
 
 def tree(root) -> dict[str, bytes]:
-    """Return every file below `root`, key to bytes."""
+    """Return the bytes of every file below `root`, by key."""
     root = Path(root)
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
 def digests(values: dict[str, bytes]) -> dict[str, str]:
-    """Return the values' SHA-256: where they are large, pytest would take hours to show how they differ."""
+    """Return the SHA-256 of each value: pytest would take hours to show how large values differ."""
     return {key: hashlib.sha256(data).hexdigest() for key, data in values.items()}
 
 
 def make_image(root, chunks=None, *, version="0.5") -> Path:
-    """Make a smallest OME-Zarr 0.5 image by hand at `root`: no library needed, `chunks` maps keys to bytes."""
+    """Make a minimal OME-Zarr 0.5 image at `root`, without a library; `chunks` maps keys to bytes."""
     root = Path(root)
     axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
     scale = [{"type": "scale", "scale": [1.0, 1.0]}]

@@ -1,7 +1,7 @@
-"""Foreign servers of Azure and Google Cloud Storage, with a container or bucket for each test.
+"""Emulators of Azure and Google Cloud Storage, with a container or bucket for each test.
 
-Azure is Azurite, a package of Node; Google Cloud Storage is fake-gcs-server, in a Python package that holds its binary.
-Fixtures have the interface of `buckets.Bucket`.
+The emulator of Azure is Azurite, a package of Node. The emulator of Google Cloud Storage is fake-gcs-server; a Python
+package contains its binary. Fixtures have the interface of `buckets.Bucket`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Container:
         return self.client.get_blob_client(key).get_blob_properties().metadata
 
     def uploads(self) -> list[str]:
-        """Return the blobs that have blocks only."""
+        """Return the unfinished blobs: those that consist of uncommitted blocks only."""
         names = {blob.name for blob in self.client.list_blobs(include=["uncommittedblobs"])}
         return sorted(names - set(self.keys()))
 
@@ -96,7 +96,7 @@ class GcsBucket:
         return self.client.get_blob(key).metadata
 
     def uploads(self) -> list[str]:
-        """Return nothing: sessions are not listed."""
+        """Return nothing: sessions cannot be listed."""
         return []
 
 
@@ -173,7 +173,7 @@ def _enter(monkeypatch, tmp_path, variables):
 
 @pytest.fixture
 def container(azure_endpoint, monkeypatch, tmp_path):
-    """A container; the test runs in a folder of its own, with a state folder of its own."""
+    """A container; the test runs in a new folder, with a new state folder."""
     variables = {"ENDPOINT": azure_endpoint, "ACCOUNT_NAME": ACCOUNT, "ACCOUNT_KEY": ACCOUNT_KEY}
     _enter(monkeypatch, tmp_path, {f"AZURE_STORAGE_{name}": value for name, value in variables.items()})
     container = Container(azure_endpoint)
@@ -183,7 +183,7 @@ def container(azure_endpoint, monkeypatch, tmp_path):
 
 @pytest.fixture
 def gcs_bucket(gcs_endpoint, monkeypatch, tmp_path):
-    """A bucket; the test runs in a folder of its own, with a state folder of its own."""
+    """A bucket; the test runs in a new folder, with a new state folder."""
     _enter(monkeypatch, tmp_path, {"GOOGLE_BASE_URL": gcs_endpoint, "GOOGLE_SKIP_SIGNATURE": "true"})
     monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
     return GcsBucket(gcs_endpoint)

@@ -1,4 +1,4 @@
-"""Small archives for tests, written by the writer under test or, where it writes no such form, by `zipfile`."""
+"""Small archives for tests: by the writer under test, or by `zipfile` in forms that this writer never writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sort_values(values: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def write_archive(path, values: dict[str, bytes], comment: bytes = PROMISE) -> Path:
-    """Write an archive of `values` as they are ordered."""
+    """Write an archive of `values`, in their order."""
     path = Path(path)
     with path.open("wb") as file:
         writer = ArchiveWriter(file.fileno())
@@ -34,12 +34,12 @@ def write_archive(path, values: dict[str, bytes], comment: bytes = PROMISE) -> P
 
 
 def pack_tree(source, path, comment: bytes = PROMISE) -> Path:
-    """Write the hierarchy in directory `source` as ozx does."""
+    """Write the hierarchy in the directory `source` as ozx does."""
     return write_archive(path, sort_values(tree(source)), comment)
 
 
 def zip_values(path, values: dict[str, bytes], comment: bytes = b"", *, deflated: bool = False) -> Path:
-    """Write a ZIP file as other programs do: no ZIP64, the order of `values`."""
+    """Write a ZIP file as other programs do: without ZIP64, in the order of `values`."""
     path, method = Path(path), zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.comment = comment

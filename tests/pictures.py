@@ -1,4 +1,4 @@
-"""Small OME-Zarr images for tests of pictures, in memory: what is shown can be told from a pixel's colour."""
+"""Small OME-Zarr images for tests of pictures, in memory; the colour of a pixel shows from which values it comes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
 
 
 class CountingStore(WrapperStore):
-    """Remembers the keys of all values that were asked for."""
+    """A store that records the keys of all requested values."""
 
     def __init__(self, store):
         super().__init__(store)
@@ -26,7 +26,7 @@ class CountingStore(WrapperStore):
 
     @property
     def chunks(self):
-        """The keys of chunks."""
+        """The requested keys of chunks."""
         return [key for key in self.keys if not key.endswith("zarr.json")]
 
 
@@ -37,7 +37,7 @@ def new_group(ome=None, store=None):
 
 
 def add_image(group, levels, axes, *, scales=None, units=None, chunks=None, **ome):
-    """Make an image of `group`: its levels, full resolution first, and what else is said of it."""
+    """Make an image of `group`: levels, full resolution first, and further metadata."""
     described = [
         {"name": name, **({"type": TYPES[name]} if name in TYPES else {}), **({"unit": units[name]} if units else {})}
         for name in axes
@@ -58,13 +58,13 @@ def add_image(group, levels, axes, *, scales=None, units=None, chunks=None, **om
 
 
 def counted(group):
-    """Return the same group, and the store that counts what is read through it."""
+    """Return the same group on a store that records requests, and this store."""
     store = CountingStore(group.store)
     return zarr.open_group(store, mode="r+", zarr_format=3), store
 
 
 def omero(*channels, **defaults):
-    """Return an ``omero`` block: each channel a colour, a start and an end, or only a colour."""
+    """Return an ``omero`` block; a channel is a colour, or a colour with the start and the end of its window."""
     described = []
     for color, *window in channels:
         channel = {"active": True, "color": color}
@@ -75,7 +75,7 @@ def omero(*channels, **defaults):
 
 
 def quarters(size, values):
-    """Return a plane of four even quarters, row by row."""
+    """Return a plane of four uniform quarters, row by row."""
     plane = np.empty((size, size), np.asarray(values).dtype)
     half = size // 2
     plane[:half, :half], plane[:half, half:], plane[half:, :half], plane[half:, half:] = values
@@ -90,5 +90,5 @@ def quarter_colors(picture):
 
 
 def read_picture(path):
-    """Return the picture in a file, which is not kept open."""
+    """Return the picture in a file, and close the file."""
     return Image.open(BytesIO(Path(path).read_bytes()))

@@ -1,4 +1,4 @@
-"""A desktop that nobody sees: a home directory, a message bus and a screen of its own, and what it shows."""
+"""A separate desktop for tests: a home directory, a message bus and a virtual screen, with access to its pixels."""
 
 import contextlib
 import os
@@ -10,16 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
-#: What tells programs which desktop they belong to.
+#: Beginnings of the environment variables that tell programs their desktop.
 _BELONGING = ("XDG_", "DBUS_", "GNOME_", "KDE_", "DISPLAY", "WAYLAND_")
 
 
 class NothingCameError(AssertionError):
-    """What was waited for did not come."""
+    """The awaited event did not happen."""
 
 
 def wait_for(condition, seconds=20, nudge=lambda: None):
-    """Return the first true answer of `condition`; every two seconds `nudge` is called."""
+    """Return the first true answer of `condition`; call `nudge` every two seconds."""
     now = time.monotonic()
     end, next_nudge = now + seconds, now + 2
     while now < end:
@@ -36,7 +36,7 @@ def wait_for(condition, seconds=20, nudge=lambda: None):
 
 @contextlib.contextmanager
 def started(*command, **options):
-    """Start a program in a group of its own; at the end it is stopped, with its children."""
+    """Start a program in a new process group; at the end, stop it with its children."""
     process = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, **options)
     try:
         yield process
@@ -52,7 +52,7 @@ def started(*command, **options):
 
 @contextlib.contextmanager
 def private_session(folder):
-    """Give `os.environ` a home directory in `folder`, which is returned, and a message bus."""
+    """Set a home directory in `folder` and a message bus in `os.environ`; yield the home directory."""
     home, runtime = folder / "home", folder / "run"
     home.mkdir()
     runtime.mkdir(mode=0o700)
@@ -78,7 +78,7 @@ def private_session(folder):
 
 @contextlib.contextmanager
 def private_screen(width=800, height=600):
-    """Give `os.environ` a screen; return a function that returns its pixels, as rows of red, green and blue."""
+    """Set a screen in `os.environ`; yield a function that returns its pixels, as rows of red, green and blue."""
     reading, writing = os.pipe()
     size = f"{width}x{height}x24"
     with tempfile.TemporaryDirectory() as folder, open(reading, encoding="ascii") as pipe:
@@ -91,15 +91,15 @@ def private_screen(width=800, height=600):
 
 
 def press(*command):
-    """Have xdotool move the pointer, click, or press keys."""
+    """Move the pointer, click, or press keys with xdotool."""
     subprocess.run(["xdotool", *map(str, command)], check=True)
 
 
 def reload():
-    """Have a file manager look again, as a user does.
+    """Let a file manager read the folder again, as a user does.
 
-    Thunar 4.18 asks for what it shows first several times at once, tumbler 4.18 writes all the answers under one
-    temporary name, and where the last of them fails Thunar shows the icon.
+    Thunar 4.18 requests the first thumbnails several times at once, and tumbler 4.18 writes all answers under one
+    temporary name. If the last answer fails, Thunar shows the icon.
     """
     press("key", "F5")
 

@@ -20,7 +20,7 @@ __all__ = ["associate_in", "dissociate_in", "environment", "make_associated_home
 
 @contextlib.contextmanager
 def environment(home: Path) -> Iterator[None]:
-    """Have `home` be the user's home directory, on Linux, with the programs that are asked for there."""
+    """Make `home` the home directory of the user, on Linux, with all programs that ozx needs there."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
     with (
         mock.patch.dict(os.environ, kept | {"HOME": str(home), "XDG_DATA_DIRS": f"{home}/nothing"}, clear=True),
@@ -33,16 +33,16 @@ def environment(home: Path) -> Iterator[None]:
 
 
 def _run(arguments: tuple[str, ...], **options: object) -> subprocess.CompletedProcess[str]:
-    """Do what shared-mime-info's program does, as far as it matters here: one file out of all packages, in one step."""
+    """Replace the program of shared-mime-info: make one file from all packages, in one step."""
     del options
     program, folder = arguments[0], arguments[-1]
     if program == "touch":
         return subprocess.CompletedProcess(arguments, 0, "", "")
     assert program == "update-mime-database"
-    # Not `glob`: that of Python 3.12 takes a folder that cannot be listed for an empty one.
+    # Not `glob`, which treats a folder that cannot be listed as empty in Python 3.12.
     names = sorted(name for name in os.listdir(f"{folder}/packages") if name.endswith(".xml"))
     packages = [Path(folder, "packages", name) for name in names]
-    new = Path(os.path.dirname(folder), f".mime.cache.{os.getpid()}.{this_host()}.ozx-tmp")  # swept, if it is killed
+    new = Path(os.path.dirname(folder), f".mime.cache.{os.getpid()}.{this_host()}.ozx-tmp")  # removed later, if killed
     try:
         new.write_bytes(b"".join(path.read_bytes() for path in packages))
         os.replace(new, f"{folder}/mime.cache")
@@ -53,7 +53,7 @@ def _run(arguments: tuple[str, ...], **options: object) -> subprocess.CompletedP
 
 
 def make_home(home: Path, *, old: bool) -> None:
-    """Make a home directory: an empty one, or one with what other programs have put there."""
+    """Make a home directory, empty or with the files that other programs have put there."""
     home.mkdir()
     files = {
         ".config/mimeapps.list": "[Default Applications]\ntext/plain=vim.desktop\n",
@@ -67,7 +67,7 @@ def make_home(home: Path, *, old: bool) -> None:
 
 
 def make_associated_home(home: Path, *, old: bool) -> None:
-    """Make one with an association."""
+    """Make a home directory with an association."""
     make_home(home, old=old)
     with mock.patch.object(os, "fsync", return_value=None):
         associate_in(home)

@@ -1,4 +1,4 @@
-"""What docs/reference/api/ names: the public functions and classes of the library."""
+"""The names in docs/reference/api/: the public functions and classes of the library."""
 
 import importlib
 import re
@@ -14,6 +14,6 @@ DIRECTIVES = [
 
 
 def find(name):
-    """Return what a dotted name stands for."""
+    """Return the object with a dotted name."""
     module, _, attribute = name.rpartition(".")
     return getattr(importlib.import_module(module), attribute)

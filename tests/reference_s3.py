@@ -1,7 +1,7 @@
-"""An S3 server for one bucket, whose objects are runs of bytes of files and of memory: copied ranges are references.
+"""An S3 server for one bucket; objects consist of ranges of files and of memory, and copied ranges are references.
 
-It has what an edit by URL asks of S3: objects of any size by ranges, uploads in parts, parts copied from ranges,
-conditions, tags, access rights. It counts what is transferred.
+It supports the requests of an edit by URL: ranges of objects of any size, uploads in parts, parts copied from ranges,
+conditions, tags, access rights. It counts the transferred bytes.
 """
 
 from __future__ import annotations
@@ -70,20 +70,20 @@ class Object:
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """The server.
+    """A server for one bucket.
 
     Attributes
     ----------
     objects, uploads
         The objects by key; the unfinished uploads by id, each with its key, headers and parts.
     calls
-        What was asked for: ``GET``, ``HEAD``, ``PutPart``, ``CopyPart``, ``Complete``, …
+        The names of the received calls: ``GET``, ``HEAD``, ``PutPart``, ``CopyPart``, ``Complete``, …
     sent, received
-        Bytes of bodies.
+        Numbers of bytes in bodies.
     refuses
         Calls that are answered with 501.
     keeps_parts
-        Whether bytes of sent parts are kept; without them only their number is.
+        Whether the bytes of sent parts are kept; otherwise, only their number is kept.
     ignores_conditions
         Whether a completion ignores ``If-Match``, as some servers do.
     before
@@ -115,7 +115,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.objects[key] = Object([Run(path, 0, os.path.getsize(path))], kept)
 
     def handle_error(self, request, client_address):
-        pass  # a client that goes away
+        pass  # the client has closed the connection
 
 
 @contextmanager

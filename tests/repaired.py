@@ -1,4 +1,4 @@
-"""What tests of repair share: a hierarchy, archives of it, and all that a source gives out."""
+"""Shared parts of the tests of repair: a hierarchy, archives of it, and the contents of a source."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def build(values=VALUES) -> ArchiveBuilder:
 
 
 def contents(source) -> dict[str, bytes]:
-    """Return every key and value, in the source's order; all ways to a value have to lead to the same."""
+    """Return every key and value, in the order of the source; check that all ways to read a value agree."""
     keys = list(source.iter_keys())
     assert len(source) == len(keys) == len(set(keys))
     found = {key: source.read(key) for key in keys}
@@ -49,7 +49,7 @@ def contents(source) -> dict[str, bytes]:
 
 
 def repair(path) -> tuple[set[str], dict[str, bytes]]:
-    """Return the ids of what was repaired, and the contents."""
+    """Return the ids of the repairs, and the contents."""
     with open_repaired(path) as source:
         found = contents(source)
         assert len(source.repaired) == len(source.repairs)

@@ -1,4 +1,4 @@
-"""Arrays written by zarr-python and re-laid by ozx, for tests."""
+"""Arrays written by zarr-python and resharded by ozx, for tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def archive_source(path):
 
 
 def stored_chunks(source, path=PATH):
-    """Return the array's document, its layout and what is stored of it."""
+    """Return the array's document, its layout and its stored chunks."""
     document = json.loads(source.read(f"{path}/zarr.json"))
     layout = parse_layout(document, path)
     groups = [group for group in iter_key_groups(source.iter_keys(), {path: layout}) if group.path == path]
@@ -45,14 +45,14 @@ def stored_chunks(source, path=PATH):
 
 
 def resharded(source, shards, path=PATH):
-    """Return the re-laid array's document, and its entries, which are not read yet."""
+    """Return the document of the resharded array, and its entries, which are not read yet."""
     document, layout, stored = stored_chunks(source, path)
     new = relayout_document(document, shards)
     return new, iter_resharded(stored, layout, parse_layout(new, path), path)
 
 
 def reshard_to_directory(source, target, shards, path=PATH):
-    """Write the re-laid array, by itself, as a directory."""
+    """Write the resharded array alone to a directory."""
     document, entries = resharded(source, shards, path)
     target = Path(target)
     (target / path).mkdir(parents=True)
@@ -65,7 +65,7 @@ def reshard_to_directory(source, target, shards, path=PATH):
 
 
 def reshard_to_archive(source, target, shards, path=PATH, *, write=write_entries):
-    """Write the re-laid array, by itself, as an archive."""
+    """Write the resharded array alone to an archive."""
     document, entries = resharded(source, shards, path)
     with open(target, "w+b") as file:
         writer = ArchiveWriter(file.fileno())
@@ -77,7 +77,7 @@ def reshard_to_archive(source, target, shards, path=PATH, *, write=write_entries
 
 
 def chunk_digests(source, path=PATH):
-    """Return the SHA-256 of every encoded chunk by its number."""
+    """Return the SHA-256 of every encoded chunk, by the number of the chunk."""
     _, layout, stored = stored_chunks(source, path)
     chunks = InnerChunks(stored, layout)
     numbers = chunks.blocks((1,) * len(layout.grid))
@@ -89,7 +89,7 @@ def chunk_digests(source, path=PATH):
 
 
 def write_array(root, data, chunks, *, path=PATH, shards=None, missing=(), **options):
-    """Have zarr-python write `data`, and delete some of its chunks."""
+    """Write `data` with zarr-python, and delete some of its chunks."""
     options = {"compressors": None, "fill_value": 0} | options
     array = zarr.create_array(
         f"{root}/{path}", shape=data.shape, dtype=data.dtype, chunks=chunks, shards=shards, zarr_format=3, **options
@@ -106,7 +106,7 @@ def values(root, path=PATH):
 
 
 def same(first, second):
-    """Tell whether two arrays have the same type and bits, NaNs' payloads included."""
+    """Return whether two arrays have the same type and bits, including the payloads of NaNs."""
     return first.dtype == second.dtype and first.shape == second.shape and first.tobytes() == second.tobytes()
 
 

@@ -1,4 +1,4 @@
-"""A scene of OME-Zarr 0.6: two images in one coordinate system, the first also in one of its own."""
+"""A scene of OME-Zarr 0.6: two images in one coordinate system; the first image also has its own coordinate system."""
 
 from __future__ import annotations
 

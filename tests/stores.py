@@ -1,4 +1,4 @@
-"""Stores for tests: values in and out without an event loop, and what has to hold of every finished file."""
+"""Stores for tests: access to values without an event loop, and the checks of every finished file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ozx.errors import OzxWarning
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.validation.cases.archive_builder import array, group
 
-#: The metadata of a smallest OME-Zarr: a root, and an array of 8 × 8 chunks.
+#: The metadata of a minimal OME-Zarr hierarchy: a root, and an array of 8 × 8 chunks.
 SEED = {"zarr.json": group(), "0/zarr.json": array([64, 64], [8, 8])}
 
 
 def run(awaitable):
-    """Return what a coroutine of a local store returns; it never waits for anything."""
+    """Return the result of a coroutine of a local store, which never waits."""
     try:
         awaitable.send(None)
     except StopIteration as stop:
@@ -29,7 +29,7 @@ def run(awaitable):
 
 
 def collect(generator) -> list:
-    """Return what an asynchronous generator of a local store yields."""
+    """Return all items of an asynchronous generator of a local store."""
     result = []
     while True:
         try:
@@ -43,7 +43,7 @@ def buffer(data):
 
 
 def put(store, key, data):
-    """Set one value, from any kind of store."""
+    """Set one value in a store of any kind."""
     run(store.set(key, buffer(data)))
 
 
@@ -51,7 +51,7 @@ def take(store, key, wanted=None):
     """Get one value, or a part of it, as bytes or None."""
     try:
         found = run(store.get(key, default_buffer_prototype(), wanted))
-    except RuntimeError:  # a long value is read by a thread, and waiting for one takes an event loop
+    except RuntimeError:  # a thread reads a long value, and waiting for it needs an event loop
         found = asyncio.run(store.get(key, default_buffer_prototype(), wanted))
     return None if found is None else found.to_bytes()
 
@@ -62,7 +62,7 @@ def contents(store) -> dict[str, bytes]:
 
 
 def write_store(path, values, mode="w", **options) -> Path:
-    """Write `values` through a store; says nothing where they are no OME-Zarr."""
+    """Write `values` through a store; do not warn if they are not OME-Zarr."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OzxWarning)
         with OzxStore(path, mode=mode, sync=False, **options) as store:
@@ -72,18 +72,18 @@ def write_store(path, values, mode="w", **options) -> Path:
 
 
 def pattern(seed: int, size: int) -> bytes:
-    """Return bytes of which no two seeds, and no two places, are easily confused."""
+    """Return bytes that differ for every seed and at every place."""
     word = seed.to_bytes(3, "little")
     return b"".join(word + n.to_bytes(3, "little") for n in range(size // 6 + 1))[:size]
 
 
 def without_room(values):
-    """Return values without the white space that fills the room for metadata."""
+    """Return values without the white space that fills the reserved space of metadata."""
     return {key: value.rstrip(b" ") if is_any_metadata_key(key) else value for key, value in values.items()}
 
 
 def assert_finished(path, values, *, rules=("rfc9/sharding", "zip/unreferenced-bytes")):
-    """Assert that a file holds `values` for our reader and for Python's, and that nothing else can be said of it."""
+    """Assert that our reader and Python's find `values` in a file, and that validation finds at most `rules`."""
     store, values = OzxStore(path), without_room(values)
     assert without_room(contents(store)) == values
     store.close()
@@ -91,5 +91,5 @@ def assert_finished(path, values, *, rules=("rfc9/sharding", "zip/unreferenced-b
         assert sorted(archive.namelist()) == sorted(values)
         assert archive.testzip() is None
         assert without_room({name: archive.read(name) for name in archive.namelist()}) == values
-        assert all(len(entry.extra) in (0, 20) for entry in archive.infolist())  # ZIP64's alone
+        assert all(len(entry.extra) in (0, 20) for entry in archive.infolist())  # only ZIP64 fields
     assert {finding.id for finding in ozx.validate(path).findings} <= set(rules)

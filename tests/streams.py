@@ -1,4 +1,4 @@
-"""Frames for streams, and what a stream's file must equal."""
+"""Frames for streams, and comparisons with the file of a stream."""
 
 import time
 from itertools import product
@@ -21,7 +21,7 @@ def wait_until_encoded(frames):
 
 
 def layout_of(path, node=""):
-    """Return the words for `ozx.write_image` that give chunks and shards of the full resolution of a file."""
+    """Return the arguments with which `ozx.write_image` makes the chunks and shards of a file's full resolution."""
     array = ozx.open_array(path, f"{node}/0".lstrip("/"))
     names = array.metadata.dimension_names
     words = {"chunks": dict(zip(names, array.chunks, strict=True)), "shards": "none"}
@@ -54,6 +54,6 @@ def ome_of(group, windows):
 
 
 def assert_valid(path):
-    """Validate a file with its values."""
+    """Assert that a file is valid, including its values."""
     report = ozx.validate(path, level="data")
     assert not [finding for finding in report.findings if finding.severity == "error"], report.findings

@@ -1,4 +1,4 @@
-"""A test that does the work of several processes: each looks for leftovers once in every folder."""
+"""A helper of tests that stand for several processes: a process looks for leftovers only once in every folder."""
 
 from ozx.atomic import temporary
 
@@ -6,5 +6,5 @@ __all__ = ["forget_swept_folders"]
 
 
 def forget_swept_folders():
-    """Have leftovers looked for again, as a new process does."""
+    """Let ozx look for leftovers again, as a new process does."""
     temporary._swept.clear()

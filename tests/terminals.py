@@ -1,4 +1,4 @@
-"""Commands in a pseudo-terminal, and what its screen shows; pyte plays the terminal."""
+"""Run commands in a pseudo-terminal, and read its screen; pyte emulates the terminal."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _COLUMNS, _LINES = 120, 60
 
 @dataclass
 class Shown:
-    """What a terminal showed.
+    """The output of a command in a terminal.
 
     Attributes
     ----------
     code
         The exit code.
     last
-        The lines of the screen at the end, without empty ones.
+        The lines of the screen at the end, without empty lines.
     screens
         The lines after each piece of output.
     stdout

@@ -1,4 +1,4 @@
-"""TIFF files of every kind, made in code; and the real ones of the folder that OZX_SAMPLES names."""
+"""TIFF files of every kind, made in code, and real files in the folder that OZX_SAMPLES names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sample(name):
 
 
 def pixels(shape, dtype="uint16", seed=0):
-    """Return pixels in which no two parts are alike, and which can be compressed."""
+    """Return compressible pixels, in which no two parts are equal."""
     dtype = np.dtype(dtype)
     noise = np.random.default_rng(seed).integers(0, 100, shape)
     if dtype.kind == "b":
@@ -33,7 +33,7 @@ def pixels(shape, dtype="uint16", seed=0):
 
 
 def write(path, *arrays, options=None, **common):
-    """Write arrays as the series of one file: options of the file first, those of every series by name."""
+    """Write arrays as the series of one file; `options` apply to the file, the other arguments to every series."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         with tifffile.TiffWriter(path, **(options or {})) as file:
@@ -55,7 +55,7 @@ def write_pyramid(path, array, *, levels=2, **common):
 
 
 def write_ome(path, xml, array):
-    """Write planes with OME-XML of one's own; Z, C and T are those of the XML."""
+    """Write planes with given OME-XML, which defines Z, C and T."""
     planes = array.reshape(-1, *array.shape[-2:])
     with tifffile.TiffWriter(path) as file:
         for number, plane in enumerate(planes):
@@ -72,7 +72,7 @@ def ome_xml(images="", plate="", *, head=""):
 
 
 def ome_image(number=0, *, name="Cells", size=(1, 1, 1, 30, 40), inside=None, attributes="", planes="<TiffData/>"):
-    """Return an ``Image`` of 16 bits of t, c, z, y and x, with `inside` the pixels before its planes."""
+    """Return an ``Image`` of 16 bits of t, c, z, y and x, with `inside` in ``Pixels`` before the planes."""
     t, c, z, y, x = size
     channels = "".join(f'<Channel ID="Channel:{number}:{n}" SamplesPerPixel="1"/>' for n in range(c))
     return (
@@ -89,7 +89,7 @@ def file_data(name, *, z=0, uuid=None):
 
 
 def write_parts(folder, count=3, *, companion=True):
-    """Write a stack of planes in a file each, and the file with their OME-XML; return that and the pixels."""
+    """Write a stack, one file per plane, and a file with the OME-XML; return the path of this file, and the pixels."""
     stack = pixels((count, 30, 40))
     names = [f"part-{number}.ome.tif" for number in range(count)]
     data = "".join(file_data(name, z=number) for number, name in enumerate(names))
@@ -105,7 +105,7 @@ def write_parts(folder, count=3, *, companion=True):
 
 
 def overwrite(path, offset, data):
-    """Damage a file."""
+    """Overwrite bytes of a file."""
     with open(path, "r+b") as file:
         file.seek(offset)
         file.write(data)
@@ -121,7 +121,7 @@ def damage_segment(path, number, page=0):
 
 
 def set_tag(path, code, value, page=0):
-    """Change the value of a tag of type SHORT that stands in the directory of a page itself."""
+    """Change the value of a tag of type SHORT that is stored in the directory of a page."""
     with tifffile.TiffFile(path) as file:
         tag = file.pages[page].tags[code]
         offset, order = tag.valueoffset, file.byteorder
@@ -129,8 +129,8 @@ def set_tag(path, code, value, page=0):
 
 
 def squeezed_series(file):
-    """Return the series of a file and, of their levels, functions that give letters and lengths longer than 1."""
-    # Newer versions of tifffile tell the two apart by series, older ones by level.
+    """Return the series of a file, without dimensions of length 1."""
+    # Newer versions of tifffile squeeze the series, older versions squeeze each level.
     return file.series(squeeze=True) if callable(file.series) else file.series
 
 
@@ -148,7 +148,7 @@ def expected(path, *, series=0, level=0):
 
 
 def in_ome_order(array, letters):
-    """Return an array as t, c, z, y, x; samples are the fastest part of the channels."""
+    """Return an array as t, c, z, y, x; among the channels, samples vary fastest."""
     order = sorted(range(array.ndim), key=lambda place: "TCSIQZYX".index(letters[place]))
     turned = array.transpose(order)
     sorted_letters = [letters[place] for place in order]

@@ -1,4 +1,4 @@
-"""Arrays transcoded by ozx for tests: keys and values in and out, judged by zarr-python and tensorstore."""
+"""Transcoding of arrays for tests, by keys and values; zarr-python and tensorstore check the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ozx.hierarchy.zarr_v2.arrays import upgrade_array
 
 
 class StoredValues:
-    """The stored values of an array in a dictionary, as `ozx.flow.chunks.stored_chunks.StoredChunks`."""
+    """The stored values of an array in a dictionary, like `ozx.flow.chunks.stored_chunks.StoredChunks`."""
 
     def __init__(self, values, layout, keys):
         self._values = values
@@ -37,7 +37,7 @@ class StoredValues:
 
 
 def write_v3(data, chunks, *, missing=(), **options) -> dict[str, bytes]:
-    """Return what zarr-python writes for `data`, but for the chunks whose keys are in `missing`."""
+    """Return what zarr-python writes for `data`, except the chunks with keys in `missing`."""
     data = np.asarray(data)
     store = MemoryStore()
     with quiet():
@@ -86,7 +86,7 @@ def check(values, *, by_tensorstore=True, **options) -> dict[str, bytes]:
 
 
 def check_same(seen, expected):
-    """Compare shapes, types but for their byte order, and bits."""
+    """Compare shapes, types (but not their byte order), and bits."""
     assert seen.shape == expected.shape
     if expected.dtype.kind in "OT":
         assert (seen == expected).all()

@@ -1,4 +1,4 @@
-"""Zarr v2 for tests: arrays written by zarr-python, moved to v3 as a caller does it, and read by programs not ours."""
+"""Zarr v2 for tests: arrays that zarr-python writes, ozx upgrades to v3, and other programs read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def store_of(values: dict[str, bytes]) -> MemoryStore:
 
 
 def write_v2(data, *, chunks, dtype=None, missing=(), attributes=None, **options) -> dict[str, bytes]:
-    """Return what zarr-python writes for `data`, but for the chunks whose keys are in `missing`."""
+    """Return what zarr-python writes for `data`, except the chunks with keys in `missing`."""
     data = np.asarray(data)
     store = MemoryStore()
     with quiet():
@@ -36,12 +36,12 @@ def write_v2(data, *, chunks, dtype=None, missing=(), attributes=None, **options
 
 
 def quiet():
-    """Silence what zarr-python has to say of types and codecs that are not registered."""
+    """Silence the warnings of zarr-python about types and codecs that are not registered."""
     return warnings.catch_warnings(action="ignore")
 
 
 def upgrade_values(values: dict[str, bytes], dimension_names=None, **options) -> tuple[UpgradedArray, dict[str, bytes]]:
-    """Do for one array what a caller does for each of a hierarchy; return also the keys and values in Zarr v3."""
+    """Upgrade an array as callers upgrade each array of a hierarchy; return also the keys and values in Zarr v3."""
     documents = {key: json.loads(values[key]) for key in (".zarray", ".zattrs") if key in values}
     upgraded = upgrade_array(documents[".zarray"], documents.get(".zattrs"), dimension_names, **options)
     return upgraded, move_chunks(upgraded, values)
@@ -86,7 +86,7 @@ def read_tensorstore(values: dict[str, bytes], path: str = "") -> np.ndarray:
 
 
 def bits(values: np.ndarray) -> bytes:
-    """Return the values as bytes in one order, so that two NaNs are the same only where all their bits are."""
+    """Return the values as bytes in one byte order, so that two NaNs are equal only if all their bits are equal."""
     return np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<")).tobytes()
 
 
@@ -110,7 +110,7 @@ def multiscale_of(names="cyx", levels=("0", "1"), **more):
 
 
 def group_v2(path="", **attributes) -> dict[str, bytes]:
-    """Return the documents of a group; OME-Zarr's keys have hyphens, so that they come as a dictionary, too."""
+    """Return the documents of a group with these attributes."""
     prefix = f"{path}/" if path else ""
     values = {f"{prefix}.zgroup": b'{"zarr_format": 2}'}
     return {**values, f"{prefix}.zattrs": json.dumps(attributes).encode()} if attributes else values
@@ -129,7 +129,7 @@ def image_v2(path="", *, names="cyx", dtype="<u2", attributes=None, **options) -
 
 
 def upgrade_tree(values: dict[str, bytes], **options) -> tuple[UpgradedHierarchy, dict[str, bytes]]:
-    """Do for a hierarchy what a caller does; return also the keys and values in Zarr v3."""
+    """Upgrade a hierarchy as callers do; return also the keys and values in Zarr v3."""
     upgraded = upgrade_hierarchy({key: data for key, data in values.items() if is_legacy_metadata_key(key)}, **options)
     moved = dict(upgraded.iter_values())
     for path, array in upgraded.arrays.items():

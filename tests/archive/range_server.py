@@ -1,4 +1,4 @@
-"""A small HTTP server for one file: it writes down every request, and misbehaves as told."""
+"""A small HTTP server for one file, which records every request and makes chosen faults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from email.utils import formatdate
 
 
 class RangeServer(http.server.ThreadingHTTPServer):
-    """Serves `data` under every path, on loopback.
+    """A server of `data` under every path, on loopback.
 
     Attributes
     ----------
@@ -18,15 +18,15 @@ class RangeServer(http.server.ThreadingHTTPServer):
     sent
         Bytes of bodies that were sent.
     failures, body
-        Status codes for the next requests, in their order, and what these are answered with.
+        Status codes for the next requests, in order, and the body of these answers.
     cuts
-        After how many bytes the connection of the next requests is closed.
+        Numbers of bytes after which the answers to the next requests end.
     barrier
-        Waited for before any range but a suffix is answered.
+        A barrier at which each request for a range waits, except for a suffix range.
     knows_ranges, knows_suffixes
-        False: such a request is answered with the whole file.
+        If false, the answer to such a request is the whole file.
     etag, modified
-        What the answers say; None leaves the header out.
+        The values of these headers in the answers; None leaves out the header.
     """
 
     daemon_threads = True
@@ -50,16 +50,16 @@ class RangeServer(http.server.ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/cells.ozx"
 
     def take_requests(self):
-        """Return the requests since this was last called, sorted by nothing: in the order they came."""
+        """Return the requests since the last call, in the order in which they came."""
         taken, self.requests = self.requests, []
         return taken
 
     def handle_error(self, request, client_address):
-        pass  # a client that goes away before it has read everything
+        pass  # the client has closed the connection before the end
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    # One request a connection (HTTP/1.0), so that no thread is left waiting at the end.
+    # One request per connection (HTTP/1.0), so that no thread waits at the end.
     server: RangeServer
 
     def log_message(self, *args):
@@ -108,7 +108,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(data: bytes):
-    """Give a running server; it is stopped at the end."""
+    """Yield a running server, and stop it at the end."""
     server = RangeServer(data)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

@@ -1,4 +1,4 @@
-"""What the tests of remote reading share: archives of more than the tail holds, and readers of them."""
+"""Shared parts of the tests of remote reading: archives that are longer than the tail, and readers of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIB = 1 << 20
 TAIL = ("GET", f"bytes=-{MIB}")
 CHUNK = random.Random(3).randbytes(300_000)
 ZEROS = bytes(2 * MIB)
-#: What is read first, then three chunks, then more than the tail holds.
+#: Metadata, then three chunks; the last chunk is longer than the tail.
 VALUES = {
     "zarr.json": group(),
     "0/zarr.json": array([4], [1]),
@@ -26,7 +26,7 @@ VALUES = {
     "0/c/1": CHUNK[::-1],
     "1/c/0": ZEROS,
 }
-#: Repeats soon. Not at once: obstore 0.12 panics when both times are the same.
+#: Repeats requests soon, but not at once: obstore 0.12 panics if both times are equal.
 SOON = {"init_backoff": timedelta(milliseconds=1), "max_backoff": timedelta(milliseconds=10)}
 HURRY = {"retry_config": {"max_retries": 3, "backoff": SOON}}
 
@@ -39,7 +39,7 @@ def build(values=VALUES) -> ArchiveBuilder:
 
 
 def header_end(data: bytes, name: str) -> tuple[int, int]:
-    """Return where the local header of an entry begins, and where its data begin."""
+    """Return the offsets of an entry's local header and of its data."""
     reader = ArchiveReader(MemorySource(data))
     index = reader.find(name)
     return int(reader.columns.header_offsets[index]), reader.data_offset(index)
@@ -51,7 +51,7 @@ def span(start: int, stop: int) -> tuple[str, str]:
 
 @contextmanager
 def opened(data: bytes, *, prefetch: bool = True):
-    """Give a server and a reader that knows the directory (and the head); their requests are taken already."""
+    """Yield a server, whose list of requests is empty, and a reader that has read the directory (and the head)."""
     with serving(data) as server:
         reader = ArchiveReader(RemoteSource(server.url, HURRY))
         reader.check()

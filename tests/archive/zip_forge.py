@@ -1,4 +1,4 @@
-"""Archives put together by hand from APPNOTE's tables, right or wrong as asked for; nothing of ozx is used."""
+"""Archives, correct or wrong, made by hand from the tables of APPNOTE, without code of ozx."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Member:
         }
 
     def local_record(self) -> bytes:
-        """4.3.7 and the data."""
+        """Return the local header (4.3.7) and the data."""
         values = {"signature": 0x04034B50} | self.common() | {"extra_length": len(self.local_extra)}
         changes = dict(self.local)
         name = changes.pop("name", self.name)
@@ -63,7 +63,7 @@ class Member:
         return record("<IHHHHHIIIHH", values, changes) + name + self.local_extra + self.data + self.follow
 
     def central_record(self, offset: int) -> bytes:
-        """4.3.12."""
+        """Return the header in the directory (4.3.12)."""
         values = {"signature": 0x02014B50, "made_by": 20} | self.common()
         values |= {"extra_length": len(self.central_extra), "comment_length": len(self.comment)}
         values |= {"disk": 0, "internal": 0, "external": 0, "offset": offset}
@@ -74,21 +74,21 @@ class Member:
 
 
 def end_record(entries: int, size: int, offset: int, comment: bytes = b"", /, **changes: int) -> bytes:
-    """4.3.16."""
+    """Return the classic end record (4.3.16)."""
     values = {"signature": 0x06054B50, "disk": 0, "directory_disk": 0, "entries_here": entries, "entries": entries}
     values |= {"size": size, "offset": offset, "comment_length": len(comment)}
     return record("<IHHHHIIH", values, changes) + comment
 
 
 def zip64_end(entries: int, size: int, offset: int, /, **changes: int) -> bytes:
-    """4.3.14."""
+    """Return the ZIP64 end record (4.3.14)."""
     values = {"signature": 0x06064B50, "size_of_rest": 44, "made_by": 45, "version": 45, "disk": 0, "directory_disk": 0}
     values |= {"entries_here": entries, "entries": entries, "size": size, "offset": offset}
     return record("<IQHHIIQQQQ", values, changes)
 
 
 def locator(offset: int, /, **changes: int) -> bytes:
-    """4.3.15."""
+    """Return the ZIP64 locator (4.3.15)."""
     return record("<IIQI", {"signature": 0x07064B50, "disk": 0, "offset": offset, "disks": 1}, changes)
 
 
@@ -102,7 +102,7 @@ def forge(
     zip64: dict | None = None,
     locator_changes: dict | None = None,
 ) -> bytes:
-    """Return an archive; `gap` stands between directory and end records, `zip64` (even empty) asks for ZIP64 ones."""
+    """Return an archive; `gap` is between directory and end records; `zip64`, even if empty, adds ZIP64 records."""
     body, directory = bytearray(), bytearray()
     for member in members:
         directory += member.central_record(len(body))
@@ -116,7 +116,7 @@ def forge(
 
 
 class CountingSource:
-    """Bytes in memory that count reads, and that fail at the read number `fail_at` (from 0)."""
+    """A source of bytes in memory that counts reads, and fails at the read number `fail_at` (from 0)."""
 
     def __init__(self, data: bytes, fail_at: int | None = None) -> None:
         self.data = data

@@ -1,4 +1,4 @@
-"""Each test looks for leftovers anew."""
+"""Let each test look for leftovers again."""
 
 import pytest
 from sweeping import forget_swept_folders

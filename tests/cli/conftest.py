@@ -1,4 +1,4 @@
-"""What tests of commands begin with: a folder to be in, a packed image; home and programs that the desktop changes."""
+"""Fixtures of the command tests: a current folder, a packed image, and a home and programs that commands may change."""
 
 import pytest
 from desktops import home, program, programs, registry
@@ -10,7 +10,7 @@ __all__ = ["home", "program", "programs", "registry"]
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """The current folder, empty."""
+    """An empty current folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

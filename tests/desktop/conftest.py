@@ -1,4 +1,4 @@
-"""The home directory and the programs that tests of the desktop change."""
+"""Fixtures of the desktop tests: a home directory and programs that the tests may change."""
 
 from desktops import home, program, programs, registry
 

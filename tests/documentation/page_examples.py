@@ -1,18 +1,19 @@
-"""The examples of a page of documentation, read and run as a reader would run them.
+"""Run the examples of a documentation page as a reader would run them.
 
-A page is Markdown. Blocks of the kinds ``console`` and ``python`` run in their order, in one folder, with a copy of
-``fixtures/`` in it where the page names that:
+A page is Markdown. Blocks of the kinds ``console`` and ``python`` run in order, in one folder, with a copy of
+``fixtures/`` if the page names ``fixtures/``:
 
 ``console``
-    Lines ``$ command``, each followed by what it prints; a command may go on behind a backslash. In what is expected
-    ``…`` stands for any text within a line, and a line of nothing else for any number of lines. A command without
-    output below it may print anything. It has to end with 0, unless ``$ echo $?`` comes next. The commands of one
-    block are those of one shell; what it started in the background ends with it.
+    Lines ``$ command``, each followed by the expected output; after a backslash, a command continues on the next line.
+    In the output, ``…`` stands for any text within a line, and a line of only ``…`` for any number of lines. A command
+    without output below it may print anything. Every command must end with 0, unless ``$ echo $?`` comes next. One
+    shell runs all commands of a block; at the end of the block, it stops its background processes.
 ``python``
     A script, or a session with ``>>>`` whose answers are compared in the same way. All blocks of a page share one
     namespace.
 
-``<!-- not run: REASON -->`` before a block leaves it out; ``<!-- run: COMMAND -->`` runs what a reader need not see.
+``<!-- not run: REASON -->`` before a block leaves it out; ``<!-- run: COMMAND -->`` runs a command that readers need
+not see.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ from textwrap import dedent
 from hierarchies import FIXTURES
 
 KINDS = ("console", "python")
-#: Behind each command its exit code, between characters that no command prints.
+#: Encloses the exit code after each command; no command prints this character.
 _MARK = "\x1e"
 _SECONDS = 120
-#: What a block started in the background ends with it.
+#: Stop the background processes of a block at its end.
 _END_OF_BLOCK = "trap 'kill $(jobs -p) 2>/dev/null' EXIT\n"
 
 
@@ -56,7 +57,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """One command of a block, the line of the page it stands on, and the lines that it should print."""
+    """One command of a block, its line number on the page, and the lines that it should print."""
 
     line: int
     text: str
@@ -64,7 +65,7 @@ class Command:
 
 
 class ExampleError(AssertionError):
-    """An example does something else than the page says."""
+    """The result of an example differs from the page."""
 
 
 def read_blocks(page: str) -> list[Block]:
@@ -124,7 +125,7 @@ def read_commands(block: Block) -> list[Command]:
 
 
 def read_shown_commands(page: str) -> Iterator[list[str]]:
-    """Yield the words of each line that begins with `ozx`, in blocks for a shell, run or not, up to a pipe or the like.
+    """Yield the words of each line that begins with `ozx`, in shell blocks, run or not, up to a pipe or similar.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def read_shown_commands(page: str) -> Iterator[list[str]]:
 
 
 def is_as_expected(expected: list[str], found: list[str]) -> bool:
-    """Return whether lines are what a page says, where ``…`` stands for what differs from run to run.
+    """Return whether lines match those of a page, where ``…`` stands for text that differs from run to run.
 
     Examples
     --------
@@ -158,7 +159,7 @@ def is_as_expected(expected: list[str], found: list[str]) -> bool:
 
 
 def run_page(page: Path, folder: Path) -> None:
-    """Run the examples of a page in `folder`, which is empty and the current one; raise what fails first."""
+    """Run the examples of a page in `folder`, the empty current folder; raise the first failure."""
     text = page.read_text(encoding="utf-8")
     if "fixtures" in text:
         shutil.copytree(FIXTURES, folder / "fixtures")
@@ -172,7 +173,7 @@ def run_page(page: Path, folder: Path) -> None:
 
 
 def make_environment(home: Path) -> dict[str, str]:
-    """Return the variables for commands: `ozx` and `python` are those under test, and the desktop is that of nobody."""
+    """Return environment variables for commands: with the `ozx` and `python` under test, and without a desktop."""
     programs = home / "bin"
     programs.mkdir(parents=True)
     for name, module in (("ozx", " -m ozx"), ("python", ""), ("python3", "")):
@@ -185,7 +186,7 @@ def make_environment(home: Path) -> dict[str, str]:
         "HOME": str(home),
         "LC_ALL": "C.UTF-8",
         "COLUMNS": "120",
-        "PYTHONUNBUFFERED": "1",  # what goes to stdout and to stderr comes in the order of a terminal
+        "PYTHONUNBUFFERED": "1",  # stdout and stderr come in the order of a terminal
     }
 
 
@@ -220,7 +221,7 @@ def _run_console(block: Block, page: str, folder: Path, environment: dict[str, s
 
 def _run_python(block: Block, page: Path, namespace: dict[str, object]) -> None:
     if ">>> " not in block.text:
-        # Empty lines before it, so that a traceback shows the line of the page.
+        # Empty lines before the script, so that a traceback shows the line of the page.
         source = "\n" * (block.line - 1) + block.text
         exec(compile(source, str(page), "exec"), namespace)
         return
@@ -233,7 +234,7 @@ def _run_python(block: Block, page: Path, namespace: dict[str, object]) -> None:
 
 
 class _Checker(doctest.OutputChecker):
-    """Compares answers of a session as those of a shell are."""
+    """Compare the answers of a session in the same way as those of a shell."""
 
     def check_output(self, want: str, got: str, optionflags: int) -> bool:
         del optionflags

@@ -1,4 +1,4 @@
-"""Two extensions of ZEP 10's examples, as a package of their own would teach them to ozx."""
+"""Handlers of two extensions from the examples of ZEP 10, as another package would add them to ozx."""
 
 from __future__ import annotations
 

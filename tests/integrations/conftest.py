@@ -1,4 +1,4 @@
-"""What tests of the integrations share."""
+"""Fixtures of the integration tests."""
 
 import sys
 import types
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def napari_stand_in(monkeypatch):
-    """In place of napari, which the development environment has not, the one class that reading takes from it."""
+    """Replace napari, which the development environment lacks, by the only class that reading needs."""
 
     class DirectLabelColormap:
         def __init__(self, color_dict):

@@ -1,3 +1,3 @@
-"""Scripts for environments of their own, with programs that are not installed here, are not collected."""
+"""Exclude scripts for separate environments, with programs that are not installed here."""
 
 collect_ignore = ["kept/make_iohub.py", "napari_reader.py"]

@@ -1,7 +1,7 @@
-"""Programs that open an OME-Zarr image by its metadata, each in the way its own documentation gives for a file.
+"""Programs that open an OME-Zarr image by its metadata, each in the way that its documentation shows for files.
 
-Of the same kind as the array judges, so that docs/interop.md asks all alike; the node they are given besides the
-archive is of use to some of them only. ``test_ome_readers.py`` tries more of each.
+They have the interface of the array judges, so that docs/interop.md asks all in the same way; only some of them use the
+argument `node`. ``test_ome_readers.py`` tests more features of each reader.
 """
 
 # ruff: noqa: PLC0415 (the packages may be absent)
@@ -25,7 +25,7 @@ from judges import HERE, ArrayJudge, RefusalError, absent_packages
 
 import ozx
 
-#: The interpreter of an environment that has napari and ozx, which is another than the tests' own.
+#: This variable names the interpreter of an environment with napari and ozx; the tests run in another environment.
 NAPARI_VARIABLE = "OZX_NAPARI_PYTHON"
 
 
@@ -65,7 +65,7 @@ def _read_bioio_image(archive: Path, node: str) -> npt.NDArray[Any]:
     try:
         return np.asarray(BioImage(archive).data)
     except UnsupportedFileFormatError as error:
-        # It says no more than that no plugin takes the file: what each of them says stands in the report.
+        # The error says only that no plugin accepts the file; the report contains the message of each plugin.
         raise RefusalError(f"{error}\n{plugin_feasibility_report(archive)}") from error
 
 
@@ -98,7 +98,7 @@ def _no_napari() -> str | None:
 
 @functools.cache
 def _napari() -> subprocess.Popen[str]:
-    """Return the one process that reads for all: importing napari takes seconds."""
+    """Return the process that reads all files; there is only one, because importing napari takes seconds."""
     # Not this process's PYTHONPATH: it may lead to packages of another Python.
     process = subprocess.Popen(
         (os.environ[NAPARI_VARIABLE], HERE / "napari_reader.py"),
@@ -121,7 +121,7 @@ def _ask_napari(question: str) -> Any:
 
 
 def napari_versions() -> dict[str, str]:
-    """Return the versions of napari and of the Python it runs on."""
+    """Return the versions of napari and of its Python."""
     return dict(_ask_napari("versions"))
 
 
@@ -139,11 +139,11 @@ def _reader(name: str, package: str, read: Any) -> ArrayJudge:
 def _refusing(name: str, read: Any, archive: Path, node: str) -> npt.NDArray[Any]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they and what they import are deprecated in places
+            warnings.simplefilter("ignore")  # the readers and their imports give deprecation warnings
             return read(archive, node)
     except RefusalError:
         raise
-    except Exception as error:  # whatever a foreign reader raises is its refusal
+    except Exception as error:  # every exception of another program's reader is a refusal
         raise RefusalError(f"{name}: {type(error).__name__}: {error}") from error
 
 

@@ -1,8 +1,8 @@
-"""Programs this project did not write, which read a zip archive and report what they saw.
+"""Programs of other projects that read a ZIP archive and report its contents.
 
-`JUDGES` read archives: each gives the SHA-256 of every file it found. `ARRAY_JUDGES` read one Zarr array inside an
-archive. The table says of each what it does not notice, and ``test_judges.py`` holds it to that: a judge that cannot
-fail is no judge.
+`JUDGES` read archives: each returns the SHA-256 of every file that it finds. `ARRAY_JUDGES` read one Zarr array inside
+an archive. The fields of a judge state which faults it does not notice. ``test_judges.py`` tests that each judge
+notices the other faults, because a judge that cannot fail is useless.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 NODE = HERE / "node"
-#: Set to 1 where every judge must be present: an absent one then fails a test instead of skipping it.
+#: If this variable is 1, a missing judge lets a test fail instead of skipping it.
 REQUIRE_VARIABLE = "OZX_REQUIRE_JUDGES"
 TIMEOUT_SECONDS = 600
 
-#: Variables in which a user keeps default options for the programs asked here.
+#: Environment variables in which users keep default options for these programs.
 _OPTION_VARIABLES = frozenset(
     {
         "JAVA_TOOL_OPTIONS",
@@ -56,11 +56,11 @@ Digests = dict[str, str]
 
 
 class RefusalError(Exception):
-    """A judge did not accept an archive; the message holds its own words."""
+    """A judge did not accept an archive; the message contains the judge's words."""
 
 
 class TwiceError(RefusalError):
-    """A judge accepted an archive and delivers two entries under one name."""
+    """A judge accepted an archive, and delivers two entries with the same name."""
 
 
 @dataclass(frozen=True)
@@ -72,20 +72,20 @@ class Judge:
     name
         Unique; also the test id.
     missing
-        Gives why the judge cannot be asked here, or None if it can.
+        Returns why the judge cannot run here, or None if it can.
     read
-        Gives key → SHA-256 (hexadecimal) of every file in the archive; directory entries are left out. Raises
-        `RefusalError` where the reader fails, warns, or tells of more files than it delivers.
+        Returns the SHA-256 (hexadecimal) of every file in the archive by key, without entries for folders. Raises
+        `RefusalError` if the reader fails, warns, or names more files than it delivers.
     checks_crc
-        False: the reader delivers damaged bytes without a word, so only the digests convict them.
+        If false, the reader delivers damaged bytes without a message, so that only the digests reveal the damage.
     streams
-        True: the archive comes through a pipe, so the reader goes by local headers, front to back, and what the central
-        directory says is not examined.
+        If true, the archive comes through a pipe, so the reader uses the local headers, from front to back, and does
+        not examine the central directory.
     sees_duplicates
-        False: of two entries with one key the reader delivers one and tells nobody.
+        If false, the reader delivers one of two entries with the same key, without a message.
     small_zip64_refusal
-        Pattern of the complaint about a ZIP64 end record beside a classic one that holds true values, as every small
-        ``.ozx`` has; None for the readers that accept it, which are all but one.
+        Pattern of the message with which a reader refuses a ZIP64 end record beside a classic end record with true
+        values, as in every small ``.ozx`` file. None for readers that accept such files: all readers except one.
     """
 
     name: str
@@ -106,8 +106,7 @@ class ArrayJudge:
     name, missing, checks_crc
         As in `Judge`.
     read_array
-        Takes the archive and the array's path in it (``"0"``, or ``""`` for the root); gives the whole array. Raises
-        `RefusalError`.
+        Returns the whole array at a path in an archive (``"0"``, or ``""`` for the root). Raises `RefusalError`.
     """
 
     name: str
@@ -127,7 +126,7 @@ def require(judge: Judge | ArrayJudge) -> None:
 
 
 def digests(contents: Mapping[str, bytes]) -> Digests:
-    """What a judge should see of these files."""
+    """Return the digests that a judge should return for these files."""
     return {key: hashlib.sha256(value).hexdigest() for key, value in contents.items()}
 
 
@@ -135,7 +134,7 @@ def digests(contents: Mapping[str, bytes]) -> Digests:
 
 
 def _run(command: Sequence[str | Path], folder: Path | None = None, stdin: IO[bytes] | None = None) -> str:
-    """Standard output, then standard error, of a program that ended with 0; `RefusalError` with both if it did not."""
+    """Return standard output, then standard error, of a program; `RefusalError` with both if the exit code is not 0."""
     done = subprocess.run(
         command,
         cwd=folder,
@@ -152,7 +151,7 @@ def _run(command: Sequence[str | Path], folder: Path | None = None, stdin: IO[by
 
 
 def _unique(pairs: Iterable[tuple[str, str]]) -> Digests:
-    """The pairs as a dictionary; `RefusalError` if a key occurs twice."""
+    """Return the pairs as a dictionary; `TwiceError` if a key occurs twice."""
     found: Digests = {}
     for key, digest in pairs:
         if key in found:
@@ -176,11 +175,11 @@ def absent_packages(*packages: str) -> str | None:
 
 @dataclass(frozen=True)
 class _Extractor:
-    """How to have a program extract, and how to understand what it says.
+    """A program that extracts archives, and patterns for its output.
 
-    ``command`` runs in the empty folder to fill, with ``{archive}`` replaced. ``file_line`` matches one line of its
-    output for every file extracted, so that an entry written over another is noticed. ``complaint`` matches a warning
-    that leaves the exit code 0.
+    ``command`` runs in an empty folder, with the path in place of ``{archive}``. ``file_line`` matches one line of the
+    output for every extracted file, so that `read` notices an entry that overwrites another. ``complaint`` matches a
+    warning that leaves the exit code 0.
     """
 
     command: tuple[str, ...]
@@ -218,7 +217,7 @@ def _digest_folder(folder: Path) -> Digests:
             continue
         if not stat.S_ISREG(mode):
             raise RefusalError(f"{key} came out as something other than a file (mode {mode:o})")
-        # root, under which containers run, could read it all the same.
+        # root, the usual user in containers, could read the file nevertheless.
         if not mode & stat.S_IRUSR:
             raise RefusalError(f"{key} came out unreadable for its owner (mode {mode:o}): wrong external attributes")
         with path.open("rb") as file:
@@ -226,9 +225,9 @@ def _digest_folder(folder: Path) -> Digests:
     return found
 
 
-# Without what a virtual machine does for programs that run for long.
+# Without optimisations that are useful only for long runs.
 _QUICK_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-# English whatever the user's language is: file_line reads it.
+# English in every locale, because file_line matches English words.
 _JAR_OPTIONS = ("-J-Duser.language=en", *(f"-J{option}" for option in _QUICK_JAVA))
 _UNZIP = _Extractor(("unzip", "-o", "{archive}"), r"^ *(?:extracting|inflating): ")
 _SEVEN_ZIP = _Extractor(
@@ -245,7 +244,7 @@ _JAR_STREAM = _Extractor(("jar", *_JAR_OPTIONS, "-xv"), r"^ *(?:extracted|inflat
 
 @functools.cache
 def _java_classes() -> str:
-    """Return a folder with ReadZip compiled: left to every run, it would take longer than all the rest of it."""
+    """Return a folder with the compiled ReadZip: compiling it takes longer than the rest of a run."""
     folder = tempfile.mkdtemp(prefix="ozx-judge-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     _run(("javac", "-d", folder, HERE / "java" / "ReadZip.java"))
@@ -253,7 +252,7 @@ def _java_classes() -> str:
 
 
 def _read_by_zipfs(archive: Path) -> Digests:
-    # What it refuses it gives a reason for only if the name ends in .zip or .jar.
+    # zipfs gives the reason of a refusal only if the file name ends in .zip or .jar.
     with tempfile.TemporaryDirectory(prefix="ozx-judge-") as name:
         link = Path(name) / "archive.zip"
         link.symlink_to(archive.resolve())
@@ -261,7 +260,7 @@ def _read_by_zipfs(archive: Path) -> Digests:
 
 
 def _read_listing(command: tuple[str | Path, ...], archive: Path) -> Digests:
-    # Not splitlines(): a key may hold one of the characters at which that also splits.
+    # Not splitlines(), which also splits at characters that a key may contain.
     lines = [line for line in _run((*command, archive.absolute())).split("\n") if line]
     if odd := [line for line in lines if re.match("[0-9a-f]{64}  ", line) is None]:
         raise RefusalError(f"{command[0]} said more than its list:\n" + "\n".join(odd))
@@ -293,8 +292,8 @@ def _node_judge(
 
 
 def _read_zipfile(archive: Path) -> Digests:
-    # One thread, one pass: some CPython 3.12 and 3.13 return wrong bytes when members of a shared ZipFile are read
-    # concurrently. A member read to its end has its CRC checked; that is all testzip() does.
+    # One thread, one pass: some versions of CPython 3.12 and 3.13 return wrong bytes if threads share a ZipFile.
+    # Reading a member to its end checks its CRC; testzip() does nothing more.
     try:
         with zipfile.ZipFile(archive) as opened:
             files = [info for info in opened.infolist() if not info.is_dir()]
@@ -351,7 +350,7 @@ def _read_array_fsspec(archive: Path, node: str) -> npt.NDArray[Any]:
 
     try:
         store = FsspecStore.from_url(f"zip://{node}::file://{archive.resolve().as_posix()}", read_only=True)
-        # One chunk at a time: it shares a ZipFile, which mixes concurrent readers up in some versions of Python.
+        # One chunk at a time: the store shares a ZipFile, which mixes up concurrent readers in some versions of Python.
         with zarr.config.set({"async.concurrency": 1}):
             return np.asarray(zarr.open_array(store, mode="r", zarr_format=3)[...])
     except Exception as error:  # whatever a foreign reader raises is its refusal
@@ -372,7 +371,7 @@ JUDGES: tuple[Judge, ...] = (
     Judge("7z", partial(absent_programs, "7z"), _SEVEN_ZIP.read),
     Judge("bsdtar", partial(absent_programs, "bsdtar"), _BSDTAR.read),
     Judge("bsdtar-stream", partial(absent_programs, "bsdtar", "cat"), _BSDTAR_STREAM.read, streams=True),
-    # jar reads a named archive with java.util.zip.ZipFile, standard input with java.util.zip.ZipInputStream.
+    # jar reads an archive by name with java.util.zip.ZipFile, and standard input with java.util.zip.ZipInputStream.
     Judge("jar", partial(absent_programs, "jar"), _JAR.read, checks_crc=False),
     Judge("jar-stream", partial(absent_programs, "jar", "cat"), _JAR_STREAM.read, streams=True),
     Judge(
@@ -385,8 +384,8 @@ JUDGES: tuple[Judge, ...] = (
     _node_judge("yauzl"),
     _node_judge("fflate"),
     _node_judge("unzipit"),
-    # Without a sentinel in the classic end record JSZip looks for no ZIP64 end record: it takes the 76 bytes of record
-    # and locator for bytes put before the archive, and adds 76 to every offset.
+    # Without a placeholder in the classic end record, JSZip ignores the ZIP64 end record: it treats the 76 bytes of
+    # record and locator as bytes before the archive, and adds 76 to every offset.
     _node_judge(
         "jszip",
         checks_crc=True,

@@ -1,8 +1,8 @@
 """Compatibility: ask every reader for every writer's file, and make docs/interop.md of the answers.
 
-Readers are the judges, who know ZIP or arrays, and `IMAGE_READERS`; `WRITERS` make the files. A cell says whether the
-reader opened the file and found the right pixels or files, and if not, why, in words of our own: an answer that none of
-`REASONS` explains is an error, so that nothing on the page is unexplained.
+The readers are the judges (of ZIP files or of arrays) and `IMAGE_READERS`; `WRITERS` make the files. A cell says
+whether the reader opened the file and found the right pixels or files. If not, the cell gives the reason in our words.
+An answer that none of `REASONS` explains is an error, so that nothing on the page is unexplained.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ YES, WRONG, NO = "✓", "≠", "–"
 
 
 class Cell(NamedTuple):
-    """One answer: `YES`, `WRONG` (opened, something else inside) or `NO` (not opened); then why."""
+    """One answer: `YES`, `WRONG` (opened, but with other contents) or `NO` (not opened), with the reason."""
 
     verdict: str
     why: str = ""
@@ -41,7 +41,7 @@ Cells = dict[tuple[str, str], Cell]
 
 
 class Reason(NamedTuple):
-    """Why readers fail: what the page says, of whose files, and the words of readers, as patterns, that mean it."""
+    """Why readers fail: a sentence for the page, the writers of the files, and patterns of the readers' messages."""
 
     sentence: str
     writers: tuple[str, ...]
@@ -67,7 +67,7 @@ REASONS = (
             r"(bad|invalid|unsupported|unknown|Unsupported ZIP) compression (method|type):? \(?9\b",
             r"ZipException: invalid compression method\n",
             r"compression \\x09\\x00 unknown",
-            r'tensorstore: NOT_FOUND: .* Metadata at "0/zarr\.json"',  # it passes over entries that it cannot decode
+            r'tensorstore: NOT_FOUND: .* Metadata at "0/zarr\.json"',  # it ignores entries that it cannot decode
         ),
     ),
     Reason(
@@ -87,7 +87,7 @@ REASONS = (
             r"is refused: it has a backslash",
             r"appears to use backslashes as path separators",
             r"opened, and right but for names: .*\\",
-            # The group is there, its arrays are not.
+            # These readers find the group, but not its arrays.
             r"parse_url\(FsspecStore\) gives None",
             r"array metadata is missing",
             r"No array found in store",
@@ -106,7 +106,7 @@ REASONS = (
 
 
 def write_all(folder: Path) -> tuple[Path, dict[str, Path]]:
-    """Return the image as a directory in `folder`, and the file of each writer that is installed, by its name."""
+    """Return the image as a directory in `folder`, and the file of each installed writer, by the writer's name."""
     source = write_source(folder)
     archives = {}
     for writer in WRITERS:
@@ -117,7 +117,7 @@ def write_all(folder: Path) -> tuple[Path, dict[str, Path]]:
 
 
 def ask(reader: Judge | ArrayJudge, writer: Writer, source: Path, archive: Path) -> Cell:
-    """Return what `reader` makes of the `archive` that `writer` made of `source`."""
+    """Return the answer of `reader` about the `archive` that `writer` made from `source`."""
     try:
         if isinstance(reader, ArrayJudge):
             found = np.squeeze(reader.read_array(archive, writer.inside + writer.level))
@@ -132,7 +132,7 @@ def ask(reader: Judge | ArrayJudge, writer: Writer, source: Path, archive: Path)
 
 
 def _difference(found: Digests, expected: Digests) -> str:
-    """Return how the files that were found differ from those expected; nothing if they do not."""
+    """Return how the found files differ from the expected files; an empty text if they do not."""
     if found == expected:
         return ""
     other, lacking = sorted(found.items() - expected.items()), sorted(expected.items() - found.items())
@@ -228,7 +228,7 @@ _PROGRAMS = {
 
 
 def versions() -> dict[str, str]:
-    """Return the version of every program that is asked here."""
+    """Return the version of every program on the page."""
     return {
         "ozx": ozx.__version__,
         "Python and its zipfile": platform.python_version(),
@@ -241,14 +241,14 @@ def versions() -> dict[str, str]:
 
 
 def pinned_versions() -> dict[str, str]:
-    """Return the versions that this repository settles: of the kept file, and of the modules for Node."""
+    """Return the versions that this repository fixes: of the kept file's writer, and of the modules for Node."""
     modules = json.loads((NODE / "package.json").read_text(encoding="utf-8"))["dependencies"]
     readers = {name: version for name, version in modules.items() if name != "azurite"}  # a server, for uploads
     return {"iohub (kept file)": IOHUB.stem.removeprefix("iohub-"), **readers}
 
 
 def _crate_versions(package: str, *crates: str) -> dict[str, str]:
-    """Return the versions of Rust crates inside a package, by the bill of materials in its wheel (PEP 770)."""
+    """Return the versions of Rust crates inside a package, from the bill of materials in its wheel (PEP 770)."""
     bills = [path for path in importlib.metadata.files(package) or () if path.name.endswith(".cyclonedx.json")]
     parts = [part for bill in bills for part in json.loads(bill.read_text("utf-8"))["components"]]
     found = {part["name"]: part["version"] for part in parts}
@@ -262,7 +262,7 @@ def _program_version(command: tuple[str, ...]) -> str:
 
 
 def make_page() -> str:
-    """Ask everyone, and return the page; `LookupError` names what is not installed."""
+    """Ask all readers about all files, and return the page; `LookupError` names missing programs."""
     if absent := {reason for asked in (*READERS, *WRITERS) if (reason := asked.missing())}:
         raise LookupError("expected every program here; " + "; ".join(sorted(absent)))
     with tempfile.TemporaryDirectory(prefix="ozx-interop-") as name:

@@ -1,7 +1,7 @@
-"""Reads .ozx files in napari without a window, for ``image_readers.py``: a line of JSON for each line it is given.
+"""Read .ozx files in napari without a window, for ``image_readers.py``: one line of JSON answers each line of input.
 
-``versions`` gives those of napari and Python; ``OUT.npy<tab>FILE`` opens the file as napari does, saves the full
-resolution of its image layers, one after the other, and gives their names, or {"error": …}.
+``versions`` returns the versions of napari and Python. ``OUT.npy<tab>FILE`` opens the file as napari does, saves the
+full resolution of its image layers, one after the other, and returns their names, or {"error": …}.
 """
 
 import json
@@ -32,6 +32,6 @@ def answer(question: str) -> object:
 
 npe2.PluginManager.instance().discover()
 answers = sys.stdout
-sys.stdout = sys.stderr  # nothing but answers goes to the output
+sys.stdout = sys.stderr  # only answers go to the output
 for line in sys.stdin:
     print(json.dumps(answer(line.rstrip("\n"))), file=answers, flush=True)

@@ -1,6 +1,6 @@
-"""An independent reading of RFC-9's revision by its authors (autumn 2026), with none of ozx's code.
+"""An independent check of the authors' revision of RFC-9 (autumn 2026), without code of ozx.
 
-Each requirement is numbered as in its section "OME-Zarr zip files"; the archive is read by `struct` alone.
+The requirements have the numbers of the section "OME-Zarr zip files". The code reads the archive with `struct` only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Record(NamedTuple):
 
 
 class Archive(NamedTuple):
-    """What the end records and the central directory say."""
+    """The contents of the end records and of the central directory."""
 
     data: bytes
     records: list[Record]
@@ -46,7 +46,7 @@ def _extras(block: bytes) -> dict[int, bytes]:
 
 
 def read(path: Path) -> Archive:
-    """Read an archive whose comment holds no other end record."""
+    """Read an archive whose comment contains no other end record."""
     data = path.read_bytes()
     end = data.rfind(b"PK\5\6")
     part, start_part, _, count, size, offset, length = struct.unpack_from("<HHHHIIH", data, end + 4)
@@ -110,7 +110,7 @@ def breaches(path: Path) -> set[str]:
 
 
 def missed(path: Path) -> set[str]:
-    """Return the SHOULDs that a file misses, but for those of its user: sharding and the name."""
+    """Return the SHOULDs that a file breaks, except those that depend on the user: sharding and the file name."""
     archive = read(path)
     names = [record.name for record in archive.records]
     in_file = [record.name for record in sorted(archive.records, key=lambda record: record.offset)]
@@ -149,6 +149,6 @@ def _is_json_first(comment: bytes) -> bool:
 
 
 def _has_metadata_first(names: list[str]) -> bool:
-    """Ignoring entries of folders, as the text allows."""
+    """Return whether the metadata come first, apart from entries of folders, which the text allows anywhere."""
     kinds = [name.split("/")[-1] == "zarr.json" for name in names if not name.endswith("/")]
     return kinds == sorted(kinds, reverse=True)

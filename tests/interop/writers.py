@@ -1,7 +1,7 @@
-"""Everything here that makes .ozx and .zip files of one small image: ozx, and programs this project did not write.
+"""Writers of .ozx and .zip files with one small image: ozx, and programs of other projects.
 
-`WRITERS` are the columns of docs/interop.md. Each gets the same image, two channels of 96 × 128 pixels in two levels,
-as a directory or as pixels, whichever it takes, and leaves one archive.
+`WRITERS` are the columns of docs/interop.md. Each writer gets the same image (two channels of 96 × 128 pixels, two
+levels) as a directory or as pixels, and writes one archive.
 """
 
 # ruff: noqa: PLC0415 (the packages may be absent)
@@ -26,14 +26,14 @@ from zarr.storage import ZipStore
 
 import ozx
 
-#: Written by ``kept/make_iohub.py``, since iohub is for other Pythons than the tests have to run on; ``test_kept.py``
-#: compares it with what iohub writes now.
+#: The file that ``kept/make_iohub.py`` wrote, because iohub does not support every Python of the tests;
+#: ``test_kept.py`` compares this file with what iohub writes now.
 IOHUB = HERE / "kept" / "iohub-0.3.11.ozx"
 FOLDER = "image.ome.zarr"
 
 
 def pixels():
-    """Return the image that everyone writes, c × y × x."""
+    """Return the image that all writers write, with axes c, y, x."""
     return zarr.open_array(FIXTURES / "image.ome.zarr" / "0", mode="r")[:, :96, :128]
 
 
@@ -58,11 +58,11 @@ class Writer:
     Attributes
     ----------
     name
-        Its column.
+        The column of the writer in docs/interop.md.
     does
-        What is done, for the page.
+        What the writer does, as text for the page.
     missing
-        Gives why it cannot write here, or None if it can.
+        Returns why the writer cannot run here, or None if it can.
     write
         Takes the image as a directory and the path of the archive to make.
     level
@@ -70,7 +70,7 @@ class Writer:
     inside
         The folder in the archive that holds the hierarchy, with a slash at its end.
     copies
-        Every file of the directory becomes an entry, byte for byte.
+        Whether every file of the directory becomes an entry, byte for byte.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Writer:
     copies: bool = False
 
     def entries(self, source: Path, archive: Path) -> dict[str, bytes]:
-        """Return what a reader of ZIP files should find in `archive`; of entries with one name, the last."""
+        """Return what a reader of ZIP files should find in `archive`: of entries with the same name, the last."""
         if self.copies:
             return {self.inside + key: value for key, value in tree(source).items()}
         with zipfile.ZipFile(archive) as opened:
@@ -114,7 +114,7 @@ def _write_by_ngff_zarr(source: Path, out: Path) -> None:
 
 
 def write_by_bioio(store, data):
-    """Write `data`, axes that end in z, y, x or y, x, into a zarr store or a path, in two levels and in shards."""
+    """Write `data`, whose axes end in z, y, x or y, x, to a zarr store or a path, in two levels and in shards."""
     from bioio_ome_zarr.writers import Channel, OMEZarrWriter
 
     axes = ["c", "z", "y", "x"] if data.ndim == 4 else ["c", "y", "x"]
@@ -139,21 +139,21 @@ def write_by_bioio(store, data):
 
 
 def _run(command: str, source: Path, out: Path) -> None:
-    # As run by somebody who set no options in variables.
+    # Run it as for a user without options in environment variables.
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
     words = [str(out) if word == "{out}" else word for word in command.split()]
     subprocess.run(words, cwd=source, env=kept | {"LC_ALL": "C.UTF-8"}, capture_output=True, check=True, timeout=120)
 
 
 def _write_as_explorer(source: Path, out: Path) -> None:
-    """As Windows Explorer sends a folder to a compressed folder: the folder itself, deflated, no folder entries."""
+    """Write as "Compressed folder" of Windows Explorer does: the folder itself, deflated, no folder entries."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for key, value in sorted(tree(source).items()):
             archive.writestr(_windows_entry(FOLDER + "/" + key), value)
 
 
 def _write_as_old_dotnet(source: Path, out: Path) -> None:
-    r"""As ``ZipFile.CreateFromDirectory`` of the .NET Framework before 4.6.1: ``\`` between the parts of a name."""
+    r"""Write like ``CreateFromDirectory`` of the .NET Framework before 4.6.1: ``\`` between the parts of a name."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for key, value in sorted(tree(source).items()):
             archive.writestr(_windows_entry(key.replace("/", "\\")), value)
@@ -245,7 +245,7 @@ WRITERS = (
 
 
 def write_source(folder: Path) -> Path:
-    """Write the image as a directory in `folder`, for the writers that take one."""
+    """Write the image as a directory in `folder`, for the writers that read a directory."""
     source = folder / FOLDER
     add_levels(zarr.create_group(source))
     return source

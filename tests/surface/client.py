@@ -1,6 +1,7 @@
-"""A program that uses ozx as its users do: `mypy --strict` must know the type of everything, and it must run.
+"""A program that uses ozx as users do: the program must run, and `mypy --strict` must know all types.
 
-``test_client.py`` runs it; ``.ci/check_distribution`` runs it, and mypy on it, where only the wheel is installed.
+``test_client.py`` runs it. ``.ci/check_distribution`` runs it, and checks it with mypy, where only the wheel is
+installed.
 """
 
 import sys
@@ -32,7 +33,7 @@ from ozx.validation.report import Finding, Report
 
 
 def use(source: Path, folder: Path) -> None:
-    """Call what `import ozx` offers, and let mypy compare what comes back with what it should be."""
+    """Call the public functions of ozx, and let mypy compare the types of their results with the expected types."""
     packed = ozx.pack(source, folder / "cells.ozx", sync=False)
     assert_type(packed, PackResult)
     path = Path(packed.path)

@@ -1,4 +1,4 @@
-"""A headless Chromium that tests steer by the WebDriver protocol, and pictures of what it shows."""
+"""A headless Chromium that tests control by the WebDriver protocol, and pictures of its window."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ const state = () => ["settled", "failed"].includes(root.dataset.state) && done(r
 new MutationObserver(state).observe(root, {attributes: true});
 state();
 """
-# WebGL without a graphics card; and nothing that Chromium does for itself in the background.
+# WebGL without a graphics card, and no background work of Chromium.
 OPTIONS = (
     *("--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-quic"),
     *("--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -28,19 +28,19 @@ OPTIONS = (
 )
 
 
-# What headless Chromium takes of a window for itself.
+# The height of a window that headless Chromium does not give to the page.
 FRAME = 143
 
 
 def missing_programs() -> list[str]:
-    """Return which of the programs needed are not installed."""
+    """Return which of the needed programs are not installed."""
     return [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
 
 
 class Browser:
     """One session of a browser.
 
-    `loading` is for what `open` waits: ``normal``, or ``eager``; without `listens` no requests are written down;
+    `loading` defines how long `open` waits: ``normal``, or ``eager``; without `listens`, no requests are recorded;
     `downloads` is the folder for saved files.
     """
 
@@ -73,7 +73,7 @@ class Browser:
                 raise AssertionError(json.load(error)["value"]["message"]) from None
 
     def resize(self, width: int, height: int) -> None:
-        """Give the page so many pixels."""
+        """Set the size of the page, in pixels."""
         self._ask("POST", "/window/rect", {"width": width, "height": height + FRAME})
 
     def open(self, url: str) -> None:
@@ -81,11 +81,11 @@ class Browser:
         self._ask("POST", "/url", {"url": url})
 
     def run(self, script: str, *arguments):
-        """Return what a function with this body returns."""
+        """Run a JavaScript function with this body, and return its result."""
         return self._ask("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def settle(self) -> str:
-        """Wait until all that is in view is drawn; return the page's state."""
+        """Wait until everything in view is drawn; return the state of the page."""
         return self._ask("POST", "/execute/async", {"script": SETTLED, "args": []})
 
     def show(self, url: str) -> None:
@@ -95,7 +95,7 @@ class Browser:
         assert state == "settled", (self.run("return document.getElementById('message').textContent"), self.log())
 
     def press(self, key: str) -> None:
-        """Press a key, and wait for what it changes to be drawn."""
+        """Press a key, and wait until the effect is drawn."""
         self.run("document.dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0], bubbles: true}))", key)
         self.settle()
 
@@ -127,18 +127,18 @@ class Browser:
             file.write(base64.b64decode(self._ask("GET", "/screenshot")))
 
     def log(self) -> list[str]:
-        """Return what the page said on its console since this was last called."""
+        """Return the messages on the console of the page since the last call."""
         return [entry["message"] for entry in self._ask("POST", "/se/log", {"type": "browser"})]
 
     def requests(self) -> list[str]:
-        """Return the URL of every request made since this was last called, whoever in the browser made it."""
+        """Return the URL of every request of the browser since the last call, from any of its parts."""
         told = [
             json.loads(entry["message"])["message"] for entry in self._ask("POST", "/se/log", {"type": "performance"})
         ]
         return [event["params"]["request"]["url"] for event in told if event["method"] == "Network.requestWillBeSent"]
 
     def close(self) -> None:
-        """End the session, and with it the browser; does nothing the second time."""
+        """End the session and its browser; a second call does nothing."""
         if self._session:
             self._ask("DELETE", "")
             self._session = ""
@@ -160,17 +160,17 @@ def colors(browser, *places, size=(1, 1)):
 
 
 def near(found, expected, tolerance=3):
-    """Tell whether colours are the expected ones, but for rounding."""
+    """Return whether colours equal the expected colours, apart from rounding."""
     return np.abs(np.array(found, int) - np.array(expected, int)).max() <= tolerance
 
 
 @contextmanager
 def driver():
-    """Give the address of a running chromedriver; it is stopped at the end."""
+    """Yield the address of a running chromedriver; stop it at the end."""
     command = [shutil.which("chromedriver"), "--port=0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         line = next(line for line in process.stdout if "successfully on port" in line)
-        # Nobody else reads what it says later, and it must not wait for that.
+        # Read the later output, so that chromedriver does not wait for a reader.
         reader = threading.Thread(target=process.stdout.read)
         reader.start()
         try:

@@ -1,4 +1,4 @@
-"""What tests in a real browser share."""
+"""Fixtures of the tests in a real browser."""
 
 import os
 
@@ -20,7 +20,7 @@ def chromium():
 
 @pytest.fixture
 def start(chromium):
-    """Start a browser; it is closed at the end, unless the test has done so."""
+    """Yield a function that starts a browser; close each browser at the end, unless the test has closed it."""
     sessions = []
 
     def start_one(*arguments):
@@ -41,7 +41,7 @@ def session(chromium):
 
 @pytest.fixture
 def browser(session):
-    """A browser that the tests share, with nothing on its page."""
+    """A browser that the tests share, with an empty page."""
     session.open("about:blank")
     session.log()
     session.requests()

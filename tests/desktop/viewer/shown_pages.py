@@ -1,4 +1,4 @@
-"""A file on the page in a browser, and the colours that its tests look for."""
+"""Show files on the page in a browser, and check their colours."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ QUARTERS = ((0.3, 0.3), (0.7, 0.3), (0.3, 0.7), (0.7, 0.7))
 
 @contextmanager
 def shown(browser, path, fragment="", draw="webgl"):
-    """Show a file and wait until it is drawn; give the address of its page.
+    """Show a file, and wait until it is drawn; yield the address of its page.
 
-    The browser of tests has no graphics card, so the page would not draw by WebGL by itself.
+    The browser of the tests has no graphics card, so without the argument `draw` the page would not use WebGL.
     """
     with page_serving(path) as (server, page):
         url = server.origin + page.gate.page_path
@@ -50,7 +50,7 @@ def shown_planes(browser, path):
 
 
 def check_labels(browser, path):
-    """Write and show labels without colours: they have those of the thumbnail."""
+    """Write and show labels without colours, and check that they get the colours of the thumbnail."""
     values = quarters(1, 2, 77, 123456, "uint32")
     with writing(path) as root:
         write_image(root, values, "yx", label={})

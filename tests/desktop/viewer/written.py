@@ -1,4 +1,4 @@
-"""Files for the viewer to show, written so that the colours on the screen tell what is shown."""
+"""Files for the viewer; the colours on the screen tell which part of a file is shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPES = {"t": "time", "c": "channel"}
 def write_image(
     group, data, axes, *, levels=1, scale=1.0, shards=None, omero=None, label=None, at="", chunk=64
 ) -> None:
-    """Write an image of `data`, lower levels by leaving pixels out."""
+    """Write an image of `data`; the lower levels leave out pixels."""
     factors = [2**number for number in range(levels)]
     spacing = lambda factor: [scale * factor if name in "yx" else 1.0 for name in axes]
     ome = {
@@ -48,7 +48,7 @@ def write_image(
 
 @contextmanager
 def writing(path):
-    """Give the root group of a new file."""
+    """Yield the root group of a new file."""
     with OzxStore(path, mode="w", sync=False) as store:
         yield zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
 

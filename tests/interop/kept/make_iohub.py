@@ -1,7 +1,6 @@
-"""Make the kept file of iohub anew, with Python >= 3.12, which the versions of iohub need that write ``.ozx`` files.
+"""Make the kept file of iohub again; versions of iohub that write ``.ozx`` files need Python >= 3.12.
 
-``python make_iohub.py PIXELS.npy FOLDER``, where the pixels are those of ``writers.pixels()``; it writes
-``FOLDER/iohub-VERSION.ozx``.
+``python make_iohub.py PIXELS.npy FOLDER`` writes ``FOLDER/iohub-VERSION.ozx`` with the pixels of ``writers.pixels()``.
 """
 
 import importlib.metadata

@@ -15,7 +15,7 @@ from pathlib import Path
 
 FILES = ("tests/test_array.py", "tests/test_indexing.py", "tests/test_codecs")
 LEFT_OUT = {
-    # They count the calls of the store's `get`, or look into the dictionary of the store in memory.
+    # These tests count the calls of the store's `get`, or read the dictionary of the store in memory.
     "tests/test_indexing.py::test_accessed_chunks",
     "tests/test_codecs/test_sharding.py::test_nested_sharding_rejects_indivisible_inner_chunk_shape",
 }

@@ -1,6 +1,6 @@
 """A plugin for zarr-python's own tests: arrays in memory become arrays in an archive, read and written by ozx.
 
-Before each request that reads, the archive is finished under another name, so that the pixels come from a real one.
+Before each request that reads, the archive is finished under another name, so that the pixels come from a real file.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ class SuiteStore(ozx.OzxStore):
         weakref.finalize(self, self._write.abort)
 
     def with_read_only(self, read_only: bool = False) -> Self:  # noqa: FBT001, FBT002 (zarr-python's own signature)
-        """Return a store of the same values."""
+        """Return a store with the same values."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__, _read_only=read_only, _is_open=False, _original=self)
         return twin
 
     async def set(self, key: str, value: Buffer, byte_range: None = None) -> None:
-        """Set a value; zarr-python's store in memory takes one argument more."""
+        """Set a value; the method of zarr-python's store in memory has one more argument."""
         del byte_range
         await super().set(key, value)
 
     @property
     def archive_session(self) -> ArchiveSession:
-        """The present values, in an archive of their own."""
+        """The present values, in a separate archive."""
         _requests["read"] += 1
         path, values = _path(), self._write
         with values.keys() as keys:
@@ -60,7 +60,7 @@ class SuiteStore(ozx.OzxStore):
 
     @property
     def write_session(self) -> WriteSession | None:
-        """The session that takes values."""
+        """The session to which values are written."""
         _requests["write"] += 1
         return super().write_session
 
@@ -70,7 +70,7 @@ def _path() -> str:
 
 
 def pytest_configure() -> None:
-    """Replace the store; the pipeline is named by the environment, as the tests reset zarr-python's configuration."""
+    """Replace the store; the environment names the pipeline, because the tests reset zarr-python's configuration."""
     zarr.storage.MemoryStore = SuiteStore
     zarr.storage._memory.MemoryStore = SuiteStore
 
@@ -82,5 +82,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how often the pipeline was used."""
+    """Print how often the pipeline was used."""
     terminalreporter.write_line(f"requests to the pipeline of ozx: {_requests}")
