@@ -93,7 +93,7 @@ def ome(path, node=""):
 
 
 def level_steps(path, node, level):
-    """Return the axes of a level, and one list of its own and the common transformations."""
+    """Return the axes of a level, and its transformations and the common ones in one list."""
     (multiscale,) = ome(path, node)["multiscales"]
     (dataset,) = [dataset for dataset in multiscale["datasets"] if dataset["path"] == level]
     steps = [*dataset["coordinateTransformations"], *multiscale.get("coordinateTransformations", [])]

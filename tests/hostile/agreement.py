@@ -1,4 +1,4 @@
-"""Whether all readers of ozx, and readers of others, agree about an archive."""
+"""Check whether all readers of ozx, and readers of other programs, agree about an archive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ozx.flow.sources.opening import open_view
 
 Values = dict[str, bytes]
 
-#: A warning: readers find both, and whatever unpacks loses one of them or fails.
+#: Only a warning, but programs that unpack lose one of the two entries, or fail.
 NO_FOLDER_HOLDS = {"zip/value-and-folder"}
 
 #: Command lines that extract ``{archive}`` into ``{out}``.
@@ -31,19 +31,19 @@ EXTRACTORS = {
     "7z": ("7z", "x", "-y", "-bso0", "-bsp0", "-o{out}", "{archive}"),
     "bsdtar": ("bsdtar", "-xf", "{archive}", "-C", "{out}"),
 }
-# unzip 1 and 7z 1 are warnings.
+# Exit code 1 of unzip and of 7z is a warning.
 _MOST_HARMLESS = {"unzip": 1, "7z": 2, "bsdtar": 1}
 
 
 def check_agreement(data: bytes, truth: Mapping[str, bytes] | None = None) -> list[str]:
-    """Return what the readers of ozx and zipfile disagree on; nothing where all is well.
+    """Return the differences between the readers of ozx and zipfile; an empty list if they agree.
 
     Parameters
     ----------
     data
-        The archive, whatever it is.
+        Any archive.
     truth
-        What was in it before it was damaged, where that is known.
+        The values of the archive before it was damaged, if known.
     """
     with tempfile.TemporaryDirectory(prefix="ozx-agreement-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -59,7 +59,7 @@ def check_agreement(data: bytes, truth: Mapping[str, bytes] | None = None) -> li
 
 
 def check_foreign(data: bytes) -> list[str]:
-    """Return what unzip, 7z and bsdtar give otherwise than the store, where validation finds no error."""
+    """Return how unzip, 7z and bsdtar differ from the store, for an archive in which validation finds no error."""
     with tempfile.TemporaryDirectory(prefix="ozx-agreement-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = Path(folder, "cells.ozx")
@@ -75,13 +75,13 @@ def check_foreign(data: bytes) -> list[str]:
 
 
 def errors_of(path: Path) -> set[str]:
-    """Return the ids of the errors that validation finds, and of what no folder can hold."""
+    """Return the rules of the errors that validation finds, and of entries that cannot be unpacked together."""
     report = ozx.validate(path, level="data", second_opinion=False, jobs=1)
     return {finding.id for finding in report.findings if finding.severity == "error" or finding.id in NO_FOLDER_HOLDS}
 
 
 def values_of_store(path: Path) -> tuple[Values | None, set[str]]:
-    """Return what a store gives, None where it does not open; and the keys whose values it refuses."""
+    """Return the values of a store (None if it does not open), and the keys whose values the store refuses."""
     try:
         store = ozx.OzxStore(path)
     except OzxError:
@@ -108,7 +108,7 @@ async def _read(store: ozx.OzxStore) -> tuple[Values, set[str]]:
 
 
 def values_of_unpack(path: Path) -> Values | None:
-    """Return what `ozx.unpack` writes; None where it refuses."""
+    """Return the values that `ozx.unpack` writes; None if it refuses the archive."""
     out = path.with_name("unpacked")
     try:
         ozx.unpack(path, out, sync=False)
@@ -118,7 +118,7 @@ def values_of_unpack(path: Path) -> Values | None:
 
 
 def values_of_cat(path: Path) -> Values:
-    """Return what ``ozx cat`` gives, of entries with one name the last."""
+    """Return the values that ``ozx cat`` prints; of entries with the same name, the last."""
     values: Values = {}
     try:
         view = open_view(path)
@@ -135,7 +135,7 @@ def values_of_cat(path: Path) -> Values:
 
 
 def values_of_program(program: str, path: Path) -> Values | None:
-    """Return what a program extracts; None where it says that it failed."""
+    """Return the values that a program extracts; None if its exit code states a failure."""
     with tempfile.TemporaryDirectory(prefix="ozx-agreement-") as out:
         command = [part.format(archive=path, out=out) for part in EXTRACTORS[program]]
         environment = os.environ | {"LC_ALL": "C.UTF-8"}
@@ -144,12 +144,12 @@ def values_of_program(program: str, path: Path) -> Values | None:
 
 
 def missing_programs() -> list[str]:
-    """Return which of the programs are not installed."""
+    """Return the programs that are not installed."""
     return [program for program in EXTRACTORS if shutil.which(program) is None]
 
 
 def values_of_zipfile(data: bytes) -> Values | None:
-    """Return what zipfile reads; None where it refuses anything."""
+    """Return the values that zipfile reads; None if it refuses any of them."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
@@ -158,7 +158,7 @@ def values_of_zipfile(data: bytes) -> Values | None:
 
 
 def differences(found: Values | None, expected: Mapping[str, bytes]) -> list[str]:
-    """Return in words how values differ."""
+    """Return texts that describe how values differ."""
     if found is None:
         return ["refuses the archive"] if expected else []
     return [
@@ -212,7 +212,7 @@ def _compare_recovered(path: Path, stored: Values | None, truth: Mapping[str, by
 
 
 def _compare_sound(data: bytes, stored: Values | None, refused: set[str], unpacked: Values | None) -> list[str]:
-    """Compare what is given of an archive in which validation finds no error."""
+    """Compare the values of an archive in which validation finds no error."""
     if stored is None or refused:
         return [f"validation finds no error, the store refuses {sorted(refused) or 'the archive'}"]
     wrong = [] if unpacked is not None else ["validation finds no error, unpack refuses the archive"]

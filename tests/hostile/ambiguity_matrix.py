@@ -1,8 +1,8 @@
-"""Archives whose headers contradict each other in one field or two, generated: all combinations.
+"""Generated archives whose headers contradict each other in one or two fields, in all combinations.
 
-A field (size, compressed size, CRC-32, name, method) of one entry is zero, another or missing in the directory, the
-local header, the data descriptor or the ZIP64 field of either header. The entry is stored or deflated, and written in
-each form that writers use.
+A field (size, compressed size, CRC-32, name, method) of one entry is zero, has another value, or is missing: in the
+directory, the local header, the data descriptor or the ZIP64 field of either header. The entry is stored or deflated,
+in each form that writers use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from ozx.validation.cases.archive_builder import COMMENT, DESCRIPTOR, array, group
 
 NAME = b"0/c/1"
-#: What is in each archive before a field is changed. The deflated value is longer than what it is deflated to.
+#: The values of each archive before a field is changed. The changed value is longer than its deflated form.
 VALUES = {
     "zarr.json": group(),
     "0/zarr.json": array([256], [64]),
@@ -30,13 +30,13 @@ FIELDS = ("uncompressed", "compressed", "crc32", "name", "method")
 KINDS = ("zero", "other", "missing")
 SENTINEL, SENTINEL_16 = 0xFFFFFFFF, 0xFFFF
 
-#: Where a field of the entry stands: what its headers, ZIP64 fields and data descriptor say.
+#: The fields of each part of the entry: its headers, ZIP64 fields and data descriptor.
 Parts = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Change:
-    """One field in one place becomes zero, another, or missing."""
+    """The change of one field in one place: it becomes zero, gets another value, or is removed."""
 
     place: str
     field: str
@@ -48,7 +48,7 @@ class Change:
 
 @dataclass
 class Form:
-    """A way to write an entry: which of its parts there are, and whether the descriptor has a signature."""
+    """A way to write an entry: which parts exist, and whether the descriptor has a signature."""
 
     name: str
     method: int
@@ -75,7 +75,7 @@ class Form:
             self.parts["directory"] |= {"uncompressed": SENTINEL, "compressed": SENTINEL}
 
     def data(self) -> bytes:
-        """The bytes of the entry as they stand in the file."""
+        """The bytes of the value in the file, deflated or not."""
         return _packed(VALUES["0/c/1"], self.method)
 
 
@@ -118,7 +118,7 @@ def mutants(most_changes: int = 2) -> Iterator[tuple[str, bytes]]:
 
 
 def build(form: Form, *chosen: Change) -> bytes:
-    """Return an archive in which one entry has a form and these changes."""
+    """Return an archive with one entry of this form, including its changes."""
     parts = deepcopy(form.parts)
     for change in chosen:
         parts[change.place][change.field] = _changed(parts[change.place][change.field], change)
@@ -135,7 +135,7 @@ def build(form: Form, *chosen: Change) -> bytes:
                 fields | {"compressed": len(value), "uncompressed": len(value)}, b"", streamed=False
             )
             data = value
-        # 4.3.12: what the directory adds to a local header.
+        # 4.3.12: the fields that the directory has in addition to those of a local header.
         fixed, tail = central[:26], central[26:]
         directory += b"PK\1\2" + struct.pack("<H", 3 << 8 | 45) + fixed[4:] + tail[:4] + bytes(6)
         directory += struct.pack("<2I", 0o100644 << 16, len(body)) + tail[4:]
@@ -162,7 +162,7 @@ def _changed(value: Any, change: Change) -> Any:
 
 
 def _header(fields: dict[str, Any], extra: bytes, *, streamed: bool) -> bytes:
-    """Return a local header; a number that is missing is the placeholder, for which there may be no ZIP64 field."""
+    """Return a local header; missing numbers become placeholders, even without a ZIP64 field."""
     name = fields["name"] or b""
     method = SENTINEL_16 if fields["method"] is None else fields["method"]
     numbers = [SENTINEL if fields[key] is None else fields[key] for key in ("crc32", "compressed", "uncompressed")]
@@ -171,7 +171,7 @@ def _header(fields: dict[str, Any], extra: bytes, *, streamed: bool) -> bytes:
 
 
 def _zip64(fields: dict[str, Any] | None) -> bytes:
-    """Return a ZIP64 field (4.5.3); without the numbers that are missing."""
+    """Return a ZIP64 field (4.5.3) without the missing numbers."""
     if fields is None:
         return b""
     data = b"".join(struct.pack("<Q", number) for number in fields.values() if number is not None)
@@ -179,7 +179,7 @@ def _zip64(fields: dict[str, Any] | None) -> bytes:
 
 
 def _descriptor(fields: dict[str, Any] | None, form: Form) -> bytes:
-    """Return a data descriptor (4.3.9); without the numbers that are missing."""
+    """Return a data descriptor (4.3.9) without the missing numbers."""
     if fields is None:
         return b""
     size = "<Q" if form.local_zip64 else "<I"

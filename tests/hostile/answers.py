@@ -1,4 +1,4 @@
-"""What each door of ozx answers to an archive: ``whole``, ``part``, ``read``, or the rule that it is refused by."""
+"""The answer of each entry point ("door") of ozx to an archive: ``whole``, ``part``, ``read``, or the broken rule."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ozx.errors import OzxError
 
 Values = dict[str, bytes]
 
-#: What these directories of a test may hold is what the readers were asked to write.
+#: Names of the outputs, the only names that readers may write.
 OUT, RECOVERED, REPACKED = "out", "recovered.ozx", "repacked.ozx"
 
 
 def by_open(path: Path, expected: Values) -> str:
-    """Open the hierarchy as zarr does, and read what it is read from."""
+    """Open the hierarchy as a zarr group, and read every key of its store."""
     group = ozx.open(path)
     try:
         return compared(contents(group.store), expected)
@@ -29,7 +29,7 @@ def by_open(path: Path, expected: Values) -> str:
 
 
 def by_store(path: Path, expected: Values) -> str:
-    """Read every key."""
+    """Read every key through a store."""
     store = ozx.OzxStore(path)
     try:
         return compared(contents(store), expected)
@@ -43,7 +43,7 @@ def by_info(path: Path, expected: Values) -> str:
 
 
 def by_validate(path: Path, expected: Values) -> str:
-    """Return what is found in the container; never raises for what is wrong with a file."""
+    """Return the rules that the container breaks; faults of a file never raise errors here."""
     found = {finding.id for finding in ozx.validate(path, revision="r2").findings}
     return " ".join(sorted(rule for rule in found if rule.startswith(("zip/", "rfc9/"))))
 
@@ -55,17 +55,17 @@ def by_unpack(path: Path, expected: Values) -> str:
 
 
 def by_recover(path: Path, expected: Values) -> str:
-    """What is recovered is sound, whatever it was recovered from."""
+    """Recover the archive; check that the result is sound, and the source unchanged."""
     out, before = path.with_name(RECOVERED), path.read_bytes()
     result = ozx.recover(path, out, sync=False)
     assert path.read_bytes() == before
-    assert_sound(out, "zip/")  # an archive in a value comes back, too
+    assert_sound(out, "zip/")  # recovery also keeps archives inside values
     kept = by_store(out, expected)
     return kept if result.complete else "part"
 
 
 def by_repack(path: Path, expected: Values) -> str:
-    """What is made anew is sound, and nothing of what was wrong goes into it."""
+    """Repack the archive; check that the result is sound, and the source unchanged."""
     out, before = path.with_name(REPACKED), path.read_bytes()
     ozx.repack(path, out, sync=False)
     assert path.read_bytes() == before
@@ -74,13 +74,13 @@ def by_repack(path: Path, expected: Values) -> str:
 
 
 def assert_sound(path: Path, *kinds: str) -> None:
-    """Assert that there is no error of these kinds in a file that was made."""
+    """Assert that a written file has no errors of these kinds."""
     wrong = [found for found in ozx.validate(path).findings if found.severity == "error" and found.id.startswith(kinds)]
     assert not wrong, wrong
 
 
 def compared(found: Values, expected: Values) -> str:
-    """Compare values; where nothing is expected, as the soak does not know what is in an archive, any are others."""
+    """Compare found with expected values. The soak does not know the values of its archives, and expects none."""
     wrong = {key for key in found if key in expected and found[key] != expected[key]}
     assert not wrong, wrong
     return "whole" if found == expected else f"other {sorted(found.keys() ^ expected.keys())}"
@@ -98,7 +98,7 @@ DOORS: dict[str, Callable[[Path, Values], str]] = {
 
 
 def answer(door: str, path: Path, expected: Values) -> str:
-    """Return the door's answer; any exception but those of ozx is a failure, and so is a file in a wrong place."""
+    """Return the answer of a door; an exception from outside of ozx, or a file in a wrong place, is a failure."""
     folder = path.parent
     before = set(listing(folder.parent))
     with warnings.catch_warnings():

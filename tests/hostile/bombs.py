@@ -1,9 +1,9 @@
-"""Small files that would become large, every verb on each of them, and what it took: time, peak of memory, exit code.
+"""Run every verb on small files that would become large, and measure time, peak memory and exit code.
 
-`python bombs.py FOLDER REPORT VERBS [NAME…]` makes the bombs in a folder, runs every verb (or those of VERBS, by commas) on each of them, and writes
-what came of it as JSON. It loads once what verbs load, and forks for each run, so that a run costs no more than its work.
-Time is that of the processors, and peaks are those that the system tells the parent (`os.wait4`): what is loaded counts.
-A child may have 4 GiB of addresses and `_PATIENCE` seconds of any clock.
+`python bombs.py FOLDER REPORT VERBS [NAME…]` makes the bombs in a folder, runs every verb (or those in VERBS, separated
+by commas) on each bomb, and writes the results as JSON. It loads the modules of the verbs once, and forks for each run,
+so that a run measures only its own work. Times are processor times. Peaks come from `os.wait4`, so they include the
+loaded modules. A child may have 4 GiB of address space and `_PATIENCE` seconds of real time.
 """
 
 # ruff: noqa: E501 (one bomb, one line)
@@ -51,7 +51,7 @@ _HUGE = 512 * MIB
 
 @dataclass(frozen=True)
 class Bomb:
-    """A hierarchy by its keys, and the largest chunk that its metadata allow, in bytes."""
+    """A function that makes a hierarchy (values by key), and the size of the largest chunk that its metadata allow."""
 
     name: str
     make: Callable[[], dict[str, bytes]]
@@ -61,7 +61,7 @@ class Bomb:
 
 @dataclass(frozen=True)
 class Run:
-    """What a verb made of a bomb. `code` is negative where a signal ended it."""
+    """The result of a verb on a bomb; `code` is negative if a signal ended the run."""
 
     bomb: str
     verb: str
@@ -364,7 +364,7 @@ def write_folder(values: dict[str, bytes], path: Path) -> None:
 
 
 def tiff(description: bytes, *, width: int = 8, height: int = 8, is_ome: bool = True) -> bytes:
-    """A TIFF file of one page with 64 bytes of pixels, whatever it says of itself."""
+    """A TIFF file of one page with 64 bytes of pixels, for any stated size."""
     tags = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1)]
     start = 8 + 2 + 12 * 10 + 4
     tags += [(270, 2, len(description) + 1, start), (273, 4, 1, start + len(description) + 1), (277, 3, 1, 1)]
@@ -437,7 +437,7 @@ IMPORT = ["import", "b.tif", "i.ozx"]
 
 
 def view(path: str) -> int:
-    """Ask of the viewer what its page asks: what is there, a tile of each end, a value, contrast, a thumbnail."""
+    """Make the requests of the viewer's page: description, first and last tiles, a value, contrast, a thumbnail."""
     failed = 0
 
     def attempt(work: Callable[[], object]) -> object:
@@ -471,14 +471,14 @@ def view(path: str) -> int:
 
 
 def run_all(folder: Path, names: list[str], verbs: list[str]) -> Iterator[Run]:
-    """Make the bombs of these names, or all, and yield what every verb made of them."""
+    """Make the bombs with these names, or all bombs, and yield the result of every verb on each of them."""
     _load(folder / "first", verbs)
     for bomb in BOMBS:
         if names and bomb.name not in names:
             continue
         place = folder / bomb.name.replace(" ", "-").replace(",", "").replace("^", "")
         place.mkdir()
-        pid = os.fork()  # what making it takes is not the children's
+        pid = os.fork()  # in another process: its memory does not count
         if not pid:
             try:
                 values = bomb.make()
@@ -505,7 +505,7 @@ def _work(verb: str, arguments: list[str]) -> Callable[[], int]:
 
 
 def _load(place: Path, verbs: list[str]) -> None:
-    """Load the modules that verbs load: a child runs each verb on a sound image, and says what it has loaded."""
+    """Load the modules of the verbs: a child runs each verb on a sound image, and lists the loaded modules."""
     place.mkdir()
     pid = os.fork()
     if not pid:

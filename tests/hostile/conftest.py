@@ -1,11 +1,11 @@
-"""What tests of hostile archives begin with."""
+"""Fixtures of the tests of hostile archives."""
 
 import pytest
 
 
 @pytest.fixture
 def plant(tmp_path):
-    """Write an archive into a folder of its own, so that whatever leaves it is seen."""
+    """Return a function that writes an archive into a new folder, so that tests notice files outside of this folder."""
 
     def write(archive: bytes):
         path = tmp_path / "in" / "cells.ozx"

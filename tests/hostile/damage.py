@@ -1,6 +1,6 @@
-"""Small archives of many makes with known values, each damaged in one or two places, and what has to hold of them.
+"""Small archives of many writers with known values, damage in one or two places, and checks of the results.
 
-The damage comes from a random generator: the same seed makes the same mutants. Everything is done in memory.
+The damage comes from a random generator: the same seed makes the same mutants. Everything happens in memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ozx.validation.cases.archive_builder import PADDING_FIELD, ArchiveBuilder, 
 __all__ = ["Base", "bases", "check", "check_unpacked", "mutate"]
 
 Values = dict[str, bytes]
-#: Offset, number of bytes that go, and the bytes that come.
+#: Offset, number of removed bytes, and inserted bytes.
 Edit = tuple[int, int, bytes]
 
 # Offset and width of each field (APPNOTE 4.3.7, 4.3.12, 4.3.9, 4.3.14, 4.3.15, 4.3.16).
@@ -52,7 +52,7 @@ FIELDS = {b"PK\3\4": LOCAL, b"PK\1\2": CENTRAL, b"PK\5\6": END, b"PK\6\6": WIDE_
 
 @dataclass
 class Record:
-    """A header or an end record: its signature, where it stands, and its fields as offset and width in the file."""
+    """A header or an end record: its signature, its position, and the offset and width of each field in the file."""
 
     kind: bytes
     start: int
@@ -61,7 +61,7 @@ class Record:
 
     @property
     def stop(self) -> int:
-        """Where it ends."""
+        """The offset of its end."""
         return self.start + self.length
 
 
@@ -73,11 +73,11 @@ class Base:
     data: bytes
     values: Values
     records: list[Record] = field(default_factory=list)
-    #: What else stands under these keys: a value that was replaced, one of an archive in a value.
+    #: Other values with the same keys: replaced values, or values of an archive inside a value.
     others: Values = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Find the records, by the directory, and data descriptors behind values."""
+        """Find the records through the directory, and the data descriptors after the values."""
         self.records = self.records or list(_records(self.data))
 
 
@@ -136,14 +136,14 @@ def image_group(*paths: str) -> bytes:
 
 
 def full(size: int = 24) -> Values:
-    """Two levels of which all chunks are there."""
+    """Two levels without missing chunks."""
     values = {"zarr.json": image_group("0", "1"), "0/zarr.json": array([4, 4], [2, 2]), "1/zarr.json": array([2], [1])}
     values |= {f"0/c/{n // 2}/{n % 2}": _pixels(n, size) for n in range(4)}
     return values | {f"1/c/{n}": _pixels(10 + n, size) for n in range(2)}
 
 
 def sparse() -> Values:
-    """An image and labels of which some chunks were never written; some chunks have equal values."""
+    """An image and labels with missing chunks; some chunks have equal values."""
     values = {"zarr.json": image_group("0"), "labels/zarr.json": group(None, attributes={"ome": {"version": "0.5"}})}
     values |= {"0/zarr.json": array([20, 2], [1, 1]), "labels/a/zarr.json": array([9], [1])}
     values |= {f"0/c/{n}/{n % 2}": _pixels(n) for n in (0, 1, 3, 4, 7, 12)}
@@ -178,7 +178,7 @@ def _by_zipfile(values: Values, method: int) -> bytes:
 
 
 def _rewritten(values: Values) -> bytes:
-    """Write with zipfile, which lists a value that was replaced twice, and delete one."""
+    """Write with zipfile, which lists the two versions of a replaced value; delete another entry from the directory."""
     stream = io.BytesIO()
     with warnings.catch_warnings(), zipfile.ZipFile(stream, "w") as archive:
         warnings.simplefilter("ignore")
@@ -194,7 +194,7 @@ def _rewritten(values: Values) -> bytes:
 
 
 def _with_gaps(values: Values) -> bytes:
-    """Leave room between entries, some of it in padding fields, as stores do that write in place."""
+    """Leave space between entries, partly in padding fields, like stores that write in place."""
     builder = _builder(values)
     for number, name in enumerate(values):
         if number % 3 == 1:
@@ -205,7 +205,7 @@ def _with_gaps(values: Values) -> bytes:
 
 
 def _by_store(values: Values, folder: Path) -> bytes:
-    """Write with `OzxStore`, which leaves holes where values were replaced by longer ones."""
+    """Write with `OzxStore`, which leaves gaps in the place of values that were replaced by longer values."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         store = ozx.OzxStore(folder / "store.ozx", "w")
@@ -218,14 +218,14 @@ def _by_store(values: Values, folder: Path) -> bytes:
 
 
 def _like_a_descriptor() -> bytes:
-    """A value that contains what looks like its own descriptor and another entry."""
+    """A value that contains bytes like its own descriptor and like another entry."""
     value = b"abcd" + b"PK\7\x08" + struct.pack("<3I", zlib.crc32(b"abcd"), 4, 4)
     return value + _builder({"0/c/1/1": b"evil"})["0/c/1/1"].local_header(zip64=False) + b"evil" + _pixels(77, 9)
 
 
 @cache
 def bases() -> tuple[Base, ...]:
-    """Return the archives, which are made once."""
+    """Return the archives; they are made only once."""
     values, holes, odd = full(), sparse(), full() | {"OME/empty": b"", "OME/x": _like_a_descriptor()}
     small = {"zarr.json": group(), "0/c/0/0": b"inner"}
     inner = _by_zipfile(small, zipfile.ZIP_STORED)
@@ -258,19 +258,19 @@ def bases() -> tuple[Base, ...]:
 
 
 def mutate(base: Base, rng: random.Random) -> tuple[bytes, str]:
-    """Return the archive with one or two damages, and what they are."""
+    """Return the archive with one or two damages, and their names."""
     chosen = [rng.choice(DAMAGES) for _ in range(rng.choice((1, 2)))]
     edits = sorted((edit for damage in chosen for edit in damage(base, rng)), reverse=True)
     data, before = base.data, len(base.data) + 1
     for start, length, new in edits:
-        if start + length <= before:  # else two damages are at one place: the second one counts
+        if start + length <= before:  # otherwise damages overlap: the one at the higher offset counts
             data = data[:start] + new + data[start + length :]
             before = start
     return data, " and ".join(damage.__name__.strip("_") for damage in chosen)
 
 
 def _field(base: Base, rng: random.Random) -> list[Edit]:
-    """Give a field of a record another number, or a name other characters."""
+    """Change the number in a field of a record, or a character of a name."""
     record = rng.choice(base.records)
     start, width = rng.choice(record.fields)
     old = base.data[start : start + width]
@@ -299,7 +299,7 @@ def _other_name(old: bytes, rng: random.Random) -> bytes:
 
 
 def _numbers(base: Base, rng: random.Random) -> list[Edit]:
-    """Set CRC-32 and sizes of a header to zero, as a writer does that was interrupted."""
+    """Set CRC-32 and sizes of a header to zero, as an interrupted writer leaves them."""
     record = rng.choice([record for record in base.records if record.kind in (b"PK\3\4", b"PK\1\2")])
     start = record.start + (14 if record.kind == b"PK\3\4" else 16)
     return [(start, 12, bytes(12))]
@@ -322,7 +322,7 @@ def _swap(base: Base, rng: random.Random) -> list[Edit]:
 
 
 def _overwrite(base: Base, rng: random.Random) -> list[Edit]:
-    """Write one record over another one of its kind, or over what stands anywhere."""
+    """Write a record over another record of its kind, or over any bytes."""
     first, second = _two_records(base, rng)
     new = base.data[first.start : first.stop]
     if rng.random() < 0.2:
@@ -394,7 +394,7 @@ DAMAGES: tuple[Callable[[Base, random.Random], list[Edit]], ...] = (
 
 
 def check(base: Base, data: bytes) -> tuple[Counter[str], list[str]]:
-    """Recover and read a mutant; return what became of it, and what is wrong."""
+    """Recover and read a mutant; return the outcomes, and the faults of ozx."""
     outcome, wrong = _check_recovered(base, data)
     stored, more = _check_store(base, data)
     return Counter([outcome, stored]), wrong + more
@@ -425,7 +425,7 @@ def _check_recovered(base: Base, data: bytes) -> tuple[str, list[str]]:
 
 
 def read_all(data: bytes) -> Values:
-    """Return all values as the store reads them."""
+    """Return all values in the way that the store reads them."""
     reader = ArchiveReader(MemorySource(data))
     reader.check(allow_duplicates=True)
     return {name: reader.read(index) for index, name in enumerate(reader.columns.names()) if not name.endswith("/")}
@@ -443,7 +443,7 @@ def _check_store(base: Base, data: bytes) -> tuple[str, list[str]]:
 
 
 def _is_undecidable(value: bytes, data: bytes, key: str) -> bool:
-    """Tell whether no evidence is left of a value: it was all zeros, and both headers say that it is empty."""
+    """Return whether no evidence of a value is left: it was all zeros, and both headers say that it is empty."""
     reader = ArchiveReader(MemorySource(data))
     index = reader.find(key)
     if index is None or any(value):
@@ -455,7 +455,7 @@ def _is_undecidable(value: bytes, data: bytes, key: str) -> bool:
 
 
 def check_unpacked(data: bytes, folder: Path) -> list[str]:
-    """Unpack a mutant into a new folder: a refusal where the store refuses, or the same values."""
+    """Unpack a mutant into a new folder; return a fault unless unpack refuses it, or writes the values of the store."""
     path, out = folder / "mutant.ozx", folder / "out"
     folder.mkdir()
     path.write_bytes(data)

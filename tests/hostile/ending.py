@@ -1,4 +1,4 @@
-"""Work that is ended from outside: by a signal at a random moment, or by a disk that is full."""
+"""Functions that end work from outside: by a signal at a random moment, or by a full disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sweeping import forget_swept_folders
 
 __all__ = ["KILLS", "assert_no_more_than", "die_at_step", "full_disks", "needs_fork", "random_endings", "rooms_below"]
 
-#: How often a test ends its work, all its parameters together.
+#: The number of kills in a test, for all of its parameters together.
 KILLS = int(os.environ.get("OZX_KILLS", "60"))
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
@@ -32,18 +32,18 @@ def random_endings(
     times: int = KILLS // 2,
     kind: signal.Signals = signal.SIGKILL,
 ) -> Iterator[int]:
-    """Do `work` so many times, each ended at a random moment; yield the number of each for a look at what is left.
+    """Run `work` several times, and end each run at a random moment; yield the number of each ended run.
 
     Parameters
     ----------
     work
-        What is done in a process of its own.
+        A function that runs in a separate process.
     usual
-        How many seconds that takes.
+        The usual duration of `work`, in seconds.
     start_anew
-        What is done before, by number.
+        A function that runs before each run of `work`, with the number of the run.
     kind
-        The signal that ends it.
+        The signal that ends `work`.
     """
     moments, ended, latest = random.Random(seed), 0, usual * 1.1
     for number in range(times):
@@ -56,7 +56,7 @@ def random_endings(
         assert kind == signal.SIGKILL or code != -signal.SIGKILL, f"{kind.name} did not end the process"
         was_in_time = code != 0
         ended += was_in_time
-        # The machine has other things to do, now more, now less: seven of ten come in time.
+        # Follow the load of the machine, so that seven of ten signals come in time.
         latest *= 1.1 if was_in_time else 0.8
         yield number
     assert ended > times // 3
@@ -64,12 +64,12 @@ def random_endings(
 
 
 def die_at_step(deadly: int, places: Iterable[tuple[Any, str]]) -> None:
-    """Have this process kill itself just before the call number `deadly` (from 0) of all these functions together.
+    """Let this process kill itself just before call number `deadly` (from 0), counted over all these functions.
 
     Parameters
     ----------
     places
-        What each function is an attribute of, and its name; one that is missing on this system is no step.
+        The owner and the name of each function; functions that this system lacks are ignored.
     """
     count = 0
 
@@ -89,25 +89,25 @@ def die_at_step(deadly: int, places: Iterable[tuple[Any, str]]) -> None:
 
 
 def assert_no_more_than(folder: Path, *names: str) -> None:
-    """Assert that besides these names there are only temporary ones, which the next run sweeps."""
+    """Assert that a folder contains only these names, and temporary files, which the next run removes."""
     left = [name for name in os.listdir(folder) if name not in names]
     assert all(name.startswith(".") and name.endswith((".ozx-tmp", ".ozx-swap", ".ozx-old")) for name in left), left
 
 
 def rooms_below(whole: int) -> tuple[int, ...]:
-    """Return some numbers of bytes that are too few for a file of `whole`."""
+    """Return some numbers of bytes that are too small for a file of `whole` bytes."""
     return 0, 1, 1_000, 1 << 20, whole // 2, whole - 1
 
 
 def full_disks(
     work: Callable[[], object], rooms: Iterable[int], *, names: str | os.PathLike[str] | None = None
 ) -> Iterator[int]:
-    """Do `work`, which fails each time, where no file can have more bytes than there is room; yield that.
+    """Run `work` with a limit for the size of files, and expect that it fails; yield each limit after its run.
 
     Parameters
     ----------
     names
-        What the error has to name, where that is asked for.
+        The file that the error must name, or None for any file.
     """
     for room in rooms:
 

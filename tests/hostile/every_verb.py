@@ -1,6 +1,6 @@
-"""Hierarchies whose metadata documents have random faults, given to every verb: an answer or an error, no fault of ozx.
+"""Random faults in metadata documents: each verb must answer or raise an error, without a fault of ozx.
 
-By hand, as many as there is time for (each number is one mutation, the same with the same seed):
+To run more by hand (each number is one mutation; the same seed makes the same mutations):
 
     PYTHONPATH=src python tests/hostile/every_verb.py --documents 2000 --seed 1
 """
@@ -40,7 +40,7 @@ from ozx.validation.cases.archive_builder import array, write_tree
 
 Values = dict[str, bytes]
 
-#: Arguments of each verb; IN is the hierarchy, OUT a name that is free.
+#: Arguments of each verb; IN is the hierarchy, OUT an unused name.
 VERBS = {
     "info": ["info", "IN"],
     "info --json": ["info", "--json", "IN"],
@@ -67,7 +67,7 @@ VERBS = {
     "edit names": ["edit", "IN", "--channel-names", "A,B", "--colors", "FF0000,00FF00", "--name", "N", "--json"],
     "recover": ["recover", "IN", "OUT.ozx", "--no-sync", "--json"],
 }
-#: What the page of ``ozx view`` asks for.
+#: Requests of the page of ``ozx view``.
 REQUESTS = (
     ("file", {}),
     ("picture", {}),
@@ -82,7 +82,7 @@ SLOWEST = 20  # seconds for one verb, on a busy machine
 
 @cache
 def images() -> list[Values]:
-    """Return small hierarchies with pixels of each kind that verbs tell apart."""
+    """Return small hierarchies with pixels, one of each kind that verbs distinguish."""
     return [_image(), _image(sharded=True), _old_image(), _plate(), _series(), _texts()]
 
 
@@ -208,7 +208,7 @@ def _texts() -> Values:
 
 
 def mutated(rng: random.Random) -> Values:
-    """Return a hierarchy with one or two documents mutated; in half of the cases one with pixels."""
+    """Return a hierarchy with one or two mutated documents; half of the hierarchies have pixels."""
     seeds = hierarchies()
     others = [document for documents in seeds for document in documents.values() if isinstance(document, dict)]
     if rng.random() < 0.3:
@@ -219,7 +219,7 @@ def mutated(rng: random.Random) -> Values:
 
 
 def answer_of(arguments: list[str]) -> tuple[int, str]:
-    """Run one command line in this process; return its exit code, and all that it printed."""
+    """Run one command line in this process; return its exit code and its output."""
     told, raw = io.StringIO(), io.BytesIO()
     out = io.TextIOWrapper(raw, "utf-8", errors="backslashreplace", write_through=True)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(told), warnings.catch_warnings():
@@ -229,7 +229,7 @@ def answer_of(arguments: list[str]) -> tuple[int, str]:
 
 
 def view_of(path: Path) -> Iterator[str]:
-    """Ask for what the page of ``ozx view`` shows; yield the faults of ozx."""
+    """Make the requests of the page of ``ozx view``; yield the faults of ozx."""
 
     def attempt(call: Callable[[], object]) -> str | None:
         try:
@@ -253,9 +253,9 @@ def view_of(path: Path) -> Iterator[str]:
 
 
 def faults(values: Values, folder: Path, *, archive: bool, verbs: list[str], has_alarm: bool = True) -> Iterator[str]:
-    """Give a hierarchy to verbs (``view`` is one, too); yield what is a fault of ozx.
+    """Run verbs (including ``view``) on a hierarchy; yield the faults of ozx.
 
-    `has_alarm` ends what takes too long by SIGALRM, which a fuzzer has a use for itself.
+    With `has_alarm`, SIGALRM ends verbs that take too long; fuzzers use this signal themselves.
     """
     path = write_hierarchy(values, folder, archive=archive)
     for verb in verbs:
@@ -274,11 +274,11 @@ def faults(values: Values, folder: Path, *, archive: bool, verbs: list[str], has
 
 
 def write_hierarchy(values: Values, folder: Path, *, archive: bool) -> Path:
-    """Write the hierarchy that verbs are given."""
+    """Write the hierarchy for the verbs."""
     path = folder / ("in.ozx" if archive else "in.ome.zarr")
     if not archive:
         return write_tree(path, values)
-    with warnings.catch_warnings(action="ignore"):  # names that stand twice
+    with warnings.catch_warnings(action="ignore"):  # names that occur twice
         return zip_values(path, values)
 
 
@@ -298,7 +298,7 @@ def _stop(*_: object) -> None:
 
 @contextlib.contextmanager
 def timed(verb: str) -> Iterator[list[str]]:
-    """Give a list that says at the end whether the block took too long; it is ended then."""
+    """End the ``with`` block if it takes too long; yield a list that then contains a message."""
     slow: list[str] = []
     before = signal.signal(signal.SIGALRM, _stop)
     signal.alarm(SLOWEST)
@@ -312,7 +312,7 @@ def timed(verb: str) -> Iterator[list[str]]:
 
 
 def run_numbers(numbers: range, seed: str, *, most: int = 6) -> Iterator[tuple[str, Values, str]]:
-    """Give mutations to `most` verbs each; yield what is found: the name of the mutation, the values, the fault."""
+    """Run `most` verbs on each mutation; yield the name of the mutation, the values and the text of each fault."""
     for number in numbers:
         rng = random.Random(f"{seed} verbs {number}")
         values = mutated(rng)
@@ -324,7 +324,7 @@ def run_numbers(numbers: range, seed: str, *, most: int = 6) -> Iterator[tuple[s
 
 
 def _writable(values: Values) -> Values:
-    """Leave out keys that no folder can hold beside the others."""
+    """Leave out keys that cannot be written to a folder together with the other keys."""
     folders = {key[:at] for key in values for at, sign in enumerate(key) if sign == "/"}
     return {
         key: value

@@ -1,4 +1,4 @@
-"""Calls of the system that fail once: counted first, then each in turn."""
+"""System calls that fail once: a test first counts the calls, then lets each of them fail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from multiprocessing.sharedctypes import RawArray, RawValue
 
 from ozx.atomic import new_directory, renaming
 
-#: What is done to a file or a folder, and the error that a disk which gives way, or is full, answers.
+#: Calls about files and folders, each with the error of a broken or full disk.
 CALLS = {
     "open": errno.EIO,
     "read": errno.EIO,
@@ -45,25 +45,25 @@ CALLS = {
     "rename": errno.EIO,
     "replace": errno.EIO,
 }
-#: All of these, those that Python's files make, and those that wait for the disk or need no Python.
+#: These calls, the calls of Python's file objects, and calls that sync or bypass `os`.
 KINDS = {
     *(*CALLS, "close", "builtins.open", "FileIO.readinto", "FileIO.readall", "FileIO.read", "FileIO.write"),
     *("FileIO.close", "renameat2", "fsync", "syncfs"),
 }
-#: Those that bring data, and those that take data or names.
+#: Calls that read data, and calls that write data.
 READING = {"read", "readv", "pread", "preadv", "copy_file_range", "FileIO.readinto", "FileIO.readall", "FileIO.read"}
 WRITING = {"write", "pwrite", "pwritev", "copy_file_range", "FileIO.write"}
 
-#: Functions of `os.path` that take a failure for "no": whoever asks them hears of none, and they are let be.
+#: Functions of `os.path` that treat an error as "no": their callers see no error, so their calls do not count.
 _QUESTIONS = {"exists", "lexists", "isfile", "isdir", "islink", "_joinrealpath", "realpath"}
 
 
 class InjectedError(OSError):
-    """The error that was put in; an `OSError` like any other to the code that meets it."""
+    """The injected error; ozx sees an ordinary `OSError`."""
 
 
 class SharedLock:
-    """A lock among threads and forked processes; who is killed lets go of it, other than of `multiprocessing`'s."""
+    """A lock for threads and forked processes; unlike with `multiprocessing`, a killed process releases it."""
 
     def __init__(self) -> None:
         self._descriptor, path = tempfile.mkstemp()
@@ -72,10 +72,10 @@ class SharedLock:
         self._process, self._threads = os.getpid(), threading.Lock()
 
     def __enter__(self) -> None:
-        if self._process != os.getpid():  # a fork takes the lock along as another thread had it
+        if self._process != os.getpid():  # a fork copies the lock in its current state
             self._process, self._threads = os.getpid(), threading.Lock()
         self._threads.acquire()
-        os.lockf(self._descriptor, os.F_LOCK, 0)  # of the process, which is why threads have one more
+        os.lockf(self._descriptor, os.F_LOCK, 0)  # this lock is for processes; threads need the other
 
     def __exit__(self, *_: object) -> None:
         os.lockf(self._descriptor, os.F_ULOCK, 0)
@@ -83,18 +83,18 @@ class SharedLock:
 
 
 class Faults:
-    """Fails the call number `deadly` (from 0) of all, in threads and forked processes alike; None fails none.
+    """Counts calls in threads and forked processes, and lets the call number `deadly` (from 0) fail; None: no call.
 
     Attributes
     ----------
     count
-        How many calls there were.
+        Number of calls so far.
     fired
         Name of the call that failed, or None.
     lock
-        Who counts holds it.
+        The lock of the counter.
     place
-        The function of ozx that it was made for, ``atomic.new_file.replacing_file``; empty in a thread of zarr's.
+        The function of ozx that made this call, such as ``atomic.new_file.replacing_file``; empty in threads of zarr.
     """
 
     def __init__(self, deadly: int | None = None, act: Callable[[], None] | None = None) -> None:
@@ -116,7 +116,7 @@ class Faults:
         return self._place.value.decode()
 
     def check(self, name: str, code: int) -> None:
-        """Count a call, and fail where it is the one."""
+        """Count a call; raise an error if its number is `deadly`."""
         with self.lock:
             number = self._counter.value
             self._counter.value += 1
@@ -145,7 +145,7 @@ def _place() -> str:
 
 
 def _is_written(descriptor: int) -> bool:
-    """Tell whether closing may say that data was lost: network file systems report so what they could not write."""
+    """Return whether `close` may report lost data: network file systems report failed writes in this way."""
     import fcntl  # noqa: PLC0415 (not on Windows, where nothing is injected)
 
     if not stat.S_ISREG(_fstat(descriptor).st_mode):
@@ -157,7 +157,7 @@ _fstat, _close, _open = os.fstat, os.close, builtins.open
 
 
 class _RawFile(io.FileIO):
-    """What lies below every file that Python's `open` gives, and counts; `faults` are those of a subclass."""
+    """The raw file of every file object of Python's `open`, which counts calls; subclasses set `faults`."""
 
     faults: Faults
 
@@ -208,7 +208,7 @@ def _counting_open(faults: Faults) -> Callable:
 def _counting_close(faults: Faults) -> Callable:
     def close(descriptor):
         is_written = _is_written(descriptor)
-        _close(descriptor)  # it is closed, whatever the answer (close(2), "Dealing with error returns from close()")
+        _close(descriptor)  # closed even after an error (close(2), "Dealing with error returns from close()")
         if is_written:
             faults.check("close", errno.EIO)
 
@@ -217,7 +217,7 @@ def _counting_close(faults: Faults) -> Callable:
 
 @contextmanager
 def injected(faults: Faults) -> Iterator[Faults]:
-    """Have every call counted that changes or reads the disk, and the one fail."""
+    """Count every call that changes or reads the disk, and let one call fail."""
 
     def counted(name: str, function: Callable, code: int) -> Callable:
         def call(*arguments, **keywords):
@@ -231,7 +231,7 @@ def injected(faults: Faults) -> Iterator[Faults]:
     replaced = [(os, name, counted(name, getattr(os, name), code)) for name, code in CALLS.items() if hasattr(os, name)]
     replaced += [(os, "close", _counting_close(faults)), (builtins, "open", opened), (io, "open", opened)]
     replaced.append((renaming, "renameat2", counted("renameat2", renaming.renameat2, errno.EIO)))
-    # Nobody pulls the plug: what is synced here is asked for, and not waited for.
+    # There is no power failure: calls that sync are counted, but do not sync.
     replaced.append((os, "fsync", counted("fsync", lambda descriptor: None, errno.EIO)))
     replaced.append((new_directory, "sync_tree", counted("syncfs", lambda path: None, errno.EIO)))
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in replaced]

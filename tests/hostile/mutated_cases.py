@@ -1,6 +1,6 @@
-"""Archives and metadata documents with random faults: whatever they are, validation ends in findings.
+"""Archives and metadata documents with random faults: for each of them, validation must end with findings.
 
-By hand, as many as there is time for (each number is one mutation, the same with the same seed):
+To run more by hand (each number is one mutation; the same seed makes the same mutations):
 
     PYTHONPATH=src python tests/hostile/mutated_cases.py --archives 100000 --documents 20000 --seed 1
 """
@@ -36,7 +36,7 @@ MOST_FINDINGS = 1000
 
 @cache
 def archives():
-    """Return the archives that are mutated: every small one of the cases."""
+    """Return the archives to mutate: all small archives of the cases."""
     made = [case.make() for case in CASES if case.rule not in ("zip/large-entry", "zip/many-entries")]
     built = {made.build() if isinstance(made, ArchiveBuilder) else made for made in made if not isinstance(made, dict)}
     return sorted(data for data in built if 0 < len(data) <= LARGEST_SEED)
@@ -44,7 +44,7 @@ def archives():
 
 @cache
 def hierarchies():
-    """Return the documents that are mutated: those of every case, and the form they are parsed to."""
+    """Return the documents to mutate: the documents of every case, in parsed form."""
     return [
         {key: json.loads(value) if is_json(value) else value.decode() for key, value in documents_of(case).items()}
         for file in read_files().values()
@@ -62,7 +62,7 @@ def is_json(value):
 
 
 def mutate_documents(documents, rng, others):
-    """Return documents as they are stored, one or two of them with faults."""
+    """Return documents in stored form, one or two of them with faults."""
     chosen = set(rng.choices(list(documents), k=2))
     stored = {}
     for key, document in documents.items():
@@ -78,7 +78,7 @@ def mutate_documents(documents, rng, others):
 
 @dataclass
 class Tally:
-    """What came of many mutations."""
+    """The results of many mutations."""
 
     runs: int = 0
     valid: int = 0
@@ -88,7 +88,7 @@ class Tally:
     failures: list = field(default_factory=list)
 
     def run(self, name, call):
-        """Count what one call found; keep what it raised."""
+        """Count the findings of one call; keep its exception, if it raises one."""
         started = time.perf_counter()
         self.runs += 1
         try:
@@ -126,7 +126,7 @@ def archive_findings(data, level):
 
 
 def run_archives(numbers, seed, tally=None):
-    """Mutate archives; the mutation `number` is the same whichever others there are."""
+    """Mutate archives; each mutation depends only on the seed and its number."""
     tally, seeds = tally or Tally(), archives()
     for number in numbers:
         rng = random.Random(f"{seed} archive {number}")

@@ -1,6 +1,6 @@
-"""Damage to archives and changes to metadata documents, by a random generator: the same seed makes the same ones.
+"""Random damage to archives and random changes to metadata documents; the same seed makes the same mutations.
 
-For documents that Hypothesis draws there is tests/changed_documents.py.
+tests/changed_documents.py draws documents with Hypothesis.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ARRAY_NAMES += ("dimension_names", "name", "configuration")
 OME_NAMES = ("ome", "version", "multiscales", "datasets", "axes", "path", "coordinateTransformations", "scale", "omero")
 OME_NAMES += ("channels", "plate", "wells", "labels")
 NAMES = (*NODE_NAMES, *ARRAY_NAMES, *OME_NAMES, "\ud800", "x")
-#: Values that metadata had better not have.
+#: Values that metadata should not have.
 SCALARS = (None, True, False, 0, -0.0, 1, -1, 3, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 2**64, 10**400)
 SCALARS += (0.5, -0.5, 1e308, float("inf"), float("-inf"), float("nan"))
 TEXTS = ("", " ", "\0", "0", "3", "NaN", "0x7fc00000", "default", "bytes", "uint8", "\ud800", "a\udfff", "é", "e\u0301")
@@ -34,14 +34,14 @@ CONTAINERS += ({"name": "sharding_indexed", "configuration": {}},)
 
 
 def mutate_bytes(data: bytes, rng: random.Random, other: bytes = b"") -> bytes:
-    """Return `data` with one to four damages, half of them at records of a ZIP file; some put in pieces of `other`."""
+    """Return `data` with one to four damages, half of them at records of a ZIP file; some insert pieces of `other`."""
     for _ in range(rng.choice((1, 1, 2, 3, 4))):
         data = rng.choice(_DAMAGES)(data, rng, other)
     return data
 
 
 def _place(data: bytes, rng: random.Random) -> int:
-    """Return a place in `data`, the one behind its end included."""
+    """Return an offset in `data`, or its length."""
     at = rng.randrange(len(data) + 1)
     if rng.random() < 0.5:
         found = data.find(rng.choice(SIGNATURES), at)
@@ -106,18 +106,18 @@ _DAMAGES = (_flip, _flip, _number, _number, _number, _number, _signature, _cut, 
 
 
 def mutate_document(document: Any, rng: random.Random, others: Sequence[Any] = (), *, huge: bool = False) -> Any:
-    """Return a JSON value with one to four changes anywhere in it; the argument is not changed.
+    """Return a copy of a JSON value with one to four changes anywhere in it.
 
     Parameters
     ----------
     document
-        What `json.loads` gives.
+        A result of `json.loads`.
     rng
-        What is changed, and how.
+        The generator that chooses the changes.
     others
-        Documents of which values may be put in.
+        Documents whose values may be inserted.
     huge
-        Whether there may be values that take megabytes, thousands of levels or digits. `to_text` writes them;
+        Whether values may have megabytes, thousands of levels or thousands of digits. `to_text` writes them;
         `json.dumps` cannot.
     """
     root = [json.loads(json.dumps(document))]
@@ -127,7 +127,7 @@ def mutate_document(document: Any, rng: random.Random, others: Sequence[Any] = (
 
 
 def _places(root: list[Any]) -> list[tuple[Any, Any]]:
-    """List every container with each of its keys."""
+    """Return each container with each of its keys."""
     places, containers = [], [root]
     while containers:
         container = containers.pop()
@@ -140,7 +140,7 @@ def _places(root: list[Any]) -> list[tuple[Any, Any]]:
 
 
 def _change(container: Any, key: Any, rng: random.Random, others: Sequence[Any], *, huge: bool) -> None:
-    """Remove, rename, repeat or replace one value; the root's list keeps one."""
+    """Remove, rename, repeat or replace one value; a list keeps at least one value."""
     value, is_object = container[key], isinstance(container, dict)
     chosen = rng.random()
     if chosen < 0.15 and (is_object or len(container) > 1):
@@ -163,12 +163,12 @@ def _change(container: Any, key: Any, rng: random.Random, others: Sequence[Any],
 
 
 def _odd(rng: random.Random) -> Any:
-    """Return a value that metadata had better not have: one of its own, which later changes may change."""
+    """Return a value that metadata should not have, as a copy, which later changes may change."""
     return json.loads(json.dumps(rng.choice((*SCALARS, *TEXTS, *CONTAINERS))))
 
 
 def _huge(rng: random.Random) -> Any:
-    """Return rarely something deep or with many digits, more rarely something of megabytes, else None."""
+    """Return, rarely, a deep value or many digits; more rarely, a value of megabytes; otherwise None."""
     chosen = rng.random()
     if chosen < 0.001:
         return rng.choice(("x" * 10_000_000, ["y"] * 100_000, {f"n{number}": 0 for number in range(20_000)}))
@@ -180,13 +180,13 @@ def _huge(rng: random.Random) -> Any:
 
 
 class Text(str):
-    """JSON that is written as it stands."""
+    """JSON text that `to_text` writes unchanged."""
 
     __slots__ = ()
 
 
 def to_text(value: Any, rng: random.Random) -> str:
-    """Return JSON, in which now and then a name stands twice."""
+    """Return JSON text, in which a name sometimes occurs twice."""
     if isinstance(value, Text):
         return str(value)
     if isinstance(value, dict):

@@ -1,10 +1,11 @@
-"""Races: programs that open, write and close files beside every verb that removes or replaces what it read.
+"""Races: a program writes files while a verb that removes or replaces its source runs.
 
-A run makes a directory, starts a writer in a process of its own, and lets a verb work beside it. The writer keeps a
-log of what it closed under the directory's name. Each of these values is afterwards in the archive, or in a directory
-that is still there: the source, or the old tree that was kept beside its successor. `unpack --force` is to replace
-what is in the directory when it starts: there, values count that were written after that. Where a verb replaces a file,
-the writer puts whole archives in its place; the last one is there in the end, as it was or as the verb left it.
+A run makes a directory, starts a writer in a separate process, and runs a verb at the same time. The writer logs each
+value that it has closed under the directory's name. After the run, each of these values must be in the archive, or in a
+directory that still exists: the source, or the old tree that was kept beside the new tree. `unpack --force` is meant to
+replace the contents that the directory has at the start, so only values that were written later count. If a verb
+replaces a file, the writer replaces the file with whole archives; at the end, the last of them must be there, unchanged
+or changed by the verb.
 """
 
 from __future__ import annotations
@@ -37,22 +38,22 @@ _SIZE = 1024
 
 @dataclass(frozen=True)
 class Race:
-    """A verb beside a writer.
+    """A verb that runs at the same time as a writer.
 
     Attributes
     ----------
     name
-        What it is called.
+        The name of the race.
     run
-        Does it, in a folder that holds ``cells.ome.zarr``.
+        Runs the verb in a folder that contains ``cells.ome.zarr``.
     prepare
-        Makes what else has to be there.
+        Makes the other files that the verb needs.
     is_replaced
         Whether another directory takes the place of ``cells.ome.zarr``.
     is_copied
-        Whether what was in it before goes into what is written.
+        Whether the verb copies the earlier contents of ``cells.ome.zarr`` to its output.
     is_file
-        Whether it is ``cells.ozx`` that the verb replaces, and the writer too.
+        Whether both the verb and the writer replace ``cells.ozx``.
     """
 
     name: str
@@ -119,19 +120,19 @@ RACES = [
 
 
 def run_race(race: Race, folder: Path, seed: int) -> tuple[str, list[str]]:
-    """Do one run in an empty folder.
+    """Run one race in an empty folder.
 
     Returns
     -------
     tuple of str and list of str
-        What became of the verb: ``done``, ``partly`` where a part of the source stayed, ``told`` where an error named
-        what changed; and the names of values that were lost.
+        The outcome of the verb: ``done``, ``partly`` if a part of the source stayed, ``told`` if the verb raised an
+        error; and the names of lost values.
     """
     rng = random.Random(seed)
     root = make_image(_source(folder), {f"0/c/{n // 8}/{n % 8}": _value(0, n) for n in range(_CHUNKS)})
     if race.prepare is not None:
         race.prepare(folder)
-    wanted = rng.choice([0.01, 0.03, 0.1, 0.2])  # some writers end before the verb does
+    wanted = rng.choice([0.01, 0.03, 0.1, 0.2])  # some writers end before the verb
     write = _write_archives if race.is_file else _write
     writer = in_child(lambda: write(root, folder / _LOG, random.Random(seed + 1), wanted))
     if rng.random() < 0.5:
@@ -156,8 +157,8 @@ def _value(number: int, place: int) -> bytes:
 
 
 def _write(root: Path, log: Path, rng: random.Random, seconds: float) -> None:
-    """Add, replace and rewrite chunks for so long; note each once it is closed under its name."""
-    if rng.random() < 0.5:  # it begins when the verb is at work, and writes a few chunks
+    """Add, replace and rewrite chunks for `seconds`; log each chunk after it is closed under its name."""
+    if rng.random() < 0.5:  # begin while the verb runs, and write a few chunks
         time.sleep(rng.uniform(0, 0.1))
         seconds = rng.uniform(0, 0.02)
     end, number = time.monotonic() + seconds, 0
@@ -170,7 +171,7 @@ def _write(root: Path, log: Path, rng: random.Random, seconds: float) -> None:
 
 
 def _write_one(root: Path, rng: random.Random, number: int) -> str:
-    """Write one chunk; return its key, empty where the folder or the name was taken away before it was closed."""
+    """Write one chunk; return its key, or an empty text if its folder or name disappeared before it was closed."""
     way = rng.randrange(4)
     key = (
         f"0/c/{rng.randrange(3)}/{number + 100 if way == 0 else rng.randrange(8)}" if way < 3 else f"0/c/{number + 9}/0"
@@ -187,14 +188,14 @@ def _write_one(root: Path, rng: random.Random, number: int) -> str:
         with open(path, "xb" if way in (0, 3) else "r+b", buffering=0) as file:
             file.write(value)
             inode = os.fstat(file.fileno()).st_ino
-        # Closed under its name: it has it still.
+        # The chunk was closed under its name if it still has this name.
         return key if os.stat(path).st_ino == inode else ""
     except (FileNotFoundError, NotADirectoryError, FileExistsError):
         return ""
 
 
 def _write_archives(root: Path, log: Path, rng: random.Random, seconds: float) -> None:
-    """Put one archive after the other in the place of ``cells.ozx`` for so long; note each once it has the name."""
+    """Replace ``cells.ozx`` with one archive after the other for `seconds`; log each after it has the name."""
     made, target = root.with_name("made.ozx"), root.with_name("cells.ozx")
     end, number = time.monotonic() + seconds, 0
     with log.open("a", encoding="ascii", buffering=1) as closed:
@@ -208,7 +209,7 @@ def _write_archives(root: Path, log: Path, rng: random.Random, seconds: float) -
 
 
 def _lost_archives(folder: Path) -> list[str]:
-    """Return the archive that was put in the place of ``cells.ozx`` last, if it is not there."""
+    """Return the last archive that replaced ``cells.ozx``, if it is lost."""
     log = folder / _LOG
     number = int([0, *log.read_text(encoding="ascii").splitlines()][-1]) if log.exists() else 0
     found = b"".join(read_value(folder / "cells.ozx", "0/c/0/0"))
@@ -216,7 +217,7 @@ def _lost_archives(folder: Path) -> list[str]:
 
 
 def _lost(race: Race, folder: Path, since: float) -> list[str]:
-    """Return which of the values that were closed last under their keys, begun at `since` or later, are nowhere."""
+    """Return the keys whose last closed value is lost; values that were begun before `since` do not count."""
     last: dict[str, int] = {}
     log = folder / _LOG
     for line in log.read_text(encoding="ascii").splitlines() if log.exists() else ():
@@ -232,7 +233,7 @@ def _lost(race: Race, folder: Path, since: float) -> list[str]:
 
 
 def run_many(race: Race, folder: Path, seeds: range) -> tuple[dict[str, int], list[str]]:
-    """Do many runs; return how often what became of the verb, and what was lost."""
+    """Run many races; return the number of each outcome, and the lost values."""
     counts: dict[str, int] = {}
     findings: list[str] = []
     for seed in seeds:

@@ -1,10 +1,10 @@
-"""Archives made to harm or to deceive: the recipe of each, and what every door of ozx has to answer to it.
+"""Hostile archives: how to make each, and the answers that every entry point ("door") of ozx must give.
 
 The answers are ids of rules, or
 
-- ``whole``: all values come out, and nothing else;
-- ``part``: `recover` gives all but what it names as lost, or says that there may have been more;
-- ``read``: it answers, as it looks at nothing that is wrong here.
+- ``whole``: the door returns all values, and no others;
+- ``part``: `recover` returns all values except those that it names as lost, or says that values may be missing;
+- ``read``: the door answers, because it does not read the faulty part.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ class Recipe:
     Attributes
     ----------
     name
-        What is wrong with it.
+        The fault of the archive.
     make
-        Returns it.
+        Returns the archive.
     read
-        What `ozx.open` and `ozx.OzxStore`, which share their checks, answer when every value is asked for.
+        The answer of `ozx.open` and `ozx.OzxStore`, which make the same checks, to reading every value.
     validate
         The ids of all findings.
     info, recover, unpack, repack
-        What these verbs answer. Unless it is given, that is what `read` says for `unpack` and `repack`, and for
-        `recover` that all comes back, or ``part`` where something is `lost`.
+        The answers of these verbs. The default for `unpack` and `repack` is `read`; for `recover`, it is ``whole``, or
+        ``part`` if values are `lost`.
     lost
-        The keys that do not come back, all of which `recover` has to name.
+        The keys of lost values; `recover` must name all of them.
     names
-        What entries are called, where that is not their name in the directory as UTF-8.
+        The names of entries that differ from the UTF-8 names in the directory.
     renamed
-        What `repack` calls keys that it repairs; nothing where it leaves one out.
+        The new names of keys that `repack` repairs; empty for keys that it leaves out.
     holds
-        What is in it, where it is made byte by byte, so that no entries say it; nothing where no door gives any of it.
+        The values of an archive that is made byte by byte, without a builder; empty if no door returns any value.
     """
 
     name: str
@@ -78,21 +78,21 @@ class Recipe:
         return self.made if isinstance(self.made, bytes) else self.made.build()
 
     def values(self) -> dict[str, bytes]:
-        """Return what is in it, the last value of each name."""
+        """Return the values in the archive: for each name, the last value."""
         if isinstance(self.made, bytes):
             return self.holds
         entries = zip(self.made.names(), self.made.entries, strict=True)
         return {self.names.get(entry.name, name): entry.value for name, entry in entries}
 
     def expected(self, door: str) -> dict[str, bytes]:
-        """Return the values that a door gives where it answers ``whole``."""
+        """Return the values that a door returns if it answers ``whole``."""
         values = self.values()
         if door != "repack":
             return values
         return {new: value for key, value in values.items() if (new := self.renamed.get(key, key))}
 
     def answers(self) -> dict[str, str]:
-        """Return what each door has to answer."""
+        """Return the answer that each door must give."""
         read = {"open": self.read, "store": self.read, "info": self.info, "validate": self.validate}
         written = {"unpack": self.unpack or self.read, "repack": self.repack or self.read}
         return read | written | {"recover": self.recover or ("part" if self.lost else "whole")}
@@ -125,7 +125,7 @@ def many_into_one(entries: int = 50) -> ArchiveBuilder:
 
 
 def quoted_in_extra_fields(entries: int = 20) -> bytes:
-    """Fifield's quoting by extra fields: that of each local header spans the next header, up to one kernel for all."""
+    """Fifield's quoting by extra fields: each extra field covers the next local header; all share one kernel."""
     value, headers, members = bytes(1 << 20), b"", []
     kernel = deflated(value)
     for number in range(entries):
@@ -137,7 +137,7 @@ def quoted_in_extra_fields(entries: int = 20) -> bytes:
 
 
 def quoted_in_deflate(entries: int = 20) -> bytes:
-    """Fifield's quoting by deflate: each entry begins with a stored block that holds the next local header."""
+    """Fifield's quoting by deflate: each entry begins with a stored block that contains the next local header."""
     value, header, members = bytes(1 << 20), b"", []
     data = deflated(value)
     for number in range(entries):
@@ -159,7 +159,7 @@ def _local(name: bytes, checksum: int, stored: int, size: int, extra: bytes = b"
 
 
 def _with_directory(body: bytes, members: list[tuple[bytes, Numbers, int]]) -> bytes:
-    """Append the directory of deflated entries, of each name, numbers and distance from the end of `body`."""
+    """Append the directory of deflated entries; `members` gives name, numbers and distance from the end of `body`."""
     directory = b""
     for name, numbers, distance in members:
         fields = (b"PK\x01\x02", 20, 20, 0, 8, 0, 33, *numbers, len(name), 0, 0, 0, 0, 0, len(body) - distance)
@@ -169,7 +169,7 @@ def _with_directory(body: bytes, members: list[tuple[bytes, Numbers, int]]) -> b
 
 
 def overlapping() -> ArchiveBuilder:
-    """The value of one entry holds another entry, header and all, that the directory knows as well."""
+    """The value of one entry contains another entry with its header, which the directory also lists."""
     builder = valid()
     inner = valid().rename("0/c/0", "0/c/1")["0/c/1"].local_header(zip64=True)
     builder.add("notes", inner + b"abcd")
@@ -177,7 +177,7 @@ def overlapping() -> ArchiveBuilder:
 
 
 def in_directory_only(builder: ArchiveBuilder, name: str, value: bytes, offset: int, **fields: int) -> ArchiveBuilder:
-    """Add an entry to the central directory whose local header stands at `offset` already."""
+    """Add an entry to the central directory; its local header is already at `offset`."""
     builder.file_order = builder.file_order or builder.names()
     builder.add(name, value)
     builder.entries[-1].central = {"offset": offset} | fields
@@ -185,7 +185,7 @@ def in_directory_only(builder: ArchiveBuilder, name: str, value: bytes, offset: 
 
 
 def many_honest_bombs() -> ArchiveBuilder:
-    """Entries that each stay below what an honest one may inflate to, and that fill any disk together."""
+    """Entries that each inflate to less than the limit of one entry, but together fill any disk."""
     builder, size = valid(), 1 << 40
     for number in range(1, 9):
         name = f"0/c/{number}"
@@ -196,7 +196,7 @@ def many_honest_bombs() -> ArchiveBuilder:
 
 
 def nested(depth: int = 6, width: int = 4) -> ArchiveBuilder:
-    """42.zip: archives in archives; each level multiplies what they would inflate to."""
+    """42.zip: archives in archives; each level multiplies the inflated size."""
     inner = bytes(1 << 20)
     for level in range(depth):
         target = io.BytesIO()
@@ -228,10 +228,10 @@ def lying_descriptor() -> ArchiveBuilder:
 
 
 def second_archive_in_comment() -> bytes:
-    """Two archives in one file: which one a reader sees depends on where it begins to look for the end record."""
+    """Two archives in one file; which of them a reader sees depends on where its search for the end record begins."""
     first, second = (valid(**{"0/c/0": value}).with_(comment=b"").classic() for value in (b"abcd", b"EVIL"))
     begin = position = len(first.build())
-    for entry in second.entries:  # its offsets count from the beginning of the file
+    for entry in second.entries:  # the offsets of the second count from the beginning of the file
         entry.central = {"offset": position}
         position += len(entry.local_header(zip64=False)) + len(entry.data)
     hidden = second.set_end(offset=position).build()
@@ -242,13 +242,13 @@ def second_archive_in_comment() -> bytes:
 
 
 def end_record_in_comment() -> ArchiveBuilder:
-    """A comment that holds an end record which fits nothing."""
+    """A comment that contains an end record without a directory."""
     fake = struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, 1, 1, 46, 0, 0)
     return valid().with_(comment=b'{"ome":{"version":"0.5"}}' + fake)
 
 
 def directory_in_a_value() -> ArchiveBuilder:
-    """The end record points to a central directory that stands in the value of an entry."""
+    """The end record points to a central directory inside the value of an entry."""
     other = valid(**{"0/c/0": b"EVIL"}).classic().with_(comment=b"")
     whole = other.build()
     size, offset = struct.unpack_from("<2I", whole, len(whole) - 10)
@@ -259,7 +259,7 @@ def directory_in_a_value() -> ArchiveBuilder:
 
 
 def two_directories() -> bytes:
-    """The directory named by the offset is not the one that stands right before the end record."""
+    """The directory at the stated offset is not the directory right before the end record."""
     archive = valid().classic().with_(comment=b"").build()
     size, offset = struct.unpack_from("<2I", archive, len(archive) - 10)
     directory = archive[offset : offset + size]
@@ -272,13 +272,13 @@ def in_zip64_field(*values: int, **fields: int) -> ArchiveBuilder:
 
 
 def two_zip64_fields() -> ArchiveBuilder:
-    """The first field is the one that counts here; readers that take the last see 9 bytes."""
+    """In ozx, the first field counts; readers that use the last field see 9 bytes."""
     extra = b"".join(struct.pack("<2HQ", 1, 8, size) for size in (4, 9))
     return valid().set("0/c/0", central={"uncompressed": SENTINEL, "extra": extra})
 
 
 def local_zip64_contradiction() -> ArchiveBuilder:
-    """The ZIP64 field of the local header names another size than the directory."""
+    """The ZIP64 field of the local header states another size than the directory."""
     extra = struct.pack("<2H2Q", 1, 16, 9, 9)
     return valid().classic().set("0/c/0", local={"compressed": SENTINEL, "uncompressed": SENTINEL, "extra": extra})
 
@@ -293,7 +293,7 @@ def huge_count(entries: int) -> ArchiveBuilder:
 
 
 def two_end_records() -> bytes:
-    """Both end records fit the one directory: the second one says that there are two entries only."""
+    """Both end records fit the same directory; the second states only two entries."""
     archive = valid().classic().with_(comment=b"").build()
     size, offset = struct.unpack_from("<2I", archive, len(archive) - 10)
     return archive + struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, 2, 2, size, offset, 0)
@@ -307,7 +307,7 @@ def named(name: str | bytes, **fields: int) -> ArchiveBuilder:
 
 
 def unicode_path(name: str, *, of: bytes, raw: bytes = b"caf\x82", path: bytes = b"") -> ArchiveBuilder:
-    """APPNOTE 4.6.9: a second name, which counts when its CRC-32 is that of the first one."""
+    """APPNOTE 4.6.9: a second name, which counts if the field has the CRC-32 of the first name."""
     second = struct.pack("<BI", 1, zlib.crc32(of)) + (path or name.encode())
     extra = struct.pack("<2H", 0x7075, len(second)) + second
     return named(raw, flags=0).set(
@@ -337,7 +337,7 @@ def twice_in_directory() -> ArchiveBuilder:
 
 
 def link_and_file_below() -> ArchiveBuilder:
-    """What tricks unpacking programs into writing where the link points to."""
+    """A link and an entry below it: some programs write this entry to the target of the link."""
     return kind(0o120777, b"/tmp").add("0/c/1/evil", b"evil")
 
 
@@ -361,7 +361,7 @@ TRAVERSALS = {
     "a\0.txt": "NUL",
     "0/c/1\0": "NUL at the end",
 }
-#: What no traversal is, however it looks: keys like any others here.
+#: Names that look like traversals, but are ordinary keys.
 LOOKALIKES = {
     "%2e%2e/evil": "percent-encoded",
     "..%2fevil": "a percent-encoded slash",
@@ -374,7 +374,7 @@ LOOKALIKES = {
     "-rf": "an option",
     "a\nb\x1b[31m": "control characters",
 }
-#: What `repack` makes of names that mean one thing to every reader; "~/evil" looks like what a desktop leaves behind.
+#: The names that `repack` gives to keys with only one meaning; it drops "~/evil", which looks like litter of a desktop.
 MENDED = {"./evil": "evil", "0/./evil": "0/evil", "0//evil": "0/evil", "~/evil": ""}
 RESERVED = ("CON", "nul.txt", "COM1", "LPT9.zarr", "aux/evil", "trailing.", "blank ", "stream:evil", "a?b", "CONIN$")
 
@@ -406,7 +406,7 @@ RECIPES = [
     ),
     Recipe("archives in archives", nested, "whole", "rfc9/not-embedded", repack="rfc9/not-embedded"),
     Recipe("1 TiB in all", many_honest_bombs, "zip/bomb", "rfc9/stored zip/bomb zip/large-entry zip/local-header"),
-    # Lying sizes.
+    # False sizes.
     Recipe(
         "stored, larger than declared",
         lambda: both("0/c/0", uncompressed=2, compressed=2),

@@ -1,4 +1,4 @@
-"""Everything that writes, on small files: what it reads, what it makes, and what may stay beside that."""
+"""All writing operations, on small files: what they read, what they write, and which other files may stay."""
 
 from __future__ import annotations
 
@@ -37,34 +37,34 @@ State = dict[str, bytes] | bytes | None
 
 @dataclass(frozen=True)
 class Work:
-    """Something that writes.
+    """A writing operation.
 
     Attributes
     ----------
     name
-        What it is called.
+        Its name.
     command
-        The command of `ozx` that does it; empty where only Python does.
+        The command of `ozx` that runs it; empty if only Python can run it.
     run
-        Does it, in the folder it is given.
+        Runs it in a given folder.
     out
-        What it writes there.
+        The name of the output in this folder.
     keeps
-        What may stand beside it after a fault: an unfinished file that is kept on purpose.
+        Names of files that may stay beside the output after a fault: unfinished files that ozx keeps on purpose.
     is_followed
-        Whether something is written or removed when `out` is complete, so that it is there though that failed.
+        Whether the operation writes or removes files after `out` is complete, so that `out` exists if this fails.
     takes
-        What it reads and removes: that may go once `out` is complete.
+        A source that it removes: the source may disappear when `out` is complete.
     is_many
-        Whether `out` is a folder of which each file is old or new for itself.
+        Whether `out` is a folder in which each file is either old or new, independently of the others.
     is_undone
-        Whether that is so after a kill only, as an error undoes all of it.
+        Whether files are independent only after a kill, because an error undoes the whole operation.
     is_synced
-        Whether it waits for the disk.
+        Whether the operation syncs its output.
     starts
-        Whether there is something to be replaced when it starts: it is tried with all of these.
+        Whether `out` exists at the start; each of these values is tried.
     prepare
-        Makes what is to be replaced, where that is more than another file, or what has to be there anyway.
+        Makes the old output, if it is more than one file, or files that must exist in any case.
     """
 
     name: str
@@ -81,21 +81,21 @@ class Work:
     prepare: Callable[..., object] | None = None
 
     def state(self, folder: Path) -> State:
-        """Return what has the name `out`, without temporary files in it."""
+        """Return the output, without temporary files in it."""
         found = state(folder / self.out)
         return (
             {name: data for name, data in found.items() if not is_temporary(name)} if isinstance(found, dict) else found
         )
 
     def is_right(self, found: State, before: State, after: State, *, is_killed: bool) -> bool:
-        """Tell whether `found` is the old or the new, whole."""
+        """Return whether `found` is the complete old output or the complete new output."""
         if found in (before, after) or not (self.is_many or (self.is_undone and is_killed)):
             return found in (before, after)
         old, new, now = before or {}, after or {}, found or {}
         return all(now.get(name) in (old.get(name), new.get(name)) for name in {*old, *new, *now})
 
     def is_kept(self, folder: Path, sources: Path, *, is_done: bool) -> bool:
-        """Tell whether all that was read is as it was; what the work takes may be gone, or partly, if it `is_done`."""
+        """Return whether the sources are unchanged; if `is_done`, the removed source may be missing or incomplete."""
         for name in os.listdir(sources):
             found, before = state(folder / name), state(sources / name)
             if found != before and not (is_done and name == self.takes and self._is_part(found, before)):
@@ -103,14 +103,14 @@ class Work:
         return True
 
     def _is_part(self, found: State, before: State) -> bool:
-        """Tell whether a folder that is being removed holds only files that it held, and what the removal needs."""
+        """Return whether a folder in removal contains only files that it had before, and files of the removal."""
         left = {re.sub(r"\.([^/]+)\.ozx-aside$", r"\1", name): data for name, data in (found or {}).items()}
         left.pop(MARKER, None)
         return left.items() <= before.items()
 
 
 def put_values(path: Path, mode: str) -> None:
-    """Write by a store, metadata first."""
+    """Write values through a store, metadata first."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OzxWarning)
         with ozx.OzxStore(path, mode=mode) as store:
@@ -133,7 +133,7 @@ def stream_planes(path: Path) -> None:
 
 
 def save_layers(folder: Path) -> None:
-    """Write what napari gives: the pixels of another file, and labels in memory."""
+    """Write layers as napari does: the pixels of another file, and labels in memory."""
     picture = ozx.open(folder / "picture.ozx")
     try:
         labels = (PIXELS > 50).astype("uint8")
@@ -144,7 +144,7 @@ def save_layers(folder: Path) -> None:
 
 
 def check_all(result: PackManyResult) -> None:
-    """Raise the first error of a batch: it is told, and does not stop the others."""
+    """Raise the first error of a batch, which reports an error and continues with the other files."""
     for one in result.results:
         if one.error is not None:
             assert one.status == "failed"
@@ -180,7 +180,7 @@ def put_cached(folder: Path, *, old: bool) -> None:
 
 
 def put_complete(folder: Path, *, old: bool) -> None:
-    """Make what a run that was interrupted before its last step left."""
+    """Make the files of a run that was interrupted before its last step."""
     del old
     shutil.copyfile(folder / "cells.ozx", folder / "image.ozx")
 
@@ -235,7 +235,7 @@ WORKS = [
         takes="image",
     ),
     Work("pack of several", "pack", pack_both, "out", is_many=True, prepare=put_others),
-    # A directory that cannot be compared with what it was when it was replaced is kept: there is an error then.
+    # If ozx cannot compare the replaced directory with its former state, it keeps this directory, and raises an error.
     Work(
         "unpack",
         "unpack",
@@ -353,7 +353,7 @@ WRITE_NOTHING = {"clean", "uploads", "verify", "log", "info", "ls", "cat", "vali
 
 
 def make_sources(folder: Path) -> Path:
-    """Make the files that are read: the same for all, and never changed."""
+    """Make the source files of all operations; no test changes them."""
     make_image(folder / "image", CHUNKS | LARGE)
     ozx.pack(folder / "image", folder / "cells.ozx")
     (folder / "broken.ozx").write_bytes((folder / "cells.ozx").read_bytes()[:-60])
@@ -365,16 +365,16 @@ def make_sources(folder: Path) -> Path:
 
 
 def state(path: Path) -> State:
-    """Return what has the name `path`."""
+    """Return the contents of a file or folder, or None if it does not exist."""
     if path.is_dir():
         return tree(path)
     return path.read_bytes() if path.exists() else None
 
 
 def start_anew(sources: Path, folder: Path, work: Work, *, old: bool) -> None:
-    """Make the folder that `work` works in, with or without something to be replaced.
+    """Make the folder in which `work` runs, with or without an old output.
 
-    Of a folder that is there what was read stays, as nobody changes it: copying it anew would take most of the time.
+    If the folder exists, its unchanged sources stay: copying them again would take most of the time.
     """
     folder.mkdir(exist_ok=True)
     for path in folder.iterdir():
@@ -392,19 +392,19 @@ def start_anew(sources: Path, folder: Path, work: Work, *, old: bool) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Tell whether a path leads to or through what the next one who writes there removes."""
+    """Return whether a path is, or is inside, a temporary file or folder that the next writer removes."""
     endings = (".ozx-tmp", ".ozx-swap", ".ozx-old")
     return any(part.startswith(".") and part.endswith(endings) for part in name.split("/"))
 
 
 def leftovers(folder: Path, sources: Path, work: Work) -> list[str]:
-    """Return what stands in the folder and should not."""
+    """Return the names that should not be in the folder."""
     beside = [name for name in os.listdir(folder) if name not in {*os.listdir(sources), work.out, *work.keeps}]
     return beside + [f"{work.out}/{name}" for name in tree(folder / work.out) if is_temporary(name)]
 
 
 def left_for_good(folder: Path, sources: Path, work: Work) -> list[str]:
-    """Return what is left when somebody else has written into the same folders, or to the same name."""
+    """Return what is left after another run has written into the same folders, or to the same name."""
     forget_swept_folders()
     if any(name.endswith(".ozx-swap") for name in leftovers(folder, sources, work)):
         work.run(folder)

@@ -89,7 +89,7 @@ def _read_by_parse_url(place: Any) -> npt.NDArray[Any]:
     return np.asarray(next(found for found in Reader(location)() if found.data).data[0])
 
 
-# --- napari, in an environment of its own ---------------------------------------------------------
+# --- napari, in a separate environment ------------------------------------------------------------
 
 
 def _no_napari() -> str | None:
@@ -143,7 +143,7 @@ def _refusing(name: str, read: Any, archive: Path, node: str) -> npt.NDArray[Any
             return read(archive, node)
     except RefusalError:
         raise
-    except Exception as error:  # every exception of another program's reader is a refusal
+    except Exception as error:  # every exception of another program is a refusal
         raise RefusalError(f"{name}: {type(error).__name__}: {error}") from error
 
 

@@ -317,7 +317,7 @@ def _read_array_zarr(archive: Path, node: str) -> npt.NDArray[Any]:
     try:
         with ZipStore(archive, mode="r") as store:
             return np.asarray(zarr.open_array(store, path=node, mode="r", zarr_format=3)[...])
-    except Exception as error:  # whatever a foreign reader raises is its refusal
+    except Exception as error:  # every exception of another program is a refusal
         raise RefusalError(f"zarr: {type(error).__name__}: {error}") from error
 
 
@@ -329,7 +329,7 @@ def _read_array_tensorstore(archive: Path, node: str) -> npt.NDArray[Any]:
     try:
         array = tensorstore.open({"driver": "zarr3", "kvstore": kvstore}, open=True, read=True).result()
         return np.asarray(array.read().result())
-    except Exception as error:  # whatever a foreign reader raises is its refusal
+    except Exception as error:  # every exception of another program is a refusal
         raise RefusalError(f"tensorstore: {error}") from error
 
 
@@ -340,7 +340,7 @@ def _read_array_zarrs(archive: Path, node: str) -> npt.NDArray[Any]:
     try:
         array = Array.open(ZipStore(FilesystemStore(archive.parent), archive.name), f"/{node}")
         return np.asarray(array.retrieve_array_subset(...))
-    except Exception as error:  # whatever a foreign reader raises is its refusal
+    except Exception as error:  # every exception of another program is a refusal
         raise RefusalError(f"zarrs: {type(error).__name__}: {error}") from error
 
 
@@ -353,7 +353,7 @@ def _read_array_fsspec(archive: Path, node: str) -> npt.NDArray[Any]:
         # One chunk at a time: the store shares a ZipFile, which mixes up concurrent readers in some versions of Python.
         with zarr.config.set({"async.concurrency": 1}):
             return np.asarray(zarr.open_array(store, mode="r", zarr_format=3)[...])
-    except Exception as error:  # whatever a foreign reader raises is its refusal
+    except Exception as error:  # every exception of another program is a refusal
         raise RefusalError(f"fsspec: {type(error).__name__}: {error}") from error
 
 

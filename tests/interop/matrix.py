@@ -1,4 +1,4 @@
-"""Compatibility: ask every reader for every writer's file, and make docs/interop.md of the answers.
+"""Compatibility: let every reader open the file of every writer, and make docs/interop.md from the answers.
 
 The readers are the judges (of ZIP files or of arrays) and `IMAGE_READERS`; `WRITERS` make the files. A cell says
 whether the reader opened the file and found the right pixels or files. If not, the cell gives the reason in our words.
@@ -41,7 +41,7 @@ Cells = dict[tuple[str, str], Cell]
 
 
 class Reason(NamedTuple):
-    """Why readers fail: a sentence for the page, the writers of the files, and patterns of the readers' messages."""
+    """A cause of failures: a sentence for the page, the writers of the files, and patterns of the readers' messages."""
 
     sentence: str
     writers: tuple[str, ...]

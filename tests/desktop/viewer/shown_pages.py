@@ -33,7 +33,7 @@ def shown(browser, path, fragment="", draw="webgl"):
 
 @contextmanager
 def shown_planes(browser, path):
-    """Write and show planes in z and t, each of its own gray, and step to z 3 and t 2; give what looks up the gray."""
+    """Write planes of different grays in z and t; show z 3, t 2; yield a function that reads the shown gray."""
     data = np.zeros((2, 1, 4, 128, 128), "uint8")
     for t, z in np.ndindex(2, 4):
         data[t, 0, z] = 60 * z + 20 * t
