@@ -59,7 +59,7 @@ class Progress(Protocol):
         Parameters
         ----------
         description
-            Text for the display: a file name, such as ``cells.ozx``, or the size of a batch, such as ``3 hierarchies``.
+            Text for the display: a file name, such as ``cells.ozx``, or the size of a batch, such as ``3 sources``.
         total
             The total number of bytes of the phase, or None if it is unknown. The phase counts exactly this number
             of bytes, unless an error ends it.

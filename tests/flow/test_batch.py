@@ -1,11 +1,14 @@
 """Many sources: which of them would become the same file; one that fails does not stop the others."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from counting_progress import CountingProgress
 
 from ozx.errors import UsageError
 from ozx.flow.batch import check_distinct, describe_failure, run_batch
-from ozx.progress import NO_PROGRESS
+from ozx.progress import NO_PROGRESS, Cancelled
 
 
 @pytest.mark.parametrize(
@@ -57,6 +60,50 @@ def test_a_fault_of_ozx_fails_one_source_only(jobs):
     assert fault["fault"].startswith("TypeError at ozx/flow/batch.py:")
     assert memory["message"] == "this computer ran out of memory"
     assert "fault" not in memory
+
+
+class Broken(CountingProgress):
+    """A display that fails."""
+
+    def advance(self, amount):
+        raise ValueError("the display is broken")
+
+
+def report(source, target, progress):
+    progress.advance(1)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_of_the_display_is_no_fault_of_a_file(jobs):
+    with pytest.raises(ValueError, match="the display is broken"):
+        run_batch(report, None, [("a", "b"), ("c", "d")], jobs=jobs, what="", progress=Broken())
+
+
+class Cancelling(CountingProgress):
+    """A display that cancels when the first file has begun."""
+
+    def __init__(self, begun):
+        super().__init__()
+        self._begun = begun
+
+    def advance(self, amount):
+        if self._begun:
+            raise Cancelled
+
+
+def test_a_batch_of_an_executor_can_be_cancelled():
+    gate, begun = threading.Event(), []
+
+    def wait(source, target, progress):
+        begun.append(source)
+        gate.wait()
+
+    pairs = [("a", "b"), ("c", "d"), ("e", "f")]
+    with ThreadPoolExecutor(1) as executor:
+        with pytest.raises(Cancelled):
+            run_batch(wait, None, pairs, jobs=1, what="", progress=Cancelling(begun), executor=executor)
+        gate.set()
+    assert begun == ["a"]
 
 
 def test_an_interrupt_ends_all():

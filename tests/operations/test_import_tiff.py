@@ -339,6 +339,9 @@ def test_labels(tmp_path):
     assert "image-label" in ome(group)
     assert "omero" not in ome(group)
     np.testing.assert_array_equal(group["1"][:], labels[::2, ::2])
+    group = imported(write(tmp_path / "mask.tif", labels > 4), labels=True)
+    assert group["0"].dtype == "uint8"
+    np.testing.assert_array_equal(group["0"][:], labels > 4)
     for array in (pixels((40, 50), "f4"), pixels((40, 50, 3), "u1")):
         path = write(tmp_path / "b.tif", array, photometric="rgb" if array.ndim == 3 else None)
         with pytest.raises(UsageError, match="expected integer labels without channels"):

@@ -132,6 +132,36 @@ def test_labels_of_an_image(out):
     assert [finding.id for finding in ozx.validate(out).findings] == ["ome/image-label"]
 
 
+@pytest.mark.parametrize("axes", ["yxz", "cxy", "xcyz"])
+def test_labels_have_the_axes_of_the_array_in_its_order(out, axes):
+    array = np.random.default_rng(0).integers(0, 99, [{"c": 2}.get(axis, 48) for axis in axes], dtype="uint8")
+    mask = np.take(array, 0, axes.index("c")) if "c" in axes else array
+    write_image(out, array, axes=axes, labels={"cells": mask})
+    group = ozx.open(out)
+    pixels = group["0"][...]
+    np.testing.assert_array_equal(group["labels/cells/0"][...], pixels[0] if "c" in axes else pixels)
+
+
+def test_labels_in_another_order_are_refused(out):
+    array = np.zeros((32, 48, 3), "uint8")
+    with pytest.raises(UsageError, match=r"labels 'a' of the shape \(32, 48, 3\); found \(3, 32, 48\)") as caught:
+        write_image(out, array, axes="yxz", labels={"a": array.transpose(2, 0, 1)})
+    assert caught.value.hint == "Give the labels with the axes y, x, z, the order of the image's array."
+
+
+@pytest.mark.parametrize("kind", ["numpy", "dask", "zarr"])
+def test_masks_become_label_images_of_integers(out, kind):
+    mask = PIXELS[0] > 2000
+    array = {"numpy": lambda: mask, "dask": lambda: da.from_array(mask, (64, 64)), "zarr": lambda: zarr.array(mask)}
+    write_image(out, PIXELS, axes="cyx", labels={"cells": array[kind]()})
+    labels = ozx.open(out)["labels/cells/0"]
+    assert labels.dtype == "uint8"
+    np.testing.assert_array_equal(labels[...], mask)
+    write_image(out, array[kind](), labels=True, force=True)
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], mask)
+    assert ozx.validate(out, level="data").valid
+
+
 def test_layout_and_levels_that_are_asked_for(out):
     write_image(out, PIXELS, chunks="y=64,x=64", shards="y=128", codec="zstd:3", downsample="none")
     (level,) = ozx.inspect(out).images[0].levels

@@ -72,6 +72,17 @@ def test_an_array_is_no_group(packed):
     assert "group['0']" in caught.value.hint
 
 
+def test_an_array_without_its_path(packed, tmp_path):
+    with pytest.raises(UsageError, match="expected the path of an array") as caught:
+        ozx.open_array(packed)
+    assert 'ozx.open_array(path, "0")' in caught.value.hint
+    with pytest.raises(ResourceError, match="no such file"):
+        ozx.open_array(tmp_path / "missing.ozx")
+    (tmp_path / "text.ozx").write_text("no archive")
+    with pytest.raises(FormatError, match="expected a ZIP file"):
+        ozx.open_array(tmp_path / "text.ozx")
+
+
 def test_a_bare_array_is_no_group(tmp_path):
     values = {"zarr.json": (FIXTURES / "image.ome.zarr/0/zarr.json").read_bytes()}
     with pytest.raises(UsageError, match="the root is an array") as caught:

@@ -6,11 +6,12 @@ import importlib
 import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from ozx.archive.remote.access import carrying_options
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 _RESUME_HINT = "Give --resume (resume=True) to skip complete outputs, or --force (force=True) to replace them."
+
+_SECONDS_BETWEEN_REPORTS = 0.5
 
 # A hint that ends in a command for the files of a folder, such as raw/*.tif.
 _FOR_FILES_OF_A_FOLDER = re.compile(r"ozx (import|pack) .*\*\.\S+$")
@@ -97,7 +100,8 @@ def run_batch(
         The calling thread passes each result to this function as soon as the result exists.
     executor
         Executor that replaces the threads and runs one task for each pair. Its tasks may run in other processes: `work`
-        and `fail` must be picklable, and `work` gets no progress. A task may run twice if its first worker is lost.
+        and `fail` must be picklable, and `work` gets no progress; `progress` only gets regular reports of 0 bytes. A
+        task may run twice if its first worker is lost.
 
     Raises
     ------
@@ -113,7 +117,7 @@ def run_batch(
     """
     if jobs < 1:
         raise UsageError(f"expected at least 1 job; got {jobs}")
-    stoppable = StoppableProgress(progress)
+    stoppable = StoppableProgress(_Guarded(progress))
     tell = on_result or (lambda _: None)
     results: dict[int, _Result] = {}
     progress.start(f"{len(pairs):,} {what if len(pairs) != 1 else what.removesuffix('s')}", None)
@@ -135,7 +139,7 @@ def run_batch(
             try:
                 for number, pair in enumerate(pairs):
                     futures[executor.submit(task, pair)] = number
-                for future in as_completed(futures):
+                for future in _as_completed(futures, stoppable):
                     number = futures[future]
                     results[number] = _result_of(future, fail, pairs[number])
                     tell(results[number])
@@ -145,8 +149,53 @@ def run_batch(
                 for future in futures:
                     future.cancel()
                 raise
+    except _DisplayError as failure:
+        raise failure.error from None
     finally:
         progress.stop()
+
+
+class _DisplayError(BaseException):
+    """Carrier of an error of the display: such an error ends the batch, and is no fault of a file."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class _Guarded:
+    """Progress whose errors are carried out of the batch."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def start(self, description: str, total: int | None) -> None:
+        """Begin a phase."""
+        self._progress.start(description, total)
+
+    def advance(self, amount: int) -> None:
+        """Add to the number of bytes."""
+        try:
+            self._progress.advance(amount)
+        except Exception as error:
+            raise _DisplayError(error) from error
+
+    def stop(self) -> None:
+        """End a phase."""
+        self._progress.stop()
+
+
+def _as_completed(futures: Collection[Future[_Result]], progress: Progress) -> Iterator[Future[_Result]]:
+    """Yield futures as they end; report progress in between, so that the program can cancel the batch."""
+    ended: SimpleQueue[Future[_Result]] = SimpleQueue()
+    for future in futures:
+        future.add_done_callback(ended.put)
+    left = len(futures)
+    while left:
+        progress.advance(0)
+        with suppress(Empty):
+            yield ended.get(timeout=_SECONDS_BETWEEN_REPORTS)
+            left -= 1
 
 
 def _attempt(work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str], progress: Progress) -> _Result:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ArrayLike", "ArraySource", "FillingSource", "Part", "PixelSource", "Region", "part_of"]
+__all__ = ["ArrayLike", "ArraySource", "FillingSource", "MaskSource", "Part", "PixelSource", "Region", "part_of"]
 
 #: A block: a slice for each axis.
 Region = tuple[slice, ...]
@@ -150,7 +150,40 @@ def part_of(source: PixelSource, region: Region) -> Part:
     >>> part.source.shape, part.read().tolist()
     ((1, 2), [[4, 5]])
     """
-    return source.part(region) if isinstance(source, ArraySource) else Part(source, region)
+    return source.part(region) if isinstance(source, ArraySource | MaskSource) else Part(source, region)
+
+
+class MaskSource:
+    """The pixels of a boolean source as the numbers 0 and 1, because the pixels of label images are integers.
+
+    Examples
+    --------
+    >>> mask = MaskSource(ArraySource(np.array([[True, False]]), ("y", "x")))
+    >>> mask.dtype, mask.read((slice(None), slice(None))).tolist()
+    (dtype('uint8'), [[1, 0]])
+    """
+
+    def __init__(self, source: PixelSource) -> None:
+        self._source = source
+        self.axes, self.shape, self.read_alignment = source.axes, source.shape, source.read_alignment
+        self.dtype = np.dtype("uint8")
+
+    def part(self, region: Region) -> Part:
+        """Return a block to read later; see `part_of`."""
+        part = part_of(self._source, region)
+        return Part(MaskSource(part.source), part.region)
+
+    def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Read a block, into `out` if it is given."""
+        block = self._source.read(region)
+        if out is None:
+            return block.view(self.dtype)
+        out[...] = block
+        return out
+
+    def damage_in(self, region: Region) -> tuple[str, ...]:
+        """Return descriptions of the unreadable parts of a block that was read."""
+        return Part(self._source, region).damage()
 
 
 def _read_alignment(array: ArrayLike) -> tuple[int, ...]:

@@ -187,7 +187,8 @@ def import_tiffs(
         Called with each result as soon as the result exists, in the calling thread.
     file_executor
         Executor that runs one task for each file, instead of `jobs` threads, such as the executor of a Dask cluster.
-        Its workers need to see the files under the same paths.
+        Its workers need to see the files under the same paths. `progress` then gets no bytes, only regular calls of
+        ``advance(0)``, in which it can cancel the batch; tasks that have begun end first.
     **options
         As for `import_tiff`.
 

@@ -17,16 +17,14 @@ from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.ome.rendering import LabelDisplay
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.images.pixel_source import ArrayLike, ArraySource
-from ozx.images.writing.array_image import ChannelLike, describe_array, given_channels
+from ozx.images.pixel_source import ArrayLike
+from ozx.images.writing.array_image import ChannelLike, axis_names, describe_array, given_channels
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
-from ozx.images.writing.new_image import NewHierarchy, NewImage, NewLevel
+from ozx.images.writing.new_image import LABEL_KINDS, NewHierarchy, NewImage
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 __all__ = ["WriteImageResult", "write_image"]
-
-_LABEL_KINDS = "biu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,8 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     name
         The image's name; by default that of the file.
     labels
-        True for an array of labels. Or label images by name, each with the shape of the image without its channels.
+        True for an array of labels. Or label images by name; each has the dimensions of `array` without ``c``, in the
+        same order. Labels are integers; a mask of booleans is written as 0 and 1.
     method, downsample
         Method of downsampling: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels); and
         the axes to halve, or ``none``; by default those that `plan_pyramid` chooses.
@@ -155,7 +154,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     if labels is True:
         image = _as_labels(image)
     elif labels is not None and labels is not False:
-        image = _with_labels(image, labels, method)
+        image = _with_labels(image, labels, method, axis_names(array, axes))
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     hierarchy = NewHierarchy({"": image}, version=checked_version(ome_version))
     with spooled_output(target, force=force, sync=sync) as new:
@@ -165,19 +164,26 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     return WriteImageResult(target, entries, size)
 
 
-def _with_labels(image: NewImage, labels: Mapping[str, ArrayLike], method: str | None) -> NewImage:
-    """Return the image with label images added; these have all axes of the image except the channel axis."""
+def _with_labels(
+    image: NewImage, labels: Mapping[str, ArrayLike], method: str | None, names: Sequence[str]
+) -> NewImage:
+    """Return the image with label images added; `names` are the axes of the image's array as the caller gave it."""
     kept = [number for number in range(len(image.axes)) if number != image.channel_axis]
     full, named = image.levels[0], {}
     # Labels cannot be averaged.
     choice = replace(image.pyramid, method="mode" if method == "mode" else "nearest")
     axes = tuple(image.axes[number] for number in kept)
-    shape = tuple(full.source.shape[number] for number in kept)
+    lengths = {str(image.axes[number].name): full.source.shape[number] for number in kept}
+    given = [name for name in names if name in lengths]
+    shape = tuple(lengths[name] for name in given)
     for name, array in _named_labels(labels):
         if tuple(array.shape) != shape:
-            raise UsageError(f"expected labels {name!r} of the shape {shape}; found {tuple(array.shape)}")
-        source = ArraySource(array, tuple(str(axis.name) for axis in axes))
-        level = NewLevel(source, tuple(full.scale[number] for number in kept), (0.0,) * len(kept))
+            raise UsageError(
+                f"expected labels {name!r} of the shape {shape}; found {tuple(array.shape)}",
+                hint=f"Give the labels with the axes {', '.join(given)}, the order of the image's array.",
+            )
+        _, (level,) = describe_array(array, given, None, None)
+        level = replace(level, scale=tuple(full.scale[number] for number in kept))
         named[name] = _as_labels(NewImage(name, axes, (level,), pyramid=choice))
     return replace(image, labels=named)
 
@@ -205,6 +211,7 @@ def _named_labels(labels: Mapping[str, ArrayLike]) -> Iterator[tuple[str, ArrayL
 
 def _as_labels(image: NewImage) -> NewImage:
     dtype = image.levels[0].source.dtype
-    if dtype.kind not in _LABEL_KINDS:
+    if dtype.kind not in LABEL_KINDS:
         raise UsageError(f"expected labels that are integers; found {dtype}", hint="Convert them with astype.")
-    return replace(image, label=LabelDisplay({}, {}), channels=())
+    levels = tuple(level.with_integers() for level in image.levels)
+    return replace(image, levels=levels, label=LabelDisplay({}, {}), channels=())

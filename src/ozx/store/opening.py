@@ -143,10 +143,10 @@ def open_array(
     given, hint = printable_location(path), "ozx info lists the arrays."
     names = join_path(given_node, node.strip("/"))
     folder, _, name = names.rpartition("/")
-    if not name:
-        hint += ' An array that is the root of its file: zarr.open_array(ozx.OzxStore(path), mode="r").'
-        raise UsageError("expected the path of an array in the file", path=given, hint=hint)
     group = _open_node(store, folder, given)
+    if not name:
+        hint += ' Give the path of one of them, as in ozx.open_array(path, "0").'
+        raise UsageError("expected the path of an array in the file", path=given, hint=hint)
     try:
         with refused_by_zarr(names):
             found = group[name]

@@ -21,6 +21,7 @@ from ozx.images.tiff.opening import TiffImages
 from ozx.images.tiff.source import TiffSource
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import (
+    LABEL_KINDS,
     NewChannel,
     NewHierarchy,
     NewImage,
@@ -36,7 +37,6 @@ __all__ = ["HierarchyOptions", "plan_tiff", "stem_of"]
 # OME-Zarr 0.5, "bioformats2raw.layout": the key of the original file's metadata.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 _ENDINGS = (".companion.ome", ".ome.tiff", ".ome.tif", ".ome.tf8", ".ome.tf2", ".ome.btf", ".tiff", ".tif")
-_LABEL_KINDS = "iub"
 _NAMED = 3
 
 
@@ -171,13 +171,13 @@ def _new_image(
         label=LabelDisplay({}, {}) if options.is_label else None,
     )
     if options.is_label:
-        if new.channel_axis is not None or source.dtype.kind not in _LABEL_KINDS:
+        if new.channel_axis is not None or source.dtype.kind not in LABEL_KINDS:
             raise UsageError(
                 f"expected integer labels without channels; found {source.dtype} with the axes "
                 f"{', '.join(source.axes)}",
                 path=found.path,
             )
-        return new
+        return replace(new, levels=tuple(level.with_integers() for level in new.levels))
     return replace(new, channels=_channels(description, source.dtype, new.channel_count, edits))
 
 

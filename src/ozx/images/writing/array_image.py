@@ -17,7 +17,7 @@ from ozx.images.description import describe_samples
 from ozx.images.pixel_source import ArrayLike, ArraySource
 from ozx.images.writing.new_image import NewChannel, NewImage, NewLevel
 
-__all__ = ["AXIS_ORDER", "ChannelLike", "DescribedArray", "describe_array", "given_channels"]
+__all__ = ["AXIS_ORDER", "ChannelLike", "DescribedArray", "axis_names", "describe_array", "given_channels"]
 
 #: The names of axes, in the order of OME-Zarr.
 AXIS_ORDER = "".join(AXIS_TYPES)
@@ -60,7 +60,7 @@ def describe_array(
     >>> [axis.name for axis in axes], level.source.shape, axes[1].unit
     (['c', 'y', 'x'], (2, 8, 9), 'micrometer')
     """
-    names = _axis_names(array, axes)
+    names = axis_names(array, axes)
     sizes = _by_axis(scale, names)
     if not all(math.isfinite(size) and size > 0 for size in sizes.values()):
         raise UsageError(f"expected pixel sizes above 0; got {scale!r}")
@@ -75,7 +75,14 @@ def describe_array(
     return found, (level,)
 
 
-def _axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str, ...]:
+def axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of an array's dimensions, given as `axes` or chosen by their number.
+
+    Raises
+    ------
+    UsageError
+        The names do not fit the array, or one of them is unknown.
+    """
     if not hasattr(array, "shape"):
         raise UsageError(
             f"expected an array with shape and dtype; got {type(array).__name__}", hint="Use numpy.asarray(...)."

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import LabelDisplay, Window
-from ozx.images.pixel_source import PixelSource
+from ozx.images.pixel_source import MaskSource, PixelSource
 from ozx.images.writing.levels import PyramidChoice
 
-__all__ = ["NewChannel", "NewHierarchy", "NewImage", "NewLevel", "NewPlate", "NewWell", "plate_of", "series_of"]
+__all__ = [
+    "LABEL_KINDS",
+    "NewChannel",
+    "NewHierarchy",
+    "NewImage",
+    "NewLevel",
+    "NewPlate",
+    "NewWell",
+    "plate_of",
+    "series_of",
+]
 
+#: Kinds of the pixel types from which label images are made.
+LABEL_KINDS = "biu"
 _SERIES_LAYOUT = 3
 
 
@@ -23,6 +35,10 @@ class NewLevel:
     source: PixelSource
     scale: tuple[float, ...]
     translation: tuple[float, ...]
+
+    def with_integers(self) -> NewLevel:
+        """Return the level of a label image: booleans become 0 and 1, integers stay."""
+        return replace(self, source=MaskSource(self.source)) if self.source.dtype.kind == "b" else self
 
 
 @dataclass(frozen=True, slots=True)
