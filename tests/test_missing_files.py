@@ -80,3 +80,16 @@ def test_the_errors_of_the_library_have_it(here):
         ozx.unpack("cells_2.ozx", "out.ome.zarr")
     assert caught.value.hint == "Did you mean cells-2.ozx or cells.ozx?"
     assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_a_pattern_in_quotes(here):
+    (here / "day 2").mkdir()
+    (here / "day 2" / "a.tif").touch()
+    hint = hint_at_missing(os.path.join("day 2", "*.tif"))
+    assert hint.endswith("write the pattern outside of quotes: " + os.path.join("'day 2'", "*.tif"))
+    assert hint_at_missing(os.path.join("day 2", "*.png")) is None
+
+
+def test_a_name_that_the_shell_has_divided(here):
+    (here / "embryo stack.ozx").touch()
+    assert hint_at_missing("embryo") == "Put a name with blanks in quotes: 'embryo stack.ozx'"

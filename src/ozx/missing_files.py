@@ -12,6 +12,7 @@ __all__ = ["hint_at_missing"]
 # The most names of a folder that are compared with the missing name: a large folder must not delay an error message.
 _MOST_NAMES = 2000
 _TIFF = (".tif", ".tiff")
+_PATTERN = re.compile(r"[*?\[]")
 # A URL that was converted to a `pathlib.Path`.
 _SHORTENED_URL = re.compile(r"(^|[/\\])(https?|s3|gs|az):[/\\](?![/\\])")
 
@@ -31,7 +32,19 @@ def hint_at_missing(path: str) -> str | None:
     """
     if _SHORTENED_URL.search(path):
         return "Give a URL as text: a Path drops one of its slashes."
-    return _hint_at_partial(path) or _hint_at_node(path) or _hint_at_similar(path)
+    return _hint_at_partial(path) or _hint_at_node(path) or hint_at_pattern(path) or _hint_at_similar(path)
+
+
+def hint_at_pattern(path: str) -> str | None:
+    """Return the hint for a missing path that is a pattern for existing files; None for other paths."""
+    if not _PATTERN.search(path):
+        return None
+    import glob  # noqa: PLC0415 (only this error needs it)
+
+    if not glob.glob(path):
+        return None
+    parts = [part if _PATTERN.search(part) else shlex.quote(part) if part else "" for part in path.split(os.sep)]
+    return f"ozx does not expand patterns. In a shell, write the pattern outside of quotes: {os.sep.join(parts)}"
 
 
 def _hint_at_partial(path: str) -> str | None:
@@ -71,6 +84,8 @@ def _hint_at_similar(path: str) -> str | None:
     begin = f"{name.partition('.')[0].lower()}."
     near = same or difflib.get_close_matches(name, names, 2, cutoff=0.8)
     near = near or sorted(other for other in names if other.lower().startswith(begin))[:3]
+    if not near and (whole := sorted(other for other in names if other.startswith(f"{name} "))):
+        return f"Put a name with blanks in quotes: {shlex.quote(os.path.join(folder, whole[0]))}"
     if not near:
         return None
     if folder == os.getcwd():  # some paths were made absolute; the given one is shorter

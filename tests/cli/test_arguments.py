@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ozx.cli.arguments import output_of_one
+from ozx.cli.arguments import check_patterns, output_of_one
 from ozx.errors import UsageError
 
 ENDINGS = (".ozx", ".zip")
@@ -50,3 +50,18 @@ def test_an_output_and_a_folder_for_outputs():
     with pytest.raises(UsageError, match=r"both an output, new\.ozx, and --out-dir"):
         output_of_one(["a.zarr", "new.ozx"], "folder", ENDINGS)
     assert output_of_one(["a.zarr", "there.zarr"], "folder", ENDINGS) is None
+
+
+def test_two_words_that_are_the_name_of_one_file(tmp_path):
+    (tmp_path / "embryo stack.ome.tif").touch()
+    with pytest.raises(UsageError, match=r"embryo and stack\.ome\.tif do not exist") as caught:
+        output_of_one(["embryo", "stack.ome.tif"], None, ENDINGS)
+    assert caught.value.hint == "Put a name with blanks in quotes: 'embryo stack.ome.tif'"
+
+
+def test_a_pattern_in_quotes(tmp_path):
+    (tmp_path / "day 2").mkdir()
+    (tmp_path / "day 2" / "a.tif").touch()
+    with pytest.raises(UsageError, match=r"expected files; got the pattern day 2/\*\.tif") as caught:
+        check_patterns(["day 2/*.tif"])
+    assert caught.value.hint.endswith("write the pattern outside of quotes: 'day 2'/*.tif")

@@ -103,12 +103,28 @@ def test_what_cannot_be_meant(cells, tmp_path, capsys, arguments, code, message)
     assert os.listdir(tmp_path) == ["cells.ozx"]
 
 
-@pytest.mark.parametrize("blank", [["--region", "y=0:9", "x=0:9"], ["--channels", "DAPI", "GFP"]])
+@pytest.mark.parametrize(
+    "blank", [["--region", "y=0:9", "x=0:9"], ["--channels", "DAPI", "GFP"], ["--max-size", "5", "MB"]]
+)
 def test_a_list_with_a_blank(cells, tmp_path, capsys, blank):
     code, _, story = call(capsys, cells, tmp_path / "out.ozx", *blank)
     assert code == 2
     assert f"unexpected extra argument ({blank[-1]})" in story
-    assert "Write a list without blanks, as in y=0:512,x=0:512." in story
+    assert "Write lists and sizes without blanks, as in y=0:512,x=0:512 or 20MB." in story
+
+
+def test_a_third_file_is_no_list(cells, tmp_path, capsys):
+    assert "without blanks" not in call(capsys, cells, tmp_path / "out.ozx", "more.ozx")[2]
+
+
+@pytest.mark.parametrize("text", ["gfp\\, Alexa 488", "1"])
+def test_a_comma_in_the_name_of_a_channel(tmp_path, capsys, text):
+    path = tmp_path / "cells.ozx"
+    ozx.write_image(path, np.zeros((2, 64, 64), "uint8"), axes="cyx", channels=["DAPI", "GFP, Alexa 488"])
+    assert call(capsys, path, tmp_path / "out.ozx", "--channels", text)[0] == 0
+    assert [channel.label for channel in ozx.inspect(tmp_path / "out.ozx").images[0].channels] == ["GFP, Alexa 488"]
+    story = call(capsys, path, tmp_path / "other.ozx", "--channels", "Cy5")[2]
+    assert story.endswith("hint: Choose from 0 DAPI, 1 GFP\\, Alexa 488.\n")
 
 
 def test_exit_codes_of_files_that_are_wrong_or_missing(tmp_path, capsys):

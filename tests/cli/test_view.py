@@ -152,6 +152,17 @@ def test_neuroglancer_may_be_missing(path, capsys, monkeypatch):
     assert 'pip install "neuroglancer' in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("name", "code", "hint"), [("cell.ozx", 4, "cells.ozx?"), ("a.tif", 1, "Run: ozx import ")])
+def test_napari_is_not_asked_about_other_files(tmp_path, capsys, monkeypatch, name, code, hint):
+    monkeypatch.chdir(tmp_path)
+    pack_tree(IMAGE, tmp_path / "cells.ozx")
+    (tmp_path / "a.tif").write_bytes(b"II*\0" + bytes(100))
+    assert run(["view", name, "--with", "napari"]) == code
+    err = capsys.readouterr().err
+    assert hint in err
+    assert "OpenGL" not in err
+
+
 def test_napari_may_be_missing(path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "napari", None)
     assert run(["view", str(path), "--with", "napari"]) == 4

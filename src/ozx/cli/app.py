@@ -51,6 +51,8 @@ COMMANDS = {
 # The least similarity, from 0 to 1, of an option that is suggested.
 _ALIKE = 0.75
 _NUMBER = re.compile(r"[0-9.]+")
+# Options whose values users write with blanks.
+_WITHOUT_BLANKS = {"--region", "--channels", "--max-size"}
 # Words that other programs use for these commands.
 _OTHER_WORDS = {
     "convert": ("import", "export"),
@@ -260,8 +262,8 @@ def _report_usage(error: click.ClickException, arguments: Sequence[str]) -> None
     if context is not None:
         usage = context.command.collect_usage_pieces(context)
         hint = f"{' '.join([context.command_path, *usage])}; see {context.command_path} --help."
-        if "unexpected extra argument" in error.message and "--region" in _options(context.command):
-            hint += " Write a list without blanks, as in y=0:512,x=0:512."
+        if "unexpected extra argument" in error.message and _WITHOUT_BLANKS.intersection(arguments):
+            hint += " Write lists and sizes without blanks, as in y=0:512,x=0:512 or 20MB."
         if isinstance(error, click.NoSuchOption):
             # The message is the same with every release of click.
             near = difflib.get_close_matches(error.option_name, _options(context.command) - {"--help"}, cutoff=_ALIKE)

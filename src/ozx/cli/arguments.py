@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+from ozx.missing_files import hint_at_pattern
 
 __all__ = ["check_patterns", "is_zarr", "names_output", "output_of_one", "refuse_folder"]
 
@@ -20,7 +21,7 @@ _LIST_HINT = "Write the list of an option without blanks, as in --pixel-size y=0
 def check_patterns(sources: Sequence[str]) -> None:
     """Raise an error for a missing source that is a pattern, or an item of a list.
 
-    A shell passes on a pattern only if no file matches the pattern, and divides a list at blanks.
+    A shell passes on a pattern in quotes, or if no file matches the pattern. It divides a list at blanks.
 
     Raises
     ------
@@ -36,6 +37,8 @@ def check_patterns(sources: Sequence[str]) -> None:
     for source in sources:
         _refuse_list_item(source)
         if _PATTERN.search(source) and "://" not in source and not os.path.lexists(source):
+            if hint := hint_at_pattern(source):
+                raise UsageError(f"expected files; got the pattern {source}", hint=hint)
             hint = "Correct the folder or the pattern. If an earlier run removed these sources, its log lists them."
             raise UsageError(f"no file matches {source}", hint=hint)
 
@@ -85,6 +88,16 @@ def refuse_folder(arguments: Sequence[str], out_dir: str | None) -> None:
         raise UsageError(f"expected sources; {last} does not exist", hint=hint)
 
 
+def _refuse_missing(first: str, last: str) -> None:
+    """Raise an error if both arguments together, with a blank between them, are the name of a file."""
+    whole = f"{first} {last}"
+    if os.path.lexists(whole):
+        raise UsageError(
+            f"expected an existing file; {first} and {last} do not exist",
+            hint=f"Put a name with blanks in quotes: {shlex.quote(whole)}",
+        )
+
+
 def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[str, ...]) -> str | None:
     """Return the second of two arguments if it is an output path; else None.
 
@@ -100,6 +113,8 @@ def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[
         return None
     first, last = arguments
     _refuse_list_item(last)
+    if out_dir is None and not (os.path.lexists(first) or os.path.lexists(last)):
+        _refuse_missing(first, last)
     ending, last_ending = (os.path.splitext(each.rstrip("/").lower())[1] for each in (first, last))
     is_mistyped = last_ending == ".zarr" or (last_ending != "" and last_ending == ending)
     # Devices such as /dev/null are not sources; writing to them fails later.

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-__all__ = ["parse_metadata", "split_names"]
+from ozx.hierarchy.subset.channels import split_names
 
-_COMMA = re.compile(r"(?<!\\),")
-
-
-def split_names(text: str) -> list[str]:
-    r"""Split a text at commas; ``\,`` is a comma within a name.
-
-    Examples
-    --------
-    >>> split_names(r"DAPI,Cy5\, far red")
-    ['DAPI', 'Cy5, far red']
-    """
-    return [part.strip().replace("\\,", ",") for part in _COMMA.split(text)]
+__all__ = ["parse_metadata"]
 
 
 def parse_metadata(options: dict[str, Any]) -> dict[str, Any]:

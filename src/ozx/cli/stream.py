@@ -11,7 +11,7 @@ import numpy as np
 
 from ozx.cli.access import store_options
 from ozx.cli.app import DONE, WITH_LOSS
-from ozx.cli.metadata_options import parse_metadata, split_names
+from ozx.cli.metadata_options import parse_metadata
 from ozx.cli.output import format_bytes, one_line, print_result, say_error
 from ozx.errors import UsageError
 from ozx.flow.sinks.file_size import parse_size
@@ -19,6 +19,7 @@ from ozx.hierarchy.edit.axis_values import parse_units
 from ozx.hierarchy.edit.request import parse_edits
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.subset.channels import split_names
 from ozx.images.streaming.frame_input import FrameInput
 from ozx.images.streaming.statistics import StreamResult
 from ozx.operations.stream import stream

@@ -207,6 +207,7 @@ def _to_schemas(given: tuple[str, ...]) -> dict[str, str]:
 def _sum_up(reports: Mapping[int, Report], counts: Counter[str]) -> str:
     unread = f", {counts['not read']:,} not read" if counts["not read"] else ""
     extents = {extent_of(report) for report in reports.values() if report.valid}
-    extent = f"; {extents.pop()}" if len(extents) == 1 else ""
+    of = "in the valid files: " if unread else ""
+    extent = f"; {of}{extents.pop()}" if len(extents) == 1 else ""
     checked = sum(counts.values())
     return f"{checked:,} checked: {counts['valid']:,} valid, {counts['not valid']:,} not valid{unread}{extent}"

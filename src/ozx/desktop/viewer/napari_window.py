@@ -11,6 +11,7 @@ from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.extras import install_hint
 from ozx.faults import show_traceback
 from ozx.flow.sources.location import parse_location, printable_location
+from ozx.store.opening import opened_hierarchy
 
 __all__ = ["show_in_napari"]
 
@@ -22,9 +23,11 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
 
     Raises
     ------
+    FormatError, UnsupportedError
+        As for `ozx.open`.
     ResourceError
-        napari, or a Qt binding for it, is not installed; there is no screen; or napari cannot draw on the
-        screen.
+        The file does not exist; napari, or a Qt binding for it, is not installed; there is no screen; or napari cannot
+        draw on the screen.
     UsageError
         `path` is a URL or a node, which the viewer of napari does not accept, or a directory, which the napari plugin
         of ozx does not read.
@@ -42,6 +45,8 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
             path=location.path,
             hint="Pack the directory (ozx pack), or use ozx view without --with.",
         )
+    with opened_hierarchy(location.path):  # its errors name the right command for other files
+        pass
     try:
         import napari  # noqa: PLC0415 (an extra)
 

@@ -15,8 +15,8 @@ __all__ = ["archive_size", "parse_size"]
 
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?i?b?)\s*", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1}
-_UNITS |= {f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)}
-_UNITS |= {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)}
+_UNITS |= {f"{letter}{ending}": 1000**power for power, letter in enumerate("kmgt", 1) for ending in ("", "b")}
+_UNITS |= {f"{letter}i{ending}": 1024**power for power, letter in enumerate("kmgt", 1) for ending in ("", "b")}
 
 
 def parse_size(value: str | int) -> int:
@@ -29,8 +29,8 @@ def parse_size(value: str | int) -> int:
 
     Examples
     --------
-    >>> parse_size("20MB"), parse_size("1.5 GiB"), parse_size("500"), parse_size(10**6)
-    (20000000, 1610612736, 500, 1000000)
+    >>> parse_size("20MB"), parse_size("1.5 GiB"), parse_size("500k"), parse_size(10**6)
+    (20000000, 1610612736, 500000, 1000000)
     """
     if type(value) is int:
         size = value

@@ -182,7 +182,8 @@ def name_notes(target: str, *, has_out_dir: bool = True) -> tuple[str, ...]:
         return ()
     name = printable_location(target)
     is_folder = has_out_dir and not os.path.splitext(target)[1]
-    folder = f"; to write into a folder, give --out-dir {shlex.quote(name)}" if is_folder else ""
+    quoted = shlex.quote(name)
+    folder = f"; to write into a folder {quoted}, remove this file and give --out-dir {quoted}" if is_folder else ""
     return (f"warning: {name} does not end in .ozx; programs may not recognise it as an OME-Zarr file{folder}",)
 
 

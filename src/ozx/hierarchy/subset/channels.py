@@ -1,12 +1,26 @@
-"""Requested channels of an image, by name or number."""
+"""Requested channels of an image, by name or number, and lists of names as text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from ozx.errors import UsageError
 
-__all__ = ["find_channels", "parse_channels"]
+__all__ = ["find_channels", "parse_channels", "split_names"]
+
+_COMMA = re.compile(r"(?<!\\),")
+
+
+def split_names(text: str) -> list[str]:
+    r"""Split a text at commas; ``\,`` is a comma within a name.
+
+    Examples
+    --------
+    >>> split_names(r"DAPI,Cy5\, far red")
+    ['DAPI', 'Cy5, far red']
+    """
+    return [part.strip().replace("\\,", ",") for part in _COMMA.split(text)]
 
 
 def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, ...]:
@@ -24,7 +38,7 @@ def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, 
     """
     if value is None:
         return ()
-    items = value.split(",") if isinstance(value, str) else [value] if isinstance(value, int) else list(value)
+    items = split_names(value) if isinstance(value, str) else [value] if isinstance(value, int) else list(value)
     names = tuple(str(item).strip() for item in items)
     if not names or not all(names):
         raise UsageError(f"expected channels by name or number; got {value!r}", hint="Write DAPI,GFP or 0,1.")
@@ -63,7 +77,9 @@ def _find(name: str, labels: Sequence[str], count: int, where: str) -> int:
     found = found or [number for number, label in enumerate(labels) if label.lower() == name.lower()]
     if len(found) == 1:
         return found[0]
-    known = ", ".join(f"{number} {label}".strip() for number, label in enumerate([*labels, *[""] * count][:count][:20]))
+    # As `split_names` reads them.
+    names = [label.replace(",", "\\,") for label in [*labels, *[""] * count][:count][:20]]
+    known = ", ".join(f"{number} {label}".strip() for number, label in enumerate(names))
     if found:
         numbers = ", ".join(map(str, found))
         raise UsageError(

@@ -37,7 +37,10 @@ class AxisRange:
         start = 0 if self.start is None else self.start + (length if self.start < 0 else 0)
         stop = length if self.stop is None else self.stop + (length if self.stop < 0 else 0)
         if not (0 <= start <= length and 0 <= stop <= length):
-            raise UsageError(f"{where}: expected a region within {axis}=0:{length}; got {axis}={self}")
+            raise UsageError(
+                f"{where}: expected a region within {axis}=0:{length}; got {axis}={self}",
+                hint=f"To extract everything up to the end, omit the number after the colon, as in {axis}=0:.",
+            )
         if start >= stop:
             raise UsageError(f"{where}: expected a region of at least one pixel; {axis}={self} of {length} is empty")
         return start, stop
