@@ -26,7 +26,6 @@ __all__ = [
     "RewrittenWarning",
     "UnsupportedError",
     "UsageError",
-    "error_code",
     "name_error",
     "raise_error",
     "resource_error",
@@ -102,6 +101,30 @@ class OzxError(Exception):
         # The default would call the class with `args` alone, which fails on the way back from a worker process.
         state = {"path": self.path, "rule": self.rule, "hint": self.hint}
         return (_rebuild, (type(self), self.message, state))
+
+    @property
+    def code(self) -> str:
+        """Stable name of the kind of the error, for use in programs.
+
+        It is ``format``, ``changed`` (the file changed while it was read), ``unsupported`` or ``usage``; for a
+        `ResourceError` ``full-disk``, ``quota``, ``stale-handle``, ``missing``, ``forbidden`` or else ``resource``;
+        ``fault`` for a fault of ozx.
+
+        Examples
+        --------
+        >>> import ozx
+        >>> try:
+        ...     ozx.open("missing.ozx")
+        ... except ozx.OzxError as error:
+        ...     print(error.code)
+        missing
+        """
+        if isinstance(self, ResourceError):
+            return _CODES_OF_THE_SYSTEM.get(self.errno or 0, "resource")
+        if self.rule == "zip/changed":
+            return "changed"
+        kinds = {FormatError: "format", UnsupportedError: "unsupported", UsageError: "usage"}
+        return next((code for kind, code in kinds.items() if isinstance(self, kind)), "fault")
 
     def at(self, path: str) -> OzxError:
         """Return this error; set its `path` if it has no path yet.
@@ -287,29 +310,6 @@ _CODES_OF_THE_SYSTEM = {
     errno.EPERM: "forbidden",
     errno.EROFS: "forbidden",
 }
-
-
-def error_code(error: OzxError) -> str:
-    """Return a stable identifier of the kind of an error, for use in programs.
-
-    Returns
-    -------
-    str
-        ``format``, ``changed`` (the file changed while it was read), ``unsupported`` or ``usage``; for a
-        `ResourceError` ``full-disk``, ``quota``, ``stale-handle``, ``missing``, ``forbidden`` or else ``resource``;
-        ``fault`` for a fault of ozx.
-
-    Examples
-    --------
-    >>> error_code(UsageError("is given twice")), error_code(resource_error(OSError(28, "No space left on device")))
-    ('usage', 'full-disk')
-    """
-    if isinstance(error, ResourceError):
-        return _CODES_OF_THE_SYSTEM.get(error.errno or 0, "resource")
-    if error.rule == "zip/changed":
-        return "changed"
-    kinds = {FormatError: "format", UnsupportedError: "unsupported", UsageError: "usage"}
-    return next((code for kind, code in kinds.items() if isinstance(error, kind)), "fault")
 
 
 @contextmanager

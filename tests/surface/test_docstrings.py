@@ -56,6 +56,7 @@ RAISES_NOTHING = {
     "ozx.integrations.napari.reading.get_reader",
     "ozx.integrations.xarray.OzxBackend.guess_can_open",
     "ozx.errors.OzxError.at",
+    "ozx.errors.OzxError.code",
     "ozx.extensions.iter_registered",
     "ozx.extensions.unregister",
     "ozx.operations.extract.ExtractedImage.of",

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from ozx.archive.remote.access import carrying_options
 from ozx.atomic.targets import EXISTS_HINT
-from ozx.errors import OzxError, ResourceError, UsageError, error_code, shortened
+from ozx.errors import OzxError, ResourceError, UsageError, shortened
 from ozx.faults import FaultError, as_error
 from ozx.flow.sources.location import printable_location
 from ozx.flow.space import check_room
@@ -345,5 +345,5 @@ def describe_failure(error: OzxError) -> dict[str, str | None]:
     >>> describe_failure(UsageError("is given twice", path="a.tif", hint="Name it once."))
     {'code': 'usage', 'message': 'a.tif: is given twice', 'rule': None, 'hint': 'Name it once.'}
     """
-    answer = {"code": error_code(error), "message": str(error), "rule": error.rule, "hint": error.hint}
+    answer = {"code": error.code, "message": str(error), "rule": error.rule, "hint": error.hint}
     return answer | {"fault": error.fault} if isinstance(error, FaultError) else answer

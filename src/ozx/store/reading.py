@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -96,8 +97,9 @@ class ArchiveSession:
                 self.source.check_unchanged()
         except FileNotFoundError as error:
             # zarr takes FileNotFoundError for "no such key", and would report a missing group.
-            hint = resource_error(error).hint
-            raise ResourceError("there is no such file", path=self.source.name, hint=hint) from None
+            missing = ResourceError("there is no such file", path=self.source.name, hint=resource_error(error).hint)
+            missing.errno = errno.ENOENT
+            raise missing from None
         except ResourceError:  # it would become its own cause
             raise
         except OSError as error:

@@ -163,7 +163,7 @@ def check_is_list(sources: object, function: str) -> None:
     if isinstance(sources, str | os.PathLike):
         raise UsageError(
             f"expected a list of sources; got the path {os.fspath(sources)!r}",
-            hint=f"Write [path], or call {function}(path).",
+            hint=f"Write [path] or, for a pattern, glob.glob(pattern); for one source, call {function}(path).",
         )
 
 

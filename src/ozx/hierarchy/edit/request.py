@@ -150,7 +150,7 @@ def parse_edits(
     if edits.is_empty:
         raise UsageError(
             "expected at least one requested change; found none",
-            hint="Give --pixel-size, --unit, --channel-names, --colors or --name.",
+            hint="Give a pixel size, a unit, channel names, colors or a name (in a shell, --pixel-size and so on).",
         )
     return edits
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -160,7 +161,9 @@ def find_followed(path: str) -> FollowedFile | None:
         if os.path.exists(target):
             return None
     if not os.path.exists(partial):
-        raise ResourceError("there is no such file", path=target, hint=f"There is no {partial} either.")
+        missing = ResourceError("there is no such file", path=target, hint=f"There is no {partial} either.")
+        missing.errno = errno.ENOENT
+        raise missing
     if not os.path.getsize(partial):  # its writer has just begun
         raise NothingYetError.of(target)
     raise ResourceError(
