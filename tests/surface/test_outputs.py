@@ -168,7 +168,7 @@ def test_a_command_refuses_a_url_before_it_reads(name, parameter, url, folder, c
 
 @pytest.mark.parametrize("path", ["http://127.0.0.1:9/x.ozx"])
 def test_a_file_is_not_edited_at_a_url(path):
-    with pytest.raises(ozx.UsageError, match="found a URL of another kind: an edit would read and send"):
+    with pytest.raises(ozx.UsageError, match="at this URL, an edit would read and send"):
         ozx.edit(path, name="Cells")
 
 

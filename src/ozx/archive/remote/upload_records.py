@@ -158,7 +158,7 @@ class UploadRecord:
         return cls(found.path, descriptor)
 
     def begin(self, upload_id: str) -> None:
-        """Record the name that the server gave the upload.
+        """Record the id of the upload on the server.
 
         Raises
         ------

@@ -228,7 +228,7 @@ def _real(query: dict[str, str], name: str) -> float:
 def _part(query: dict[str, str]) -> Part | None:
     part = _numbers(query, "part")
     if len(part) not in (0, 4):
-        raise UsageError(f"expected the numbers top, left, bottom and right for part; got {part}")
+        raise UsageError(f"expected the part of a picture as the numbers top, left, bottom and right; got {part}")
     return (part[0], part[1], part[2], part[3]) if part else None
 
 

@@ -73,10 +73,9 @@ def check_can_copy(url: str) -> None:
     finally:
         source.close()
     raise UsageError(
-        "expected a file on this computer or at s3:// (where the server copies the pixels); found a URL of another "
-        f"kind: an edit would read and send {cost}",
+        f"expected a file on this computer or an s3:// URL; at this URL, an edit would read and send {cost}",
         path=source.name,
-        hint="Copy the file to a disk, edit it there, and copy it back.",
+        hint="Copy the file to a disk, edit it there, and copy it back. At s3://, the server copies the pixels itself.",
     )
 
 

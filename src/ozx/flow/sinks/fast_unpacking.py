@@ -67,7 +67,7 @@ def write_files(reader: ArchiveReader, indices: NDArray[np.int64], target: str, 
 def _write_small(
     reader: ArchiveReader, order: NDArray[np.int64], firsts: Iterable[int], target: str, progress: Progress
 ) -> None:
-    """Write the small entries with the rows `order`; `firsts` contains the positions in `order` where batches begin."""
+    """Write small entries in batches: `order` contains their rows, `firsts` the beginning of each batch in `order`."""
     size = _batch_size(order)
     buffer = memoryview(bytearray(_SPAN))  # one for all: fresh memory would cost a page fault for every 4 KiB
     folder = os.open(target, os.O_RDONLY)
