@@ -37,7 +37,7 @@ def rules_markdown() -> str:
     for group, found in itertools.groupby(RULES.values(), key=lambda rule: rule.id.partition("/")[0]):
         rules = list(found)
         ((usual, _),) = Counter(map(_document, rules)).most_common(1)
-        text += f"\n## {GROUPS[group]}: `{group}/`\n\nSections without a document are sections of\n"
+        text += f"\n## {GROUPS[group]}: `{group}/`\n\nIf a rule below names no document, its section is one of\n"
         text += f"*{usual}*.\n"
         text += "".join(_section(rule, usual) for rule in rules)
     return text

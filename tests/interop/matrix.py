@@ -97,7 +97,7 @@ REASONS = (
         ),
     ),
     Reason(
-        "the reader takes the ZIP64 end record for bytes before the archive "
+        "the reader thinks that the ZIP64 end record is not part of the archive "
         "([decision 4](decisions/0004-zip64-form.md))",
         ("pack", "repack", "OzxStore"),
         (r"expected \d+ records in central dir, got 0",),

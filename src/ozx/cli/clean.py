@@ -22,7 +22,7 @@ __all__ = ["command"]
 @click.option("--dry-run", is_flag=True, help="Show what would be removed.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(*, folder: str, older_than: str, yes: bool, dry_run: bool, as_json: bool) -> int:
-    """Remove temporary files that killed runs left.
+    """Remove the temporary files of killed runs.
 
     ozx clean searches DIR and the folders below it for .NAME.PID.HOST-BOOT.ozx-tmp. Other commands remove such
     files of this computer from each folder into which they write. They keep the files of other computers, because locks

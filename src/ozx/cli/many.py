@@ -91,7 +91,7 @@ def many_options(
 
 
 def threads_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with ``threads`` added, the number of threads for each source.
+    """Add ``threads``, the number of threads for each source, to the options, and return them.
 
     For one source, ``--jobs`` is this number. For many, ``--jobs`` is the number of concurrent sources; if it is above
     1, each source has one thread.

@@ -24,12 +24,12 @@ def check_order(name: str, header_offsets: list[int], path: str) -> None:
     >>> check_order("0/c/0", [500, 100], "cells.ozx")
     Traceback (most recent call last):
         ...
-    ozx.errors.FormatError: cells.ozx: several entries are called '0/c/0'; the last of these entries in ...
+    ozx.errors.FormatError: cells.ozx: several entries are called '0/c/0', and their orders in the ...
     """
     if header_offsets[-1] < max(header_offsets):
         raise FormatError(
-            f"several entries are called {name!r}; the last of these entries in the central directory is not the last "
-            f"of them in the file, so it is unknown which entry is valid",
+            f"several entries are called {name!r}, and their orders in the central directory and in the file differ, so "
+            "it is unknown which entry is valid",
             path=path,
             rule="zip/duplicate-name",
             hint="Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged entries.",

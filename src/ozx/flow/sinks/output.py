@@ -66,12 +66,12 @@ class NewObject:
 
     @property
     def swept(self) -> list[str]:
-        """An empty list; `notes` describes the uploads that killed runs left on the server."""
+        """An empty list; `notes` describes unfinished uploads of killed runs."""
         return []
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes about uploads that killed runs left on the server; the list is complete after the upload."""
+        """Notes about unfinished uploads of killed runs on the server; the list is complete after the upload."""
         return tuple(self.upload.notes)
 
 

@@ -38,7 +38,7 @@ class Place:
 
 
 def place_image(multiscale: Multiscale) -> Place:
-    """Return an image's position in the first coordinate system to which a matrix leads from its levels' system.
+    """Return the position of an image in the first coordinate system that a matrix connects with the system of its levels.
 
     Examples
     --------

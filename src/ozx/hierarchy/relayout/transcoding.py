@@ -214,7 +214,7 @@ def is_exact(document: Document) -> bool:
 
 
 def _flatten(codecs: list[Any]) -> list[Any]:
-    """Return the codecs of the innermost chunks, without sharding codecs and codecs that apply to whole shards."""
+    """Return the codecs of the innermost chunks; leave out the codecs of shards, sharding codecs included."""
     while (sharding := next((named for named in parse_codecs(codecs) if named.name == SHARDING), None)) is not None:
         codecs = as_list(sharding.configuration.get("codecs"))
     return codecs

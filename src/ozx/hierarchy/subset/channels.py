@@ -1,4 +1,4 @@
-"""Requested channels of an image, by name or number, and lists of names as text."""
+"""Requested channels of an image by name or number; lists of names as text."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Span:
 
 
 class Block:
-    """Spans that one read covers, and a function to call with the bytes of the whole block.
+    """The spans of a single read, and a function to call with the bytes of the whole block.
 
     Parameters
     ----------
