@@ -28,8 +28,8 @@ def check_order(name: str, header_offsets: list[int], path: str) -> None:
     """
     if header_offsets[-1] < max(header_offsets):
         raise FormatError(
-            f"several entries are called {name!r}, and their orders in the central directory and in the file differ, so "
-            "it is unknown which entry is valid",
+            f"several entries are called {name!r}, and their orders in the central directory and in the file differ, "
+            "so it is unknown which entry is valid",
             path=path,
             rule="zip/duplicate-name",
             hint="Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged entries.",

@@ -232,7 +232,7 @@ class _Transcoder:
         most = largest_stored(math.prod(old.chunks) * old.item_size) if old.item_size else None
         for row, part in zip(positions, found.parts, strict=True):
             if most is not None and part.length > most:
-                raise self._undecodable(places[row], f"expected a chunk of at most {most:,} bytes; found {part.length:,}")
+                raise self._undecodable(places[row], f"expected a chunk of up to {most:,} bytes; found {part.length:,}")
         chunks = {places[row]: read_part(part) for row, part in zip(positions, found.parts, strict=True)}
         return Block(box, chunks, tuple(place for place in places if place not in chunks))
 

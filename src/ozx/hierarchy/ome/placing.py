@@ -38,7 +38,7 @@ class Place:
 
 
 def place_image(multiscale: Multiscale) -> Place:
-    """Return the position of an image in the first coordinate system that a matrix connects with the system of its levels.
+    """Return the position of an image in the first coordinate system that a matrix connects with its levels' system.
 
     Examples
     --------
