@@ -17,7 +17,7 @@ DAY = 86_400
 
 
 def leave(folder, name, age=0.0):
-    path = folder / f".{name}.ozx.4711.{this_host() if name == 'own' else name}.ozx-tmp"
+    path = folder / f".{name}.ozx.99999999.{this_host() if name == 'own' else name}.ozx-tmp"
     path.write_bytes(b"half")
     os.utime(path, (time.time() - age,) * 2)
     return path
@@ -53,7 +53,7 @@ def test_any_name_of_a_computer_fits_into_a_name_of_a_file(tmp_path, monkeypatch
     monkeypatch.setattr(host.platform, "node", lambda: name)
     this_host.cache_clear()
     try:
-        path = tmp_path / f".{'n' * 90}.4711-9999.{this_host()}.ozx-tmp"
+        path = tmp_path / f".{'n' * 90}.99999999-9999.{this_host()}.ozx-tmp"
         path.touch()
         assert len(path.name) <= 143
         assert leftover_at(str(path)).is_of_this_host

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 from atomic_writing import names, write
@@ -40,12 +41,22 @@ def test_leftovers_of_a_killed_process_are_swept_and_those_of_live_ones_are_not(
     assert names(tmp_path) == [".notes.txt.ozx-tmp", "alive", "b"]
 
 
+@pytest.mark.skipif(not has_locks(), reason="an open file stays on Windows")
+def test_a_file_that_a_living_process_has_just_created_is_not_swept(tmp_path):
+    new = tmp_path / f".a.{os.getpid()}.{this_host()}.ozx-tmp"
+    new.touch()
+    assert write(tmp_path / "b", b"b").swept == []
+    forget_swept_folders()
+    os.utime(new, (0, time.time() - 60))  # its number belongs to another process now
+    assert write(tmp_path / "c", b"c").swept == [str(new)]
+
+
 @pytest.mark.parametrize("end", ["folder", "file", "nothing"])
 def test_a_link_that_was_left_is_swept_and_what_it_leads_to_is_not(tmp_path, end):
     # What a run left that replaced a link to a folder, and was killed before it was done.
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_bytes(b"kept")
-    left = tmp_path / f".d.4711.{this_host()}.ozx-tmp"
+    left = tmp_path / f".d.99999999.{this_host()}.ozx-tmp"
     left.symlink_to(end)
     assert write(tmp_path / "a", b"a").swept == [str(left)]
     assert names(tmp_path) == ["a", "file", "folder"]
@@ -54,7 +65,7 @@ def test_a_link_that_was_left_is_swept_and_what_it_leads_to_is_not(tmp_path, end
 def test_links_in_a_tree_that_was_left_go_and_what_they_lead_to_stays(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "file").write_bytes(b"kept")
-    left = tmp_path / f".d.4711.{this_host()}.ozx-tmp"
+    left = tmp_path / f".d.99999999.{this_host()}.ozx-tmp"
     left.mkdir()
     (left / "link").symlink_to("../folder")
     assert write(tmp_path / "a", b"a").swept == [str(left)]
@@ -64,9 +75,9 @@ def test_links_in_a_tree_that_was_left_go_and_what_they_lead_to_stays(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
 def test_a_pipe_is_no_leftover(tmp_path):
-    os.mkfifo(tmp_path / f".d.4711.{this_host()}.ozx-tmp")
+    os.mkfifo(tmp_path / f".d.99999999.{this_host()}.ozx-tmp")
     assert write(tmp_path / "a", b"a").swept == []
-    assert names(tmp_path) == [f".d.4711.{this_host()}.ozx-tmp", "a"]
+    assert names(tmp_path) == [f".d.99999999.{this_host()}.ozx-tmp", "a"]
 
 
 @pytest.mark.parametrize("name", ["n" * 255, "\u7d30" * 85, "two\nlines"])

@@ -15,6 +15,7 @@ import ozx
 from ozx.integrations.napari.reading import get_reader
 
 ROOT = Path(__file__).parent.parent.parent
+README = ROOT / "README.md"
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 PROGRAM = ROOT / "docs" / "howto" / "from-a-program.md"
 
@@ -59,10 +60,20 @@ def test_a_developer_reads_and_writes_with_types_cancel_and_errors(folder):
         body = re.search(rf"^def {function}.*?(?=^\S|\Z)", program, re.MULTILINE | re.DOTALL)
         assert len(body[0].strip().splitlines()) <= 20
     Path("program.py").write_text(program, encoding="utf-8")
+    check_types("program.py", folder)
+
+
+def test_the_example_of_the_readme_is_typed(folder):
+    blocks = [block for block in read_blocks(README.read_text(encoding="utf-8")) if block.kind == "python"]
+    Path("program.py").write_text("\n".join(block.text for block in blocks), encoding="utf-8")
+    check_types("program.py", folder)
+
+
+def check_types(program, folder):
     environment = make_environment(folder.with_name("home"))
     environment["MYPYPATH"] = str(Path(ozx.__file__).parent.parent)
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "program.py"],
+        [sys.executable, "-m", "mypy", "--strict", program],
         env=environment,
         capture_output=True,
         text=True,

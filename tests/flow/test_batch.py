@@ -1,6 +1,7 @@
 """Many sources: which of them would become the same file; one that fails does not stop the others."""
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -104,6 +105,23 @@ def test_a_batch_of_an_executor_can_be_cancelled():
             run_batch(wait, None, pairs, jobs=1, what="", progress=Cancelling(begun), executor=executor)
         gate.set()
     assert begun == ["a"]
+
+
+def test_files_that_are_complete_when_a_batch_is_cancelled_are_told():
+    both, told = threading.Barrier(2), []
+
+    def work(source, target, progress):
+        if source == "slow":
+            both.wait()
+            time.sleep(0.05)  # it ends after the other file has cancelled the batch
+            return source
+        both.wait()
+        raise Cancelled
+
+    words = {"jobs": 2, "what": "", "progress": NO_PROGRESS, "on_result": told.append}
+    with pytest.raises(Cancelled):
+        run_batch(work, None, [("slow", "1"), ("cancelling", "2")], **words)
+    assert told == ["slow"]
 
 
 def test_an_interrupt_ends_all():

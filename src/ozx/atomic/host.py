@@ -11,7 +11,7 @@ import os
 import platform
 import re
 
-__all__ = ["HOST", "is_of_this_host", "this_host"]
+__all__ = ["HOST", "is_alive", "is_of_this_host", "this_host"]
 
 #: The pattern of the results of `this_host`, as they appear in file names.
 HOST = r"(?P<host>[A-Za-z0-9-]{1,20})-(?P<boot>[0-9a-f]{8})"
@@ -77,3 +77,22 @@ def is_of_this_host(host: str, boot: str, path: str) -> bool:
     if host != own_host:
         return False
     return boot == own_boot or os.lstat(path).st_mtime < _boot_time()
+
+
+def is_alive(process: int) -> bool:
+    """Return whether a process with this number runs on this computer; False if the system cannot tell.
+
+    Examples
+    --------
+    >>> is_alive(os.getpid())
+    True
+    """
+    if os.name == "nt":  # os.kill would end the process
+        return False
+    try:
+        os.kill(process, 0)
+    except PermissionError:  # the process of another user
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, count
 
-from ozx.atomic.host import HOST, is_of_this_host, this_host
+from ozx.atomic.host import HOST, is_alive, is_of_this_host, this_host
 from ozx.atomic.locks import has_locks, is_locked, lock_file, lock_leftover, still_has_name
 from ozx.atomic.targets import naming_errors
 from ozx.errors import ResourceError
@@ -34,7 +34,7 @@ __all__ = [
     "sweep",
 ]
 
-_LEFTOVER = re.compile(rf"\..+\.\d+(-\d+)?\.{HOST}\.ozx-tmp", re.DOTALL)
+_LEFTOVER = re.compile(rf"\..+\.(?P<process>\d+)(-\d+)?\.{HOST}\.ozx-tmp", re.DOTALL)
 # Hidden name of a replaced directory until it is compared with its record: such a name is never swept.
 _REPLACED = re.compile(rf"\.(.+)\.\d+(?:-\d+)?\.{HOST}\.ozx-old", re.DOTALL)
 # In bytes: with additions, names stay below the 143 that encrypted file systems allow.
@@ -44,6 +44,8 @@ _LONGEST_NAME, _SPARE = 255, 8
 # After this number of seconds without a change, a directory on a system without locks counts as a leftover. The same
 # holds for files and directories of another computer.
 _OLD = 24 * 3600
+# A process needs less than this number of seconds to lock a file that it has created.
+_NEW = 10
 
 _swept: set[str] = set()
 
@@ -222,7 +224,8 @@ def sweep(folder: str) -> list[str]:
     except OSError:  # the folder cannot be listed
         return []
     leftovers = [found for name in names if (found := leftover_at(os.path.join(folder, name)))]
-    removed = [found.path for found in leftovers if found.is_of_this_host and remove_leftover(found)]
+    own = [found for found in leftovers if found.is_of_this_host and not found.may_be_new()]
+    removed = [found.path for found in own if remove_leftover(found)]
     foreign = [found.path for found in leftovers if not found.is_of_this_host and found.age() > _OLD]
     shown = [_show_if_dead(folder, match) for name in names if (match := _REPLACED.fullmatch(name))]
     return [*removed, *foreign, *filter(None, shown)]
@@ -238,17 +241,24 @@ class Leftover:
         The path of the file or directory.
     host
         The computer that wrote it.
+    process
+        The number of the process on that computer.
     is_of_this_host
         Whether this computer wrote it, so that its lock shows whether the process is alive.
     """
 
     path: str
     host: str
+    process: int
     is_of_this_host: bool
 
     def age(self) -> float:
         """Return the number of seconds since the last change of the file, or of any file in the directory."""
         return time.time() - _last_change(self.path)
+
+    def may_be_new(self) -> bool:
+        """Return whether a living process of this computer may have just created it, and not locked it yet."""
+        return is_alive(self.process) and self.age() < _NEW
 
 
 def leftover_at(path: str) -> Leftover | None:
@@ -258,7 +268,7 @@ def leftover_at(path: str) -> Leftover | None:
         return None
     host, boot = match["host"], match["boot"]
     try:
-        return Leftover(path, host, is_of_this_host(host, boot, path))
+        return Leftover(path, host, int(match["process"]), is_of_this_host(host, boot, path))
     except OSError:
         return None
 

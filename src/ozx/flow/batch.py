@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -119,40 +119,65 @@ def run_batch(
         raise UsageError(f"expected at least 1 job; got {jobs}")
     stoppable = StoppableProgress(_Guarded(progress))
     tell = on_result or (lambda _: None)
-    results: dict[int, _Result] = {}
     progress.start(f"{len(pairs):,} {what if len(pairs) != 1 else what.removesuffix('s')}", None)
     try:
-        if executor is None and (jobs <= 1 or len(pairs) <= 1):
-            for number, pair in enumerate(pairs):
-                results[number] = _attempt(work, fail, pair, stoppable)
-                tell(results[number])
-            return tuple(results.values())
-        with ExitStack() as stack:
-            task: Callable[[tuple[str, str]], _Result]
-            if executor is None:
-                executor = stack.enter_context(ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-batch"))
-                task = partial(_attempt, work, fail, progress=stoppable)
-            else:
-                task = partial(_attempt_of_version, importlib.import_module("ozx").__version__, work, fail)
-            task = carrying_options(task)
-            futures: dict[Future[_Result], int] = {}
-            try:
-                for number, pair in enumerate(pairs):
-                    futures[executor.submit(task, pair)] = number
-                for future in _as_completed(futures, stoppable):
-                    number = futures[future]
-                    results[number] = _result_of(future, fail, pairs[number])
-                    tell(results[number])
-                return tuple(results[number] for number in range(len(pairs)))
-            except BaseException:
-                stoppable.stop_all()
-                for future in futures:
-                    future.cancel()
-                raise
+        if executor is not None:
+            task = partial(_attempt_of_version, importlib.import_module("ozx").__version__, work, fail)
+            return _run_tasks(task, fail, pairs, executor, stoppable, tell)
+        if jobs <= 1 or len(pairs) <= 1:
+            results = []
+            for pair in pairs:
+                results.append(_attempt(work, fail, pair, stoppable))
+                tell(results[-1])
+            return tuple(results)
+        with ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-batch") as pool:
+            task = partial(_attempt, work, fail, progress=stoppable)
+            return _run_tasks(task, fail, pairs, pool, stoppable, tell, waits=True)
     except _DisplayError as failure:
         raise failure.error from None
     finally:
         progress.stop()
+
+
+def _run_tasks(
+    task: Callable[[tuple[str, str]], _Result],
+    fail: _Fail[_Result],
+    pairs: Sequence[tuple[str, str]],
+    executor: Executor,
+    stoppable: StoppableProgress,
+    tell: Callable[[_Result], object],
+    *,
+    waits: bool = False,
+) -> tuple[_Result, ...]:
+    """Run a task for each pair; return the results in order.
+
+    After an interrupt, tell the results that exist by then; with `waits`, wait before for the tasks that have begun.
+    """
+    results: dict[int, _Result] = {}
+    futures: dict[Future[_Result], int] = {}
+    task = carrying_options(task)
+
+    def take(future: Future[_Result]) -> None:
+        number = futures[future]
+        results[number] = _result_of(future, fail, pairs[number])
+        tell(results[number])
+
+    try:
+        for number, pair in enumerate(pairs):
+            futures[executor.submit(task, pair)] = number
+        for future in _as_completed(futures, stoppable):
+            take(future)
+        return tuple(results[number] for number in range(len(pairs)))
+    except BaseException:
+        stoppable.stop_all()
+        for future in futures:
+            future.cancel()
+        if waits:
+            executor.shutdown()
+        for future, number in futures.items():
+            if number not in results and future.done() and not future.cancelled() and not future.exception():
+                take(future)
+        raise
 
 
 class _DisplayError(BaseException):

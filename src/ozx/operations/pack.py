@@ -191,7 +191,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     executor
         Executor that runs one task for each source, instead of `jobs` threads, such as the executor of a Dask cluster.
         Its workers need to see the files under the same paths. `progress` then gets no bytes, only regular calls of
-        ``advance(0)``, in which it can cancel the batch; tasks that have begun end first.
+        ``advance(0)``, in which it can cancel the batch; tasks that have begun continue after the call.
 
     Returns
     -------

@@ -45,7 +45,8 @@ def edit_channels(
             raise UsageError(
                 f"{node or 'the image'}: expected one value per channel for the {what}, {count} in all; "
                 f"got {len(values)}",
-                hint='An empty value ("A,,C") keeps the present value of the channel; "\\," is a comma in a name.',
+                hint="Give a value for each channel; an empty value keeps the present one. In a shell, write A,,C "
+                '("\\," is a comma in a name); in Python, ["A", None, "C"].',
             )
     omero = copy_json(as_object(ome.get("omero"))) or _new_block(axes, array)
     old = list(as_list(omero.get("channels")))

@@ -255,7 +255,10 @@ def _per_channel(values: Sequence[str | None] | None, option: str) -> tuple[str 
     if values is None:
         return None
     if isinstance(values, str) or not all(value is None or isinstance(value, str) for value in values):
-        raise UsageError(f"{option}: expected a list with one text per channel; got {values!r}")
+        raise UsageError(
+            f"{option}: expected a list with one text per channel; got {values!r}",
+            hint=f'Write a list, as in {option}=["A", "B"]; None keeps the present value of a channel.',
+        )
     found = tuple(value or None for value in values)
     if not any(found):
         raise UsageError(f"{option}: expected at least one non-empty value; got {len(found)} empty values")
