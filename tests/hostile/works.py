@@ -408,6 +408,8 @@ def left_for_good(folder: Path, sources: Path, work: Work) -> list[str]:
     forget_swept_folders()
     if any(name.endswith(".ozx-swap") for name in leftovers(folder, sources, work)):
         work.run(folder)
+    for path in folder.rglob("*.ozx-tmp"):  # later, the number of this process belongs to another one
+        os.utime(path, (0, 0))
     for place in {"", *(os.path.dirname(name.partition(".ozx-tmp/")[0]) for name in leftovers(folder, sources, work))}:
         ozx.pack(folder / "other", folder / place / "next.ozx", sync=False)
         (folder / place / "next.ozx").unlink()

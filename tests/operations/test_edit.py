@@ -385,3 +385,13 @@ def test_metadata_too_long_to_be_kept_are_refused(packed):
     with pytest.raises(FormatError, match=r"long1/zarr.json: expected metadata of at most 33,554,432 bytes"):
         edit(path, name="cells")
     assert values_of(path) == values
+
+
+def test_a_note_tells_that_the_thumbnail_shows_the_old_colours(tmp_path):
+    path = tmp_path / "cells.ozx"
+    ozx.pack(FIXTURES / "image.ome.zarr", path, thumbnail=True)
+    assert not any("Thumbnails" in note for note in ozx.edit(path, channel_names=["A", "B"], unit="um").notes)
+    (note,) = [note for note in ozx.edit(path, colors=["red", None]).notes if "Thumbnails" in note]
+    assert note.startswith("Thumbnails/thumbnail.png is kept: it still shows the old colors; ozx repack FILE NEW.ozx")
+    part = ozx.extract(path, tmp_path / "part.ozx", channels="A")
+    assert any(note.startswith("Thumbnails/thumbnail.png is kept unchanged") for note in part.notes)

@@ -57,6 +57,7 @@ RAISES_NOTHING = {
     "ozx.integrations.xarray.OzxBackend.guess_can_open",
     "ozx.errors.OzxError.at",
     "ozx.errors.OzxError.code",
+    "ozx.hierarchy.edit.differences.Difference.is_visible",
     "ozx.extensions.iter_registered",
     "ozx.extensions.unregister",
     "ozx.operations.extract.ExtractedImage.of",

@@ -7,6 +7,7 @@ from ozx.flow.sources.browsing import ArchiveView, similar_nodes
 from ozx.flow.sources.wrong_sources import refuse_images
 from ozx.hierarchy.edit.plan import EditPlan, edit_hierarchy
 from ozx.hierarchy.edit.request import Edits
+from ozx.hierarchy.keys import DRAW_AGAIN, THUMBNAIL
 from ozx.hierarchy.nodes import NodeCollector
 
 __all__ = ["plan_edit"]
@@ -44,9 +45,10 @@ def plan_edit(view: ArchiveView, edits: Edits, node: str = "") -> tuple[EditPlan
     if not nodes:
         refuse_images((item.key for item in view.iter_items()), view.source.name, is_folder=False)
     plan = edit_hierarchy(nodes, read, edits, node)
-    root = nodes.get("")
+    root, notes = nodes.get(""), list(plan.notes)
     is_converted = root is not None and root.ome is not None and root.ome.layout is not None
     if plan.new and is_converted and view.find(_ORIGINAL_METADATA) is not None:
-        kept = f"{_ORIGINAL_METADATA} is kept: it still describes the original file"
-        return plan, (*plan.notes, kept)
-    return plan, plan.notes
+        notes.append(f"{_ORIGINAL_METADATA} is kept: it still describes the original file")
+    if any(difference.is_visible for difference in plan.differences) and view.find(THUMBNAIL) is not None:
+        notes.append(f"{THUMBNAIL} is kept: it still shows the old colors; {DRAW_AGAIN}")
+    return plan, tuple(notes)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 __all__ = [
+    "DRAW_AGAIN",
     "LEGACY_METADATA",
     "METADATA",
     "ROOT_METADATA",
+    "THUMBNAIL",
     "is_legacy_metadata_key",
     "missing_groups",
     "node_of",
@@ -22,6 +24,11 @@ METADATA = "zarr.json"
 ROOT_METADATA = METADATA
 #: The last components of Zarr v2 metadata keys.
 LEGACY_METADATA = (".zgroup", ".zarray", ".zattrs", ".zmetadata")
+
+#: The key of the picture of the whole hierarchy, and the command that draws it again. RFC-9 (R2, 2026-04-20) does not
+#: mention entries that are not Zarr.
+THUMBNAIL = "Thumbnails/thumbnail.png"
+DRAW_AGAIN = "ozx repack FILE NEW.ozx --thumbnail draws it again"
 
 
 def is_metadata_key(key: str) -> bool:

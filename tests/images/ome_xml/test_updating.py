@@ -71,15 +71,15 @@ def test_nothing_new_changes_only_where_the_pixels_are():
     assert again == rendered
 
 
-@pytest.mark.parametrize(("name", "color"), [("GFP", "FFFFFF"), ("GFP", "00FF00")])
-def test_a_colour_that_the_document_lacks_is_said(name, color):
-    """Programs show a channel without a colour in white."""
+@pytest.mark.parametrize(("color", "number"), [("FFFFFF", "-1"), ("00FF00", "16711935")])
+def test_a_colour_that_the_document_lacks_is_said(color, number):
+    """Programs show a channel without a colour in white; ozx chooses a colour by its dye."""
     text = document()
     known = described(text)
-    shown = (known.channels[0], ChannelDescription(name, color))
+    shown = (known.channels[0], ChannelDescription("GFP", color))
     rendered, _ = update(text, image(description=replace(known, channels=shown), shape=SHAPE))
-    assert (CHANNELS in rendered) == (color == "FFFFFF")
-    assert ('Color="16711935"' in rendered) == (color == "00FF00")
+    assert f'Fluor="GFP" SamplesPerPixel="1" Color="{number}"' in rendered
+    assert parse_ome_xml(rendered.encode()).images[0].description.channels[1].color == color
 
 
 def test_what_is_new_is_said():

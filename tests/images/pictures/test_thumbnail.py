@@ -12,8 +12,8 @@ from PIL import Image
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.keys import is_metadata_key
-from ozx.images.pictures.thumbnail import THUMBNAIL_KEY, draw_thumbnail, make_thumbnail_entry
+from ozx.hierarchy.keys import THUMBNAIL, is_metadata_key
+from ozx.images.pictures.thumbnail import draw_thumbnail, make_thumbnail_entry
 from ozx.store.opening import opened_hierarchy
 
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)
@@ -174,18 +174,18 @@ def test_a_thumbnail_inside_its_archive(tmp_path):
     source = FIXTURES / "image.ome.zarr"
     with opened_hierarchy(source) as group:
         entry = make_thumbnail_entry(group)
-    assert entry.key == THUMBNAIL_KEY
+    assert entry.key == THUMBNAIL
     data = b"".join(entry.iter_blocks())
     assert Image.open(BytesIO(data)).size == (256, 256)
     values = sort_values(tree(source))
     metadata = {key: value for key, value in values.items() if is_metadata_key(key)}
-    path = write_archive(tmp_path / "a.ozx", {**metadata, THUMBNAIL_KEY: data, **values}, PROMISE)
+    path = write_archive(tmp_path / "a.ozx", {**metadata, THUMBNAIL: data, **values}, PROMISE)
     plain = pack_tree(source, tmp_path / "plain.ozx")
     for profile in ("rfc9", "strict"):
         assert ozx.validate(path, profile=profile).findings == ozx.validate(plain, profile=profile).findings
     with opened_hierarchy(path) as group:
         assert make_thumbnail_entry(group) == entry
-    assert b"".join(ozx.read_value(path, THUMBNAIL_KEY)) == data
+    assert b"".join(ozx.read_value(path, THUMBNAIL)) == data
     assert ozx.inspect(path).notes == ()
 
 

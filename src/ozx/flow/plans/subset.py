@@ -22,7 +22,7 @@ from ozx.flow.sources.source import Source, StoredValues
 from ozx.hierarchy.json.changes import JsonStyles
 from ozx.hierarchy.json.documents import Document, parse_document
 from ozx.hierarchy.json.values import as_object, as_text
-from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
+from ozx.hierarchy.keys import DRAW_AGAIN, METADATA, THUMBNAIL, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.note_collector import tell
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
@@ -110,6 +110,8 @@ class Extractor:
         notes += _drop_copies(kept, changed, subset.dropped)
         if (subset.dropped or subset.arrays) and _ORIGINAL_METADATA in self._source:
             notes.append(f"{_ORIGINAL_METADATA} is kept unchanged: it describes the whole original file")
+        if (subset.dropped or subset.arrays) and THUMBNAIL in self._source:
+            notes.append(f"{THUMBNAIL} is kept unchanged: it shows the whole original image; {DRAW_AGAIN}")
         legacy = [key for key in self._legacy if not _is_below(node_of(key), subset.dropped)]
         return _make_plan(self._source, kept, subset, notes, legacy)
 

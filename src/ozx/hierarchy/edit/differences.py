@@ -34,6 +34,11 @@ class Difference:
     new: float | str
     unit: str | None = None
 
+    @property
+    def is_visible(self) -> bool:
+        """Whether viewers show the channels in another way: with other colours, another contrast, or other channels."""
+        return self.what == "rendering model" or (self.what.startswith("channel ") and not self.what.endswith(" name"))
+
 
 @dataclass(frozen=True, slots=True)
 class Edited:

@@ -53,7 +53,7 @@ def upgrade_data_type(value: Any) -> UpgradedDataType:
     if isinstance(value, list) and value:
         raise _unsupported(value, "a structured type")
     if not isinstance(value, str):
-        raise FormatError(f"expected a data type of Zarr v2; found {value!r}")
+        raise FormatError(f"expected a data type of Zarr v2 as dtype; found {value!r}")
     found = _DTYPE.fullmatch(value)
     if found is None:
         raise _unsupported(value)

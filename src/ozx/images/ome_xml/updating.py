@@ -27,8 +27,6 @@ __all__ = ["KeptXml", "read_kept_xml"]
 
 # Schemas with the same description of pixels and channels; before 2015 lengths had no units.
 _UPDATED = ("http://www.openmicroscopy.org/Schemas/OME/2016-06", "http://www.openmicroscopy.org/Schemas/OME/2015-01")
-# OME-XML 2016-06, "Channel": a channel without Color is white.
-_DEFAULT_COLOR = "FFFFFF"
 # OME-XML 2016-06, "OME": elements before the plates.
 _BEFORE_PLATES = ("Rights", "Project", "Dataset", "Folder", "Experiment")
 
@@ -164,7 +162,7 @@ def _update_channel(element: Element, known: ChannelDescription, new: ChannelDes
     """Update a ``Channel`` element; a name that ozx generated is not written."""
     if new.name is not None and new.name != (known.name or f"Channel {number}"):
         element.set("Name", new.name)
-    if new.color is not None and new.color != (known.color or _DEFAULT_COLOR):
+    if new.color is not None and new.color != known.color:
         set_channel_color(element, new.color)
     if new.emission is not None and not (known.emission and math.isclose(new.emission, known.emission)):
         set_emission(element, new.emission)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.images import image_paths
+from ozx.hierarchy.keys import THUMBNAIL
 from ozx.images.pictures.channels import choose_channels
 from ozx.images.pictures.montage import draw_plate
 from ozx.images.pictures.planes import choose_plane, read_planes
@@ -20,10 +21,8 @@ from ozx.images.pictures.raster import encode_png, fit_size, resize
 from ozx.images.pictures.render import overlay, render_channels, render_labels
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 
-__all__ = ["THUMBNAIL_KEY", "Thumbnail", "draw_thumbnail", "make_thumbnail_entry", "try_thumbnail"]
+__all__ = ["Thumbnail", "draw_thumbnail", "make_thumbnail_entry", "try_thumbnail"]
 
-#: The key of a thumbnail. RFC-9 (R2, 2026-04-20) does not mention entries that are not Zarr.
-THUMBNAIL_KEY = "Thumbnails/thumbnail.png"
 _EMBEDDED_SIZE = 256
 
 
@@ -105,7 +104,7 @@ def make_thumbnail_entry(group: zarr.Group) -> Entry:
     ...     make_thumbnail_entry(cells).key
     'Thumbnails/thumbnail.png'
     """
-    return Entry(THUMBNAIL_KEY, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))
+    return Entry(THUMBNAIL, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))
 
 
 def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> tuple[list[Entry], list[str]]:
