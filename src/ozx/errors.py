@@ -71,6 +71,11 @@ class OzxError(Exception):
     hint
         What the user can do about the error, in one sentence.
 
+    Attributes
+    ----------
+    code
+        A stable name of the kind of the error, such as ``missing``; the JSON output has the same name.
+
     Examples
     --------
     >>> error = OzxError("no root zarr.json", path="cells.ozx", rule="rfc9/root", hint="Try ozx repack.")

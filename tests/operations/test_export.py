@@ -329,11 +329,17 @@ def test_a_plate(tmp_path):
 
 def test_nodes_that_are_no_images(tmp_path):
     source = FIXTURES / "image.ome.zarr"
-    with pytest.raises(UsageError, match="it has no node 'lables'") as raised:
-        ozx.export(source, tmp_path / "a.tif", node="lables")
-    assert "labels" in raised.value.hint
-    with pytest.raises(UsageError, match="expected an image; 0 is an array"):
-        ozx.export(source, tmp_path / "a.tif", node="0")
+    with pytest.raises(UsageError, match="expected the path of an image; there is no 'lables/cells'") as raised:
+        ozx.export(source, tmp_path / "a.tif", node="lables/cells")
+    assert raised.value.hint.startswith("Leave out --path: the file is one image. ozx extract --channels selects")
+    assert raised.value.hint.endswith("Did you mean labels/cells?")
+    for node, way in (("0", "Leave out --path"), ("labels/cells/0", "Give --path labels/cells")):
+        with pytest.raises(UsageError, match=f"expected an image; {node} is a level of an image") as raised:
+            ozx.export(source, tmp_path / "a.tif", node=node)
+        assert raised.value.hint == f"{way} to export the image; --levels chooses its levels."
+    with pytest.raises(UsageError, match="there is no 'A/9'") as raised:
+        ozx.export(FIXTURES / "plate.ome.zarr", tmp_path / "a.tif", node="A/9")
+    assert "A/1" in raised.value.hint
     empty = tmp_path / "empty.zarr"
     zarr.create_group(empty)
     with pytest.raises(UnsupportedError, match="expected images; found no OME-Zarr metadata"):

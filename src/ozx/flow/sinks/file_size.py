@@ -37,7 +37,7 @@ def parse_size(value: str | int) -> int:
     else:
         match = _SIZE.fullmatch(value) if isinstance(value, str) else None
         factor = None if match is None else _UNITS.get(match[2].lower())
-        if match is None or factor is None:
+        if match is None or factor is None or (factor == 1 and "." in match[1]):
             raise UsageError(
                 f"expected a size in bytes, kB, MB, GB, TB, KiB, MiB, GiB or TiB; got {value!r}",
                 hint="1 MB is 1,000,000 bytes, 1 MiB is 1,048,576.",

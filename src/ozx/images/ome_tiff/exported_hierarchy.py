@@ -94,13 +94,25 @@ def _find_group(group: zarr.Group, node: str) -> zarr.Group:
     path = join_path("", node)
     found = nodes.find(path)
     if isinstance(found, zarr.Array):
+        image = path.rpartition("/")[0]
+        way = f"Give --path {image}" if image else "Leave out --path"
         raise UsageError(
-            f"expected an image; {path} is an array",
-            hint="Give the path of the image that contains this level; choose levels with --levels.",
+            f"expected an image; {path} is a level of an image",
+            hint=f"{way} to export the image; --levels chooses its levels.",
         )
     if found is None:
-        raise UsageError(f"it has no node {path!r}", hint=similar_nodes(path, nodes))
+        raise UsageError(f"expected the path of an image; there is no {path!r}", hint=_hint_at_images(group, path))
     return found
+
+
+def _hint_at_images(group: zarr.Group, path: str) -> str:
+    """Return the hint for a missing path: the images and wells of the file, or how to export the only image."""
+    images = list_images(group)
+    if images != [""]:
+        return similar_nodes(path, {*images, *(image.rpartition("/")[0] for image in images)})
+    labels = view_image(group, "").labels
+    nearest = f" {similar_nodes(path, labels)}" if labels else ""
+    return f"Leave out --path: the file is one image. ozx extract --channels selects channels.{nearest}"
 
 
 def _take_images(
