@@ -42,7 +42,7 @@ def test_sizes(text, size):
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("value", ["", "MB", "-5MB", "0", "0.1", "20Q", "1.5", "20i", "1e6", "many", 0, -1, True, None, 2.5])
+@pytest.mark.parametrize("value", ["", "MB", "-5MB", "0", "0.1", "20Q", "1.5", "1e6", "many", 0, -1, True, None, 2.5])
 def test_what_is_no_size(value):
     with pytest.raises(UsageError, match="expected a size"):
         parse_size(value)
