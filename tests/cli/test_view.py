@@ -124,7 +124,14 @@ def test_hierarchies_that_hold_no_images(tmp_path, capsys, monkeypatch, viewer):
 
 def test_napari_leaves_directories_to_others(capsys):
     assert run(["view", str(IMAGE), "--with", "napari"]) == 2
-    assert "found a directory" in capsys.readouterr().err
+    assert "expected an .ozx file to show; it is a directory" in capsys.readouterr().err
+
+
+def test_napari_leaves_folders_of_files_to_the_user(tmp_path, capsys):
+    pack_tree(IMAGE, tmp_path / "a.ozx")
+    pack_tree(IMAGE, tmp_path / "b.ozx")
+    assert run(["view", str(tmp_path), "--with", "napari"]) == 2
+    assert f"hint: Give the path of one file: {tmp_path / 'a.ozx'}\n" in capsys.readouterr().err
 
 
 def test_without_a_screen_it_is_said(path, capsys, monkeypatch):

@@ -11,6 +11,7 @@ from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.extras import install_hint
 from ozx.faults import show_traceback
 from ozx.flow.sources.location import parse_location, printable_location
+from ozx.flow.sources.wrong_sources import folder_error
 from ozx.store.opening import opened_hierarchy
 
 __all__ = ["show_in_napari"]
@@ -40,11 +41,7 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
             hint="See docs/napari.md for nodes; ozx view without --with shows URLs and nodes.",
         )
     if os.path.isdir(location.path):
-        raise UsageError(
-            "expected an .ozx file; found a directory",
-            path=location.path,
-            hint="Pack the directory (ozx pack), or use ozx view without --with.",
-        )
+        raise folder_error(location.path, "show", "Pack the directory (ozx pack), or use ozx view without --with.")
     with opened_hierarchy(location.path):  # its errors name the right command for other files
         pass
     try:

@@ -14,6 +14,7 @@ from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
 __all__ = [
     "check_archive_name",
+    "check_directory_name",
     "check_outside",
     "check_place",
     "check_tiff_name",
@@ -160,6 +161,23 @@ def check_tiff_name(target: str) -> None:
     ozx.errors.UsageError: expected the name of a TIFF file; got cells.png
     """
     _check_ending(target, "a TIFF file", (".tif", ".tiff"))
+
+
+def check_directory_name(target: str) -> None:
+    """Check that the name of a new directory is not that of a file of another format.
+
+    Raises
+    ------
+    UsageError
+        The name is that of another format; the hint names the command that writes this format.
+
+    Examples
+    --------
+    >>> check_directory_name("cells.tif")
+    Traceback (most recent call last):
+    ozx.errors.UsageError: expected the name of a directory; got cells.tif
+    """
+    _check_ending(target, "a directory", (".zarr", ".ozx"))
 
 
 def _check_ending(target: str, wanted: str, own: tuple[str, ...]) -> None:

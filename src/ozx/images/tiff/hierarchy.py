@@ -187,12 +187,17 @@ def _size_notes(description: ImageDescription, source: TiffSource, options: Hier
     is_stack = "z" in source.axes
     everywhere = None if edits is None else edits.space_size
     given = {} if edits is None else edits.pixel_size
-    # The planes of a stack are seldom as far apart as its pixels.
-    if "y" not in description.sizes and everywhere is None and "y" not in given:
-        example = "y=0.65um,x=0.65um" if given else "z=2um,y=0.65um,x=0.65um" if is_stack else "0.65um"
-        where = " along y and x" if given else ""
-        one = "1 without a unit" if edits is None or edits.unit is None else "1"
-        yield f"the file has no pixel size, so {one} is used{where}; to set one: {command} {example}"
+    lengths = [axis for axis in source.axes if AXIS_TYPES[axis] == "space"]
+    unknown = [axis for axis in lengths if axis not in description.sizes and axis not in given]
+    if everywhere is None and not {"y", "x"}.isdisjoint(unknown):
+        # The planes of a stack are seldom as far apart as its pixels.
+        example = ",".join(f"{axis}={'2um' if axis == 'z' else '0.65um'}" for axis in unknown)
+        where = f" along {' and '.join(unknown)}"
+        if unknown == lengths:
+            example, where = example if is_stack else "0.65um", ""
+        units = {} if edits is None else edits.units_for(_axes(source))
+        one = "1" if units.keys() >= set(unknown) else "1 without a unit"
+        yield f"the file has no pixel size{where}, so {one} is used; to set one: {command} {example}"
     elif is_stack and everywhere is not None and "z" not in given:
         known = description.sizes.get("z")
         was = "" if known is None else f" (in the file: {known.value:g}{f' {known.unit}' if known.unit else ''})"
@@ -200,7 +205,7 @@ def _size_notes(description: ImageDescription, source: TiffSource, options: Hier
             f"the pixel size is also used for z, the distance between planes{was}; "
             f"to set z separately: {command} z=2um,y={everywhere:g}um,x={everywhere:g}um"
         )
-    elif is_stack and "z" not in description.sizes and "z" not in given:
+    elif "z" in unknown:
         yield f"the file has no distance between planes, so 1 is used for z; to set it: {command} z=2um"
 
 
