@@ -82,6 +82,12 @@ def test_the_errors_of_the_library_have_it(here):
     assert isinstance(caught.value, FileNotFoundError)
 
 
+def test_other_endings_come_before_similar_names(here):
+    for name in ("stack.ome.tif", "stack.ozx", "back.tif"):
+        (here / name).touch()
+    assert hint_at_missing("stack.tif") == "Did you mean stack.ome.tif or stack.ozx or back.tif?"
+
+
 def test_a_pattern_in_quotes(here):
     (here / "day 2").mkdir()
     (here / "day 2" / "a.tif").touch()

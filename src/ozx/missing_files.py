@@ -78,14 +78,19 @@ def _hint_at_similar(path: str) -> str | None:
         return None
     import difflib  # noqa: PLC0415 (only this error needs it)
 
-    # Linux distinguishes capitals, and they are the likeliest difference. Then come similar names, and last other or
-    # forgotten endings.
+    # Linux distinguishes capitals, and they are the likeliest difference. Then come other or forgotten endings, and
+    # similar names.
     same = [other for other in names if other.lower() == name.lower()]
-    begin = f"{name.partition('.')[0].lower()}."
-    near = same or difflib.get_close_matches(name, names, 2, cutoff=0.8)
-    near = near or sorted(other for other in names if other.lower().startswith(begin))[:3]
-    if not near and (whole := sorted(other for other in names if other.startswith(f"{name} "))):
+    if not same and (whole := sorted(other for other in names if other.startswith(f"{name} "))):
         return f"Put a name with blanks in quotes: {shlex.quote(os.path.join(folder, whole[0]))}"
+    begin = f"{name.partition('.')[0].lower()}."
+    endings = sorted(other for other in names if other.lower().startswith(begin))
+    longer = sorted(other for other in names if other.startswith(f"{name}."))
+    near = (
+        same
+        or longer[:3]
+        or list(dict.fromkeys([*endings[:2], *difflib.get_close_matches(name, names, 2, cutoff=0.8)]))
+    )
     if not near:
         return None
     if folder == os.getcwd():  # some paths were made absolute; the given one is shorter

@@ -101,6 +101,25 @@ def test_the_next_word_is_no_value(capsys, tmp_path, monkeypatch, arguments, mes
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["edit", "a.ozx", "--pixel-size", "z=2um", "--pixel-size", "y=1um"],
+        ["import", "a.tif", "--channel-names=A", "--channel-names", "B"],
+        ["edit", "a.ozx", "--unit", "x=um", "--unit", "t=s"],
+    ],
+)
+def test_an_option_that_is_given_twice_is_refused(capsys, arguments):
+    assert run(arguments) == 2
+    message, hint = capsys.readouterr().err.splitlines()
+    assert message == f"error: option {arguments[-2]} is given twice"
+    assert hint.startswith("hint: Give it once, and join the values with commas. ")
+
+
+def test_an_option_for_several_values_may_be_repeated(capsys):
+    assert run(["extract", "absent.ozx", "b.ozx", "--region", "y=0:9", "--region", "x=0:9"]) == 4
+
+
 def test_the_hint_at_a_forgotten_value_says_how_to_give_a_value_with_a_dash(capsys):
     assert run(["edit", "a.ozx", "--name", "-q"]) == 2
     assert (

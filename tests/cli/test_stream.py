@@ -109,7 +109,7 @@ def test_the_input_ends_inside_a_frame(here, send, capsys):
     ("words", "data", "message"),
     [
         (WORDS[1:], b"", "expected --stdin"),
-        ([*WORDS, "--shape", "?,2"], b"", "--shape: expected lengths, as in n,2,1024,1024; got '?,2'"),
+        ([*WORDS[:3], "--shape", "?,2", *WORDS[5:]], b"", "--shape: expected lengths, as in n,2,1024,1024; got '?,2'"),
         ([*WORDS, "--dtype", "pixels"], b"", "--dtype: expected a pixel type, as in uint16; got 'pixels'"),
         ([*WORDS, "--plate", "A/1"], b"", "--plate: expected wells with their number of fields, as in A/1=2,B/3=4"),
         (WORDS, b"", "expected at least one frame; received none"),

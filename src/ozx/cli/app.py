@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import importlib
+import itertools
 import os
 import re
 import shlex
@@ -176,6 +177,7 @@ class _Commands(click.Group):
 def _check_values(command: click.Command, words: Sequence[str]) -> None:
     """Raise an error if an option's value is forgotten, or is a size and a unit with a blank between them."""
     known = {name: option for option in command.params if isinstance(option, click.Option) for name in option.opts}
+    _check_repeated(known, words)
     for number, word in enumerate(words[:-1]):
         option, value, after = known.get(word), words[number + 1], words[number + 2 : number + 3]
         if word == "--":
@@ -192,6 +194,22 @@ def _check_values(command: click.Command, words: Sequence[str]) -> None:
                 f"expected a pixel size without a blank; got {value} {after[0]}",
                 hint=f"Write --pixel-size {value}{after[0]}.",
             )
+
+
+def _check_repeated(known: Mapping[str, click.Option], words: Sequence[str]) -> None:
+    """Raise an error if an option for one list is given twice: the first list would be lost."""
+    seen: set[str] = set()
+    for word in itertools.takewhile(lambda word: word != "--", words):
+        name = word.partition("=")[0]
+        option = known.get(name)
+        if option is None or option.multiple or "," not in (option.metavar or ""):
+            continue
+        if name in seen:
+            raise UsageError(
+                f"option {name} is given twice",
+                hint=f"Give it once, and join the values with commas. {_usage(option, name)}",
+            )
+        seen.add(name)
 
 
 def _is_unit(word: str) -> bool:

@@ -28,7 +28,7 @@ _MOST_NODES = 3
 @click.argument("arguments", metavar="FILE...", nargs=-1, type=click.Path())
 @many_options(has_out_dir=False, has_dask=False)
 @click.option("--pixel-size", metavar="N[U]|A=N,...", help="Pixel size, as in 0.65um or, by axis, y=0.65,x=0.65.")
-@click.option("--unit", metavar="U", help="Unit of the axes, as in um, micrometer or x=um,t=s.")
+@click.option("--unit", metavar="U|A=U,...", help="Unit of the axes, as in um, micrometer or x=um,t=s.")
 @click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty name keeps the old name.")
 @click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour.")
 @click.option("--name", metavar="N", help="Name of the image or plate.")

@@ -45,7 +45,7 @@ _MIXED = 3
     metavar="N[U]|A=N,...",
     help="Pixel size of z, y and x, as in 0.65um; or by axis, as in z=2um,y=0.65um,x=0.65um.",
 )
-@click.option("--unit", metavar="U", help="Unit of the axes, as in um, micrometer or x=um,t=s.")
+@click.option("--unit", metavar="U|A=U,...", help="Unit of the axes, as in um, micrometer or x=um,t=s.")
 @click.option("--channel-names", metavar="A,B,...", help="Names of all channels; an empty name keeps the old name.")
 @click.option("--colors", metavar="RRGGBB,...", help="Colours of all channels; an empty colour keeps the old colour.")
 @click.option("--name", metavar="N", help="Name of the image or of the plate.")

@@ -80,7 +80,7 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int
       ozx repack plate.ome.zarr plate.ozx --shards auto
       ozx repack cells.ozx cells.ome.zarr --shards y=4096,x=4096
       ozx repack old/*.zarr --out-dir new
-      ozx repack cells.ozx small.ozx --codec zstd:9 --shards auto
+      ozx repack cells.ozx small.ozx --codec blosc-zstd:9 --shards auto
     """
     return run_verb(_VERB, arguments, **threads_of(options), sync=not no_sync)
 

@@ -37,7 +37,7 @@ __all__ = ["command"]
 @click.option("--positions", metavar="A,B,...", help="Write a series of images, one for each of these positions.")
 @click.option("--plate", metavar="A/1=N,...", help="Write a plate of these wells, each with its number of fields.")
 @click.option("--pixel-size", metavar="N[U]|A=N,...", help="Pixel size, as in 0.65um or, by axis, y=0.65,x=0.65.")
-@click.option("--unit", metavar="U", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
+@click.option("--unit", metavar="U|A=U,...", help="Unit of the axes, as in micrometer or x=micrometer,t=second.")
 @click.option("--channel-names", metavar="A,B,...", help="Names of the channels.")
 @click.option("--name", metavar="N", help="Name of the image.")
 @click.option("--method", type=click.Choice(["mean", "nearest", "mode"]), default="mean", help="Downsampling method.")
