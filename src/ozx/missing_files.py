@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 
-__all__ = ["hint_at_missing"]
+__all__ = ["hint_at_missing", "hint_at_pattern", "is_pattern"]
 
 # The most names of a folder that are compared with the missing name: a large folder must not delay an error message.
 _MOST_NAMES = 2000
@@ -35,15 +35,20 @@ def hint_at_missing(path: str) -> str | None:
     return _hint_at_partial(path) or _hint_at_node(path) or hint_at_pattern(path) or _hint_at_similar(path)
 
 
+def is_pattern(path: str) -> bool:
+    """Return whether a path has characters that a shell would expand."""
+    return _PATTERN.search(path) is not None
+
+
 def hint_at_pattern(path: str) -> str | None:
     """Return the hint for a missing path that is a pattern for existing files; None for other paths."""
-    if not _PATTERN.search(path):
+    if not is_pattern(path):
         return None
     import glob  # noqa: PLC0415 (only this error needs it)
 
     if not glob.glob(path):
         return None
-    parts = [part if _PATTERN.search(part) else shlex.quote(part) if part else "" for part in path.split(os.sep)]
+    parts = [part if is_pattern(part) else shlex.quote(part) if part else "" for part in path.split(os.sep)]
     return f"ozx does not expand patterns. In a shell, write the pattern outside of quotes: {os.sep.join(parts)}"
 
 

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
-from ozx.missing_files import hint_at_pattern
+from ozx.missing_files import hint_at_pattern, is_pattern
 
 __all__ = ["check_patterns", "is_zarr", "names_output", "output_of_one", "refuse_folder"]
 
-_PATTERN = re.compile(r"[*?\[]")
 _LIST_ITEM = re.compile("[A-Za-z]+=[^/]+")
 _LIST_HINT = "Write the list of an option without blanks, as in --pixel-size y=0.65um,x=0.65um."
 
@@ -36,7 +35,7 @@ def check_patterns(sources: Sequence[str]) -> None:
     """
     for source in sources:
         _refuse_list_item(source)
-        if _PATTERN.search(source) and "://" not in source and not os.path.lexists(source):
+        if is_pattern(source) and "://" not in source and not os.path.lexists(source):
             if hint := hint_at_pattern(source):
                 raise UsageError(f"expected files; got the pattern {source}", hint=hint)
             hint = "Correct the folder or the pattern. If an earlier run removed these sources, its log lists them."

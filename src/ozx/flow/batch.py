@@ -117,7 +117,7 @@ def run_batch(
     """
     if jobs < 1:
         raise UsageError(f"expected at least 1 job; got {jobs}")
-    stoppable = StoppableProgress(_Guarded(progress))
+    stoppable = _BatchProgress(progress)
     tell = on_result or (lambda _: None)
     progress.start(f"{len(pairs):,} {what if len(pairs) != 1 else what.removesuffix('s')}", None)
     try:
@@ -188,26 +188,15 @@ class _DisplayError(BaseException):
         self.error = error
 
 
-class _Guarded:
-    """Progress whose errors are carried out of the batch."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def start(self, description: str, total: int | None) -> None:
-        """Begin a phase."""
-        self._progress.start(description, total)
+class _BatchProgress(StoppableProgress):
+    """Progress of a batch, in which an error of the display ends the batch."""
 
     def advance(self, amount: int) -> None:
-        """Add to the number of bytes."""
+        """Add to the number of bytes that the batch has processed."""
         try:
-            self._progress.advance(amount)
+            super().advance(amount)
         except Exception as error:
             raise _DisplayError(error) from error
-
-    def stop(self) -> None:
-        """End a phase."""
-        self._progress.stop()
 
 
 def _as_completed(futures: Collection[Future[_Result]], progress: Progress) -> Iterator[Future[_Result]]:

@@ -1,6 +1,6 @@
 """Request values from a server in advance: adjacent values share a request, and many requests run at a time.
 
-Each request takes a round trip, whatever its length. While a sink takes one entry after the other, this module requests
+Each request takes a round trip. While a sink takes one entry after the other, this module requests
 the values that follow. Values that are adjacent in an archive share one request.
 """
 

@@ -3,7 +3,7 @@
 ``pictures/``
     Rendering of images: the pixels to read, and their colours.
 ``pixel_source``, ``description``
-    The pixels and the metadata of an image to write, whatever its file format.
+    The pixels and the metadata of an image to write, for all file formats.
 ``exported_image``
     An image of a hierarchy with the five axes and the pixel types of OME-TIFF.
 ``tiff/``

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sinks.output import check_output, spooled_output
-from ozx.flow.sinks.target import check_tiff_name, swept_notes
+from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.location import Location, StrPath, given_output, given_path, parse_location, printable_location
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.subset.selection import parse_levels
@@ -183,7 +183,7 @@ def export(
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
     _check_tile(tile)
-    check_tiff_name(target)
+    check_name(target, "a TIFF file")
     _check_target(path, target, force=force)
     try:
         with opened_hierarchy(path) as group:

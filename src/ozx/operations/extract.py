@@ -15,7 +15,7 @@ from ozx.flow.repair.hierarchy import RepairedSource, open_repaired
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.file_size import archive_size, parse_size
 from ozx.flow.sinks.output import check_output, check_output_place, new_output
-from ozx.flow.sinks.target import check_archive_name, name_notes, swept_notes
+from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.json.values import plain_json
@@ -204,7 +204,7 @@ def extract(
     (('0', '1'), {'y': (0, 128), 'x': (0, 128)})
     """
     target = given_output(out, remote=True)
-    check_archive_name(target)
+    check_name(target, "an .ozx file")
     version = VersionChoice(ome_version, drop_transformations)
     chosen = None if levels is None else parse_levels(levels)
     selection = Selection(chosen, parse_region(region), channels=parse_channels(channels))

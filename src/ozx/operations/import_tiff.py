@@ -15,7 +15,7 @@ from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import check_output, check_output_place, output_exists, present_outputs, spooled_output
-from ozx.flow.sinks.target import check_archive_name, name_notes, swept_notes
+from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sources.location import Location, StrPath, check_is_list, given_output, given_source, printable_location
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
@@ -145,7 +145,7 @@ def import_tiff(  # noqa: PLR0913 (one argument for each option of the command)
     """
     asked = dict(locals())  # at the start, while the arguments are the only locals; `_DEFAULTS` has the same names
     target = None if out is None else given_output(out, remote=True)
-    check_archive_name(target or "")
+    check_name(target or "", "an .ozx file")
     order = _parse({name: asked[name] for name in _DEFAULTS})
     path = given_source(source)
     return _import_one(path, target or given_output(_default_output(path)), order, progress, Claims())

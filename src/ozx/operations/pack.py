@@ -14,7 +14,7 @@ from ozx.errors import OzxError, resource_errors
 from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
 from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.output import present_outputs
-from ozx.flow.sinks.target import check_archive_name, default_output
+from ozx.flow.sinks.target import check_name, default_output
 from ozx.flow.sources.location import (
     Location,
     StrPath,
@@ -138,7 +138,7 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
         *layout,
     )
     target = None if out is None else given_output(out, remote=True)
-    check_archive_name(target or "")
+    check_name(target or "", "an .ozx file")
     root = _root(source)
     return pack_one(root, given_output(_default_output(root)) if target is None else target, options, progress)
 

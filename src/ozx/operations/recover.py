@@ -26,7 +26,7 @@ from ozx.flow.repair.salvage import salvage
 from ozx.flow.repair.salvaged import LostChunk, Salvage
 from ozx.flow.repair.shards import salvage_chunks
 from ozx.flow.sinks.archive import write_archive
-from ozx.flow.sinks.target import check_archive_name, swept_notes
+from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.local_copy import copied
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
@@ -163,7 +163,7 @@ def recover(
     (False, 'none', '0', 10)
     """
     target = given_output(out)
-    check_archive_name(target)
+    check_name(target, "an .ozx file")
     location = parse_location(path)
     file = printable_location(location.path)
     if location.node:

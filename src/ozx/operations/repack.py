@@ -22,7 +22,7 @@ from ozx.flow.repair.source import RepairedSource
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.directory import write_directory
 from ozx.flow.sinks.output import check_output, check_output_place, new_output
-from ozx.flow.sinks.target import check_archive_name, check_outside, name_notes, swept_notes
+from ozx.flow.sinks.target import check_name, check_outside, name_notes, swept_notes
 from ozx.flow.sinks.verification import check_archive
 from ozx.flow.source_removal import check_nothing_left_out, record_in_place
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
@@ -197,7 +197,7 @@ def repack(
     (18, {'copied': 2, 'moved': 4})
     """
     target = given_output(out, remote=True)
-    check_archive_name(target)
+    check_name(target, "an .ozx file")
     version = VersionChoice(ome_version, drop_transformations)
     layout = LayoutChoice.parse(shards, chunks, codec, keep_numcodecs=keep_numcodecs, chunk_checksums=chunk_checksums)
     is_directory = target.endswith(("/", os.sep, ".zarr")) or os.path.isdir(target)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from numpy.typing import DTypeLike
 
 from ozx.errors import UsageError, resource_errors
-from ozx.flow.sinks.target import check_archive_name
+from ozx.flow.sinks.target import check_name
 from ozx.flow.sources.location import given_output
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
@@ -151,7 +151,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     [(3, 2, 600, 800), (3, 2, 300, 400), (3, 2, 150, 200)]
     """
     target = given_output(path)
-    check_archive_name(target)
+    check_name(target, "an .ozx file")
     title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
     given = Camera(shape, dtype, axes, scale, unit, channels)
     plans, hierarchy = _plan(given, cameras, positions, plate, plate_shape, (title, method, downsample))

@@ -21,7 +21,7 @@ from ozx.flow.entry import Entry
 from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sinks import fast_unpacking
 from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_folders, write_entries
-from ozx.flow.sinks.target import check_directory_name, check_outside, swept_notes
+from ozx.flow.sinks.target import check_name, check_outside, swept_notes
 from ozx.flow.sources.archive import iter_entries
 from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.location import Location, StrPath, given_output, parse_location, printable_location
@@ -118,7 +118,7 @@ def unpack(
     """
     wanted = None if out is None else given_output(out, remote=True)
     if wanted is not None:
-        check_directory_name(wanted)
+        check_name(wanted, "a directory")
     location = parse_location(path)
     archive, node = location.path, location.node
     prefix = f"{node}/" if node else ""

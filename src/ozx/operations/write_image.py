@@ -11,7 +11,7 @@ from typing import Any
 from ozx.archive.names.decoding import name_fault
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sinks.output import spooled_output
-from ozx.flow.sinks.target import check_archive_name
+from ozx.flow.sinks.target import check_name
 from ozx.flow.sources.location import given_output
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.ome.conversion import checked_version
@@ -140,7 +140,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     [(2, 600, 800), (2, 300, 400), (2, 150, 200)]
     """
     target = given_output(path, remote=True)
-    check_archive_name(target)
+    check_name(target, "an .ozx file")
     if target.rstrip("/").endswith(".zarr"):
         raise UsageError(
             f"expected the name of an .ozx file; got {target}", hint="ozx.unpack makes a directory of an .ozx file."

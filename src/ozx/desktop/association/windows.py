@@ -18,7 +18,7 @@ __all__ = ["PROG_ID", "find_opener", "find_type", "plan", "read_status", "record
 
 PROG_ID = "OzxToolkit.ozx.1"
 _CLASSES = r"Software\Classes"
-# The menu item "Convert to .ozx" for directories, and for these files whatever program opens them.
+# The menu item "Convert to .ozx" for directories, and for these files with any program that opens them.
 _VERB = "OzxToolkit.Convert"
 _CONVERTED = (r"SystemFileAssociations\.tif", r"SystemFileAssociations\.tiff", "Directory")
 # The user's choice in "Open with"; Windows lets no program write it.

@@ -13,11 +13,9 @@ from ozx.flow.sources.location import given_path, printable_location
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
 __all__ = [
-    "check_archive_name",
-    "check_directory_name",
+    "check_name",
     "check_outside",
     "check_place",
-    "check_tiff_name",
     "default_output",
     "entry_notes",
     "name_notes",
@@ -127,10 +125,22 @@ _WRITERS = {
     ".zarr": "ozx unpack writes directories.",
     ".ozx": "ozx extract and ozx repack write .ozx files.",
 }
+_OWN_ENDINGS = {
+    "an .ozx file": (".ozx", ".zarr"),
+    "a TIFF file": (".tif", ".tiff"),
+    "a directory": (".zarr", ".ozx"),
+}
 
 
-def check_archive_name(target: str) -> None:
-    """Check that the name of a new archive is not that of an image of another format.
+def check_name(target: str, wanted: str) -> None:
+    """Check that the name of a new file or directory is not that of another format.
+
+    Parameters
+    ----------
+    target
+        The name.
+    wanted
+        ``an .ozx file`` (repack also writes directories), ``a TIFF file`` or ``a directory``.
 
     Raises
     ------
@@ -139,50 +149,12 @@ def check_archive_name(target: str) -> None:
 
     Examples
     --------
-    >>> check_archive_name("cells.tif")
+    >>> check_name("cells.tif", "an .ozx file")
     Traceback (most recent call last):
     ozx.errors.UsageError: expected the name of an .ozx file; got cells.tif
     """
-    _check_ending(target, "an .ozx file", (".ozx", ".zarr"))  # repack also writes directories
-
-
-def check_tiff_name(target: str) -> None:
-    """Check that the name of a new TIFF file is not that of a file or directory of another format.
-
-    Raises
-    ------
-    UsageError
-        The name is that of another format; the hint names the command that writes this format.
-
-    Examples
-    --------
-    >>> check_tiff_name("cells.png")
-    Traceback (most recent call last):
-    ozx.errors.UsageError: expected the name of a TIFF file; got cells.png
-    """
-    _check_ending(target, "a TIFF file", (".tif", ".tiff"))
-
-
-def check_directory_name(target: str) -> None:
-    """Check that the name of a new directory is not that of a file of another format.
-
-    Raises
-    ------
-    UsageError
-        The name is that of another format; the hint names the command that writes this format.
-
-    Examples
-    --------
-    >>> check_directory_name("cells.tif")
-    Traceback (most recent call last):
-    ozx.errors.UsageError: expected the name of a directory; got cells.tif
-    """
-    _check_ending(target, "a directory", (".zarr", ".ozx"))
-
-
-def _check_ending(target: str, wanted: str, own: tuple[str, ...]) -> None:
     ending = os.path.splitext(target.rstrip("/"))[1].lower()
-    if ending in _WRITERS and ending not in own:
+    if ending in _WRITERS and ending not in _OWN_ENDINGS[wanted]:
         raise UsageError(f"expected the name of {wanted}; got {target}", hint=_WRITERS[ending])
 
 

@@ -22,11 +22,6 @@ class FrameOrder:
     lengths
         Lengths of these axes; the first length is None if it is unknown.
 
-    Attributes
-    ----------
-    axes
-        As given.
-
     Examples
     --------
     >>> order = FrameOrder("tc", (None, 2))

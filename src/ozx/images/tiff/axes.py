@@ -76,7 +76,7 @@ def name_dimensions(codes: str, shape: Sequence[int], asked: Sequence[str] | Non
     codes, shape
         tifffile's axes of the whole series, including those of length 1, and their lengths.
     asked
-        The user's axes for dimensions longer than 1, and for y and x whatever their lengths.
+        The user's axes for dimensions longer than 1, and for y and x of any length.
 
     Raises
     ------

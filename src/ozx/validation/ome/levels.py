@@ -91,7 +91,7 @@ def _check_shapes(levels: Sequence[_Level]) -> Iterator[Finding]:
         if len(finer.shape) != len(coarser.shape):
             continue
         # "The "path"s MUST be ordered from largest (i.e. highest resolution) to smallest." A level with a coarser scale
-        # than the level before is in the right order, whatever its shape.
+        # than the level before is in the right order with any shape.
         grows = any(after > before for before, after in zip(finer.shape, coarser.shape, strict=True))
         if grows and not _is_coarser(finer.scale, coarser.scale):
             message = "expected levels from the largest to the smallest; found the shape "
