@@ -26,9 +26,9 @@ def test_the_answer_and_the_story(cells, tmp_path, capsys):
     assert code == 0
     assert answer == f"{out}  22 entries, {size / 1024:.1f} KiB, 2 images, the first: 2 of 3 levels, y=0:128, x=0:128\n"
     assert story == (
+        "note: the root: y=0:100 became 0:128, because only whole chunks are copied\n"
         "note: the root: left out level 2, because the chunks are too large for the region; "
         "an image of this size is shown without them\n"
-        "note: the root: y=0:100 became 0:128, because only whole chunks are copied\n"
     )
     check_part(IMAGE, out)
 

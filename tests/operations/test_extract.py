@@ -167,6 +167,20 @@ def test_the_way_to_levels_that_a_large_region_needs_leads_there(tmp_path):
     assert result.images[0].levels == ("0", "1")
 
 
+def test_one_command_makes_chunks_that_fit_along_all_axes(tmp_path):
+    write_levels(tmp_path / "a", [(1, 4800, 2400), (1, 2400, 1200)], [(1, 1024, 1024), (1, 1200, 1200)])
+    region = "y=100:1300"
+    result = ozx.extract(tmp_path / "a", tmp_path / "b.ozx", region=region)
+    notes = "".join(result.notes)
+    assert ("became 0:2048" in notes, "left out level 1" in notes) == (True, True)
+    (chunks,) = re.findall(r"--chunks (\S+)`, then", notes)
+    ozx.pack(tmp_path / "a", tmp_path / "a.ozx")
+    ozx.repack(tmp_path / "a.ozx", tmp_path / "s.ozx", chunks=chunks)
+    result = ozx.extract(tmp_path / "s.ozx", tmp_path / "c.ozx", region=region)
+    assert result.images[0].levels == ("0", "1")
+    assert not any("ozx repack" in note for note in result.notes)
+
+
 def test_the_way_to_a_smaller_file_leads_there(tmp_path):
     write_pixels(tmp_path / "a.ozx", (1100, 1500), chunks="y=512,x=512")
     wanted = {"region": "y=0:512,x=0:512", "max_size": 300_000, "force": True}

@@ -11,7 +11,7 @@ from ozx.hierarchy.subset.alignment import Interval
 from ozx.hierarchy.subset.levels import SMALL, LevelCrops
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["explain_left_out", "explain_whole", "name_levels", "repack_first"]
+__all__ = ["explain_crops", "explain_whole", "name_levels"]
 
 
 # Shorter chunks cost more than they save.
@@ -24,24 +24,42 @@ def name_levels(multiscale: Multiscale, numbers: Iterable[int]) -> str:
     return f"level{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
-def explain_left_out(multiscale: Multiscale, crops: LevelCrops, layout_of: Callable[[Dataset], ArrayLayout]) -> str:
-    """Return a note on levels whose chunks are too large for the region, with the command that keeps them if needed.
+def explain_crops(
+    multiscale: Multiscale,
+    crops: LevelCrops,
+    layout_of: Callable[[Dataset], ArrayLayout],
+    kept_chunks: Mapping[str, tuple[int, Interval]],
+) -> str:
+    """Return a note on levels whose chunks are too large for the region, with one command for smaller chunks.
+
+    The text is empty if all chunks fit the region.
 
     Parameters
     ----------
     multiscale
         The image.
     crops
-        The crops of its levels; at least one level is left out.
+        The crops of its levels.
     layout_of
         Function that returns the chunk layout of a level's array.
+    kept_chunks
+        The chunks of the finest kept level if they extend the region too far, as for `explain_whole`; else empty.
     """
+    note, left_out_chunks = _explain_left_out(multiscale, crops, layout_of) if crops.left_out else ("", {})
+    command = _repack_first(kept_chunks, left_out_chunks) if kept_chunks or left_out_chunks else ""
+    return "; ".join(part for part in (note, command) if part)
+
+
+def _explain_left_out(
+    multiscale: Multiscale, crops: LevelCrops, layout_of: Callable[[Dataset], ArrayLayout]
+) -> tuple[str, dict[str, tuple[int, Interval]]]:
+    """Return a note on the levels that are left out, and the chunks that are too large, as for `explain_whole`."""
     note = f"left out {name_levels(multiscale, crops.left_out)}, because the chunks are too large for the region"
     box = crops.boxes[-1]
     coarsest = layout_of(multiscale.datasets[crops.kept[-1]]).shape if box is None else box.shape
     space = [length for axis, length in zip(multiscale.axes, coarsest, strict=True) if axis.type == "space"]
     if max(space, default=0) <= SMALL:
-        return f"{note}; an image of this size is shown without them"
+        return f"{note}; an image of this size is shown without them", {}
     layout = layout_of(multiscale.datasets[crops.left_out[-1]])
     whole = layout_of(multiscale.datasets[0]).shape
     chunks = {}
@@ -50,9 +68,7 @@ def explain_left_out(multiscale: Multiscale, crops: LevelCrops, layout_of: Calla
         share = Fraction(length, all_pixels)
         if region is not None and region.length * share < chunk:
             chunks[str(axis.name)] = chunk, Interval(region.start * share, region.stop * share)
-    if not chunks:
-        return note
-    return f"{note}; {repack_first(chunks)}"
+    return note, chunks
 
 
 def explain_whole(chunks: Mapping[str, tuple[int, Interval]]) -> str:
@@ -70,26 +86,32 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]]) -> str:
     'no pixels are cropped, because all chunks (y=512) overlap the region'
     """
     found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
-    return f"no pixels are cropped, because all chunks ({found}) overlap the region; {repack_first(chunks)}"
+    return f"no pixels are cropped, because all chunks ({found}) overlap the region; {_repack_first(chunks)}"
 
 
-def repack_first(chunks: Mapping[str, tuple[int, Interval]]) -> str:
-    """Return the command that makes fitting chunks, as a part of a sentence; for `chunks`, see `explain_whole`.
+def _repack_first(*too_large: Mapping[str, tuple[int, Interval]]) -> str:
+    """Return the command that makes fitting chunks, as a part of a sentence.
+
+    Each mapping describes the chunks of one level (see `explain_whole`). The command has the smallest length along each
+    axis.
 
     Examples
     --------
     >>> from fractions import Fraction
-    >>> repack_first({"y": (512, Interval(Fraction(0), Fraction(300)))})
+    >>> _repack_first({"y": (512, Interval(Fraction(0), Fraction(300)))})
     'smaller chunks fit the region better: `ozx repack FILE NEW.ozx --chunks y=64`, then extract from NEW.ozx'
     """
-    command = f"ozx repack FILE NEW.ozx --chunks {_smaller_chunks(chunks)}"
+    lengths: dict[str, int] = {}
+    for axis, length in (pair for chunks in too_large for pair in _smaller_chunks(chunks).items()):
+        lengths[axis] = min(length, lengths.get(axis, length))
+    command = f"ozx repack FILE NEW.ozx --chunks {','.join(f'{axis}={length}' for axis, length in lengths.items())}"
     return f"smaller chunks fit the region better: `{command}`, then extract from NEW.ozx"
 
 
-def _smaller_chunks(chunks: Mapping[str, tuple[int, Interval]]) -> str:
+def _smaller_chunks(chunks: Mapping[str, tuple[int, Interval]]) -> dict[str, int]:
     """Return powers of two as chunk lengths: about a quarter of the interval, unless such chunks would be too small."""
     lengths = {
         axis: min(max(math.floor(interval.length) // 4, min(_LEAST, chunk // 4)), chunk - 1)
         for axis, (chunk, interval) in chunks.items()
     }
-    return ",".join(f"{axis}={1 << max(0, length.bit_length() - 1)}" for axis, length in lengths.items())
+    return {axis: 1 << max(0, length.bit_length() - 1) for axis, length in lengths.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.entry_order import breadth_first
@@ -22,7 +23,7 @@ from ozx.hierarchy.ome.rendering import parse_shown_channels
 from ozx.hierarchy.subset.alignment import Interval
 from ozx.hierarchy.subset.array import Box, crop_document
 from ozx.hierarchy.subset.channels import find_channels
-from ozx.hierarchy.subset.crop_notes import explain_left_out, explain_whole, name_levels, repack_first
+from ozx.hierarchy.subset.crop_notes import explain_crops, explain_whole, name_levels
 from ozx.hierarchy.subset.image import crop_image_document
 from ozx.hierarchy.subset.label_levels import LABELS, labels_group, matching_levels
 from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops, crop_levels, place_axes
@@ -192,7 +193,7 @@ class _SubsetPlanner:
                 f"{where}: expected a region inside the finest extracted level; this region is outside of that level",
                 hint="The levels have different translations: keep the first level, or omit the region.",
             )
-        self._note_region(path, multiscale, requested, crops)
+        self._note_crops(path, multiscale, crops, self._note_region(path, multiscale, requested, crops))
         return crops, places
 
     def _find_channels(
@@ -220,9 +221,12 @@ class _SubsetPlanner:
         if not owner.crops.region:
             return LevelCrops(tuple(kept), (None,) * len(kept))
         has_same = len(multiscale.datasets) == len(owner.multiscale.datasets)
-        return self._crop_levels(
+        crops = self._crop_levels(
             path, multiscale, kept, owner.crops.region, owner.places, keep_all=has_same, picked=owner.crops.picked
         )
+        if crops is not None:
+            self._note_crops(path, multiscale, crops, {})
+        return crops
 
     def _crop_levels(
         self,
@@ -237,14 +241,10 @@ class _SubsetPlanner:
     ) -> LevelCrops | None:
         where, keep_all = path or "the root", keep_all or self._selection.levels is not None
 
-        def layout_of(level: Dataset) -> ArrayLayout:
-            return self._layout(path, level)
-
+        layout_of = partial(self._layout, path)
         kept, shared = separate_levels(multiscale, kept, picked, places, layout_of, where, keep_all=keep_all)
         crops = crop_levels(multiscale, kept, requested, places, layout_of, where, keep_all=keep_all)
         crops = crops and pick_channels(multiscale, crops, picked, shared, layout_of)
-        if crops is not None and crops.left_out:
-            self._notes.add(path, explain_left_out(multiscale, crops, layout_of))
         if crops is not None and crops.alone:
             self._notes.add(
                 path,
@@ -256,28 +256,36 @@ class _SubsetPlanner:
 
     def _note_region(
         self, path: str, multiscale: Multiscale, requested: Mapping[str, Interval], crops: LevelCrops
-    ) -> None:
+    ) -> dict[str, tuple[int, Interval]]:
+        """Note how the region grew; return the chunks that extend it too far, as for `explain_crops`."""
         grown = {axis: interval for axis, interval in requested.items() if crops.region[axis] != interval}
         for axis, interval in grown.items():
             became = f"{axis}={interval.start}:{interval.stop} became {_text(crops.region[axis])}"
             self._notes.add(path, f"{became}, because only whole chunks are copied")
         if not grown:
-            return
+            return {}
         layout = self._layout(path, multiscale.datasets[crops.kept[0]])
         whole = self._layout(path, multiscale.datasets[0]).shape
-        sizes = {}
+        chunks = {}
         for number, axis in enumerate(axis.name or "" for axis in multiscale.axes):
             if axis in grown:
                 share = Fraction(layout.shape[number], whole[number])
-                sizes[axis] = layout.chunks[number], Interval(*(end * share for end in grown[axis]))
+                chunks[axis] = layout.chunks[number], Interval(*(end * share for end in grown[axis]))
         if all(box is None for box in crops.boxes):
-            self._notes.add(path, explain_whole(sizes))
+            self._notes.add(path, explain_whole(chunks))
         elif self._selection.channels and any(
             axis.type == "channel" and axis.name in grown for axis in multiscale.axes
         ):
             self._notes.add(path, _SEPARATE)
         elif any(crops.region[axis].length > 1.5 * interval.length for axis, interval in grown.items()):
-            self._notes.add(path, repack_first(sizes))
+            return chunks
+        return {}
+
+    def _note_crops(
+        self, path: str, multiscale: Multiscale, crops: LevelCrops, kept_chunks: Mapping[str, tuple[int, Interval]]
+    ) -> None:
+        if note := explain_crops(multiscale, crops, partial(self._layout, path), kept_chunks):
+            self._notes.add(path, note)
 
     def _keep_arrays(self, path: str, multiscale: Multiscale, crops: LevelCrops) -> None:
         chosen = dict(zip(crops.kept, crops.boxes, strict=True))
