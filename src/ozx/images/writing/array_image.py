@@ -226,8 +226,15 @@ def _new_channel(channel: str | Mapping[str, Any]) -> NewChannel:
         if known.get("window") is not None:
             start, end = map(float, known["window"])
             known["window"] = Window(start, end, None, None)
-        return NewChannel(**known)
+        new = NewChannel(**known)
     except (TypeError, ValueError):
         raise UsageError(
             f"expected the fields label, color, active, window (start, end) or emission for a channel; got {channel!r}"
         ) from None
+    # NaN is refused too, because every comparison with it is False.
+    if new.window is not None and not -math.inf < new.window.start <= new.window.end < math.inf:
+        raise UsageError(
+            "expected finite numbers (start, end), start not above end, as the window of a channel; "
+            f"got {channel['window']!r}"
+        )
+    return new
