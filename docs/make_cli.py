@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ozx.cli.app import COMMANDS, load_command
+from ozx.cli.commands import COMMANDS, load_command
 
 HEAD = """# Command line
 

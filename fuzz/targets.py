@@ -175,7 +175,7 @@ def load_verbs() -> None:
     """Import the modules that the verbs import at their first use, so that atheris instruments these modules."""
     from every_verb import VERBS
 
-    from ozx.cli.app import load_command
+    from ozx.cli.commands import load_command
 
     for arguments in VERBS.values():
         load_command(arguments[0])

@@ -14,7 +14,7 @@ import pytest
 import ozx
 import ozx.desktop.association.associate
 import ozx.integrations.napari
-from ozx.cli.app import COMMANDS, load_command
+from ozx.cli.commands import COMMANDS, load_command
 from ozx.integrations.fsspec import OzxFile, OzxFileSystem
 from ozx.integrations.xarray import OzxBackend
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import ozx
-from ozx.cli.app import COMMANDS, load_command, run
+from ozx.cli.app import run
+from ozx.cli.commands import COMMANDS, load_command
 from ozx.integrations.napari import write_layers
 from ozx.operations.write_cases import write_cases
 

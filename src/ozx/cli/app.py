@@ -3,91 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
-import importlib
-import itertools
 import os
-import re
-import shlex
 import signal
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import click
 
+from ozx.cli.commands import COMMANDS, load_command
+from ozx.cli.exit_codes import DONE, INTERRUPTED, WRONG_USAGE, exit_code
 from ozx.cli.output import drop_stdout, report_error, say, say_error
-from ozx.errors import OzxError, ResourceError, UsageError, resource_error
-from ozx.faults import FaultError, as_error
+from ozx.cli.usage import check_values, report_usage, suggest_command
+from ozx.errors import ResourceError, UsageError, resource_error
+from ozx.faults import as_error
 
-__all__ = ["load_command", "main", "run"]
-
-#: Every command and the first line of its help: `ozx --help` shows these without loading a command.
-COMMANDS = {
-    "pack": "Turn OME-Zarr directories into .ozx files.",
-    "unpack": "Turn .ozx files back into directories.",
-    "import": "Turn TIFF files into .ozx files, with all resolution levels.",
-    "stream": "Write the frames of a camera, from a pipe, to an .ozx file.",
-    "repack": "Rewrite a hierarchy: repair it, upgrade it to OME-Zarr 0.5, change its shards.",
-    "extract": "Extract a part of a hierarchy: a node, some levels, channels, a region.",
-    "export": "Write images as a pyramidal OME-TIFF file.",
-    "info": "Describe .ozx files or OME-Zarr directories.",
-    "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
-    "cat": "Write one value to standard output, byte for byte.",
-    "validate": "Check .ozx files and OME-Zarr directories against RFC-9, Zarr and OME-Zarr.",
-    "verify": "Compare .ozx files with the manifests written when they were packed.",
-    "edit": "Correct pixel sizes, units, channels and names in an .ozx file.",
-    "recover": "Recover the intact values of a damaged or unfinished .ozx file.",
-    "thumbnail": "Make a small picture of an .ozx file or an OME-Zarr directory.",
-    "associate": "Open .ozx files by double-click.",
-    "view": "Show an .ozx file or an OME-Zarr directory in a window.",
-    "serve": "Serve .ozx files to programs on this computer that read URLs.",
-    "uploads": "List unfinished uploads to a bucket, and end uploads of killed runs.",
-    "clean": "Remove the temporary files of killed runs.",
-    "log": "Count the results of each command in a log of runs.",
-    "rules": "Explain what a finding means and how to repair it.",
-}
-
-# The least similarity, from 0 to 1, of an option that is suggested.
-_ALIKE = 0.75
-_NUMBER = re.compile(r"[0-9.]+")
-# Options whose values users write with blanks.
-_WITHOUT_BLANKS = {"--region", "--channels", "--max-size"}
-# Words that other programs use for these commands.
-_OTHER_WORDS = {
-    "convert": ("import", "export"),
-    "zip": ("pack",),
-    "compress": ("pack",),
-    "unzip": ("unpack",),
-    "open": ("view",),
-    "show": ("view",),
-    "crop": ("extract",),
-    "cut": ("extract",),
-    "subset": ("extract",),
-    "check": ("validate",),
-    "fix": ("repack", "recover"),
-    "repair": ("repack", "recover"),
-    "upgrade": ("repack",),
-    "describe": ("info",),
-    "inspect": ("info",),
-    "list": ("ls",),
-    "set": ("edit",),
-    "rename": ("edit",),
-    "picture": ("thumbnail",),
-    "help": ("--help",),
-}
-
-# Python keywords, which cannot name a module.
-_MODULES = {"import": "import_tiff"}
-
-DONE, WRONG_FILE, WRONG_USAGE, WITH_LOSS, WRONG_WORLD, FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
-
-
-def load_command(name: str) -> click.Command:
-    """Import and return one of `COMMANDS`."""
-    command: click.Command = importlib.import_module(f"ozx.cli.{_MODULES.get(name, name)}").command
-    return command
+__all__ = ["main", "run"]
 
 
 @contextlib.contextmanager
@@ -142,9 +74,9 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not ctx.resilient_parsing:  # as shell completion parses
-            raise click.UsageError(f"There is no command {name!r}.{_suggestion(name)}", ctx)
+            raise click.UsageError(f"There is no command {name!r}.{suggest_command(name)}", ctx)
         if not ctx.resilient_parsing:
-            _check_values(load_command(name), args[1:])
+            check_values(load_command(name), args[1:])
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -172,65 +104,6 @@ class _Commands(click.Group):
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-
-def _check_values(command: click.Command, words: Sequence[str]) -> None:
-    """Raise an error if an option's value is forgotten, or is a size and a unit with a blank between them."""
-    known = {name: option for option in command.params if isinstance(option, click.Option) for name in option.opts}
-    _check_repeated(known, words)
-    for number, word in enumerate(words[:-1]):
-        option, value, after = known.get(word), words[number + 1], words[number + 2 : number + 3]
-        if word == "--":
-            return
-        if option is None or option.is_flag:
-            continue
-        if value in known:
-            raise UsageError(
-                f"Option {word!r} requires an argument; found the option {value!r}.",
-                hint=f"{_usage(option, word)} If {value} is the value, write {word}={value}.",
-            )
-        if word == "--pixel-size" and after and _NUMBER.fullmatch(value) and _is_unit(after[0]):
-            raise UsageError(
-                f"expected a pixel size without a blank; got {value} {after[0]}",
-                hint=f"Write --pixel-size {value}{after[0]}.",
-            )
-
-
-def _check_repeated(known: Mapping[str, click.Option], words: Sequence[str]) -> None:
-    """Raise an error if an option for one list is given twice: the first list would be lost."""
-    seen: set[str] = set()
-    for word in itertools.takewhile(lambda word: word != "--", words):
-        name = word.partition("=")[0]
-        option = known.get(name)
-        if option is None or option.multiple or "," not in (option.metavar or ""):
-            continue
-        if name in seen:
-            raise UsageError(
-                f"option {name} is given twice",
-                hint=f"Give it once, and join the values with commas. {_usage(option, name)}",
-            )
-        seen.add(name)
-
-
-def _is_unit(word: str) -> bool:
-    """Return whether a word is a unit, and not the name of a file."""
-    from ozx.hierarchy.ome.units import check_unit  # noqa: PLC0415 (seldom needed)
-
-    try:
-        return bool(check_unit(word)) and not os.path.lexists(word)
-    except UsageError:
-        return False
-
-
-def _suggestion(name: str) -> str:
-    """Return the sentence that follows the message about an unknown command; empty if nothing is similar."""
-    if os.path.lexists(name):
-        return f" {name} is a file or folder: name a command before it, such as ozx info {shlex.quote(name)}."
-    return _did_you_mean(_OTHER_WORDS.get(name.lower()) or difflib.get_close_matches(name, COMMANDS))
-
-
-def _did_you_mean(near: Sequence[str]) -> str:
-    return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
 @click.command(
@@ -262,7 +135,7 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         return int(_ozx.main(arguments, prog_name="ozx", standalone_mode=False) or DONE)
     except click.ClickException as error:
-        _report_usage(error, sys.argv[1:] if arguments is None else arguments)
+        report_usage(error, sys.argv[1:] if arguments is None else arguments)
         return WRONG_USAGE
     except (KeyboardInterrupt, click.Abort):
         say("interrupted; no incomplete file was left")
@@ -271,81 +144,6 @@ def run(arguments: list[str] | None = None) -> int:
         failure = as_error(error)
         report_error(failure)
         return exit_code(failure)
-
-
-def _report_usage(error: click.ClickException, arguments: Sequence[str]) -> None:
-    """Report an invalid command line in the same form as other errors."""
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    message, hint = error.format_message(), None
-    if context is not None:
-        usage = context.command.collect_usage_pieces(context)
-        hint = f"{' '.join([context.command_path, *usage])}; see {context.command_path} --help."
-        if "unexpected extra argument" in error.message and _WITHOUT_BLANKS.intersection(arguments):
-            hint += " Write lists and sizes without blanks, as in y=0:512,x=0:512 or 20MB."
-        if isinstance(error, click.NoSuchOption):
-            # The message is the same with every release of click.
-            near = difflib.get_close_matches(error.option_name, _options(context.command) - {"--help"}, cutoff=_ALIKE)
-            message = f"There is no option {error.option_name!r}.{_did_you_mean(near)}"
-            hint += _hint_at_commands(error.option_name)
-    elif isinstance(error, click.BadOptionUsage):  # an option without its value
-        hint = _hint_at_value(error.option_name, arguments)
-    say_error(message, hint=hint)
-
-
-def _options(command: click.Command) -> set[str]:
-    return {name for parameter in command.params for name in parameter.opts}
-
-
-def _hint_at_value(option: str, arguments: Sequence[str]) -> str | None:
-    """Return the help of an option of the command in `arguments`; None if there is no such option."""
-    name = next((word for word in arguments if word in COMMANDS), None)
-    for found in [] if name is None else load_command(name).params:
-        if isinstance(found, click.Option) and option in found.opts:
-            return _usage(found, option)
-    return None
-
-
-def _usage(option: click.Option, name: str) -> str:
-    value = "" if option.is_flag else f" {option.metavar or 'VALUE'}"
-    return f"{name}{value}: {option.help}"
-
-
-def _hint_at_commands(option: str) -> str:
-    """Return the sentence that names the commands with this option; empty if many commands or none have it."""
-    having = [f"ozx {name}" for name in COMMANDS if option in _options(load_command(name))]
-    # An option of many commands does not show what the user wants.
-    return f" {option} is an option of {', '.join(having)}." if 1 <= len(having) <= 3 else ""
-
-
-def exit_code(error: BaseException) -> int:
-    """Return the exit code for `error`."""
-    if isinstance(error, FaultError):
-        return FAULT
-    if isinstance(error, UsageError):
-        return WRONG_USAGE
-    if isinstance(error, OzxError) and not isinstance(error, ResourceError):
-        return WRONG_FILE
-    return WRONG_WORLD
-
-
-def code_of(failure: Mapping[str, str | None]) -> int:
-    """Return the exit code for an error that `ozx.flow.batch.describe_failure` described."""
-    codes = {
-        "format": WRONG_FILE,
-        "changed": WRONG_FILE,
-        "unsupported": WRONG_FILE,
-        "usage": WRONG_USAGE,
-        "fault": FAULT,
-    }
-    return codes.get(failure["code"] or "", WRONG_WORLD)
-
-
-def batch_code(failures: Iterable[Mapping[str, str | None] | None]) -> int:
-    """Return the exit code of a batch; `failures` has one item for each source: its error, or None."""
-    failed = [failure for failure in failures if failure is not None]
-    if any("fault" in failure for failure in failed):
-        return FAULT
-    return WITH_LOSS if failed else DONE
 
 
 def main() -> NoReturn:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from ozx.cli.app import DONE, code_of, exit_code
 from ozx.cli.arguments import check_patterns
+from ozx.cli.exit_codes import DONE, code_of, exit_code
 from ozx.cli.output import drop_stdout, print_notes, printable, say, say_error
 from ozx.cli.progress import batch_bar
 from ozx.cli.run_logging import RunLogger, logging_run

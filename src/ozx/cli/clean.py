@@ -7,7 +7,7 @@ import sys
 import click
 
 from ozx.cli.ages import age_text, to_seconds
-from ozx.cli.app import DONE, WITH_LOSS
+from ozx.cli.exit_codes import DONE, WITH_LOSS
 from ozx.cli.output import format_bytes, one_line, print_json, say
 from ozx.errors import UsageError
 from ozx.operations.clean import FoundLeftover, clean

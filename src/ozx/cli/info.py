@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ozx.cli.access import access_options
-from ozx.cli.app import DONE, batch_code
+from ozx.cli.exit_codes import DONE, batch_code
 from ozx.cli.info_text import describe
 from ozx.cli.output import print_json, report_error
 from ozx.errors import OzxError

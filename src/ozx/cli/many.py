@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 import click
 
-from ozx.cli.app import DONE, batch_code
 from ozx.cli.batch import counted, following
 from ozx.cli.cluster import connected, dask_option
+from ozx.cli.exit_codes import DONE, batch_code
 from ozx.cli.output import print_json
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ozx.cli.access import access_options
-from ozx.cli.app import DONE, WITH_LOSS
+from ozx.cli.exit_codes import DONE, WITH_LOSS
 from ozx.cli.many import Verb, many_options, run_verb
 from ozx.cli.output import format_bytes, one_line
 from ozx.errors import shortened

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ozx.cli.app import DONE
+from ozx.cli.exit_codes import DONE
 from ozx.cli.output import format_bytes, print_json, printable
 from ozx.errors import UsageError
 from ozx.validation.rules.table import RULES, Rule, near_matches

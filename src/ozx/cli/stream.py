@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from ozx.cli.access import store_options
-from ozx.cli.app import DONE, WITH_LOSS
+from ozx.cli.exit_codes import DONE, WITH_LOSS
 from ozx.cli.metadata_options import parse_metadata
 from ozx.cli.output import format_bytes, one_line, print_result, say_error
 from ozx.errors import UsageError

@@ -12,9 +12,9 @@ import click
 
 from ozx.atomic.new_file import replacing_file
 from ozx.cli.access import access_options
-from ozx.cli.app import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_code
 from ozx.cli.batch import following
 from ozx.cli.cluster import connected, dask_option
+from ozx.cli.exit_codes import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_code
 from ozx.cli.output import print_json, say
 from ozx.cli.report import extent_of, report_lines
 from ozx.cli.run_logging import log_options, sources_of_run
