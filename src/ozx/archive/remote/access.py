@@ -16,6 +16,7 @@ from ozx.archive.remote.deadline import DEADLINE, Deadline, new_deadline
 from ozx.errors import UsageError
 
 __all__ = [
+    "REQUEST_OPTIONS",
     "access_options",
     "allows_http",
     "carrying_options",
@@ -41,8 +42,8 @@ _PREFIXES = {
     "abfss": "AZURE_",
 }
 _ENDPOINTS = ("ENDPOINT_URL_S3", "ENDPOINT_URL", "ENDPOINT", "STORAGE_ENDPOINT", "BASE_URL")
-# The options that apply to plain HTTP, too.
-_OF_REQUESTS = ("client_options", "retry_config", DEADLINE, CACHE)
+#: The options that describe how requests are made, to every kind of server, plain HTTP included.
+REQUEST_OPTIONS = ("client_options", "retry_config", DEADLINE, CACHE)
 _YES = ("1", "true", "yes", "on")
 
 
@@ -196,5 +197,5 @@ def access_options(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """
     current = current_options()
     if scheme in ("http", "https"):
-        current = {name: current[name] for name in _OF_REQUESTS if name in current}
+        current = {name: current[name] for name in REQUEST_OPTIONS if name in current}
     return current | dict(options)

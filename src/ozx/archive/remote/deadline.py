@@ -128,16 +128,22 @@ def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str) -
     raise deadline.error(name)
 
 
-def limited_in_time(client: Any, deadline: Deadline | None) -> Any:
+def limited_in_time(client: Any, deadline: Deadline | None, name: str) -> Any:
     """Make boto3's client refuse requests after the deadline, and return the client.
 
-    Requests that abort uploads are still sent.
+    Requests that abort uploads are still sent. `name` is the file in messages.
     """
     if deadline is not None:
 
         def check(event_name: str, **_: Any) -> None:
             if deadline.left() == 0 and not event_name.endswith(".AbortMultipartUpload"):
-                raise deadline.error(None)
+                raise deadline.error(name)
+
+        def stop(attempts: int, caught_exception: Exception | None, **_: Any) -> None:
+            # Without time for another attempt, the error of this attempt says more than the error of the deadline.
+            if caught_exception is not None and deadline.left() < 2.0 ** (attempts - 1):  # botocore's longest pause
+                raise caught_exception if deadline.left() else deadline.error(name)
 
         client.meta.events.register("before-send.s3", check)
+        client.meta.events.register_first("needs-retry.s3", stop)
     return client

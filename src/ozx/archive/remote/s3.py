@@ -65,8 +65,8 @@ def split_object_url(url: str) -> ObjectUrl:
     return ObjectUrl(parts.netloc, unquote(parts.path.removeprefix("/")))
 
 
-def open_client(options: Mapping[str, Any] | None = None) -> Any:
-    """Return a boto3 client for S3, configured by the options of `ozx.storage_options`.
+def open_client(options: Mapping[str, Any] | None = None, *, name: str = "s3://") -> Any:
+    """Return a boto3 client for S3, configured by the options of `ozx.storage_options`; `name` is for messages.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def open_client(options: Mapping[str, Any] | None = None) -> Any:
     except (BotoCoreError, ValueError) as error:
         raise ResourceError(f"cannot use S3: {error}", hint="Check the storage options and AWS_PROFILE.") from None
     client.meta.events.register_first("needs-retry.s3", _pause_when_throttled)
-    return limited_in_time(client, deadline)
+    return limited_in_time(client, deadline, name)
 
 
 def _pause_when_throttled(response: tuple[Any, Any] | None, attempts: int, **_: Any) -> float | None:

@@ -10,9 +10,12 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import IO, Any, Self
 from urllib.parse import unquote
 
+from ozx.archive.remote.access import current_deadline
+from ozx.archive.remote.deadline import Deadline, call_in_time
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.client import (
     MARK,
@@ -38,6 +41,8 @@ _EMULATOR_URL = "http://127.0.0.1:10000"
 _EXISTS = ("BlobAlreadyExists", "ConditionNotMet", "UnauthorizedBlobOverwrite")
 _CHANGED = ("InvalidBlockList", "InvalidBlobOrBlock")
 _FORBIDDEN = (401, 403)
+# The longest pauses before the two retries after a failed connection take 10 seconds together.
+_RETRIES_SECONDS = 15
 
 
 def _open_container(url: str, options: Mapping[str, Any] | None = None) -> Any:
@@ -54,7 +59,7 @@ def _open_container(url: str, options: Mapping[str, Any] | None = None) -> Any:
         from azure.storage.blob import BlobServiceClient, ExponentialRetry  # noqa: PLC0415 (an extra)
     except ImportError as error:
         raise missing_package("az", "azure-storage-blob", "azure", error) from None
-    settings = store_settings(url, options)
+    settings, deadline = store_settings(url, options), current_deadline()
     account, key = settings.get("account_name"), settings.get("account_key")
     endpoint = settings.get("endpoint")
     if is_yes(settings.get("use_emulator")):
@@ -65,7 +70,11 @@ def _open_container(url: str, options: Mapping[str, Any] | None = None) -> Any:
     try:
         # Azure's own waits of 15 seconds and more hide a wrong address for one and a half minutes.
         retries = ExponentialRetry(
-            initial_backoff=1, increment_base=2, retry_total=6, random_jitter_range=1, retry_connect=2
+            initial_backoff=1,
+            increment_base=2,
+            retry_total=6,
+            random_jitter_range=1,
+            retry_connect=2 if deadline is None or deadline.left() > _RETRIES_SECONDS else 0,
         )
         service = BlobServiceClient(
             place, credential=credential, retry_policy=retries, connection_timeout=10, read_timeout=120
@@ -127,7 +136,7 @@ def iter_unfinished(url: str) -> Iterator[tuple[str, float | None]]:
                     found.append((f"{base}/{blob.name}", age))
         return found
 
-    yield from _call_azure(url, find, doing="list uploads")
+    yield from _call_azure(url, find, current_deadline(), doing="list uploads")
 
 
 class AzureObject(UnnamedUploads):
@@ -146,6 +155,7 @@ class AzureObject(UnnamedUploads):
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         self._url = url
+        self._deadline = current_deadline()
         self._container = _open_container(url, options)
         self._blob = self._container.get_blob_client(unquote(split_url(url).path.removeprefix("/")))
         self._mark = ""
@@ -211,17 +221,18 @@ class AzureObject(UnnamedUploads):
 
     def _call(self, function: Callable[..., Any], *arguments: Any, none_if: str = "", **options: Any) -> Any:
         can_exist = not self._replace
-        return _call_azure(self._url, function, *arguments, none_if=none_if, can_exist=can_exist, **options)
+        call = partial(function, *arguments, **options)
+        return _call_azure(self._url, call, self._deadline, none_if=none_if, can_exist=can_exist)
 
 
 def _call_azure(
     url: str,
-    function: Callable[..., Any],
-    *arguments: Any,
+    call: Callable[[], Any],
+    deadline: Deadline | None,
+    *,
     doing: str = "write",
     none_if: str = "",
     can_exist: bool = False,
-    **options: Any,
 ) -> Any:
     """Call a function and return its result; convert its errors to errors of ozx, in plain words and without secrets.
 
@@ -229,8 +240,10 @@ def _call_azure(
     ----------
     url
         The object, for messages.
-    function, arguments, options
-        The call.
+    call
+        The function.
+    deadline
+        The time at which it is stopped, or None.
     doing
         A verb for messages.
     none_if
@@ -248,7 +261,7 @@ def _call_azure(
     from azure.core.exceptions import AzureError  # noqa: PLC0415 (an extra)
 
     try:
-        return function(*arguments, **options)
+        return call_in_time(call, deadline, printable_url(url))
     except AzureError as error:
         status, code = getattr(error, "status_code", None), _code(error)
         kind = type(error).__name__

@@ -8,9 +8,12 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import IO, Any, Self
 from urllib.parse import unquote
 
+from ozx.archive.remote.access import current_deadline
+from ozx.archive.remote.deadline import Deadline, call_in_time
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.client import (
     MARK,
@@ -105,6 +108,7 @@ class GcsObject(UnnamedUploads):
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         self._url = url
+        self._deadline = current_deadline()
         self._bucket = _open_bucket(url, options)
         self._key = unquote(split_url(url).path.removeprefix("/"))
         self._condition: dict[str, int] = {}
@@ -124,22 +128,22 @@ class GcsObject(UnnamedUploads):
         ResourceError
             As for `ObjectClient.find`.
         """
-        found = self._call(self._bucket.get_blob, self._key, timeout=_TIMEOUT, retry=_retry())
+        found = self._call(self._bucket.get_blob, self._key, **self._limits)
         if found is not None:
             return FoundObject(int(found.size), str((found.metadata or {}).get(MARK, "")))
-        if self._call(self._bucket.exists, timeout=_TIMEOUT, retry=_retry(), default=True) is False:
+        if self._call(self._bucket.exists, **self._limits, default=True) is False:
             raise no_container_error(self._url)
         return None
 
     def put(self, body: IO[bytes], size: int, mark: str, *, replace: bool) -> None:
         """Implement `ObjectClient.put`."""
         blob = self._new_blob(mark, replace=replace)
-        self._call(blob.upload_from_file, body, size=size, timeout=_TIMEOUT, retry=_retry(), **self._condition)
+        self._call(blob.upload_from_file, body, size=size, **self._limits, **self._condition)
 
     def begin(self, mark: str, part_size: int, *, replace: bool) -> str:
         """Implement `ObjectClient.begin`."""
         blob = self._new_blob(mark, replace=replace)
-        self._writer = _writer_class()(blob, chunk_size=part_size, timeout=_TIMEOUT, retry=_retry(), **self._condition)
+        self._writer = _writer_class()(blob, chunk_size=part_size, **self._limits, **self._condition)
         return ""
 
     def send(self, number: int, body: IO[bytes], size: int) -> str:
@@ -156,12 +160,22 @@ class GcsObject(UnnamedUploads):
     def abort(self) -> bool:
         """Cancel the upload session; if this fails, the server cancels the session after a week."""
         if self._writer is not None:
-            self._call(self._writer.terminate, default=None)
+            self._call(self._writer.terminate, default=None, is_limited=False)
         return True
 
     def remove(self) -> None:
         """Implement `ObjectClient.remove`."""
-        self._call(self._bucket.delete_blobs, [self._key], on_error=lambda _: None, timeout=_TIMEOUT, retry=_retry())
+        self._call(
+            self._bucket.delete_blobs,
+            [self._key],
+            on_error=lambda _: None,
+            **self._limits,
+        )
+
+    @property
+    def _limits(self) -> dict[str, Any]:
+        """Limits of time for a call: per connection and answer, and for all retries together."""
+        return {"timeout": _TIMEOUT, "retry": _retry(self._deadline)}
 
     def _new_blob(self, mark: str, *, replace: bool) -> Any:
         self._condition = {} if replace else {"if_generation_match": 0}
@@ -172,16 +186,19 @@ class GcsObject(UnnamedUploads):
     def _call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call a function and return its result; convert its errors to errors of ozx, in plain words.
 
-        If `default` is given, return it instead of raising an error.
+        If `default` is given, return it instead of raising an error. A call without `is_limited` ignores the deadline.
         """
         has_default, default = "default" in options, options.pop("default", None)
+        deadline = self._deadline if options.pop("is_limited", True) else None
         from google.api_core.exceptions import GoogleAPIError  # noqa: PLC0415 (an extra)
         from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
         from google.cloud.storage.exceptions import DataCorruption, InvalidResponse  # noqa: PLC0415
         from requests.exceptions import RequestException  # noqa: PLC0415
 
         try:
-            return function(*arguments, **options)
+            return call_in_time(partial(function, *arguments, **options), deadline, printable_url(self._url))
+        except ResourceError:  # the deadline
+            raise
         except (GoogleAPIError, GoogleAuthError, InvalidResponse, DataCorruption, RequestException, OSError) as error:
             status = getattr(error, "code", None) or getattr(getattr(error, "response", None), "status_code", None)
             kind = type(error).__name__
@@ -213,11 +230,12 @@ class GcsObject(UnnamedUploads):
         )
 
 
-def _retry() -> Any:
-    """Return google-cloud-storage's policy for retries, limited to one minute instead of two."""
+def _retry(deadline: Deadline | None) -> Any:
+    """Return google-cloud-storage's policy for retries, limited to one minute instead of two, or to the deadline."""
     from google.cloud.storage.retry import DEFAULT_RETRY  # noqa: PLC0415 (an extra)
 
-    return DEFAULT_RETRY.with_timeout(_RETRY_SECONDS)
+    seconds = _RETRY_SECONDS if deadline is None else min(_RETRY_SECONDS, deadline.left())
+    return DEFAULT_RETRY.with_timeout(seconds)
 
 
 def _writer_class() -> Any:

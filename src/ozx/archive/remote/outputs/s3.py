@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import IO, Any, Self
 
+from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.client import MARK, FoundObject, exists_error, no_container_error
 from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error, open_client, split_object_url
 
@@ -42,7 +43,7 @@ class S3Object:
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         self._url = url
         self.target = dict(zip(("Bucket", "Key"), split_object_url(url), strict=True))
-        self.client = open_client(options)
+        self.client = open_client(options, name=printable_url(url))
         self._upload_id = ""
         self._condition: dict[str, str] = {}
         self._tags: dict[int, str] = {}

@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ozx.archive.remote.access import access_options
+from ozx.archive.remote.access import REQUEST_OPTIONS, access_options
 from ozx.archive.remote.errors import explain_options, missing_extra, printable_url
 from ozx.archive.remote.urls import split_url
 
 __all__ = ["is_yes", "store_settings"]
 
-_CLIENT = ("client_options", "retry_config", "credential_provider")
+_NO_SETTINGS = (*REQUEST_OPTIONS, "credential_provider")
 _NAMES_OF_PLACES = ("bucket", "container_name")
 
 
@@ -52,7 +52,7 @@ def store_settings(url: str, options: Mapping[str, Any] | None = None) -> dict[s
         except Exception:  # noqa: BLE001, S112 (obstore's own kinds: a variable of another program)
             continue
         found |= {key: value for key, value in of_variable.items() if key not in _NAMES_OF_PLACES}
-    given = {key: value for key, value in access_options(scheme, options or {}).items() if key not in _CLIENT}
+    given = {key: value for key, value in access_options(scheme, options or {}).items() if key not in _NO_SETTINGS}
     try:
         return found | _config(from_url(url, **given))
     except Exception as error:  # noqa: BLE001 (obstore raises TypeError, ValueError and its own kinds)
