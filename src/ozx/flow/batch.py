@@ -181,7 +181,10 @@ def _run_tasks(
 
 
 class _DisplayError(BaseException):
-    """Carrier of an error of the display: such an error ends the batch, and is no fault of a file."""
+    """Wrapper of an error that the progress display raised; it ends the whole batch.
+
+    It is not an `Exception`, because `_attempt` turns each `Exception` into the failure of a single file.
+    """
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -189,7 +192,7 @@ class _DisplayError(BaseException):
 
 
 class _BatchProgress(StoppableProgress):
-    """Progress of a batch, in which an error of the display ends the batch."""
+    """Progress of a batch; an error that the progress display raises becomes a `_DisplayError`."""
 
     def advance(self, amount: int) -> None:
         """Add to the number of bytes that the batch has processed."""

@@ -35,7 +35,7 @@ _BLOCK = 1 << 20
 
 
 class Part(Protocol):
-    """One piece of a value: bytes in memory, or a file span to read."""
+    """A value, or a byte range of a value: in memory, or read later from a file or a server."""
 
     @property
     def length(self) -> int:
@@ -46,17 +46,17 @@ class Part(Protocol):
 
 
 class Span(Part, Protocol):
-    """A part whose sub-spans can be read."""
+    """A `Part` of which any byte range can be read separately."""
 
     def span(self, offset: int, length: int) -> Span:
-        """Return the sub-span of `length` bytes from `offset`, without reading the bytes."""
+        """Return the range of `length` bytes from `offset` in this span, without reading the bytes."""
 
 
 class FillingSpan(Span, Protocol):
-    """A span that can read its bytes into a given buffer."""
+    """A `Span` that can read its bytes into a given buffer."""
 
     def span(self, offset: int, length: int) -> FillingSpan:
-        """Return the sub-span of `length` bytes from `offset`, without reading the bytes."""
+        """Return the range of `length` bytes from `offset` in this span, without reading the bytes."""
 
     def read_into(self, view: memoryview) -> None:
         """Fill `view` with the span's bytes; `view` must have the span's length."""
@@ -87,7 +87,7 @@ class BytesPart:
         yield bytes(self.data)
 
     def span(self, offset: int, length: int) -> BytesPart:
-        """Return a part of these bytes."""
+        """Return the range of `length` bytes from `offset`."""
         return BytesPart(self.data[offset : offset + length])
 
 
@@ -166,7 +166,7 @@ class FileSpan(NamedTuple):
         return iter_divided(self)
 
     def span(self, offset: int, length: int) -> FileSpan:
-        """Return a sub-span of this span."""
+        """Return the range of `length` bytes from `offset` in this span."""
         return FileSpan(self.path, self.offset + offset, length, self.status)
 
     def read_into(self, view: memoryview) -> None:

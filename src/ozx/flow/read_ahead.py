@@ -91,7 +91,7 @@ class _Batch:
 
     @property
     def most_requests(self) -> int:
-        """The maximal number of simultaneous requests to the server of this batch."""
+        """The maximal number of simultaneous requests to the server from which the batch is read."""
         return _MOST_REQUESTS if self.places and self.places[0].is_of_object_store else _REQUESTS
 
     def spans(self) -> Iterator[tuple[int, int]]:

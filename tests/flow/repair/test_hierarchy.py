@@ -213,7 +213,10 @@ def test_sentences_name_what_they_are_about(tmp_path):
         assert source.repaired == (
             "names with backslashes between components: 1, the first '0\\\\c\\\\4'; slashes now",
             "entries for folders: 1, the first '0/'; dropped",
-            "names of several entries: 1, the first '0/c/5'; the last entry counts (names with equal entries: 1)",
+            (
+                "names of several entries: 1, the first '0/c/5'; "
+                "the last entry counts (names whose entries have equal values: 1)"
+            ),
             "entries compressed by ZIP (deflate): 1; inflated",
             "the comment said OME-Zarr 0.6, the root 0.5; the root's version is used",
         )

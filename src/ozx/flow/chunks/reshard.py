@@ -82,7 +82,9 @@ def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[
     if not new.levels:
         return _iter_chunks(chunks, new, path)
     if len(new.levels) > 1 or new.levels[0].index != IndexFormat():
-        raise UsageError(f"{path or 'the root'}: expected one level of shards that end in an index with a CRC-32C")
+        raise UsageError(
+            f"{path or 'the root'}: expected shards that are not nested and end in an index with a CRC-32C"
+        )
     return _iter_shards(chunks, new, path)
 
 
@@ -131,7 +133,7 @@ def _iter_shards(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[E
 def _in_order(
     numbers: NDArray[np.int64], layout: ArrayLayout, path: str, size: int
 ) -> Iterator[tuple[list[str], NDArray[np.int64]]]:
-    """Yield batches of at most `size` keys in hierarchy order, each batch with the numbers of its stored values."""
+    """Yield batches of at most `size` keys in hierarchy order, with the index of each key's value in the grid."""
     prefix, encode = f"{path}/" if path else "", layout.keys.encode
     if layout.keys.separator == ".":
         # Keys with a single component sort as text: c.0.10 before c.0.9.

@@ -16,7 +16,9 @@ _BLOCK = 1 << 20
 
 
 class Spool:
-    """A buffer of values in memory and in a temporary file; each value is kept while a part refers to it.
+    """A buffer of values: in memory up to a limit, beyond that limit in a temporary file.
+
+    `add` returns a `Part` for each value. The value can be read as long as this `Part` exists.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ class Spool:
         self._file: _SpoolFile | None = None
 
     def add(self, data: bytes) -> Part:
-        """Add a value to the buffer; return a part that reads the value."""
+        """Add a value to the buffer; return a `Part` to read the value later."""
         if len(data) <= self._room:
             self._room -= len(data)
             return BytesPart(data)

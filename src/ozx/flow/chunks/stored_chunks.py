@@ -27,8 +27,8 @@ class StoredChunks(Protocol):
     The number is the position in the grid of the values in C order.
 
     An implementation may create the bytes of a value when they are read, if each part knows its length. Unsharded
-    chunks that go into one new shard are requested together. The values of a sharded array are divisible: their parts
-    are `ozx.flow.entry.Span`.
+    chunks that go into one new shard are requested together. For a sharded array, `parts` returns
+    `ozx.flow.entry.Span` objects, because single chunks of a shard are read.
     """
 
     @property

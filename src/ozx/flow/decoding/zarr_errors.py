@@ -39,7 +39,7 @@ def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
     if found is None:
         return None
     named = _NAMED.search(str(found))
-    return _not_installed(named[1] if named else "that its metadata name", where)
+    return _not_installed(named[1] if named else "named in its metadata", where)
 
 
 def check_codecs_installed(metadata: Any, where: str) -> None:

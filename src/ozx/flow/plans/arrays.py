@@ -1,6 +1,6 @@
-"""Make the entries of arrays whose chunks are moved or transcoded.
+"""Make the entries of arrays whose chunks get new keys, shards or codecs.
 
-No chunk is read before its entry is written. Encoded chunks are moved; a chunk is decoded only if necessary.
+No chunk is read before its entry is written. A chunk is decoded only if necessary.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Treatment = Literal["moved", "zlib_to_gzip", "transcoded"]
 
 @dataclass(slots=True)
 class ArrayPlan:
-    """An array whose chunks are moved or transcoded instead of copied.
+    """The plan for an array whose chunks get new keys, shards or codecs.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
 class Extractor:
-    """A node (with its metadata) that becomes the root of a new hierarchy.
+    """Planner of extractions: the extracted node becomes the root of a new hierarchy.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class Extractor:
 
 @dataclass
 class SubsetPlan(Plan):
-    """The plan of a part of a hierarchy.
+    """The plan to write a part of a hierarchy as a new hierarchy.
 
     Attributes
     ----------
@@ -321,11 +321,11 @@ class Subtree:
         return self._source.read(self._prefix + key)
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
-        """Return the value of a key, or a span of it, as a part to be read later."""
+        """Return a `Part` that reads the value of a key, or a span of the value."""
         return self._source.part(self._prefix + key, offset, length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return whole values as divisible parts to be read later."""
+        """Return a `Part` for each key, which reads the whole value; see `Source.parts`."""
         prefix = self._prefix
         return self._source.parts([prefix + key for key in keys] if prefix else keys)
 

@@ -52,7 +52,7 @@ def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repa
         alike = (columns.crc32s[rows] == columns.crc32s[rows[-1]]).all()
         same += bool(alike and (columns.uncompressed_sizes[rows] == columns.uncompressed_sizes[rows[-1]]).all())
     first = keys.names.raw_name(keys.repeated[0][-1]).decode("utf-8", "replace")
-    done = "the last entry counts" + (f" (names with equal entries: {same:,})" if same else "")
+    done = "the last entry counts" + (f" (names whose entries have equal values: {same:,})" if same else "")
     yield Repair.of_many("zip/duplicate-name", "names of several entries", len(keys.repeated), done, first)
 
 

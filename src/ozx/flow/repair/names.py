@@ -139,7 +139,7 @@ def _without_slips(columns: Columns) -> tuple[NameTable, NDArray[np.bool_], NDAr
 
 
 def _find_suspects(names: NameTable) -> NDArray[np.int64]:
-    """Return the rows of names that must be examined one by one."""
+    """Return the indices of the names that must be examined one by one."""
     suspects = [np.flatnonzero(names.name_lengths == 0)]
     for rows, matrix in names.iter_name_matrices():
         flagged = _ANYWHERE[matrix].any(1) | _FIRST_IN_COMPONENT[matrix[:, 0]] | (matrix[:, -1] == _SLASH)

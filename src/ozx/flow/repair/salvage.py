@@ -101,7 +101,7 @@ class _KeyResolver:
                 if document is not None:
                     self._result.hierarchy.add(name, document)
                 elif self._evidence.names_by[index] < Witnesses.TWO:
-                    self._reject(index, "its name is damaged: the value is not metadata")
+                    self._reject(index, "its name is damaged: it is a metadata key, but the value is not metadata")
 
     def _wanted_nodes(self) -> set[str]:
         """Return the paths of nodes that metadata or chunks refer to, but whose own metadata is missing."""
@@ -154,7 +154,7 @@ class _KeyResolver:
                 self._result.hierarchy.add(name, document)
 
     def _doubt_older(self, index: int, names: tuple[str, str]) -> None:
-        """Mark each older entry with one of `names` as doubtful, because entry `index` may replace it."""
+        """Mark an earlier entry as doubtful if its name is one of `names`: entry `index` may replace it."""
         starts = self._evidence.entries.starts
         for other in self._kept():
             if starts[other] < starts[index] and self._name(other) in names:
@@ -187,7 +187,7 @@ class _KeyResolver:
                     index, f"its name is damaged: it is not a chunk of the array {role.array or 'at the root'}"
                 )
             elif role.kind == "file" and self._is_document(index):
-                self._reject(index, "its name is damaged: the value is metadata")
+                self._reject(index, "its name is damaged: it is not a metadata key, but the value is metadata")
             elif role.kind == "file" and self._is_unlikely_file(name):
                 self._reject(index, "its name is likely damaged: a similar, expected name is missing")
             elif role.kind == "chunk" and index in self._around and self._has_better_name(index):
@@ -310,7 +310,7 @@ class _KeyResolver:
             self._make_groups(lost)
 
     def _make_groups(self, lost: set[str]) -> None:
-        """Recreate missing groups; if only one unconfirmed key implies a group, reject this key instead."""
+        """Recreate missing groups; if the only sign of a group is one unconfirmed key, reject the key."""
         hierarchy = self._result.hierarchy
         missing = [path for path in hierarchy.missing_groups() if path]
         below = Counter(path for name in self._names() for path in parents_of(name)) if missing else Counter[str]()
@@ -346,7 +346,7 @@ class _KeyResolver:
                 evidence.names_by[older] = Witnesses.ONE
 
     def _lost_array(self, name: str, lost: set[str]) -> str | None:
-        """Return the array that the chunk `name` belongs to; None if the array has metadata."""
+        """Return the array of the chunk `name` if this array has no metadata, else None."""
         hierarchy = self._result.hierarchy
         array = looks_like_chunk(name)
         if array is None:  # with separator "/" and no prefix, a chunk is 0/0/1 below its array

@@ -131,7 +131,10 @@ class _Shard:
     is_bytewise: bool = True
 
     def piece(self, span: tuple[int, int], place: Lengths, depth: int) -> _Piece | None:
-        """Return rescued bytes of a shard, or of a chunk if `depth` is below all shards; None if no chunk is left."""
+        """Return the rescued bytes of a shard or chunk; None if no chunk is left.
+
+        `depth` is the number of shards around `span`; if it equals the number of shard levels, `span` is a chunk.
+        """
         if depth == len(self.layout.levels):
             return self._chunk(span, place)
         level = self.layout.levels[depth]

@@ -145,7 +145,7 @@ class RepairedSource:
         self.close()
 
     def close(self) -> None:
-        """Close the file; parts that were already returned open it again when they are read."""
+        """Close the file; if a `Part` returned earlier is read, the file is opened again."""
         if self._file is not None:
             self._file.close()
 
@@ -180,14 +180,14 @@ class RepairedSource:
         return self._written[key] if key in self._written else self._source.read(self._checked(key))
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
-        """Return a span of the value of a key, to be read later."""
+        """Return a `Part` that reads a span of the value of a key."""
         if key not in self._written:
             return self._source.part(self._checked(key), offset, length)
         whole = BytesPart(self._written[key])
         return whole.span(offset, whole.length - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return the whole values of many keys as parts."""
+        """Return a `Part` for each key, which reads the whole value; see `Source.parts`."""
         if self._dropped.isdisjoint(keys) and self._written.keys().isdisjoint(keys):
             return self._source.parts(keys)
         return list(map(self.part, keys))

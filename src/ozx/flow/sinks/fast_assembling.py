@@ -237,7 +237,7 @@ class _Filler:
             self._position = 0
 
     def _pass_on(self, part: Part, checksum: int) -> int:
-        """Write an indivisible part that is larger than the buffer."""
+        """Write a part that is larger than the buffer and has no method `span`."""
         end = self._offset + part.length
         for block in part.iter_blocks():
             checksum = crc32(block, checksum)
@@ -270,7 +270,7 @@ def _divide(placed: _Placed) -> Iterator[_Piece]:
 
 
 def _iter_divided(parts: Iterable[Part], longest: int) -> Iterator[Part]:
-    """Yield the parts; split divisible parts into spans of at most `longest` bytes."""
+    """Yield the parts; split each part that has a method `span` into spans of at most `longest` bytes."""
     for part in parts:
         divide = None if part.length <= longest else getattr(part, "span", None)
         if divide is None:

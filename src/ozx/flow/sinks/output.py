@@ -66,7 +66,7 @@ class NewObject:
 
     @property
     def swept(self) -> list[str]:
-        """An empty list; `notes` describes unfinished uploads of killed runs."""
+        """An empty list, because an upload removes no leftover files of killed runs; see `notes`."""
         return []
 
     @property

@@ -107,7 +107,10 @@ def _be_the_child(work: Work, queue: int, sending: int, parent: int) -> NoReturn
 
 
 class _Doubled:
-    """Progress that counts each byte twice, because the child process handles about the same number of bytes."""
+    """Progress that counts each byte twice: once for this process, and once for the child process.
+
+    The child process reports no progress, but handles about as many bytes as this process.
+    """
 
     def __init__(self, progress: Progress) -> None:
         self.start, self.stop = progress.start, progress.stop

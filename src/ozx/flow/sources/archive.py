@@ -127,14 +127,14 @@ class ArchiveSource:
         return self.reader.read(row)
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
-        """Return a value, or a span of it, as a part to be read later."""
+        """Return a `Part` that reads a value, or a span of the value."""
         whole = _SourcePart(self.reader, self._row(key), self)
         if offset == 0 and length is None:
             return whole
         return whole.span(offset, whole.length - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return whole values as divisible parts to be read later."""
+        """Return a `Part` for each key, which reads the whole value or spans of the value."""
         return [_SourcePart(self.reader, row, self) for row in self._keys.find_all(keys)]
 
     def entry(self, key: str) -> Entry:
@@ -148,7 +148,7 @@ class ArchiveSource:
         row = self._row(key)
         if not isinstance(self.reader.source, FileSource):
             # This is checked when the entry is read: a check now would take a round trip for each entry.
-            return Entry(key, (_UnprovenPart(self.reader, row, self, key),))
+            return Entry(key, (_UncheckedPart(self.reader, row, self, key),))
         part = _SourcePart(self.reader, row, self)
         if part.length >= len(LOCAL_SIGNATURE) and self.reader.read(row, 0, 4) == LOCAL_SIGNATURE:
             self.check_not_embedded(key, self.reader.read(row, max(0, part.length - END_SEARCH_LENGTH)))
@@ -205,7 +205,7 @@ class ArchiveSource:
 
 @dataclass(frozen=True, slots=True)
 class _SourcePart(ArchivedPart):
-    """A whole, divisible value of an archive."""
+    """The value of an entry, of which spans can also be read."""
 
     source: ArchiveSource
 
@@ -220,10 +220,10 @@ class _SourcePart(ArchivedPart):
 
 
 @dataclass(frozen=True, slots=True)
-class _UnprovenPart(_SourcePart):
-    """A whole value of a remote archive; reading checks that the value is not an archive.
+class _UncheckedPart(_SourcePart):
+    """A value of a remote archive; reading the whole value raises an error if it is itself a ZIP archive.
 
-    See the rule ``rfc9/not-embedded``.
+    RFC-9 forbids archives inside an archive (``rfc9/not-embedded``).
     """
 
     key: str

@@ -107,7 +107,7 @@ class ArchiveView:
 
     @property
     def is_metadata_first(self) -> bool:
-        """Whether `leading` contains all metadata.
+        """Whether all ``zarr.json`` entries come before the data, so that `leading` contains all of them.
 
         This is true if the comment declares it and the root's document is the first entry.
 

@@ -72,12 +72,12 @@ class DirectorySource:
         return data
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> FileSpan:
-        """Return a span of a file in its current state, to be read later."""
+        """Return a span of a file; reading it raises `FormatError` if the file changes after this call."""
         whole = FileSpan.of_file(self._path(key))
         return whole.span(offset, whole.length - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return files as parts in their current state; raise `OSError` for a missing file."""
+        """Return the whole file of each key as a `FileSpan`; raise `OSError` for a missing file."""
         root = self.listing.root
         return [FileSpan.of_file(f"{root}/{key}") for key in keys]
 

@@ -225,7 +225,9 @@ def _local_hint(url: str, *, windows: bool) -> str:
 
 
 def given_source(path: StrPath) -> str:
-    """Return the path of a local source, for functions that accept no node locations.
+    """Return the path of a local file or directory as a string; reject URLs.
+
+    This function does not parse locations of nodes, such as ``cells.ozx|zip:labels/cells/``; see `parse_local`.
 
     Raises
     ------

@@ -83,12 +83,12 @@ class RemoteDirectorySource:
         return self._objects.read_document(key)
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> ObjectPart:
-        """Return a span of an object as a part to be read later."""
+        """Return an `ObjectPart` that reads a span of an object."""
         mark = self._mark(key)
         return ObjectPart(self.folder, key, mark, offset, mark.size - offset if length is None else length)
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return one part for each key; a part covers the whole object and is read later."""
+        """Return an `ObjectPart` for each key, which reads the whole object."""
         return [self.part(key) for key in keys]
 
     def entry(self, key: str) -> Entry:
@@ -142,7 +142,7 @@ class ObjectPart:
             yield block
 
     def place(self) -> Place:
-        """Return the place of the span on the server."""
+        """Return the byte range of this part in its object, with functions to request and check the bytes."""
 
         def read(offset: int, length: int) -> bytes:
             return self.folder.read(self.key, offset, length, self.mark)
@@ -157,7 +157,7 @@ class ObjectPart:
         return Place(self, self.offset, self.offset + self.length, read, take, is_of_object_store)
 
     def span(self, offset: int, length: int) -> ObjectPart:
-        """Return a sub-span of this span."""
+        """Return the range of `length` bytes from `offset` in this span."""
         return ObjectPart(self.folder, self.key, self.mark, self.offset + offset, length)
 
     def _check_not_embedded(self) -> None:

@@ -44,10 +44,10 @@ class Source(Protocol):
         """
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
-        """Return a span of a value as a part; reading it checks that the value has not changed."""
+        """Return a `Part` that reads a span of a value and checks that the value has not changed."""
 
     def parts(self, keys: Sequence[str]) -> list[Part]:
-        """Return the whole values of many keys as parts; divisible values are `ozx.flow.entry.Span`."""
+        """Return a `Part` for each key, which reads the whole value; for a shard, it is an `ozx.flow.entry.Span`."""
 
     def entry(self, key: str) -> Entry:
         """Return the value of a key as an entry with the same key, for copying.
