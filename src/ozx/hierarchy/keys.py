@@ -1,4 +1,4 @@
-"""Store keys: metadata keys and their nodes."""
+"""Keys in a Zarr store: metadata keys, and the nodes to which they belong."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_blosc_shuffles_by_the_size_of_items(size, typesize, shuffle):
         ("zstd:fast", "got 'zstd:fast'"),
         ("", "got ''"),
         (3, "got 3"),
-        ("none:1", "without a level"),
+        ("none:1", "no level after"),
         ("zstd:23", "a level of zstd from -131072 to 22; got 23"),
         ("gzip:10", "a level of gzip from 0 to 9; got 10"),
         ("gzip:-1", "from 0 to 9"),

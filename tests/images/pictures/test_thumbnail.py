@@ -123,7 +123,7 @@ def test_the_first_of_a_series_that_is_there():
 @pytest.mark.parametrize(
     ("ome", "message"),
     [
-        ({}, "expected an image for the picture; found a hierarchy of kind other without images"),
+        ({}, "expected an image to draw; found a hierarchy of kind other without images"),
         ({"labels": []}, "found a hierarchy of kind labels without images"),
         ({"bioformats2raw.layout": 3}, "found a hierarchy of kind series without images"),
         (None, "found no OME-Zarr metadata"),

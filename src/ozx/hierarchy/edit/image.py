@@ -192,8 +192,8 @@ def _size(item: dict[str, Any], multiscale: Multiscale, axis: str, node: str) ->
     if size <= 0:
         raise UnsupportedError(
             f"{node or 'the root'}: expected a current pixel size greater than 0 along {axis}; found {float(size)}",
-            hint="Correct the scales in zarr.json by hand: ozx computes the new sizes of all levels in proportion to "
-            "this size.",
+            hint="First correct the scales in zarr.json by hand: ozx changes a pixel size by multiplying the current "
+            "scales.",
         )
     return size
 
@@ -221,7 +221,10 @@ def _checked(steps: list[Any], dimensions: int, node: str) -> list[dict[str, Any
 def _rescale(
     item: dict[str, Any], multiscale: Multiscale, factors: Mapping[str, Fraction], units: Mapping[str, str], node: str
 ) -> list[Difference]:
-    """Multiply the positions of all pixels by `factors`, in place; return the differences at full resolution."""
+    """Multiply the pixel sizes and origins of all levels by `factors`, in place.
+
+    Return the differences between the old and new pixel sizes and origins of the full resolution.
+    """
     changing = {axis: factor for axis, factor in factors.items() if factor != 1}
     if not changing:
         return []

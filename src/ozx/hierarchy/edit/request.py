@@ -170,7 +170,10 @@ def unit_note(axes: Sequence[str], path: str) -> str:
 def _parse_sizes(
     value: PixelSize | None,
 ) -> tuple[float | None, dict[str, float], str | dict[str, str] | None]:
-    """Return the pixel size for all axes of space, the pixel sizes by axis, and the units that `value` contains."""
+    """Return one pixel size for all axes of space or the pixel sizes by axis, and the units that `value` contains.
+
+    The first result is None if the sizes are given by axis; else the second result is empty.
+    """
     if value is None:
         return None, {}, None
     if isinstance(value, str):
@@ -196,9 +199,10 @@ def _parse_units(value: str | Mapping[str, str] | None) -> str | dict[str, str] 
 def _join_units(
     own: str | dict[str, str] | None, units: str | dict[str, str] | None, sizes: Collection[str]
 ) -> tuple[str | dict[str, str] | None, str | None]:
-    """Return the units to set, and a separate unit for all axes of space if `units` are for other axes only.
+    """Combine the units that were given with the pixel sizes (`own`) and the units that were given separately.
 
-    `own` are the units that were given with the pixel sizes; `sizes` are the axes with pixel sizes.
+    Return the units to set. The second result is None, unless `own` is one unit for all axes of space and `units` are
+    for other axes only: then it is `own`. `sizes` are the axes with pixel sizes.
     """
     if own is None or units is None:
         return (units if own is None else own), None

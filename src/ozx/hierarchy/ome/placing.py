@@ -38,7 +38,10 @@ class Place:
 
 
 def place_image(multiscale: Multiscale) -> Place:
-    """Return the position of an image in the first coordinate system that a matrix connects with its levels' system.
+    """Return the position of an image in another coordinate system, if an affine matrix leads to one.
+
+    The matrix begins at the coordinate system of the levels. If matrices lead to several other systems, the result is
+    for the system that the image's transformations name first.
 
     Examples
     --------

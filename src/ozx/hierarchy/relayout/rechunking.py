@@ -46,7 +46,7 @@ class Rechunking:
 
     @property
     def group_grid(self) -> Lengths:
-        """Number of groups along each dimension."""
+        """Number of groups of blocks along each dimension."""
         return tuple(-(-whole // part) for whole, part in zip(self.shape, self.groups, strict=True))
 
     def touched_groups(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -87,7 +87,7 @@ class Rechunking:
 
 
 def plan_rechunking(old: ArrayLayout, new: ArrayLayout) -> Rechunking:
-    """Return the groups and blocks for the change of an array from layout `old` to layout `new`."""
+    """Return the division of an array into blocks and groups of blocks, to change its layout from `old` to `new`."""
     size = _GUESSED_ITEM if new.item_size is None else max(1, new.item_size)
     # Very small chunks cost more than their bytes.
     size = max(size, *(_COST_OF_CHUNK // max(1, math.prod(layout.chunks)) for layout in (old, new)))

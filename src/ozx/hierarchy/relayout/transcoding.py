@@ -99,7 +99,7 @@ def parse_codec_choice(text: str) -> CodecChoice:
     spelling, level = match[1], match[2]
     if spelling == "none":
         if level is not None:
-            raise UsageError(f"expected the codec none without a level; got {text!r}")
+            raise UsageError(f"expected no level after the codec 'none'; got {text!r}")
         return CodecChoice("none")
     name: Literal["zstd", "gzip", "blosc"] = "zstd" if spelling == "zstd" else "gzip" if spelling == "gzip" else "blosc"
     lowest, highest, usual = _LEVELS[name]
@@ -214,7 +214,7 @@ def is_exact(document: Document) -> bool:
 
 
 def _flatten(codecs: list[Any]) -> list[Any]:
-    """Return the codecs of the innermost chunks; leave out the codecs of shards, sharding codecs included."""
+    """Return the codecs of the innermost chunks, without sharding codecs and other codecs of shards."""
     while (sharding := next((named for named in parse_codecs(codecs) if named.name == SHARDING), None)) is not None:
         codecs = as_list(sharding.configuration.get("codecs"))
     return codecs

@@ -90,7 +90,7 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]]) -> str:
 
 
 def _repack_first(*too_large: Mapping[str, tuple[int, Interval]]) -> str:
-    """Return the command that makes fitting chunks, as a part of a sentence.
+    """Return a part of a sentence with the command that makes smaller chunks, which fit the region better.
 
     Each mapping describes the chunks of one level (see `explain_whole`). The command has the smallest length along each
     axis.
@@ -109,7 +109,7 @@ def _repack_first(*too_large: Mapping[str, tuple[int, Interval]]) -> str:
 
 
 def _smaller_chunks(chunks: Mapping[str, tuple[int, Interval]]) -> dict[str, int]:
-    """Return powers of two as chunk lengths: about a quarter of the interval, unless such chunks would be too small."""
+    """Return smaller chunk lengths by axis: powers of two, if possible about a quarter of the requested interval."""
     lengths = {
         axis: min(max(math.floor(interval.length) // 4, min(_LEAST, chunk // 4)), chunk - 1)
         for axis, (chunk, interval) in chunks.items()

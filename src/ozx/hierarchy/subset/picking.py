@@ -1,4 +1,4 @@
-"""Extraction of channels that are not consecutive: the levels with suitable chunks, and the boxes of the arrays."""
+"""Extraction of non-consecutive channels: the levels whose chunks hold no other channels, and the regions to copy."""
 
 from __future__ import annotations
 

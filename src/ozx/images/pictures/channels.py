@@ -96,9 +96,9 @@ def complete_channels(
 
 
 def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:
-    """Return whether a contrast window is useful: not None, and not all values of an integer type of 16 bits or more.
+    """Return whether a contrast window is useful: not None, and not the full range of integers of 16 bits or more.
 
-    Programs that do not look at the pixels write this whole range; most images look black with it.
+    Programs that do not look at the pixels write this full range; most images look black with it.
 
     Examples
     --------

@@ -84,7 +84,7 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
             return Thumbnail(pixels, path, level, tuple(notes))
         notes.append(f"{path}: an image is listed here, but does not exist")
     found = "no OME-Zarr metadata" if root is None else f"a hierarchy of kind {root.kind} without images"
-    raise UnsupportedError(f"expected an image for the picture; found {found}", hint="Show the contents with ozx info.")
+    raise UnsupportedError(f"expected an image to draw; found {found}", hint="Show the contents with ozx info.")
 
 
 def make_thumbnail_entry(group: zarr.Group) -> Entry:

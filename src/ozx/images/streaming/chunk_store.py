@@ -38,7 +38,7 @@ Lengths = tuple[int, ...]
 
 
 def chunks_path(target: str) -> str:
-    """Return the path of the file for the waiting chunks of `target`.
+    """Return the path of the file for the chunks of unfinished shards of `target`.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def parse_chunk_name(name: str) -> tuple[str, Lengths] | None:
 
 @dataclass(slots=True, eq=False)
 class KeptChunk:
-    """A chunk that waits for its shard: its bytes in memory, the offset of its bytes in the file, or both."""
+    """A chunk of an unfinished shard: its bytes in memory, the offset of its bytes in the file, or both."""
 
     name: str
     length: int
@@ -119,7 +119,7 @@ class _SavedPart:
 
 
 class ChunkStore:
-    """The chunks of a stream that wait for their shards; thread-safe.
+    """The chunks of a stream's unfinished shards; thread-safe.
 
     Parameters
     ----------
@@ -204,9 +204,9 @@ class ChunkStore:
                 chunk.data = None
 
     def save(self, chunks: Sequence[KeptChunk], drafts: Iterable[tuple[str, bytes | memoryview]]) -> None:
-        """Write the given chunks that are only in memory, and the drafts, to the file.
+        """Write the drafts (chunks that lack frames), and those `chunks` that are only in memory, to the file.
 
-        `drafts` are chunks that lack frames, each with its name.
+        `drafts` yields the name and the bytes of each draft.
         """
         for chunk in chunks:
             with self._lock:

@@ -1,7 +1,7 @@
 """Threads of a stream: they encode frames, write the encoded values to the file, and sync the file to disk.
 
 Ctrl-C may come at any moment while the program adds or flushes frames. Methods of a ThreadPoolExecutor, a Semaphore or
-a Condition may then leave a lock locked for which all threads wait. The program's thread therefore calls the other
+a Condition may then leave a lock locked for which all threads wait. The program's thread therefore wakes the other
 threads through a SimpleQueue, in a single step that Ctrl-C cannot divide, and does not pause them itself.
 """
 
@@ -62,7 +62,7 @@ class EncodingThreads:
     ) -> None:
         self._file, self._images, self._ring, self._store = file, images, ring, store
         self._queue = FrameQueue()
-        # Calls of the threads; None to end. A call to flush is the queue for its answer.
+        # True wakes a thread, and None ends it. A request to flush is the queue for its answer; None ends the thread.
         self._calls: SimpleQueue[bool | None] = SimpleQueue()
         self._flushes: SimpleQueue[SimpleQueue[int | Exception] | None] = SimpleQueue()
         self._is_stopped = self._takes_no_more = False
@@ -106,7 +106,10 @@ class EncodingThreads:
         self._wake()
 
     def release_unless_queued(self, frame: ReceivedFrame) -> None:
-        """Give the memory of a frame back to the ring after an error of `submit`, or before it."""
+        """Give the memory of a frame back to the ring buffer, unless the frame was queued.
+
+        Call this after an error in `submit`, or if `submit` is not called because of an earlier error.
+        """
         if not self._queue.has(frame):
             self._ring.release(frame)
 
@@ -202,7 +205,7 @@ class EncodingThreads:
             self._takes_no_more = True
 
     def _call_flush(self) -> SimpleQueue[int | Exception]:
-        """Call the thread that flushes, and return the queue for its answer."""
+        """Request a flush from the thread that flushes; return the queue for its answer."""
         answer: SimpleQueue[int | Exception] = SimpleQueue()
         with self._lock:
             self._check_open()  # a thread that has ended does not answer
@@ -215,11 +218,14 @@ class EncodingThreads:
             raise UsageError("the stream is closed", hint="Open another stream, to another file.")
 
     def _wake(self) -> None:
-        """Call a thread; `wait` and `flush` do so, too, because Ctrl-C may keep `submit` from it."""
+        """Wake an encoding thread.
+
+        `wait` and `flush` wake one, too, because Ctrl-C may have interrupted `submit` before it woke one.
+        """
         self._calls.put(True)
 
     def _work(self) -> None:
-        """Encode the frames that wait each time that the thread is called, and write the values that they complete."""
+        """Encode the queued frames after each call of `_wake`, and write the chunks and shards that they complete."""
         while self._calls.get():
             while (taken := self._queue.take()) is not None:
                 turn, frame = taken
@@ -234,7 +240,7 @@ class EncodingThreads:
                     self._ring.release(frame)
 
     def _answer_flushes(self) -> None:
-        """Flush each time that the thread is called."""
+        """Write all received frames to the disk after each call of `_call_flush`, and answer the request."""
         while (answer := self._flushes.get()) is not None:
             answer.put(self._try_flush())
 
@@ -265,7 +271,7 @@ class EncodingThreads:
             with self._lock:
                 lengths = [(image, image.order.length) for image in self._images if image.order.length]
                 self._queue.hold()
-            # A frame that a thread still encodes is neither part of a waiting chunk nor in the file.
+            # A frame that a thread still encodes is neither part of a kept chunk nor in the file.
             self._queue.wait_until_done()
             self.raise_error()
             frames = self.encoded

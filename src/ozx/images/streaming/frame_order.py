@@ -63,7 +63,7 @@ class FrameOrder:
         return self._came.count(1)
 
     def place(self, index: Sequence[int] | int | None = None) -> Index:
-        """Return the place of a frame that may be recorded; the default is the place after the last frame.
+        """Return the place of the frame at `index`, to pass to `record`; by default, the place after the last frame.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class FrameOrder:
         return self._index(number)
 
     def record(self, place: Index) -> None:
-        """Record the frame with a place that `place` returned as received."""
+        """Mark a frame as received; `place` is the value that the method `place` returned."""
         number = self._number(place)
         if number >= len(self._came):
             self._came.extend(bytes(number + 1 - len(self._came)))
@@ -90,7 +90,7 @@ class FrameOrder:
         self._next = number + 1
 
     def forget(self, place: Index) -> None:
-        """Undo the last call of `record`, which had this place; Ctrl-C may have interrupted that call."""
+        """Undo the last call of `record`, even if Ctrl-C interrupted it; `place` is the argument of that call."""
         number = self._number(place)
         if number < len(self._came):
             self._came[number] = 0

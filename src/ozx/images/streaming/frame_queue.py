@@ -1,4 +1,4 @@
-"""Queue of the received frames, whose work can pause until all earlier frames are encoded.
+"""Queue of received frames; work on later frames can pause until all earlier frames are encoded.
 
 Ctrl-C may interrupt the thread that adds a frame at any moment. The queue therefore counts a frame only when a thread
 can take it, so that no thread waits for a frame that was never added.
@@ -23,7 +23,7 @@ __all__ = ["FrameQueue", "ReceivedFrame"]
 
 @dataclass(slots=True, eq=False)
 class ReceivedFrame:
-    """A frame to encode: its image, its record, its pixels in memory of the ring, and its place in the image."""
+    """A frame to encode: its image, its record, its pixels in the ring buffer, and its place in the image."""
 
     image: StreamedImage
     record: Record | None = None
@@ -81,12 +81,12 @@ class FrameQueue:
             return turn, frame
 
     def wait_for(self, turn: int) -> None:
-        """Wait until the work on the frame with this turn may begin; return at once unless the work is paused."""
+        """Wait until the work on frame `turn` may begin; return at once unless the work is paused."""
         with self._lock:
             self._changed.wait_for(lambda: self._first_held is None or turn < self._first_held)
 
     def end(self, turn: int) -> None:
-        """Mark the work on the frame with this turn as done."""
+        """Mark the work on frame `turn` (the number that `take` returned) as done."""
         with self._lock:
             self._running.discard(turn)
             self._changed.notify_all()
@@ -97,7 +97,7 @@ class FrameQueue:
             self._first_held = self._taken + len(self._waiting)
 
     def wait_until_done(self) -> None:
-        """Wait until the work on all frames that were added before the pause is done."""
+        """Wait until the work is done on all frames that were added before `hold` was called."""
         with self._lock:
             self._changed.wait_for(self._is_done)
 

@@ -173,7 +173,10 @@ class FrameRecords:
             ]
 
     def documents(self, length: int) -> dict[str, bytes]:
-        """Return ``zarr.json`` documents by key, for `length` along the growing axis; empty if no field exists."""
+        """Return the ``zarr.json`` documents of the records by key, for `length` along the growing axis.
+
+        The result is empty if the records have no fields.
+        """
         with self._lock:
             names = sorted(self._shards)
         if not names:

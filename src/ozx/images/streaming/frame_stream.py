@@ -250,7 +250,7 @@ class FrameStream:
         if name is not None and len(images) > 1:
             raise UsageError(
                 f"expected one position for the name {name!r}; found {len(images):,} positions",
-                hint="Choose the position to rename with position=.",
+                hint="To rename one position, select it with position=.",
             )
         given = {"channels": channels, "scale": scale, "unit": unit, "name": name}
         for image, described in [(image, image.described(**given)) for image in images]:

@@ -12,9 +12,10 @@ __all__ = ["LiveView"]
 
 
 class LiveView:
-    """Writer of image lengths into the index of the growing file; incomplete frames at the end do not count.
+    """Writer of the index that readers of a growing file use: each image ends before its first incomplete frame.
 
-    When a length has doubled, the index lists all documents of the image again, because its contrast may have changed.
+    When the length of an image has doubled, the index lists all documents of this image again, because its contrast
+    may have changed.
 
     Parameters
     ----------

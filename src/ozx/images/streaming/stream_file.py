@@ -4,9 +4,11 @@
 
     [ groups ][ image, draft A ][ image, draft B ] … [ late drafts ][ value ][ value ] …
 
-One call writes all documents of an image, alternately as draft A and draft B; another call erases the older draft. So
-a killed program leaves documents that fit each other. The final documents are first written after the values, then at
-the start of the file; at last, the central directory overwrites the copy after the values.
+A draft is a preliminary metadata document, which describes the data that are written so far. One call writes all
+documents of an image, alternately as draft A and draft B; another call erases the older draft. So a killed program
+leaves documents that fit each other. A late draft is a document that was not known at first, or is too long for the
+areas of drafts A and B. The final documents are first written after the values, then at the start of the file; at last,
+the central directory overwrites the copy after the values.
 """
 
 from __future__ import annotations
@@ -141,7 +143,7 @@ class StreamFile:
             self.index.add_value(entry.key, slot)
 
     def draft(self, documents: Documents) -> list[Slot]:
-        """Write new drafts of documents outside the images' reserved areas; return the places of the replaced drafts.
+        """Write preliminary documents (drafts) outside the images' reserved areas; return the places of the old drafts.
 
         `ozx recover` finds drafts; the finished file does not contain them.
         """
@@ -156,7 +158,7 @@ class StreamFile:
         return replaced
 
     def forget(self, drafts: Iterable[Slot]) -> None:
-        """Erase drafts, so that their space can be reused."""
+        """Erase drafts (preliminary metadata documents), so that their space can be reused."""
         with self.errors():
             for slot in drafts:
                 if slot.offset >= self._length:
@@ -213,9 +215,10 @@ class StreamFile:
 
     @contextmanager
     def _late(self, images: Mapping[str, Documents]) -> Iterator[dict[str, Documents]]:
-        """Write each document that is too long for its area as a late draft outside it; yield the other documents.
+        """Write the documents that are too long for their image's reserved area elsewhere; yield all other documents.
 
-        Metadata that is set during the stream can make a document longer. At exit, replaced late drafts are erased.
+        Metadata that is set during the stream can make a document longer. At exit, the drafts that these documents
+        replace are erased.
         """
         rooms = {key: room for path in images for key, room in self._places[path].rooms.items()}
         long = {key: text for every in images.values() for key, text in every.items() if len(text) > rooms[key]}

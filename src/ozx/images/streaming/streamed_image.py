@@ -136,7 +136,7 @@ class StreamedImage:
             yield from self._give(None, value)
 
     def kept(self) -> list[KeptChunk]:
-        """Return the chunks that wait for unfinished shards."""
+        """Return the complete chunks of unfinished shards."""
         return [chunk for shards in self._shards for chunk in shards.kept()] + self.records.kept()
 
     def drafts(self, length: int) -> Iterator[tuple[str, bytes | memoryview]]:
@@ -187,7 +187,10 @@ class StreamedImage:
         return {array: level.shape for array, level in zip(self._arrays, levels, strict=True)}
 
     def _give(self, level: int | None, value: FinishedValue) -> Iterator[Entry]:
-        """Yield the entry of `value`, if any; then count `value` as stored, unless it has records (no `level`)."""
+        """Yield the entry of a finished chunk or shard; then count the chunk or shard as stored.
+
+        A chunk or shard that is not stored has no entry. Records of frames have no `level`, and are not counted.
+        """
         if value.entry is not None:
             yield value.entry
             # The caller has written the entry when it requests the next entry.

@@ -133,7 +133,10 @@ def _known_names(codes: Iterable[str]) -> str:
 
 
 def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[Dimension]:
-    """Return the dimensions of a series, each with its step along an axis of the image (see `Dimension`)."""
+    """Return the dimensions of a series, each with its `Dimension.step`.
+
+    The step of a dimension is the number of samples if the samples of a pixel run along the same axis; else it is 1.
+    """
     parts = []
     for place, (name, length) in enumerate(zip(names, shape, strict=True)):
         others = [n for n, other in enumerate(names) if other == name and n != place and shape[n] > 1]

@@ -102,7 +102,7 @@ def other_metadata(target: str, edits: Edits | None) -> list[str]:
         plan, _ = plan_edit(ArchiveView(source), edits)
         if plan.differences:
             what = ", ".join(dict.fromkeys(difference.what for difference in plan.differences))
-            kept = f"the complete file keeps its metadata, which differs from the options ({what})"
+            kept = f"the file was already complete and keeps its metadata, which differs from the options ({what})"
             return [f"{kept}; to change it, give these options to ozx edit {shlex.quote(target)}"]
     return []
 

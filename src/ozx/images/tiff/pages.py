@@ -196,7 +196,11 @@ def _is_place(offset: object) -> bool:
 def _divide(
     dimensions: Sequence[Dimension], lengths: Sequence[int], codes: str
 ) -> tuple[list[Dimension], list[Dimension | None]]:
-    """Return the dimensions over which the pages are distributed, and the five dimensions of one page."""
+    """Return the dimensions of a series along which its pages lie, and the dimensions inside each page.
+
+    `lengths` are the lengths of the five dimensions inside a page (see `PageMap`). A dimension of length 1 is None,
+    unless it is the height or width.
+    """
     outer = list(dimensions)
     inner: list[Dimension | None] = []
     for place in reversed(range(5)):

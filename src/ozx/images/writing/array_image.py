@@ -133,7 +133,7 @@ def _by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[
         if len(values) != len(names):
             raise UsageError(
                 f"expected a pixel size for each of the axes {', '.join(names)}; got {len(values)}",
-                hint='Name the axes with a size, as in axes="cyx", scale={"y": 0.65, "x": 0.65}.',
+                hint='Give the sizes by axis name, as in axes="cyx", scale={"y": 0.65, "x": 0.65}.',
             )
         values = dict(zip(names, values, strict=True))
     _check_names(values, names)

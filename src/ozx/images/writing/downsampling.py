@@ -121,7 +121,10 @@ def _made_even(block: NDArray[Any], axes: Sequence[int]) -> NDArray[Any]:
 
 
 def _groups(block: NDArray[Any], axes: Sequence[int]) -> list[NDArray[Any]]:
-    """Return one view of the block for each position in a group of pixels; a group becomes one pixel."""
+    """Return views of the block: a view of the first pixel of every group, a view of the second pixel, and so on.
+
+    A group is the neighbouring pixels that become one pixel.
+    """
     return [block[_every_second(block.ndim, axes, first)] for first in product((0, 1), repeat=len(axes))]
 
 

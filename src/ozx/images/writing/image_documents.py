@@ -20,9 +20,9 @@ VERSION = "0.5"
 
 _GRAY = "FFFFFF"
 _METHODS = {
-    "mean": "the mean of the pixels",
-    "nearest": "the first of the pixels",
-    "mode": "the most frequent of the pixels",
+    "mean": "the mean",
+    "nearest": "the first",
+    "mode": "the most frequent",
 }
 
 
@@ -79,11 +79,12 @@ def describe_image(
 
 def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
     """Return the type and parameters of the downscaling method (OME-Zarr 0.5, "multiscales")."""
-    kept = f"{len(image.levels)} levels are those of the source" if len(image.levels) > 1 else ""
+    kept = f"{len(image.levels)} levels come from the source" if len(image.levels) > 1 else ""
     if not is_made:
         return {"type": "unknown", "metadata": {"description": f"The {kept}."}}
     method = image.pyramid.method
-    made = f"Each level is half of the one before: {_METHODS[method]} joined."
+    pixel = f"each pixel is {_METHODS[method]} of the pixels that it replaces"
+    made = f"Each level is half as large as the previous level; {pixel}."
     return {"type": method, "metadata": {"description": f"{made} The first {kept}." if kept else made}}
 
 

@@ -160,7 +160,10 @@ def _choose(level: PyramidLevel, axes: Sequence[Axis]) -> tuple[int, ...]:
 
 
 def _is_known(level: PyramidLevel, axes: Sequence[Axis], voxel: tuple[int, ...]) -> bool:
-    """Return whether a voxel's shape is known: its sides have one common unit, or no unit and not all length 1."""
+    """Return whether the metadata gives the shape of a voxel.
+
+    All sides must have the same unit. Without units, at least one length must differ from 1, the default.
+    """
     if len({axes[axis].unit for axis in voxel}) > 1:
         return False
     return axes[voxel[0]].unit is not None or any(level.scale[axis] != 1.0 for axis in voxel)

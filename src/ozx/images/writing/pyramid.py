@@ -97,7 +97,7 @@ class BlockTask:
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """The encoded chunks and remaining pixels of a computed block.
+    """The encoded chunks of a computed block, and its downsampled pixels for the next stage of the computation.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class Pyramid:
             yield BlockTask(part_of(self._source, region), corner, self._works[0], sampling, size)
 
     def accept(self, result: BlockResult) -> Iterator[EncodedChunk]:
-        """Yield the encoded chunks of a block, and the lower-level chunks that this block completes."""
+        """Yield the encoded chunks of a block, and the chunks of downsampled levels that this block completes."""
         yield from result.chunks
         if result.sample is not None:
             self._keep_sample(result.corner, result.sample)
@@ -200,7 +200,10 @@ class Pyramid:
         return tuple(place // factor for place, factor in zip(corner, factors, strict=True))
 
     def _hand_on(self, number: int, corner: Lengths, pixels: NDArray[Any]) -> Iterator[EncodedChunk]:
-        """Copy pixels into the blocks of a stage, and process all blocks that are now complete."""
+        """Copy pixels into the blocks of stage `number`, and process all blocks that are now complete.
+
+        `pyramid_plan` explains stages.
+        """
         block, shape = self._stages[number].block, self._geometry[self._stages[number].first].shape
         ends = [start + length for start, length in zip(corner, pixels.shape, strict=True)]
         ranges = [range(start // part, -(-end // part)) for start, end, part in zip(corner, ends, block, strict=True)]
@@ -246,7 +249,7 @@ class _Gathered:
 
 
 def stage_work(stage: Stage, levels: Sequence[LevelWork], method: Method) -> StageWork:
-    """Return the work on the blocks of a stage."""
+    """Return the levels that a stage computes from each of its blocks, and the axes to halve for the next stage."""
     onward = levels[stage.stop].level.halved if stage.stop < len(levels) else None
     return StageWork(stage.first, tuple(levels[stage.first : stage.stop]), onward, method)
 

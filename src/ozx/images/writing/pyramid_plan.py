@@ -132,13 +132,16 @@ def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> It
     numbers = np.arange(math.prod(grid), dtype=np.int64)
     places = np.unravel_index(numbers, grid)
     corners = np.stack([place * part for place, part in zip(places, block, strict=True)], axis=1)
-    order = np.lexsort([numbers, *_columns(corners, _groups(levels, stages))]) if len(numbers) > 1 else numbers
+    order = np.lexsort([numbers, *_columns(corners, _sorting_units(levels, stages))]) if len(numbers) > 1 else numbers
     for number in order.tolist():
         yield tuple(corners[number].tolist())
 
 
-def _groups(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Lengths]:
-    """Return the shapes of chunks or shards and of later stages' blocks, in full-resolution pixels, smallest first."""
+def _sorting_units(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Lengths]:
+    """Return the shapes of the units by which blocks are sorted, in full-resolution pixels, smallest first.
+
+    The units are the shards of each level (its chunks if it has no shards), and the blocks of all later stages.
+    """
     found = {
         tuple(part * factor for part, factor in zip(level.stored, halvings(levels, 0, number), strict=True))
         for number, level in enumerate(levels)
@@ -147,13 +150,13 @@ def _groups(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Le
         factors = halvings(levels, 0, stage.first)
         found.add(tuple(part * factor for part, factor in zip(stage.block, factors, strict=True)))
     shape = levels[0].shape
-    clipped = {tuple(min(part, whole) for part, whole in zip(group, shape, strict=True)) for group in found}
-    return sorted(clipped, key=lambda group: (math.prod(group), group))
+    clipped = {tuple(min(part, whole) for part, whole in zip(unit, shape, strict=True)) for unit in found}
+    return sorted(clipped, key=lambda unit: (math.prod(unit), unit))
 
 
-def _columns(corners: NDArray[np.int64], groups: Sequence[Lengths]) -> list[NDArray[Any]]:
+def _columns(corners: NDArray[np.int64], units: Sequence[Lengths]) -> list[NDArray[Any]]:
     """Return the keys by which `numpy.lexsort` sorts the blocks at `corners`; the least important key is first."""
-    return [corners[:, axis] // group[axis] for group in groups for axis in reversed(range(len(group)))]
+    return [corners[:, axis] // unit[axis] for unit in units for axis in reversed(range(len(unit)))]
 
 
 def _block(
@@ -189,7 +192,10 @@ def _meeting(chunk: int, read_alignment: int, length: int) -> int:
 
 
 def _stop(levels: Sequence[LevelGeometry], first: int, block: Lengths) -> int:
-    """Return the first level that cannot be computed from single blocks."""
+    """Return the number of the first level that a stage leaves to the next stage.
+
+    A stage computes a lower level only if each chunk of this level lies in one block of the stage.
+    """
     shape = levels[first].shape
     # Axes that a block spans are complete.
     parts = [axis for axis in range(len(block)) if block[axis] < shape[axis]]

@@ -157,7 +157,7 @@ def _parse_axes(name: str, meta: Mapping[str, Any], count: int) -> tuple[Axis, .
             raise UnsupportedError(
                 f"the layer {name!r}: expected 2, 3 or 4 dimensions, or names of the axes; found {count} dimensions "
                 "without names",
-                hint="Set layer.axis_labels to names of t, c, z, y, x.",
+                hint='Set layer.axis_labels to the names of the axes, as in ("t", "c", "z", "y", "x").',
             )
         names = list("tyx" if count == 3 and units[0] in TIME_UNITS else _NAMES[count])
     types = [_TYPES.get(name) for name in names]

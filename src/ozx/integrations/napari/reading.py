@@ -317,7 +317,7 @@ def _add_affine(meta: dict[str, Any], picture: _Picture, kept: Sequence[int]) ->
 
 
 def _keeps_apart(matrix: Matrix, kept: Sequence[int]) -> bool:
-    """Return whether positions along the axes of a layer are independent of image axes that the layer lacks."""
+    """Return whether positions along the layer's axes (`kept`) depend only on these axes, not on other image axes."""
     others = [number for number in range(len(matrix)) if number not in kept]
     return not matrix[np.ix_(kept, others)].any()
 
