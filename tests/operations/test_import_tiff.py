@@ -331,6 +331,8 @@ def test_whole_slides_with_one_picture_per_level(tmp_path):
     group = imported(path, series=0, reuse_levels=True)
     np.testing.assert_array_equal(group["1"][:], full[::4, ::4].transpose(2, 0, 1))
     assert (scales(group), scales(group, 1)) == ([1.0, 0.5, 0.5], [1.0, 2.0, 2.0])
+    # A quarter of the length: the text may not say that every level is half as long.
+    assert multiscale(group)["metadata"]["description"] == "The 2 levels come from the source."
 
 
 def test_labels(tmp_path):

@@ -41,6 +41,9 @@ def test_all_that_can_be_said(out):
     ome = ome_of(out)
     moved = ome["multiscales"][0]["datasets"][1]["coordinateTransformations"][1]
     assert moved == {"type": "translation", "translation": [0.0, 0.25, 0.125]}
+    told = "Each pixel of another level is the mean of the pixels that it replaces in the previous level."
+    description = f"The first level comes from the source. {told}"
+    assert ome["multiscales"][0]["metadata"] == {"description": description}
     first, second = ome["omero"]["channels"]
     assert first["window"]["max"] == 65535
     assert first["window"]["start"] == pytest.approx(40, abs=15)

@@ -79,13 +79,14 @@ def describe_image(
 
 def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
     """Return the type and parameters of the downscaling method (OME-Zarr 0.5, "multiscales")."""
-    kept = f"{len(image.levels)} levels come from the source" if len(image.levels) > 1 else ""
+    given = len(image.levels)
     if not is_made:
-        return {"type": "unknown", "metadata": {"description": f"The {kept}."}}
+        return {"type": "unknown", "metadata": {"description": f"The {given} levels come from the source."}}
+    first = "first level comes" if given == 1 else f"first {given} levels come"
     method = image.pyramid.method
-    pixel = f"each pixel is {_METHODS[method]} of the pixels that it replaces"
-    made = f"Each level is half as large as the previous level; {pixel}."
-    return {"type": method, "metadata": {"description": f"{made} The first {kept}." if kept else made}}
+    pixel = f"Each pixel of another level is {_METHODS[method]} of the pixels that it replaces in the previous level."
+    text = f"The {first} from the source. {pixel}"
+    return {"type": method, "metadata": {"description": text}}
 
 
 def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[str, Any]:
