@@ -52,7 +52,7 @@ def to_markdown(figures: list[Figure]) -> list[str]:
     """Return the sections of a group; a goal or note that all of its figures share is written only once."""
     figures = side_by_side(figures)
     shared = {name: _shared([getattr(figure, name, "") for figure in figures]) for name in ("wanted", "note")}
-    lines = [f"Wanted for each: {shared['wanted']}", ""] if shared["wanted"] else []
+    lines = [f"Wanted in each table of this group: {shared['wanted']}", ""] if shared["wanted"] else []
     lines += [shared["note"], ""] if shared["note"] else []
     for figure in figures:
         changes = {name: "" for name, text in shared.items() if text and getattr(figure, name, "") == text}

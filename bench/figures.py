@@ -114,7 +114,7 @@ class SideBySide:
             for goal in filter(None, table.wanted.split("; ")):
                 conditions.setdefault(goal, []).append(name)
         goals = [
-            goal if len(names) == len(self.tables) else f"{goal} ({'; '.join(names)})"
+            goal if len(names) == len(self.tables) else f"{goal}, in {_columns(names)}"
             for goal, names in conditions.items()
         ]
         rows = []
@@ -164,7 +164,8 @@ class Curves:
         table = markdown_table(head, (self._cells(curves, with_memory, place) for place in places))
         slopes = [f"{name} {slope(rows):.2f}" for name, rows in curves.items() if len(rows) > 1]
         if self.across != "jobs" and slopes:
-            table += ["", f"Slopes (1 is linear, 0 is constant): {'; '.join(slopes)}."]
+            begin = f"Slopes of log(time) against log({self.across}) (1 is linear, 0 is constant)"
+            table += ["", f"{begin}: {'; '.join(slopes)}."]
         return _section(self.title, self.wanted, table, self.note)
 
     def _cells(self, curves: dict[str, list[Row]], with_memory: dict[str, bool], place: float) -> Iterator[str]:
@@ -240,6 +241,17 @@ def _common_words(titles: list[str]) -> tuple[list[str], list[str]]:
     rest = [each[len(before) :][::-1] for each in words]
     after = list(itertools.takewhile(lambda each: len(set(each)) == 1, zip(*rest, strict=False)))
     return [each[0] for each in before], [each[0] for each in after][::-1]
+
+
+def _columns(names: list[str]) -> str:
+    """Return names of columns as words of a sentence.
+
+    Examples
+    --------
+    >>> _columns(["lz4"]), _columns(["no delay", "20 ms a request"])
+    ('the column *lz4*', 'the columns *no delay* and *20 ms a request*')
+    """
+    return f"the column{'s' if len(names) > 1 else ''} {' and '.join(f'*{name}*' for name in names)}"
 
 
 def to_json(figure: Figure) -> dict[str, Any]:

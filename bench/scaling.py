@@ -109,7 +109,7 @@ def sized(folder: Path, sizes: dict[int, int], rounds: int) -> Iterator[Curves]:
             remove(path)
     yield Curves("pack, by bytes (chunks of 340 KB)", packed, "MiB")
     yield Curves("unpack, by bytes (chunks of 340 KB)", unpacked, "MiB")
-    note = f"zarr-python up to {_SLOW_PEER} MiB only."
+    note = f"zarr-python was measured only up to {_SLOW_PEER} MiB, because it is slow."
     yield Curves("reshard, by bytes (chunks of 340 KB into shards of 21 MB)", resharded, "MiB", note=note)
 
 

@@ -21,8 +21,8 @@ FOLDER = Path(__file__).parent
 HEAD = """# Conformance
 
 The documents that ozx follows contain sentences with a key word: MUST, SHOULD, RECOMMENDED or MAY, in capital or
-small letters. `docs/clauses/` lists such sentences as *clauses*, in one TOML file for each document. The section of
-each document describes its clauses. `docs/make_conformance.py` makes this page.
+small letters. `docs/clauses/` lists such sentences as *clauses*, in one TOML file for each document. This page has a
+section for each document, which says what its clauses are. `docs/make_conformance.py` makes this page.
 
 ## How to read a clause
 
@@ -129,20 +129,20 @@ def _differences() -> str:
         "valid?). A program should refuse a case if ozx finds an error in it, or a warning that names this program,",
         "and accept every other case. The test fails for a difference that is missing in",
         "`docs/clauses/differences.toml`, and for a listed difference that no longer exists. zarr-python reads",
-        "archives through its `ZipStore`; ome-zarr-models uses `open_ome_zarr`. In the lists below, *it* is the",
-        "program. The number in parentheses is the number of cases; `differences.toml` names each case and its",
-        "reason.",
+        "archives through its `ZipStore`; ome-zarr-models uses `open_ome_zarr`. `differences.toml` names each",
+        "case and its reason.",
     ]
     programs: dict[str, dict[tuple[str, str], int]] = defaultdict(lambda: defaultdict(int))
     for difference in read_differences():
         programs[difference["reader"]][difference["refuses"], difference["why"]] += len(difference["cases"])
     for program, reasons in programs.items():
         for refuses in dict.fromkeys(refuses for refuses, _ in reasons):
-            who = "ozx refuses, the program accepts" if refuses == "ozx" else "ozx accepts, the program refuses"
+            accepts = f"**{program} accepts** cases that ozx refuses, for these reasons:"
+            head = accepts if refuses == "ozx" else f"**{program} refuses** cases that ozx accepts, for these reasons:"
             found = {why: count for (each, why), count in reasons.items() if each == refuses}
-            shown = [f"- {why} ({count})" for why, count in found.items() if count > 1]
+            shown = [f"- {why} ({count} cases)" for why, count in found.items() if count > 1]
             shown += [f"- {others} other reasons, one case each"] if (others := list(found.values()).count(1)) else []
-            lines += ["", f"**{program}**: {who}", "", *shown]
+            lines += ["", head, "", *shown]
     return "\n".join(lines) + "\n"
 
 

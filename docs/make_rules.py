@@ -37,8 +37,8 @@ def rules_markdown() -> str:
     for group, found in itertools.groupby(RULES.values(), key=lambda rule: rule.id.partition("/")[0]):
         rules = list(found)
         ((usual, _),) = Counter(map(_document, rules)).most_common(1)
-        text += f"\n## {GROUPS[group]}: `{group}/`\n\nIf a rule below names no document, its section is one of\n"
-        text += f"*{usual}*.\n"
+        text += f"\n## {GROUPS[group]}: `{group}/`\n\n"
+        text += f"Unless a rule names another document, its section belongs to *{usual}*.\n"
         text += "".join(_section(rule, usual) for rule in rules)
     return text
 
