@@ -77,7 +77,9 @@ def test_commands_that_are_shown_have_the_arguments_and_options_they_are_shown_w
     for _, name, *arguments in read_shown_commands(page.read_text(encoding="utf-8")):
         if name in COMMANDS:
             with contextlib.suppress(click.exceptions.Exit):
-                load_command(name).make_context(f"ozx {name}", arguments)
+                # A command keeps the names of its help option from its first context: give those of the command line.
+                help_names = {"help_option_names": ["-h", "--help"]}
+                load_command(name).make_context(f"ozx {name}", arguments, **help_names)
         else:
             assert name.startswith("-"), name
 
