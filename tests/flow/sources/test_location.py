@@ -68,8 +68,8 @@ def test_what_names_what(text, path, node):
         ("ozx://x.ozx/0", "three slashes"),
         ("ozx://", "three slashes"),
         ("ozx://host/d/x.ozx", "three slashes"),
-        ("ozx:///", "a path with an archive"),
-        ("ozx:///d/cells/0", "a path with an archive"),
+        ("ozx:///", "the path of an archive"),
+        ("ozx:///d/cells/0", "the path of an archive"),
         ("ozx:///d/x.ozx/a/../b", "found '..'"),
         ("ozx:///d/x.ozx/..", "found '..'"),
         ("ozx:///d/x.ozx/%2e%2e/b", "found '..'"),
@@ -117,7 +117,7 @@ def test_a_directory_may_be_called_like_an_archive():
     directories = ["/d", "/d/a.ozx"]
     assert parse("ozx:///d/a.ozx/b.ozx/0", directories=directories) == Location("/d/a.ozx/b.ozx", "0")
     assert parse("ozx:///d/a.ozx/0", files=["/d/a.ozx/0"], directories=directories) == Location("/d/a.ozx/0", "")
-    with pytest.raises(UsageError, match="a path with an archive"):
+    with pytest.raises(UsageError, match="the path of an archive"):
         parse("ozx:///d/a.ozx/0", directories=directories)
 
 

@@ -315,7 +315,7 @@ def _parse_ozx(
             "expected an archive; found a directory",
             "For a node of a directory, give the path of its sub-directory without ozx://.",
         )
-    raise _refused(text, "expected a path with an archive (.ozx, .zip) in it; found none")
+    raise _refused(text, "expected the path of an archive (.ozx, .zip), or of a node in it; found no archive")
 
 
 def _ends(path: str) -> list[int]:

@@ -175,7 +175,7 @@ def _joined_level(level: dict[str, Any], common: list[Any], count: int, where: s
 
 
 def _exact_product(own: Placement, after: Placement) -> tuple[list[float], list[float]]:
-    """Return the combination of two placements, computed exactly in decimal digits: 3 * 0.1 is 0.3."""
+    """Return scale and translation of two transformations in sequence, exact in decimal digits: 3 * 0.1 is 0.3."""
     scales = [_exact(a) * _exact(b) for a, b in zip(own.scale, after.scale, strict=True)]
     starts = zip(own.translation, after.scale, after.translation, strict=True)
     return list(map(float, scales)), [float(_exact(at) * _exact(by) + _exact(to)) for at, by, to in starts]

@@ -50,7 +50,7 @@ class Rechunking:
         return tuple(-(-whole // part) for whole, part in zip(self.shape, self.groups, strict=True))
 
     def touched_groups(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sorted numbers of the groups that overlap old chunks; `places` has one row per old chunk.
+        """Return the sorted numbers of the block groups that overlap old chunks; `places` has one row per old chunk.
 
         Examples
         --------

@@ -73,7 +73,7 @@ AMBIGUITY_CASES = (
     Case("zip/unicode-path", "the same name in UTF-8", lambda: _named_twice("é", "é"), "zip/extra-field"),
     Case(
         "zip/unicode-path",
-        "that of another name",
+        "the path of another entry",
         lambda: _extra(_unicode_path("0/c/9", checksum_of="0/c/1")),
         "zip/extra-field",
     ),
