@@ -19,7 +19,8 @@ This page lists the help texts of all commands (`ozx COMMAND --help` or `-h`). `
 
 ## Options of several commands
 
-In the section of each command, *Also* names those of these options that the command accepts.
+The help texts of these options are the same in several commands. In the section of each command, the line *Also* lists
+the options from this table that the command accepts.
 """
 #: An option that has the same help in at least this number of commands is explained only once.
 _SEVERAL = 3

@@ -46,7 +46,10 @@ def test_what_is_lost_is_shown_and_ends_with_3(cut, tmp_path, capsys):
     ]
     assert told.splitlines() == [
         "note: the central directory is damaged or missing; the file may have had more entries",
-        "note: 39 keys are in only one of their two headers, and no checksum covers keys; these keys fit the hierarchy",
+        (
+            "note: 39 keys are in only one of the two headers of their entries, and no checksum covers keys; "
+            "these keys fit the hierarchy"
+        ),
     ]
 
 

@@ -18,7 +18,7 @@ SCHEMA = schema_of("validate")
 IMAGE = FIXTURES / "image.ome.zarr"
 LEGACY = FIXTURES / "legacy.ome.zarr"
 check = command("validate")
-NOT_READ = "structure; pixels not read, --level data reads them"
+NOT_READ = "structure, but not the pixels; give --level data to check them, too"
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_a_valid_file_is_one_line(tmp_path, capsys):
     path = pack_tree(FIXTURES / "sharded.ome.zarr", tmp_path / "a.ozx")
     assert check(capsys, path) == (0, f"{path}: valid: {NOT_READ}\n", "")
     assert check(capsys, path, "--level", "data") == (0, f"{path}: valid: everything was read\n", "")
-    only_zip = "structure of the ZIP file; metadata not checked, pixels not read, --level data does both"
+    only_zip = "structure of the ZIP file, but neither metadata nor pixels; give --level data to check them, too"
     assert check(capsys, path, "--level", "archive") == (0, f"{path}: valid: {only_zip}\n", "")
 
 

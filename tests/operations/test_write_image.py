@@ -149,7 +149,7 @@ def test_labels_in_another_order_are_refused(out):
     array = np.zeros((32, 48, 3), "uint8")
     with pytest.raises(UsageError, match=r"labels 'a' of the shape \(32, 48, 3\); found \(3, 32, 48\)") as caught:
         write_image(out, array, axes="yxz", labels={"a": array.transpose(2, 0, 1)})
-    assert caught.value.hint == "Give the labels with the axes y, x, z, the order of the image's array."
+    assert caught.value.hint == "Give the axes of the labels in the order of the image's array: y, x, z."
 
 
 @pytest.mark.parametrize("kind", ["numpy", "dask", "zarr"])

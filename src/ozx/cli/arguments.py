@@ -18,9 +18,10 @@ _LIST_HINT = "Write the list of an option without blanks, as in --pixel-size y=0
 
 
 def check_patterns(sources: Sequence[str]) -> None:
-    """Raise an error for a missing source that is a pattern, or an item of a list.
+    """Raise an error for a missing source that looks like a pattern (``*.zarr``) or part of a list (``y=0.65``).
 
-    A shell passes on a pattern in quotes, or if no file matches the pattern. It divides a list at blanks.
+    A shell passes on a pattern if it is in quotes, or if no file matches it. If the list of an option contains blanks,
+    the shell divides it, and its later items become sources.
 
     Raises
     ------
@@ -79,7 +80,7 @@ def refuse_folder(arguments: Sequence[str], out_dir: str | None) -> None:
         return
     hint = f"To write into this folder, give --out-dir {shlex.quote(last)}."
     if os.path.isdir(last):
-        raise UsageError(f"expected sources, and perhaps the name of an output; {last} is a folder", hint=hint)
+        raise UsageError(f"expected a source or an output file as the last argument; got the folder {last}", hint=hint)
     has_endings = all(os.path.splitext(other.rstrip("/"))[1] for other in others)
     is_missing = "://" not in last and not os.path.lexists(last)
     if is_missing and has_endings and not os.path.splitext(last.rstrip("/"))[1]:

@@ -25,9 +25,9 @@ __all__ = ["command"]
 def command(*, viewer: str | None, wants_status: bool, remove: bool, dry_run: bool, as_json: bool) -> None:
     """Open .ozx files by double-click.
 
-    Registers the file type with its icon, the program that opens it, and on Linux thumbnails, for you alone and without
-    administrator rights. Also adds "Convert to .ozx" to the menus of file managers, for TIFF files and folders.
-    --remove restores your home directory.
+    Registers the file type, its icon, and the program that opens it. On Linux, also registers a program that makes
+    thumbnails. Adds "Convert to .ozx" to the menus of file managers, for TIFF files and folders. All changes are for
+    you alone, and need no administrator rights. --remove reverts them.
 
     \b
     Examples:

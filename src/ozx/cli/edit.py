@@ -75,7 +75,10 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, yes: bool, **options: 
 
 
 def _check_is_no_output(arguments: tuple[str, ...]) -> None:
-    """Raise an error for a file and a missing one: other commands take the second name for an output."""
+    """Raise an error if two arguments are given, the first is a file, and the second does not exist.
+
+    For other commands, the second argument would be the output; `ozx edit` has no output.
+    """
     if len(arguments) == 2 and os.path.isfile(arguments[0]):
         last = arguments[1]
         if "://" not in last and not os.path.lexists(last):

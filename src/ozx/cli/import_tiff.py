@@ -108,8 +108,8 @@ def command(
     """Turn TIFF files into .ozx files, with all resolution levels.
 
     IMAGE is any TIFF file: an OME-TIFF (any of its files, or the .companion.ome file), an ImageJ stack, a whole slide.
-    cells.ome.tif becomes cells.ozx beside it. Two arguments are IMAGE and OUT if the second ends in .ozx, or if it does
-    not exist and ends neither in .zarr nor like IMAGE. Otherwise all arguments are images.
+    cells.ome.tif becomes cells.ozx beside it. The second of two arguments is OUT if it ends in .ozx. It is also OUT if
+    it does not exist, unless it ends in .zarr or has the same ending as IMAGE. Otherwise all arguments are images.
 
     Several images in a file become a series, or a plate. Options override the file's metadata.
 
@@ -192,7 +192,10 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
 
 
 def _check_source(source: str, out: str) -> None:
-    """Raise an error if the source is a folder of TIFF files; then `out` is a folder, too."""
+    """Raise an error if the source is a folder.
+
+    If `out` is not the name of an .ozx file, the hint suggests `out` as the folder for the outputs.
+    """
     if os.path.isdir(source):
         try:
             check_is_tiff_file(source)

@@ -23,8 +23,8 @@ __all__ = ["command"]
 def command(*, paths: tuple[str, ...], as_json: bool) -> int:
     """Describe .ozx files or OME-Zarr directories.
 
-    Prints one screen for each: name, axes and sizes with units, channels, resolution levels, labels, storage, and
-    missing or malformed metadata. No pixels are read.
+    Prints one screen of text for each file or directory. It shows name, axes and sizes with units, channels, resolution
+    levels, labels, storage, and missing or malformed metadata. No pixels are read.
 
     FILE may be a URL, and may name a node: ozx:///data/cells.ozx/labels/nuclei, or cells.ozx|zip:labels/nuclei/ (quote
     it in a shell).

@@ -205,7 +205,7 @@ def _check_is_no_folder(out: str) -> None:
 
 
 def _inside_one_file(verb: Verb, executor: Executor) -> dict[str, Any]:
-    """Return the option to use a cluster within one file; raise an error unless the command is `repack`."""
+    """Return the argument that lets `repack` use a cluster for one file; raise an error for other commands."""
     if verb.done != "repacked":
         raise UsageError("--dask: expected several files with --out-dir, because each file is a task")
     return {"executor": executor}

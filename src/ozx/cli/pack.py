@@ -81,9 +81,9 @@ def command(
 ) -> int:
     """Turn OME-Zarr directories into .ozx files.
 
-    SOURCE is a directory with a zarr.json; cells.ome.zarr becomes cells.ozx beside it. Two arguments are SOURCE and OUT
-    if the second ends in .ozx or .zip, or if it does not exist and ends neither in .zarr nor like SOURCE. Otherwise all
-    arguments are sources.
+    SOURCE is a directory with a zarr.json; cells.ome.zarr becomes cells.ozx beside it. The second of two arguments
+    is OUT if it ends in .ozx or .zip. It is also OUT if it does not exist, unless it ends in .zarr or has the same
+    ending as SOURCE. Otherwise all arguments are sources.
 
     Values are copied byte for byte. --shards, and the automatic upgrade of OME-Zarr 0.4 to 0.5, move chunks without
     decoding them. The file gets its name only when it is complete.

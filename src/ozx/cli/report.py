@@ -53,12 +53,12 @@ def extent_of(report: Report) -> str:
     Examples
     --------
     >>> extent_of(Report.of("cells.ozx", "hierarchy", []))
-    'structure; pixels not read, --level data reads them'
+    'structure, but not the pixels; give --level data to check them, too'
     """
     if report.looked_at["metadata"] == "none":
-        return "structure of the ZIP file; metadata not checked, pixels not read, --level data does both"
+        return "structure of the ZIP file, but neither metadata nor pixels; give --level data to check them, too"
     return {
-        "none": "structure; pixels not read, --level data reads them",
+        "none": "structure, but not the pixels; give --level data to check them, too",
         "some": "everything was read; not all chunks could be decoded",
         "all": "everything was read",
     }[report.looked_at["pixels"]]

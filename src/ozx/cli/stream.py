@@ -50,7 +50,9 @@ __all__ = ["command"]
 @click.option(
     "--ome-version", type=click.Choice(VERSIONS), default="0.5", show_default=True, help="OME-Zarr version to write."
 )
-@click.option("--memory", metavar="SIZE", help="Memory for waiting frames and chunks: 176MiB, 1GB, bytes.")
+@click.option(
+    "--memory", metavar="SIZE", help="Memory for waiting frames and chunks, in bytes or with a unit: 176MiB, 1GB."
+)
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads; by default one per core.")
 @click.option("--sync-every", metavar="N", type=click.IntRange(min=1), help="Sync the file after every N frames.")
 @click.option("--upload-to", metavar="URL", help="Also upload the finished file to s3://, gs:// or az://.")

@@ -28,8 +28,8 @@ def command(*, url: str, abort: str | None, older_than: str | None, as_json: boo
     URL is s3://BUCKET or s3://BUCKET/PREFIX, or the same with az:// or gs://. Servers of az:// and gs:// discard
     unfinished uploads after a week, and cannot end them earlier. Each run records its uploads in your state folder. A
     later run with the same output on this computer ends the uploads of a killed run. Uploads of active runs and of
-    other users are only listed. If a run was killed while it began an upload, the upload is listed as probably of that
-    run, and only --abort ends it.
+    other users are only listed. If a run was killed while it began an upload, ozx cannot be sure that this run began
+    the upload. The list then says "probably of a killed run", and only --abort ends the upload.
 
     \b
     Examples:

@@ -114,7 +114,10 @@ def check_values(command: click.Command, words: Sequence[str]) -> None:
 
 
 def _check_repeated(known: Mapping[str, click.Option], words: Sequence[str]) -> None:
-    """Raise an error if an option for one list is given twice: the first list would be lost."""
+    """Raise an error if an option that takes a comma-separated list is given twice.
+
+    click would ignore the first of the two lists.
+    """
     seen: set[str] = set()
     for word in itertools.takewhile(lambda word: word != "--", words):
         name = word.partition("=")[0]

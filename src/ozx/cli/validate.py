@@ -48,7 +48,8 @@ __all__ = ["command"]
     type=click.Choice(PROFILES),
     default=PROFILES[0],
     show_default=True,
-    help="strict also forbids ZIP compression, other comments, and extra fields except ZIP64, times and owners.",
+    help="strict also forbids ZIP compression, comments that RFC-9 does not define, and extra fields other than ZIP64, "
+    "times and owners.",
 )
 @click.option(
     "--revision",
@@ -67,7 +68,8 @@ __all__ = ["command"]
     "schemas",
     metavar="URL=FILE",
     multiple=True,
-    help="Check conventions with the schema URL against the JSON schema in FILE. URLs are never resolved.",
+    help="Check the attributes of conventions that name URL as their schema against the JSON schema in FILE. ozx never "
+    "downloads a schema.",
 )
 @dask_option
 @log_options

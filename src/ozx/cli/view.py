@@ -30,9 +30,9 @@ __all__ = ["command"]
 def command(*, path: str, port: int, no_browser: bool, viewer: str, live: bool) -> None:
     """Show an .ozx file or an OME-Zarr directory in a window.
 
-    The page is served on this computer only, at a secret address, and can read nothing but FILE. It changes
-    FILE only if you keep colours in it. Chromium and its relatives open the page as a separate window. The command ends
-    when the window is closed.
+    The page is served on this computer only, at a secret address, and can read nothing but FILE. Only its
+    button "Keep these colours in the file" changes FILE. Chromium, and browsers based on it, show the page in a
+    separate window. The command ends when the window is closed.
 
     With --live the page shows the finished frames of a file that is being written, and follows the last frame. FILE is
     the final name of the file; ozx also finds FILE.partial.

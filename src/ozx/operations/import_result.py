@@ -14,7 +14,10 @@ __all__ = ["ImportManyResult", "ImportResult", "first_sentences", "skipped"]
 
 # The most damaged parts that a result names.
 _MOST_DAMAGE = 20
-_NOT_COMPARED = "the pixels were not read again; the run that wrote the file listed the parts that it filled with zeros"
+_NOT_COMPARED = (
+    "the pixels were not read again; if parts of the file were filled with zeros, the output of the run that "
+    "wrote the file lists them"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -344,8 +344,8 @@ def _notes(found: Salvage) -> Iterator[str]:
     yield from _chunk_notes(found)
     if found.unconfirmed:
         yield (
-            f"{found.unconfirmed:,} keys are in only one of their two headers, and no checksum covers keys; "
-            "these keys fit the hierarchy"
+            f"{found.unconfirmed:,} keys are in only one of the two headers of their entries, and no checksum covers "
+            "keys; these keys fit the hierarchy"
         )
     if repeated := found.repeated + len(evidence.replaced):
         yield f"{repeated:,} keys had several values; the last value of each key was taken"
@@ -375,6 +375,9 @@ def _chunk_notes(found: Salvage) -> Iterator[str]:
     if found.rebuilt:
         yield f"damaged values rebuilt from chunks with a correct checksum: {len(found.rebuilt):,}"
     if found.unproven:
-        yield f"lost values whose chunks have no checksum: {found.unproven:,}; --keep-unproven keeps them"
+        yield (
+            f"damaged values left out, because no checksum proves their chunks: {found.unproven:,}; "
+            "--keep-unproven keeps these chunks"
+        )
     if kept := sum(chunk.is_kept for chunk in found.lost_chunks):
         yield f"chunks kept without a correct checksum: {kept:,}; their pixels may be wrong"

@@ -140,7 +140,7 @@ def _cache_target(path: StrPath, out: str | None, size: int) -> tuple[str, dict[
         raise UsageError(
             f"expected a local file, because the thumbnail cache has pictures of local files only; found {found}",
             path=printable_location(path),
-            hint="Leave out --cache (cache), and name a .png or .jpg file for the picture.",
+            hint="Leave out --cache (cache=True), and name a .png or .jpg file for the picture.",
         )
     # Take the status before reading the file: if the file changes during reading, the picture counts as outdated.
     status = os.stat(location.path)

@@ -179,7 +179,7 @@ def _copy_directory(
 
     if Location(target).is_remote:
         raise UsageError(
-            "expected a directory on this computer for the copy of a directory; found a URL",
+            "expected an output directory on this computer, because the source is a remote directory; found a URL",
             path=printable_location(target),
             hint="Unpack to a directory on this computer, or copy the directory with a program for object stores.",
         )

@@ -1,4 +1,4 @@
-"""uploads: list unfinished uploads in a bucket; on request, abort uploads that killed runs of this user left.
+"""uploads: list unfinished uploads in a bucket; on request, abort uploads of this user's killed runs.
 
 S3 lists and ends them. Azure lists them, and both Azure and Google Cloud Storage discard them after a week.
 """

@@ -126,7 +126,11 @@ def _write_case(case: Case, root: str) -> dict[str, Any]:
 
 
 def _encode(pieces: Sequence[bytes | int]) -> tuple[bytes, str | None]:
-    """Return the bytes to write, and their encoding: ``gzip``, ``parts``, or None for plain bytes."""
+    """Return the bytes to write, and their encoding: ``gzip``, ``parts``, or None for plain bytes.
+
+    With ``parts``, the bytes are a JSON document: the size of the file, and offset and content of each part that is
+    not filled with zeros.
+    """
     lengths = [piece if isinstance(piece, int) else len(piece) for piece in pieces]
     if sum(lengths) <= _LARGEST:
         return b"".join(piece if isinstance(piece, bytes) else bytes(piece) for piece in pieces), None

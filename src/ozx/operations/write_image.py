@@ -180,7 +180,7 @@ def _with_labels(
         if tuple(array.shape) != shape:
             raise UsageError(
                 f"expected labels {name!r} of the shape {shape}; found {tuple(array.shape)}",
-                hint=f"Give the labels with the axes {', '.join(given)}, the order of the image's array.",
+                hint=f"Give the axes of the labels in the order of the image's array: {', '.join(given)}.",
             )
         _, (level,) = describe_array(array, given, None, None)
         level = replace(level, scale=tuple(full.scale[number] for number in kept))

@@ -50,7 +50,9 @@ def with_item(text: str, section: str, key: str, item: str) -> str:
 
 
 def with_last_item(text: str, section: str, key: str, item: str, ahead: str | None) -> str:
-    r"""Return `text` with `item` in the list of `key`. A missing item is appended; an empty list first gets `ahead`.
+    r"""Return `text` with `item` in the list of `key`; a missing item is appended.
+
+    If the list is empty, it becomes `ahead` (if not None) and `item`, in this order.
 
     Examples
     --------

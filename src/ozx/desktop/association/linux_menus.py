@@ -72,7 +72,7 @@ def _entry(command: str, program: str) -> bytes:
         "Version=1.0\n"
         "Type=Application\n"
         f"Name={CONVERT}\n"
-        "Comment=Make an OME-Zarr image in one file of TIFF files\n"
+        "Comment=Convert TIFF files to OME-Zarr images in .ozx files\n"
         f"Exec={command}\n" + (f"TryExec={_string(program)}\n" if program.isprintable() else "") + f"Icon={_ICON}\n"
         "Terminal=false\n"
         "NoDisplay=true\n"

@@ -43,7 +43,7 @@ CONVERTER = f"{NAME}.converter"
 _LSREGISTER = "/System/Library/Frameworks/CoreServices.framework/Frameworks/LaunchServices.framework/Support/lsregister"
 # The user's choices in "Open with", below the home directory.
 _CHOICES = "Library/Preferences/com.apple.LaunchServices/com.apple.launchservices.secure.plist"
-_DEVELOPER_TOOLS = "The program belongs to macOS; run xcode-select --install."
+_DEVELOPER_TOOLS = "This program is normally part of macOS. If it is missing, run xcode-select --install."
 
 
 def record_path(home: str) -> str:

@@ -49,7 +49,10 @@ def revert_files(files: Sequence[ChangedFile], transaction: Transaction) -> None
 
 
 def restored(file: ChangedFile, now: bytes) -> bytes | None:
-    """Return the file's content without our change; None to delete the file, `now` to leave it unchanged."""
+    """Return the content that a file gets when our change is undone, or None if the file must be deleted.
+
+    `now` is the present content of the file. If the result equals `now`, the file stays unchanged.
+    """
     if digest(now) == file.sha256:
         return file.before
     listed = file.listed
@@ -99,9 +102,10 @@ def _revert_program(program: MadeFiles, own: set[str], transaction: Transaction)
 
 
 def run_for_others(arguments: tuple[str, ...], folder: str | None, keep: str | None) -> None:
-    """After a rollback, run a program again if other programs have files in `folder` (files that match `keep`).
+    """Run the program `arguments` after a rollback, if `folder` has files that match the pattern `keep`.
 
-    Errors are ignored, so that the error that caused the rollback is reported.
+    The program updates `folder` for these files, which other programs may have written. Errors are ignored, so that the
+    error that caused the rollback is reported.
     """
     if folder is not None and keep is not None:
         with contextlib.suppress(OSError):

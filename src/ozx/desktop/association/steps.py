@@ -40,7 +40,10 @@ class WriteFile:
 
 @dataclass(frozen=True, slots=True)
 class PutFirst:
-    """A step that puts an item first in a list, in several sections of a key file that other programs also edit."""
+    """A step that puts an item first in the list of a key, in each given section of an INI-like file.
+
+    Other programs also edit such a file, for example ``mimeapps.list``.
+    """
 
     path: str
     sections: tuple[str, ...]

@@ -115,7 +115,11 @@ def _state(layers: list[dict[str, Any]], picture: Picture, rows: int, columns: i
 def _layers(
     pictures: Pictures, picture: Picture, images: Sequence[tuple[ImageView, Offset | None]], base: str
 ) -> list[dict[str, Any]]:
-    """Return the layers of a picture; each layer shows all `images`, each image at its offset."""
+    """Return one layer for each channel and label image of `picture`; each layer shows all `images` at their offsets.
+
+    For a plate, `images` are the first fields of the wells, and `picture` is one of them. Otherwise `images` contains
+    only the image of `picture`.
+    """
     description = describe_picture(picture)
     source = [_source(view, view.path, offset, base) for view, offset in images]
     layers = []

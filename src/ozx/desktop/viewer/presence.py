@@ -37,7 +37,7 @@ class Presence:
             self._count(-1)
 
     def answer(self, request: Request) -> Answer:
-        """Return the response that a page keeps open: an endless stream of server-sent events without any event."""
+        """Return the response that a page keeps open: an endless event stream that contains only comments."""
         return Answer(HTTPStatus.OK, self._hold(request), "text/event-stream", {"Cache-Control": "no-store"})
 
     def wait_until_gone(self, *, grace: float, patience: float, check: Callable[[], None] = lambda: None) -> bool:
