@@ -57,39 +57,79 @@ def _digital_signature() -> bytes:
 AMBIGUITY_CASES = (
     Case(
         "zip/unicode-path",
-        "the name of another entry",
+        "a field with the name of another entry",
         lambda: _named_twice("notes", "0/c/0"),
         "zip/unicode-path zip/extra-field",
     ),
-    Case("zip/unicode-path", "of a name in UTF-8", lambda: _named_twice("é", "ü"), "zip/unicode-path zip/extra-field"),
-    Case("zip/unicode-path", "no name", lambda: _named_twice("notes", ""), "zip/unicode-path zip/extra-field"),
     Case(
         "zip/unicode-path",
-        "in the local header",
+        "a field with another name, for a name in UTF-8",
+        lambda: _named_twice("é", "ü"),
+        "zip/unicode-path zip/extra-field",
+    ),
+    Case(
+        "zip/unicode-path",
+        "a field without a name",
+        lambda: _named_twice("notes", ""),
+        "zip/unicode-path zip/extra-field",
+    ),
+    Case(
+        "zip/unicode-path",
+        "a field with another name, in the local header only",
         lambda: _extra(_unicode_path("0/c/9"), "local"),
         "zip/unicode-path zip/extra-field",
     ),
-    Case("zip/unicode-path", "the same name", lambda: _named_twice("notes", "notes"), "zip/extra-field"),
-    Case("zip/unicode-path", "the same name in UTF-8", lambda: _named_twice("é", "é"), "zip/extra-field"),
+    Case(
+        "zip/unicode-path", "a field with the entry's name", lambda: _named_twice("notes", "notes"), "zip/extra-field"
+    ),
+    Case(
+        "zip/unicode-path", "a field with the entry's name in UTF-8", lambda: _named_twice("é", "é"), "zip/extra-field"
+    ),
     Case(
         "zip/unicode-path",
-        "the path of another entry",
+        "a field with the checksum of another name",
         lambda: _extra(_unicode_path("0/c/9", checksum_of="0/c/1")),
         "zip/extra-field",
     ),
-    Case("zip/extra-block", "longer than its room", lambda: _extra(_OVERRUNNING, "central"), "zip/extra-block"),
-    Case("zip/extra-block", "in the local header", lambda: _extra(_OVERRUNNING, "local"), "zip/extra-block"),
+    Case(
+        "zip/extra-block",
+        "a field of 3 bytes that declares 100 bytes",
+        lambda: _extra(_OVERRUNNING, "central"),
+        "zip/extra-block",
+    ),
+    Case(
+        "zip/extra-block",
+        "a local field of 3 bytes that declares 100 bytes",
+        lambda: _extra(_OVERRUNNING, "local"),
+        "zip/extra-block",
+    ),
     Case("zip/extra-block", "three bytes", lambda: _extra(b"abc"), "zip/extra-block"),
-    Case("zip/extra-block", "a field of no times", lambda: _extra(struct.pack("<2H", 0x5455, 0)), "zip/extra-block"),
+    Case("zip/extra-block", "an empty time field", lambda: _extra(struct.pack("<2H", 0x5455, 0)), "zip/extra-block"),
     Case("zip/extra-block", "three zeros", lambda: _extra(bytes(3))),
-    Case("zip/extra-block", "three bytes behind a field", lambda: _extra(TIME_FIELD + b"abc")),
-    Case("zip/attributes", "a folder by DOS", lambda: _external(_DOS_FOLDER, 0), "zip/attributes"),
-    Case("zip/attributes", "a folder by Unix", lambda: _external(0o040755 << 16, 3), "zip/attributes"),
-    Case("zip/attributes", "a volume label by DOS", lambda: _external(_DOS_LABEL, 0), "zip/attributes"),
-    Case("zip/attributes", "the same bits by Unix", lambda: _external(_UNIX_FILE | _DOS_FOLDER | _DOS_LABEL, 3)),
+    Case("zip/extra-block", "three bytes after a time field", lambda: _extra(TIME_FIELD + b"abc")),
+    Case(
+        "zip/attributes", "made by DOS, with the bit of a folder", lambda: _external(_DOS_FOLDER, 0), "zip/attributes"
+    ),
     Case(
         "zip/attributes",
-        "a folder by DOS and by name",
+        "made by Unix, with the mode of a folder",
+        lambda: _external(0o040755 << 16, 3),
+        "zip/attributes",
+    ),
+    Case(
+        "zip/attributes",
+        "made by DOS, with the bit of a volume label",
+        lambda: _external(_DOS_LABEL, 0),
+        "zip/attributes",
+    ),
+    Case(
+        "zip/attributes",
+        "made by Unix, with the DOS bits of a folder and a volume label",
+        lambda: _external(_UNIX_FILE | _DOS_FOLDER | _DOS_LABEL, 3),
+    ),
+    Case(
+        "zip/attributes",
+        "made by DOS, with the bit and the name of a folder",
         lambda: _valid().add("0/").set("0/", central={"external": _DOS_FOLDER, "made_by": 20}),
         "zip/directory-entry",
     ),
@@ -125,11 +165,15 @@ AMBIGUITY_CASES = (
     ),
     Case(
         "zip/leading-entries",
-        "an entry that the offsets leave out",
+        "a prepended entry that the offsets do not count",
         lambda: _valid().with_(prefix=_deleted()),
         "zip/leading-entries",
     ),
-    Case("zip/leading-entries", "a value that is an entry", lambda: _valid().add("notes", _deleted())),
+    Case(
+        "zip/leading-entries",
+        "a value that looks like an entry",
+        lambda: _valid().add("notes", _deleted()),
+    ),
     Case("zip/bytes-after-directory", "a byte", lambda: _valid().with_(tail_gap=b"x"), "zip/bytes-after-directory"),
     Case(
         "zip/bytes-after-directory",
@@ -139,7 +183,7 @@ AMBIGUITY_CASES = (
     ),
     Case(
         "zip/bytes-after-directory",
-        "one before the directory",
+        "a byte before the directory",
         lambda: _valid().set("0/c/0", after=b"x"),
         "zip/unreferenced-bytes",
     ),

@@ -29,12 +29,22 @@ def _collection(**values: bytes) -> ArchiveBuilder:
 
 # Cases of rules about metadata documents that need malformed bytes, or files that are no documents.
 _OTHER_CASES = (
-    Case("zarr/json", "half a document", lambda: _valid().value("0/zarr.json", b'{"zarr_format": 3'), "zarr/json"),
+    Case(
+        "zarr/json",
+        "half a document of an array",
+        lambda: _valid().value("0/zarr.json", b'{"zarr_format": 3'),
+        "zarr/json",
+    ),
     Case("zarr/json", "a list", lambda: _valid().value("0/zarr.json", b"[]"), "zarr/json"),
-    Case("zarr/json", "half a document, the root", lambda: _valid().value("zarr.json", b"{"), "zarr/json"),
-    Case("zarr/json", "a line end more", lambda: _valid().value("0/zarr.json", array([4], [4]) + b"\n")),
-    Case("ome/ome-xml", "the file is not there", _collection, "ome/ome-xml", level="hierarchy"),
-    Case("ome/ome-xml", "the file is there", lambda: _collection(**{"METADATA.ome.xml": b"<OME/>"}), level="hierarchy"),
+    Case("zarr/json", "half a document of the root", lambda: _valid().value("zarr.json", b"{"), "zarr/json"),
+    Case("zarr/json", "a line end after the document", lambda: _valid().value("0/zarr.json", array([4], [4]) + b"\n")),
+    Case("ome/ome-xml", "METADATA.ome.xml is missing", _collection, "ome/ome-xml", level="hierarchy"),
+    Case(
+        "ome/ome-xml",
+        "METADATA.ome.xml exists",
+        lambda: _collection(**{"METADATA.ome.xml": b"<OME/>"}),
+        level="hierarchy",
+    ),
 )
 
 #: The cases, in the order of the rules.

@@ -101,9 +101,11 @@ def _check_extra_blocks(facts: ArchiveFacts) -> Iterator[Finding]:
 
 def _check_attributes(facts: ArchiveFacts) -> Iterator[Finding]:
     # 4.4.15
-    for entries, what in ((facts.kinds.folder_values, "a folder"), (facts.kinds.volume_labels, "a volume label")):
-        message = f"entry {{name!r}} is {what} according to its attributes, but a value according to its name"
-        yield from each_entry(facts, "zip/attributes", entries, message)
+    for entries, fault in (
+        (facts.kinds.folder_values, "a folder according to its attributes, but its name does not end in a slash"),
+        (facts.kinds.volume_labels, "a volume label according to its attributes, not a file or a folder"),
+    ):
+        yield from each_entry(facts, "zip/attributes", entries, f"entry {{name!r}} is {fault}")
 
 
 def _check_flags(facts: ArchiveFacts) -> Iterator[Finding]:

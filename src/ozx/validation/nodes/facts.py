@@ -86,7 +86,7 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """All nodes of a hierarchy, as facts by path."""
+    """The facts about each node of a hierarchy, by the node's path."""
 
     # By path; the root's is empty. `NodeFacts.is_known` is False if the documents cannot be read.
     nodes: Mapping[str, NodeFacts]

@@ -53,7 +53,7 @@ def _check_version(node: NodeFacts) -> Iterator[Finding]:
         return
     version = find(node.ome, "version")
     if version is MISSING:
-        yield node.ome_finding("ome/version", "expected the version of the root; it is missing")
+        yield node.ome_finding("ome/version", "expected a version, which is the same as the root's; it is missing")
     else:
         message = f"expected a version, a string; found {shown(version)}"
         yield node.ome_finding("ome/version", message, severity="error")

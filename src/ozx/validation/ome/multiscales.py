@@ -62,6 +62,6 @@ def _check_descriptions(item: dict[str, Any], place: Place) -> Iterator[Finding]
     # metadata is accepted.
     levels = item.get("datasets")
     if isinstance(levels, list) and len(levels) > 1 and "type" not in item:
-        missing = "type" if "metadata" in item else "type and metadata"
-        message = f"expected {missing}, the downscaling method; missing"
+        missing = "a type" if "metadata" in item else "a type and metadata"
+        message = f"expected {missing} of the downscaling method; found none"
         yield place.finding("ome/downscaling", message)

@@ -14,7 +14,9 @@ _LABEL = {"source": dict, "colors": list, "properties": list}
 
 
 def is_plain(ome: dict[str, Any], key: str) -> bool:
-    """Return whether one key of ``attributes.ome`` is simple: a usual image, a label image, or a list of labels.
+    """Return whether the value of `key` in ``attributes.ome`` has a simple, valid form.
+
+    Simple forms are common multiscale metadata, the metadata of a label image, and a list of labels.
 
     Examples
     --------

@@ -53,7 +53,7 @@ def check_plate(value: Any, place: Place, *, has_version: bool = True) -> Iterat
 
 
 def _check_lines(value: Any, place: Place) -> Check[list[str | None]]:
-    """Check the rows or columns of a plate, and yield findings; return their names."""
+    """Yield findings about the rows or columns of a plate; return the names of these rows or columns."""
     names = []
     for where, item in (yield from expect_objects(value, place, "ome/plate")):
         # "Each defined row MUST contain a `name` key whose value MUST be a string defining the row name."

@@ -116,9 +116,10 @@ class LimitedFindings:
         return self._counts.copy()
 
     def count_again(self, kinds: Counter[Kind]) -> bool:
-        """Count further findings if each of `kinds` has reached the limit; return whether the findings were counted.
+        """Count findings of the given kinds without keeping them; return False if some of them must be kept.
 
-        If one of `kinds` has not reached the limit, nothing is counted, because some of these findings must be kept.
+        A kind is a rule and a severity; `kinds` gives the number of findings of each kind. If one of these kinds has
+        not reached the limit, nothing is counted.
         """
         if any(self._counts[kind] < MOST_OF_A_KIND for kind in kinds):
             return False

@@ -172,7 +172,7 @@ def _check_consolidated(node: NodeDocument) -> Iterator[Finding]:
             message = f'{ZARR_PYTHON} reads only {{"kind": "inline", "metadata": {{…}}}}; found {shown(value)}'
             yield node.finding("zarr/reader-refuses", message, "/consolidated_metadata")
         elif any(not isinstance(copy, dict) for copy in documents.values()):
-            message = "expected copies of documents; some are not objects"
+            message = "expected a metadata document for each node; some values are not JSON objects"
             yield node.finding("zarr/consolidated-metadata", message, "/consolidated_metadata/metadata")
         return
     # Early versions of zarr-python 3 wrote null.

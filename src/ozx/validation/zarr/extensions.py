@@ -92,9 +92,8 @@ def _check_name(node: NodeDocument, extension: Extension) -> Iterator[Finding]:
         message = f"the name of {_called(extension)} is a URI, as in ZEP 9 and older texts; ozx does not look it up"
         yield node.finding("zarr/extension-name", message, extension.pointer, severity="note")
     elif kind == "loose":
-        message = (
-            f"only ZEP 9 allows the name of {_called(extension)}; core 3.1 demands two characters, the first a letter"
-        )
+        message = f"only ZEP 9 allows the name of {_called(extension)}; core 3.1 demands at least two characters, "
+        message += "of which the first is a letter"
         yield node.finding("zarr/extension-name", message, extension.pointer, severity="note")
     # "an identifier that has been registered prior to release in any implementation".
     elif not is_listed(extension.point, extension.name) and find_handler(extension.point, extension.name) is None:

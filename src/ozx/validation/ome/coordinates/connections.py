@@ -39,8 +39,8 @@ def check_connections(nodes: OmeNodes) -> Iterator[Finding]:
         if apart:
             names = [name if path == group.path else f"{name} of {path or 'the root'}" for path, name in apart]
             place = group.place / ("scene" if _is_scene(group) else "multiscales")
-            message = "expected transformations that connect all coordinate systems; none connects "
-            message += f"{shown(next(iter(systems))[1])} with {listed(names)}"
+            message = "expected transformations that connect all coordinate systems; found no path "
+            message += f"from {shown(next(iter(systems))[1])} to {listed(names)}"
             yield place.finding("ome/system-graph", message)
 
 
