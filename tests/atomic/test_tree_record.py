@@ -58,7 +58,7 @@ CHANGES = {
         lambda root: ((root / "labels/x").unlink(), (root / "labels").rmdir(), (root / "labels").write_bytes(b"")),
         ["labels is new", "labels/ is gone"],
     ),
-    "another folder": (lambda root: replace_folder(root / "0/c"), ["0/c/ is another folder"]),
+    "another folder": (lambda root: replace_folder(root / "0/c"), ["0/c/ was replaced by another folder"]),
 }
 
 
@@ -74,7 +74,7 @@ def test_every_difference_is_named(root, case):
 def test_another_root_is_told(root):
     before = TreeRecord.of(str(root))
     replace_folder(root)
-    assert f"{root} is another folder" in before.differences(TreeRecord.of(str(root)))
+    assert f"{root} was replaced by another folder" in before.differences(TreeRecord.of(str(root)))
 
 
 @pytest.mark.parametrize(("age", "waits"), [(0.0, True), (60.0, False)])

@@ -136,7 +136,7 @@ class Run:
 
     @classmethod
     def of(cls, data: bytes) -> Run:
-        """Return a run of new bytes."""
+        """Return a range that consists of the new bytes `data`."""
         return cls(0, len(data), data)
 
 
@@ -148,11 +148,11 @@ class Window(NamedTuple):
     name: str
 
     def size(self) -> int:
-        """Return the offset in the file at which the part ends."""
+        """Return the length of the file up to the end of the part in memory, not the length of the part."""
         return self.offset + len(self.data)
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return `length` bytes of the part from `offset` in the file, or fewer bytes at the end of the part."""
+        """Return `length` bytes from the file offset `offset`, or fewer bytes at the end of the part in memory."""
         return bytes(self.data[offset - self.offset : offset - self.offset + length])
 
     def check_unchanged(self) -> None:

@@ -65,7 +65,7 @@ def splice(reader: ArchiveReader, values: Mapping[int, bytes]) -> list[Run]:
     _add_headers(directory, columns, offsets, values)
     # This check finds headers of a form that no known writer makes.
     if not np.array_equal(parse_columns(bytes(directory.headers), len(columns)).header_offsets, offsets):
-        raise _unmovable("a central directory with offsets in an unusual place", name, "zip/zip64-field")
+        raise _unmovable("a central directory with offsets of entries in unusual fields", name, "zip/zip64-field")
     runs.append(Run.of(bytes(directory.finish(sum(run.length for run in runs), end.comment))))
     return runs
 

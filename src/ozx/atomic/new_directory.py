@@ -140,7 +140,11 @@ def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord)
 
 
 def _lock(path: str) -> int | None:
-    """Lock the old directory, so that no other process removes it under its hidden name; return its descriptor."""
+    """Lock the old directory against `sweep` in other processes; return the descriptor of the lock.
+
+    The old directory gets a temporary name before it is removed. `sweep` renames or removes an unlocked directory with
+    such a name.
+    """
     if not has_locks():
         return None
     descriptor = os.open(path, os.O_RDONLY)

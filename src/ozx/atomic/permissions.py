@@ -28,9 +28,10 @@ def can_set_permissions() -> bool:
 
 
 def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
-    """Copy the permissions of the file or folder at `path`, with status `old`, to its open replacement.
+    """Copy the permissions of the file or folder at `path` to its replacement, which is open as `descriptor`.
 
-    If `path` no longer exists, its access control list is lost.
+    `old` is the result of `os.stat` for the file or folder. If `path` no longer exists, its access control list is not
+    copied.
 
     Raises
     ------

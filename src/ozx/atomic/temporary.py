@@ -164,7 +164,7 @@ def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
 
 
 class _SweptError(Exception):
-    """Another thread or process has swept a new directory before it was locked."""
+    """Error for a new directory that another thread or process removed as a leftover before it was locked."""
 
 
 def _new_directory(temporary: str, mode: int) -> int | None:

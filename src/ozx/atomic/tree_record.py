@@ -101,7 +101,7 @@ class TreeRecord:
             if other is None:
                 found.append(f"{prefix} is gone")
             elif other.identity != folder.identity:
-                found.append(f"{prefix or self.root} is another folder")
+                found.append(f"{prefix or self.root} was replaced by another folder")
             elif (other.names, other.facts) != (folder.names, folder.facts):
                 found += (prefix + what for what in _folder_differences(folder, other))
         found += (f"{prefix} is new" for prefix in now.folders if prefix not in self.folders)

@@ -140,7 +140,11 @@ def _gaps(head: int, slots: list[Slot]) -> list[int]:
 
 
 def _can_stay(gaps: list[int], documents: int, slots: list[Slot]) -> bool:
-    """Return whether the values can stay in place: padded metadata fills the space before them, and gaps are small."""
+    """Return whether the values can stay in place.
+
+    The metadata must fill the space before the first value, with at most `_MOST_WHITE_SPACE` bytes of white space for
+    each document. The gaps together must not exceed the share `MOST_UNUSED` of the file.
+    """
     if not gaps:
         return True
     # Without metadata the first local header has to be at offset 0.

@@ -4,7 +4,8 @@
 
     [ room for metadata ][ value ][ value ][ free ][ value ] …
 
-Metadata is drafted into the room at the head, so that ``ozx recover`` can rebuild the archive if the writer is killed.
+Early copies of the metadata (drafts) are written into the room at the start, so that ``ozx recover`` can rebuild the
+archive if the writer is killed.
 """
 
 from __future__ import annotations
@@ -130,14 +131,14 @@ class GrowingFile:
             self._drafts[key] = slot
 
     def forget_draft(self, key: str) -> None:
-        """Erase the draft of a replaced or deleted document."""
+        """Erase the early copy of a metadata document that `draft` wrote, if this copy exists."""
         with self.lock:
             slot = self._drafts.pop(key, None)
             if slot is not None:
                 self._erase(slot)
 
     def forget_drafts(self) -> None:
-        """Free the space of all drafts, so that the final metadata can use this space."""
+        """Free the space of all early copies that `draft` wrote, so that the final metadata can use this space."""
         with self.lock:
             for slot in self._drafts.values():
                 self._space_of(slot).give_back(slot.offset, slot.length)
@@ -194,9 +195,9 @@ class GrowingFile:
         return self._file.read_at(offset, length)
 
     def holds(self, slot: Slot) -> bool:
-        """Return whether the file still holds the value of this slot.
+        """Return whether the value at the place `slot` is still in the file.
 
-        The header of a value is erased before its space is reused.
+        The header of a deleted value is erased before the space of the value is reused.
         """
         header = local_header(slot.raw_name, slot.flags, slot.crc32, slot.size)
         return self.read_at(slot.offset, len(header)) == header
@@ -306,7 +307,7 @@ class AppendedValue:
 
 
 def _iter_pieces(parts: Sequence[bytes | memoryview | Part]) -> Iterator[list[bytes | memoryview]]:
-    """Yield lists of bytes: one list for adjacent parts that are in memory, one list for each `Part`, which is read."""
+    """Yield lists of bytes: one list for adjacent parts in memory, one list with the bytes read from each `Part`."""
     together: list[bytes | memoryview] = []
     for part in parts:
         if isinstance(part, bytes | memoryview):

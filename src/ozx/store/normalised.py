@@ -56,7 +56,7 @@ class NormalisedStore(WrapperStore[Store]):
 
     @property
     def archive_session(self) -> ArchiveSession | None:
-        """The session of the wrapped store if that store returns an archive's values unchanged; else None."""
+        """The archive that the wrapped store reads, if that store returns the archive's values unchanged; else None."""
         return getattr(self._store, "archive_session", None)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:

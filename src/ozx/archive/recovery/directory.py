@@ -88,7 +88,7 @@ class _DirectoryMerge:
     # --- headers and entries that fit each other ----------------------------------------------------------------------
 
     def _match_exactly(self) -> list[tuple[int, int]]:
-        """Match entries with directory rows by offset, name and value; return (row, entry) pairs of equal offset."""
+        """Match entries with directory rows of the same offset, name and value; return all pairs of the same offset."""
         found, listed = self._scan.found, self._listed
         if not (len(listed) and len(found)):
             return []
@@ -160,7 +160,7 @@ class _DirectoryMerge:
                 continue
             reason = broken[start].reason if start in broken else _NO_HEADER
             if start in broken and not (entry.size or entry.stored_size):
-                reason = "the directory says that it is empty, but bytes follow its header"
+                reason = "it is empty according to the directory, but bytes follow its local header"
             stored = self._stored_value(entry, broken.get(start))
             self._result.lost.append(LostEntry(entry.name, reason, start, stored))
             name = broken[start].name if start in broken else entry.name
@@ -237,9 +237,9 @@ class _DirectoryMerge:
         return True
 
     def _believe_local(self, row: int, index: int | None) -> bool:
-        """Keep a value that agrees with its local header but not with the directory.
+        """Keep an entry whose value agrees with its local header, but not with its row in the directory.
 
-        Return whether the value was kept.
+        Return whether the entry was kept.
 
         A length that was found by a search may be too short, unless another entry begins right after it.
         """
@@ -338,7 +338,7 @@ class _DirectoryMerge:
         self._dropped.update(doubtful)
 
     def _is_tiled(self) -> bool:
-        """Return whether entries fill the file up to the directory, and the end record also counts unlisted entries."""
+        """Return whether entries fill the file up to the directory; the end record must count unlisted entries, too."""
         result, scan = self._result, self._scan
         if not scan.directory_follows or scan.directory_start is None or len(scan.others):
             return False
@@ -391,7 +391,7 @@ class _DirectoryMerge:
         self._result.replaced = {name for name in still if len(values[name]) > 1}
 
     def _doubt_order(self) -> None:
-        """Mark the result as uncertain if the last entry of a name in the directory is not the last one in the file."""
+        """Mark the result as uncertain if the last of several rows with one name does not have the largest offset."""
         for places in repeated_names(self._listed.names).values():
             starts = [int(self._starts[row]) for row in places]
             if starts[-1] < max(starts):

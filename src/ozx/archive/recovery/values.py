@@ -272,9 +272,10 @@ def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:
 
 
 def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterator[int]:
-    """Yield the possible lengths of a stored value at `start`, from data descriptors that begin or end at a signature.
+    """Yield the possible lengths of a stored value at `start`, from the data descriptor next to a signature.
 
-    The signature is at `found` in the file and at `position` in `data`.
+    The signature is at `found` in the file and at `position` in `data`. It is the signature of the descriptor, or of
+    the record after a descriptor without signature.
     """
     places = (
         [position]

@@ -155,8 +155,8 @@ def parse_storage_options(texts: Iterable[str]) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not (key.strip() and equals):
             raise UsageError(
-                "expected a storage option of the form KEY=VALUE; found an option without "
-                + ("a key" if equals else "="),
+                "expected a storage option of the form KEY=VALUE; an option has no "
+                + ("KEY before the =" if equals else "="),
                 hint="For example: --storage-option endpoint=https://s3.example.org",
             )
         options[key.strip()] = value

@@ -137,7 +137,7 @@ def explain(error: Exception, name: str) -> ResourceError:
     if failure is not None:
         return failure
     if isinstance(error, FileNotFoundError):
-        missing = ResourceError(f"no such file; {answer or 'the server found none at this URL'}", path=name)
+        missing = ResourceError(f"no such file; {answer or 'the server found nothing at this URL'}", path=name)
         missing.errno = errno.ENOENT
         return missing
     if kind in ("PermissionDeniedError", "UnauthenticatedError") or (status and status[1] in ("401", "403")):

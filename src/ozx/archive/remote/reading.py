@@ -134,7 +134,10 @@ def iter_steps(
 
 
 def _iter_steps_with_header(source: ByteSource, header: CentralHeader, limit: int, first: int, last: int) -> Steps:
-    """Yield each span to read of a local header and its value; return bytes `first` to `last` of the value."""
+    """Yield spans that together contain the local header and bytes `first` to `last` of the value.
+
+    Receive the bytes of each span, and return bytes `first` to `last` as a `Part`.
+    """
     begin = header.header_offset
     room = limit - header.compressed_size - begin
     least = LOCAL_HEADER.size + len(header.name)
@@ -171,7 +174,7 @@ def follow(source: ByteSource, steps: Steps) -> Part:
 
 
 async def follow_async(source: SlowSource, steps: Steps) -> Part:
-    """Return the same part as `follow`, without blocking the event loop."""
+    """Read the spans and return the part, as `follow` does, without blocking the event loop."""
     try:
         span = next(steps)
         while True:

@@ -31,7 +31,7 @@ _HEAD_LIMIT = 64 << 20
 
 
 class _OfProcess:
-    """State that forked processes must not share: a lock and a transport."""
+    """A lock and a transport, which forked processes must not share."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()

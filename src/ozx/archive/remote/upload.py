@@ -226,7 +226,7 @@ class Upload:
             self._record.keep()
 
     def _send_full(self) -> None:
-        """Send the parts that are complete and not held."""
+        """Send the complete parts, except those that `hold` keeps back."""
         for number in sorted(self._buffers):
             begin, end = number * self._part_size, (number + 1) * self._part_size
             is_held = self._held is not None and begin < self._held[1] and self._held[0] < end
@@ -336,7 +336,7 @@ class Upload:
             return
 
     def _end_leftovers(self) -> None:
-        """Abort the unfinished uploads to this URL that killed processes of this user left."""
+        """Abort this user's unfinished uploads to this URL whose processes were killed."""
         for found in recorded_uploads():
             if found.url == self.name and found.upload_id and not found.is_live:
                 self._client.end(found.upload_id)

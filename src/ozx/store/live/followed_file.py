@@ -135,7 +135,10 @@ class FollowedFile:
         return self.index.end is not None or still_has_name(self._descriptor, self.target)
 
     def _wait_for_end(self) -> None:
-        """Wait for the last record of a writer that removed its file, or rewrote this file under the final name."""
+        """Wait a moment for the last index record of a writer that removed ``NAME.partial``.
+
+        The writer removes this file if it discards the stream, or after it wrote a second file with the final name.
+        """
         end = time.monotonic() + _PATIENCE
         while self.index.end is None and time.monotonic() < end:
             time.sleep(_STEP)
@@ -169,7 +172,8 @@ def find_followed(path: str) -> FollowedFile | None:
     raise ResourceError(
         "it has no index, so it cannot be read while it grows",
         path=partial,
-        hint="ozx.stream writes an index. Wait until the writer closes the file; if it was killed, run ozx recover.",
+        hint="Only ozx.stream writes the index that readers need. Wait until the writer closes the file; if the writer "
+        "was killed, run ozx recover.",
     )
 
 

@@ -58,7 +58,7 @@ class LiveSession(ArchiveSession):
 
     @property
     def has_reader(self) -> bool:
-        """Whether the file is finished."""
+        """Whether the file is finished, so that `reader` can read it."""
         return self._open() is None
 
     def refresh(self) -> bool:

@@ -128,7 +128,7 @@ class BlockReader:
         self._waiting: deque[Block] = deque()
 
     def run(self, blocks: Sequence[Block], jobs: int) -> None:
-        """Read the blocks, and call the function of each span with its bytes.
+        """Read the blocks; call `Span.take` and `Block.finish` with the bytes that were read.
 
         Raises
         ------

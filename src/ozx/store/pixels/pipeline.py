@@ -154,13 +154,13 @@ def knows_store(store: Any) -> bool:
 
 
 def _write_session_of(items: list[Any]) -> WriteSession | None:
-    """Return the session of the archive that all chunks are written to; None if there is no such archive."""
+    """Return the archive that all chunks are written to; None if there is no archive."""
     first = items[0][0] if items else None
     return getattr(first.store, "write_session", None) if isinstance(first, StorePath) else None
 
 
 def _archive_of(items: list[Any]) -> tuple[ArchiveSession, str] | None:
-    """Return the session of the archive with all chunks, and their key prefix; None if no archive has them all."""
+    """Return the archive that contains all chunks, and the prefix to add to their keys; None if there is no archive."""
     store = items[0][0].store if items and isinstance(items[0][0], StorePath) else None
     session: ArchiveSession | None = getattr(store, "archive_session", None)
     if session is not None:

@@ -89,7 +89,7 @@ class RemoteRequest(PixelRequest):
         return is_part and _predicted(reader, place) < 0
 
     def _missing_indexes(self, reader: ArchiveReader, stored: list[_Stored]) -> Iterator[Block]:
-        """Yield a block for each shard index that is not in the cache."""
+        """Yield the byte range to read for each shard index that is not in the cache, as a `Block`."""
         for item, codec, place in stored:
             size = _size(reader, place)
             if not isinstance(codec, ShardCodec) or _is_requested_whole(codec, item[2], size):

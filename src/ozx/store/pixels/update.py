@@ -90,7 +90,10 @@ class PixelUpdate:
                 value.store(self._session, ((job.place, data) for job, data in group))
 
     def _plan_value(self, codecs: ArrayCodecs, item: Any) -> tuple[ChunkCodec | ShardCodec, Box | None]:
-        """Return the codec of a value, and the box around the selection in a shard if the selection has gaps."""
+        """Return the codec of a value, and the bounding box of the selection; None if the box is not needed.
+
+        A shard needs the box if the selection has index arrays or steps, or if the new pixels lack axes.
+        """
         _, spec, selection, *_ = item
         codec = codecs.find(spec.shape, spec.dtype)
         if codec is None or self._value.dtype.kind != codec.dtype.kind:

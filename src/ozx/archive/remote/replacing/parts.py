@@ -39,9 +39,10 @@ class Part(NamedTuple):
 
 
 def plan_parts(runs: Sequence[Run]) -> list[Part]:
-    """Return the parts of an object that consists of the given runs; the last run must be new bytes.
+    """Return the parts in which to upload an object that consists of the byte ranges `runs`.
 
-    Short ranges of old bytes are sent as well, and so are old bytes that fill a sent part up to the least length.
+    The last range must be new bytes, such as the central directory. Short ranges of old bytes are sent as well, and so
+    are old bytes that fill a sent part up to the least length.
 
     Examples
     --------
@@ -75,7 +76,7 @@ def _iter_parts(runs: Sequence[Run], least_copied: int, longest: int) -> Iterato
 
 
 def _iter_sent(runs: list[Run]) -> Iterator[Part]:
-    """Yield parts of almost equal length that contain the given runs; yield nothing if there are no runs."""
+    """Divide the byte ranges `runs` into parts to send, of almost equal length; yield no part for an empty list."""
     left = sum(run.length for run in runs)
     count = max(1, left // _SENT) if runs else 0
     pending = runs[::-1]
