@@ -77,7 +77,7 @@ def _about(name: str) -> str:
     )
     twice = sum(counts.values()) - len(clauses)
     if twice:
-        outcome += f" {twice} clauses are counted twice."
+        outcome += f" The groups overlap: {twice} clauses are in two of them."
     lines = [
         f"## {document['name']}",
         f"Revision: {document['revision']}.",

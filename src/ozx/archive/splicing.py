@@ -122,7 +122,7 @@ def _moved_headers(columns: Columns, offsets: NDArray[np.uint64], first: int, st
 
 
 def _numbers(headers: bytearray, dtype: str) -> NDArray[Any]:
-    """Return a view of `headers` whose element i is the number at byte i; writing to the view changes `headers`."""
+    """Return a writable view of `headers`; element i is the number of type `dtype` that begins at byte i."""
     size = np.dtype(dtype).itemsize
     return np.ndarray((max(0, len(headers) - size + 1),), dtype, headers, 0, (1,))
 

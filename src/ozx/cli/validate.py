@@ -61,7 +61,8 @@ __all__ = ["command"]
 @click.option(
     "--no-second-opinion",
     is_flag=True,
-    help="Do not check OME-Zarr metadata with ome-zarr-models; by default its additional errors are findings, too.",
+    help="Do not check OME-Zarr metadata with ome-zarr-models. "
+    "By default, ozx also reports errors that only ome-zarr-models finds.",
 )
 @click.option(
     "--schema",

@@ -135,7 +135,9 @@ def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
 
 
 def record_in_place(source: str, target: str) -> TreeRecord | None:
-    """Return a record of the files in `source` if `target` is the same directory, which the copy replaces; else None.
+    """Return a record of the files in `source` if `target` is the same directory, else None.
+
+    If the directory is the same, its rewritten copy replaces it.
 
     Raises
     ------

@@ -306,7 +306,8 @@ def test_axes_that_somebody_says(tmp_path):
     assert opened(path, axes=("t", "y", "x")).images[0].source.axes == ("t", "y", "x")
     with pytest.raises(UsageError, match=r"a\.tif: .*expected 3 axes for an image of 5×30×40; got 2, yx") as caught:
         opened(path, axes=("y", "x"))
-    assert caught.value.hint == "In the file, the axes are named ?yx; ? has no name: write t, z or c."
+    hint = "In the file, the axes are named ?yx; each ? is an axis without a name: write t, z or c instead."
+    assert caught.value.hint == hint
 
 
 def test_axes_of_length_1_can_stay(tmp_path):

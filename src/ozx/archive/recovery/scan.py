@@ -192,7 +192,11 @@ class _Scanner:
         return end if is_followed else None
 
     def _read_central(self, place: int) -> int:
-        """Read a central directory header next to another record or a value; return the offset of the next search."""
+        """Read the central directory header at `place`, and return the offset at which the scan continues.
+
+        The header counts only if a record or the end of the file follows it, or if a listed header or a value ends at
+        `place`.
+        """
         fixed = self._ahead.read_at(place, CENTRAL_HEADER.size)
         if len(fixed) < CENTRAL_HEADER.size:
             return place + 4

@@ -1,4 +1,4 @@
-"""Serve the viewer page, its descriptions and its tiles to requests with the token."""
+"""Serve the viewer page, and the data that the page shows, to requests with the token."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class _KeyResolver:
                 )
 
     def _has_better_name(self, index: int) -> bool:
-        """Return whether a name that differs in one digit is the key of a missing chunk, and fits the position."""
+        """Return whether changing one digit of the name gives a missing chunk's key that fits the entry's position."""
         name, hierarchy = self._name(index), self._result.hierarchy
         for position, character in enumerate(name):
             for other in "0123456789" if character.isdigit() else "":
@@ -321,7 +321,7 @@ class _KeyResolver:
         alone = {path for path in missing if path not in hierarchy.nodes and not self._evidence.is_whole}
         for index in self._unconfirmed() if alone else ():
             if not alone.isdisjoint(parents_of(self._name(index))):
-                self._reject(index, "its name is likely damaged: no other entry shows that its group existed")
+                self._reject(index, "its name is likely damaged: no other entry is in its group or names the group")
 
     def confirm_by_counting(self) -> None:
         """Confirm keys by elimination: chunks of complete grids, and nodes that other metadata refers to."""

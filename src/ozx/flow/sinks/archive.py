@@ -23,7 +23,9 @@ __all__ = ["write_archive", "write_entries"]
 def write_archive(
     plan: Plan, output: int | Upload, workers: Workers, progress: Progress, manifest: Manifest | None = None
 ) -> tuple[int, int]:
-    """Write a plan to `output`, an upload or the descriptor of an empty file; return the numbers of entries and bytes.
+    """Write a plan to an upload or an empty file, and return the numbers of entries and bytes.
+
+    `output` is the upload, or the descriptor of the file.
 
     The hash of each value is computed from the bytes that are written, and added to `manifest`.
 

@@ -102,7 +102,7 @@ class FrameQueue:
             self._changed.wait_for(self._is_done)
 
     def go_on(self) -> None:
-        """End the pause, so that the work on later frames begins."""
+        """End the pause that `hold` began, so that the work on later frames begins."""
         with self._lock:
             self._first_held = None
             self._changed.notify_all()
@@ -113,7 +113,7 @@ class FrameQueue:
             self._changed.wait_for(lambda: not self._waiting and not self._running)
 
     def clear(self) -> None:
-        """Drop the frames that no thread has taken, and end the pause."""
+        """Drop the frames that no thread has taken, and end the pause that `hold` began."""
         with self._lock:
             self._waiting.clear()
             self._first_held = None

@@ -129,7 +129,7 @@ def _asked(codes: str, shape: Sequence[int], asked: Sequence[str]) -> list[str |
 def _known_names(codes: Iterable[str]) -> str:
     """Return the file's names of some dimensions, in the form of ``--axes``; ``?`` is a dimension without a name."""
     names = "".join("s" if code == "S" else _KNOWN.get(code, "?") for code in codes)
-    return f"{names}; ? has no name: write t, z or c" if "?" in names else names
+    return f"{names}; each ? is an axis without a name: write t, z or c instead" if "?" in names else names
 
 
 def _with_steps(codes: str, names: Sequence[str], shape: Sequence[int]) -> list[Dimension]:

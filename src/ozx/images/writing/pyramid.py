@@ -194,7 +194,7 @@ class Pyramid:
             yield from self._hand_on(1, self._at(0, result.corner), result.rest)
 
     def _at(self, number: int, corner: Lengths) -> Lengths:
-        """Convert the start of a block to pixels of the level that the next stage reads."""
+        """Convert the start of a block of stage `number` to coordinates in the level that the next stage reads."""
         stage = self._stages[number]
         factors = halvings(self._geometry, stage.first, stage.stop)
         return tuple(place // factor for place, factor in zip(corner, factors, strict=True))

@@ -41,7 +41,7 @@ def check_transformations(value: Any, place: Place, ndim: int | None) -> Check[t
         kind = find(step, "type")
         if kind not in _ALLOWED:
             found = "it is missing" if kind is MISSING else f"found {shown(kind)}"
-            yield where.finding("ome/transformations", f"expected a type, scale or translation; {found}")
+            yield where.finding("ome/transformations", f"expected the type scale or translation; {found}")
             continue
         kinds.append(kind)
         vector = yield from _check_parameters(step, kind, where, ndim)
