@@ -48,3 +48,11 @@ def test_a_file_of_5_tb():
 def test_many_documents_between_data_join():
     runs = [run for number in range(12_000) for run in (Run.of(b"document"), Run(number * 9 * MIB, 9 * MIB))]
     assert len(plan_parts([*runs, Run.of(b"tail")])) <= 10_000
+
+
+def test_more_changes_than_parts_are_sent_in_longer_parts():
+    """No copied range is shorter than a part that joins its neighbours, so that all must be sent, in few parts."""
+    runs = [run for n in range(20_000) for run in (Run.of(b"x"), Run(n * 15 * MIB, 14 * MIB))]
+    parts = plan_parts([*runs, Run.of(b"directory")])
+    assert len(parts) <= 10_000
+    assert sum(part.length for part in parts) == sum(run.length for run in runs) + 9

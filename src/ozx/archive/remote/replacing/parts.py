@@ -18,7 +18,7 @@ _MOST_PARTS = 10_000
 # A shorter range is not worth the additional requests.
 _LEAST_COPIED = 8 * _MIB
 _USUAL_COPIED = _GIB
-_SENT = 16 * _MIB
+_USUAL_SENT = 16 * _MIB
 
 
 class Part(NamedTuple):
@@ -52,13 +52,13 @@ def plan_parts(runs: Sequence[Run]) -> list[Part]:
     """
     total = sum(run.length for run in runs)
     longest = min(_MOST_COPIED, max(_USUAL_COPIED, -(-total // (_MOST_PARTS // 2))))
-    least = _LEAST_COPIED
-    while len(parts := list(_iter_parts(runs, least, longest))) > _MOST_PARTS:
-        least *= 2
+    least, usual = _LEAST_COPIED, _USUAL_SENT
+    while len(parts := list(_iter_parts(runs, least, longest, usual))) > _MOST_PARTS:
+        least, usual = 2 * least, 2 * usual
     return parts
 
 
-def _iter_parts(runs: Sequence[Run], least_copied: int, longest: int) -> Iterator[Part]:
+def _iter_parts(runs: Sequence[Run], least_copied: int, longest: int, usual_sent: int) -> Iterator[Part]:
     sent: list[Run] = []
     length = 0  # of the runs in `sent`
     for run in runs:
@@ -69,16 +69,19 @@ def _iter_parts(runs: Sequence[Run], least_copied: int, longest: int) -> Iterato
             continue
         if lacking:
             sent.append(Run(run.offset, lacking))
-        yield from _iter_sent(sent)
+        yield from _iter_sent(sent, usual_sent)
         sent, length = [], 0
         yield from _iter_copied(run.offset + lacking, run.length - lacking, longest)
-    yield from _iter_sent(sent)
+    yield from _iter_sent(sent, usual_sent)
 
 
-def _iter_sent(runs: list[Run]) -> Iterator[Part]:
-    """Divide the byte ranges `runs` into parts to send, of almost equal length; yield no part for an empty list."""
+def _iter_sent(runs: list[Run], usual: int) -> Iterator[Part]:
+    """Divide the byte ranges `runs` into parts to send, of almost equal length; yield no part for an empty list.
+
+    A part has at least `usual` bytes and less than twice as many, unless all ranges together have fewer bytes.
+    """
     left = sum(run.length for run in runs)
-    count = max(1, left // _SENT) if runs else 0
+    count = max(1, left // usual) if runs else 0
     pending = runs[::-1]
     for number in range(count):
         length = room = left // (count - number)
