@@ -182,7 +182,7 @@ def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
     Raises
     ------
     FormatError
-        The entry declares two different sizes (``zip/stored-size``).
+        The two sizes differ (``zip/stored-size``).
     """
     if header.method == STORED and header.compressed_size != header.uncompressed_size:
         raise FormatError(
@@ -203,8 +203,8 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
     ------
     FormatError
         The local header is missing or contradicts the central directory (``zip/local-header``), the entry extends
-        beyond the end of the file (``zip/bounds``) or beyond `limit` (``zip/overlap``), or a stored entry has two
-        sizes (``zip/stored-size``).
+        beyond the end of the file (``zip/bounds``) or beyond `limit` (``zip/overlap``), or the two sizes of a stored
+        entry differ (``zip/stored-size``).
     UnsupportedError
         The entry is encrypted (``zip/encrypted``).
     """

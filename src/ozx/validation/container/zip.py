@@ -141,8 +141,8 @@ def _check_zip64_fields(facts: ArchiveFacts) -> Iterator[Finding]:
         def contradiction(entry: int, name: str, place: str = place) -> str:
             stored, original = _sizes(facts, entry)
             return (
-                f"entry {name!r}: its {place} declares {stored:,} compressed and {original:,} uncompressed bytes; "
-                "the ZIP64 field in the header has another size or offset"
+                f"entry {name!r}: the ZIP64 field in its {place} has another size or offset than the entry, which has "
+                f"{stored:,} compressed and {original:,} uncompressed bytes"
             )
 
         # 4.5.3
