@@ -140,10 +140,15 @@ def _differences() -> str:
             accepts = f"**{program} accepts** cases that ozx refuses, for these reasons:"
             head = accepts if refuses == "ozx" else f"**{program} refuses** cases that ozx accepts, for these reasons:"
             found = {why: count for (each, why), count in reasons.items() if each == refuses}
-            shown = [f"- {why} ({count} cases)" for why, count in found.items() if count > 1]
+            shown = [f"- {_naming(program, why)} ({count} cases)" for why, count in found.items() if count > 1]
             shown += [f"- {others} other reasons, one case each"] if (others := list(found.values()).count(1)) else []
             lines += ["", head, "", *shown]
     return "\n".join(lines) + "\n"
+
+
+def _naming(program: str, why: str) -> str:
+    """Return a reason with the name of the program instead of ``it`` at the start."""
+    return why.replace("it ", f"{program} ", 1) if why.startswith("it ") else why
 
 
 if __name__ == "__main__":

@@ -145,7 +145,7 @@ class TestUnfinished:
     def test_google_lists_none(self, capsys):
         assert run(["uploads", "gs://bucket"]) == 0
         assert "and discards them after a week" in capsys.readouterr().err
-        with pytest.raises(UsageError, match="ozx cannot end other uploads"):
+        with pytest.raises(UsageError, match="ozx cannot abort uploads to other stores"):
             uploads("gs://bucket", abort="x")
 
 

@@ -33,7 +33,7 @@ class ExtraCensus:
 
     @classmethod
     def of(cls, entries: int) -> ExtraCensus:
-        """Return the counts for an archive in which none of the `entries` entries has extra fields."""
+        """Return the census of an archive with `entries` entries, none of which has extra fields."""
         return cls(np.zeros(entries, bool), np.zeros(entries, bool), np.zeros(entries, bool))
 
 

@@ -69,8 +69,8 @@ __all__ = ["command"]
     "schemas",
     metavar="URL=FILE",
     multiple=True,
-    help="Check the attributes of conventions that name URL as their schema against the JSON schema in FILE. ozx never "
-    "downloads a schema.",
+    help="For a Zarr convention whose `schema_url` is URL, check its attributes against the JSON schema in FILE. "
+    "ozx never downloads a schema.",
 )
 @dask_option
 @log_options

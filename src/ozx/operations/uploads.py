@@ -117,7 +117,7 @@ def uploads(url: str, *, abort: str | None = None, older_than: float | None = No
     kind = KINDS.get(split_url(url).scheme, "s3")
     if abort is not None and kind != "s3":
         raise UsageError(
-            "expected an upload to s3://; ozx cannot end other uploads",
+            "expected an upload to s3://; ozx cannot abort uploads to other stores",
             path=printable_url(url),
             hint=f"{_OF_GCS if kind == 'gcs' else _OF_AZURE}.",
         )

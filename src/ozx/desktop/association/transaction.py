@@ -24,7 +24,7 @@ What = Literal["write", "change", "restore", "delete", "keep", "run", "set", "un
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One listed change of a transaction.
+    """One change that a transaction made or would make, for the list that is shown.
 
     Attributes
     ----------

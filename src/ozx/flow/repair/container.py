@@ -41,7 +41,10 @@ def litter_repairs(names: Sequence[str]) -> Iterator[Repair]:
 
 
 def key_repairs(keys: ArchiveKeys, columns: Columns, path: str) -> Iterator[Repair]:
-    """Yield a repair for duplicate keys; check that a key's last entry in the central directory is last in the file."""
+    """Yield a repair for duplicate keys.
+
+    Check first that the central directory lists the entries of such a key in the order in which they are in the file.
+    """
     if not keys.repeated:
         return
     same = 0

@@ -1,4 +1,4 @@
-"""Repair metadata: add missing groups, remove leftover Zarr v2 documents and outdated copies."""
+"""Repair metadata: add missing groups, remove leftover Zarr v2 documents and outdated consolidated metadata."""
 
 from __future__ import annotations
 

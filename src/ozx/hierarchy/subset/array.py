@@ -14,7 +14,7 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """The pixels of whole chunks along one dimension, with gaps between some of the chunks."""
+    """A selection of non-adjacent whole chunks along one dimension."""
 
     dimension: int
     # In ascending order.

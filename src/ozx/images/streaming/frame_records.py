@@ -273,7 +273,10 @@ class _Block:
                 values.append(str(record.get(name, "")))
 
     def plain(self, name: str, count: int, turn: np.ndarray[Any, np.dtype[np.intp]] | None) -> bytes:
-        """Return the uncompressed bytes of a chunk of `count` frames; `turn` lists the frame numbers in chunk order."""
+        """Return the uncompressed bytes of a chunk with the values of `count` frames.
+
+        `turn` lists the frame numbers in the order in which the chunk contains the frames; None for ascending order.
+        """
         values, numbers = self.fields[name], np.frombuffer(self.numbers, np.int64)
         if isinstance(values, array):
             chunk = np.full(count, math.nan, "<f8")

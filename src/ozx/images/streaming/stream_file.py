@@ -252,7 +252,10 @@ class StreamFile:
 
 
 class _Place:
-    """The two areas at the start of the file in which the drafts of one image's documents are written."""
+    """The two areas at the start of the file for the preliminary metadata documents (drafts) of one image.
+
+    New drafts go into the area that does not contain the last complete drafts.
+    """
 
     def __init__(self, offset: int, rooms: dict[str, int]) -> None:
         self.rooms = rooms

@@ -30,7 +30,7 @@ _FAST_BLOCK = 128 << 10
 
 
 class ChunkEncoder:
-    r"""Encoder of the chunks of one array from `lay_out`; can be pickled.
+    r"""Encoder of the chunks of one array whose layout `lay_out` chose; can be pickled.
 
     Parameters
     ----------

@@ -166,7 +166,7 @@ def _parse_axes(name: str, meta: Mapping[str, Any], count: int) -> tuple[Axis, .
     if ranks != sorted(ranks) or ranks.count(0) > 1 or ranks.count(1) > 1 or not 2 <= ranks.count(2) <= 3:
         raise UnsupportedError(
             f"the layer {name!r}: expected the dimensions t, c, z, y, x or some of them, found {', '.join(names)}",
-            hint="Reorder the dimensions. For each dimension that OME-Zarr cannot store, save one position.",
+            hint="Reorder the dimensions. OME-Zarr cannot store other dimensions: save one index along each of them.",
         )
     known = [unit if unit in _UNITS.get(kind or "", ()) else None for unit, kind in zip(units, types, strict=True)]
     return tuple(Axis(*item) for item in zip(names, types, known, strict=True))

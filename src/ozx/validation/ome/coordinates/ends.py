@@ -22,7 +22,7 @@ class End(NamedTuple):
     place: Place
 
     def dimensions(self, systems: Systems) -> int | None:
-        """Return the number of axes at this end; None if its coordinate system is not in `systems` of this group."""
+        """Return the number of axes of the coordinate system; None if it is not in `systems`, those of the group."""
         axes = systems.get(self.name) if self.path is None else None
         return None if axes is None else len(axes)
 
