@@ -136,7 +136,7 @@ class Run:
 
     @classmethod
     def of(cls, data: bytes) -> Run:
-        """Return a range that consists of the new bytes `data`."""
+        """Return the range of a new file that contains the bytes `data`."""
         return cls(0, len(data), data)
 
 

@@ -57,7 +57,7 @@ _MIXED = 3
     help="Keep or drop the original OME-XML.",
 )
 @click.option("--labels", is_flag=True, help="The pixels are labels: write a label image.")
-@click.option("--reuse-levels", is_flag=True, help="Copy smaller levels from the file if they match.")
+@click.option("--reuse-levels", is_flag=True, help="Copy the smaller levels of the TIFF file if they fit the image.")
 @click.option("--method", type=click.Choice(["mean", "nearest", "mode"]), help="Method of downsampling.")
 @click.option("--downsample", metavar="auto|none|A,...", help="Axes to halve, as in z,y,x.")
 @click.option("--chunks", metavar="A=N,...", help="Chunk shape, in pixels by axis.")

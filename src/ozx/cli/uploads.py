@@ -15,10 +15,10 @@ __all__ = ["command"]
 @click.command("uploads")
 @click.argument("url", metavar="URL")
 @click.option(
-    "--abort", metavar="ID", help="End the upload with this ID, which a killed run of yours left or probably left."
+    "--abort", metavar="ID", help="Abort the upload with this ID, if the list calls it an upload of a killed run."
 )
 @click.option(
-    "--older-than", metavar="AGE", help="End uploads of your killed runs of at least this age: 7d, 12h or 30m."
+    "--older-than", metavar="AGE", help="Abort uploads of your killed runs of at least this age: 7d, 12h or 30m."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @access_options

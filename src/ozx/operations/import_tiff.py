@@ -352,7 +352,7 @@ def _import_one(source: str, target: str, order: _Order, progress: Progress, cla
 
 
 def _skip(result: ImportResult, found: TiffImages, order: _Order) -> ImportResult:
-    """Return the result for a file that was complete, without the notes about a new file."""
+    """Return the result for an output that already existed complete, with the notes about its TIFF file only."""
     result, fills = replace(result, notes=found.notes), order.tiff.on_error == "fill"
     return skipped(result, known_damage(found), fills=fills, edits=order.options.edits)
 

@@ -40,7 +40,7 @@ def find_converter() -> tuple[str, ...]:
 
 
 def find_program(name: str) -> tuple[str, ...] | None:
-    """Return the absolute path of a script that is installed with this ozx, as a command; None if it is missing."""
+    """Return the command that starts a script installed with this ozx: its absolute path; None if it is missing."""
     folders = [os.path.dirname(_python()), sysconfig.get_path("scripts")]
     user = sysconfig.get_preferred_scheme("user")
     if user in sysconfig.get_scheme_names():

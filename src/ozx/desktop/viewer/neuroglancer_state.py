@@ -115,10 +115,10 @@ def _state(layers: list[dict[str, Any]], picture: Picture, rows: int, columns: i
 def _layers(
     pictures: Pictures, picture: Picture, images: Sequence[tuple[ImageView, Offset | None]], base: str
 ) -> list[dict[str, Any]]:
-    """Return one layer for each channel and label image of `picture`; each layer shows all `images` at their offsets.
+    """Return one layer for each channel and label image of `picture`.
 
-    For a plate, `images` are the first fields of the wells, and `picture` is one of them. Otherwise `images` contains
-    only the image of `picture`.
+    `images` are the images that a layer shows, each at its offset: for a plate, the first fields of all wells, with
+    `picture` for one of them; otherwise only the image of `picture`.
     """
     description = describe_picture(picture)
     source = [_source(view, view.path, offset, base) for view, offset in images]

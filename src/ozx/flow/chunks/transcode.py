@@ -163,7 +163,7 @@ class _Transcoder:
             yield from iter_resharded(_EncodedChunks(found, self._path), plain, self._layouts.new, self._path)
 
     def _iter_results(self, executor: Executor, most: int) -> Generator[tuple[int, _Chunks]]:
-        """Yield the chunks of each block in order, with the number of the block's group.
+        """Yield for each block, in order, its chunks and the number of its group of blocks (see `Rechunking`).
 
         At most `most` tasks run at the same time.
         """

@@ -33,7 +33,7 @@ class GzipChunks:
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """The numbers of the stored values, ascending."""
+        """The positions of the stored chunks in the chunk grid (C order), ascending."""
         return self.stored.numbers
 
     def name(self, number: int) -> str:

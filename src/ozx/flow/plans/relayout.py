@@ -167,7 +167,7 @@ class _Relaying:
         return ArrayPlan(path, "transcoded", old, new, (old_document, document))
 
     def _is_kept(self, old: ArrayLayout, new: ArrayLayout) -> bool:
-        """Return whether stored shards can be copied, because their shape is the requested one."""
+        """Return whether the stored shards already have the requested shape, so that they can be copied."""
         kind = self._layout.shards.kind
         return old.shards == new.shards and (kind == "keep" or (kind == "auto" and old.shards is not None))
 

@@ -120,7 +120,8 @@ def _order(keys: ArchiveKeys, columns: Columns, comment: Comment) -> Iterator[Re
     for positions in (rows, rank[rows]):
         fault = order_fault(keys.metadata, positions)
         if fault is not None:
-            yield Repair("rfc9/breadth-first", f"the {METADATA} did not come first, breadth-first: {' '.join(fault)}")
+            message = f"the {METADATA} entries did not precede the data in breadth-first order: {' '.join(fault)}"
+            yield Repair("rfc9/breadth-first", message)
             return
 
 

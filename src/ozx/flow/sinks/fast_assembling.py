@@ -94,7 +94,10 @@ class _Piece:
 
 
 class _Assembly:
-    """Assembly of an archive by threads: offsets and tasks of entries, and checksums in file order."""
+    """Writer of an archive by several threads.
+
+    It assigns the offset of each entry and lets a thread write the entry; then it collects the checksums in file order.
+    """
 
     def __init__(self, writer: ArchiveWriter, progress: Progress, jobs: int) -> None:
         self._writer = writer

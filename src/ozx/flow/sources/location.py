@@ -313,7 +313,7 @@ def _parse_ozx(
         raise _refused(
             text,
             "expected an archive; found a directory",
-            "For a node of a directory, give the path of its sub-directory without ozx://.",
+            "For a node of a directory, give the path of the node's sub-directory, without ozx://.",
         )
     raise _refused(text, "expected the path of an archive (.ozx, .zip), or of a node in it; found no archive")
 

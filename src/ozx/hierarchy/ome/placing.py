@@ -38,10 +38,10 @@ class Place:
 
 
 def place_image(multiscale: Multiscale) -> Place:
-    """Return the position of an image in another coordinate system, if an affine matrix leads to one.
+    """Return where an image is in another coordinate system, if an affine matrix maps its levels to that system.
 
-    The matrix begins at the coordinate system of the levels. If matrices lead to several other systems, the result is
-    for the system that the image's transformations name first.
+    If matrices map the levels to several other systems, the first of these systems counts, in the order of the image's
+    transformations.
 
     Examples
     --------

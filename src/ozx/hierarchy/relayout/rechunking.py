@@ -35,7 +35,10 @@ Box = tuple[slice, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rechunking:
-    """Division of an array into blocks, which are transcoded one at a time, and groups, which are written together."""
+    """Division of an array into blocks, which are transcoded one by one, and groups of blocks.
+
+    The new chunks of a group are written when all blocks of the group are transcoded.
+    """
 
     shape: Lengths
     # Present chunk lengths.

@@ -248,8 +248,8 @@ class _SubsetPlanner:
         if crops is not None and crops.alone:
             self._notes.add(
                 path,
-                f"{name_levels(multiscale, crops.alone)} cannot be cropped to the same region as the other levels: "
-                f"more pixels are kept, and programs that ignore translations show them in the wrong place; "
+                f"{name_levels(multiscale, crops.alone)} cannot be cropped to exactly the region of the other "
+                f"levels: each keeps more pixels, and programs that ignore translations show it in the wrong place; "
                 f"without --levels, ozx leaves out such levels",
             )
         return crops

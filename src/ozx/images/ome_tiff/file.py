@@ -164,7 +164,7 @@ class OmeTiff:
 
 
 def needs_big(images: Sequence[ExportedImage], encodings: Sequence[TileEncoding], beside: int) -> bool:
-    """Return whether a file must be a BigTIFF: with the images and `beside` further bytes, it may exceed 4 GiB."""
+    """Return whether a file must be a BigTIFF, because the images and `beside` other bytes may exceed 4 GiB."""
     size = beside
     for image, encoding in zip(images, encodings, strict=True):
         for level in image.levels:

@@ -63,7 +63,7 @@ class FrameOrder:
         return self._came.count(1)
 
     def place(self, index: Sequence[int] | int | None = None) -> Index:
-        """Return the place of the frame at `index`, to pass to `record`; by default, the place after the last frame.
+        """Return the full index of the frame at `index`, the argument of `record`; by default, the next frame's.
 
         Raises
         ------

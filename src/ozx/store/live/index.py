@@ -175,7 +175,7 @@ def _parse(line: bytes) -> list[Any] | None:
 
 
 class Index:
-    """The content of an index, record by record.
+    """The content of ``NAME.partial.index``, read record by record: what a growing file contains.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ def iter_files() -> Iterator[tuple[str, bytes]]:
 
 
 def read_files() -> dict[str, dict[str, Any]]:
-    """Return the parsed JSON files of cases by rule."""
+    """Return the parsed JSON files of test cases; the keys are the ids of the rules that the cases test."""
     return {rule: json.loads(content) for rule, content in iter_files()}
 
 

@@ -159,7 +159,7 @@ def _check_unknown(node: NodeDocument) -> Iterator[Finding]:
             message = f'the field {shown(field.name)} is unknown, and not an object with "must_understand": false'
             yield node.finding("zarr/unknown-field", message, field.pointer)
         elif node.node_type == "group":
-            message = f"{ZARR_PYTHON} refuses groups with unknown fields, though {shown(field.name)} may be ignored"
+            message = f"{ZARR_PYTHON} refuses groups with unknown fields; Zarr lets readers ignore {shown(field.name)}"
             yield node.finding("zarr/reader-refuses", message, field.pointer)
 
 

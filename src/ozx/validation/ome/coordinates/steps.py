@@ -205,7 +205,8 @@ def _check_field(step: Step) -> Check[int | None]:
     # The `path` is "The location of the coordinate multiscale group in this (or another) container."
     if not isinstance(step.document.get("path"), str):
         found = shown(step.document["path"]) if "path" in step.document else "it is missing"
-        yield step.place.finding(_RULE, f"{step.document['type']}: expected path, the path of an image; found {found}")
+        message = f"{step.document['type']}: expected the path of an image in the field `path`; found {found}"
+        yield step.place.finding(_RULE, message)
     # "The interpolation attributes MAY be provided." The text's list is not exhaustive.
     if "interpolation" in step.document and not isinstance(step.document["interpolation"], str):
         message = f"expected interpolation, a string; found {shown(step.document['interpolation'])}"
