@@ -156,7 +156,7 @@ def begin_phase(progress: Progress, description: str, total: int | None) -> Prog
 
 
 class _Phase:
-    """Progress whose bytes add up to the total of a phase; thread-safe."""
+    """Progress of one phase of a command; corrects the reported bytes so that they add up to the total. Thread-safe."""
 
     def __init__(self, progress: Progress, total: int) -> None:
         self._progress = progress

@@ -386,7 +386,7 @@ def test_named_levels_are_kept_even_if_they_show_more(take):
     assert found["", "2"] == ((0, 0, 0), (2, 64, 64))
     assert found["labels/cells", "1"] == ((0, 64), (64, 64))
     assert any(
-        "levels 1, 2 cannot be cropped to the same region" in note and "without --levels" in note
+        "levels 1, 2 cannot be cropped to exactly the region" in note and "without --levels" in note
         for note in result.notes
     )
 
@@ -505,7 +505,7 @@ def test_labels_at_other_scales_and_places(tmp_path, take):
     assert found["labels/flat", "0"] == ((0, 64, 64), (1, 64, 32))
     assert ome(out, "labels")["labels"] == ["coarse", "offset", "flat"]
     assert any("labels/far: left out: it lies outside of the region" in note for note in result.notes)
-    assert any("labels/coarse: level 1 cannot be cropped to the same region" in note for note in result.notes)
+    assert any("labels/coarse: level 1 cannot be cropped to exactly the region" in note for note in result.notes)
     assert not [key for key in values_of(out) if "far" in key]
     for name in ("coarse", "offset", "flat"):
         shutil.rmtree(source / "labels" / name)

@@ -136,7 +136,7 @@ class Run:
 
     @classmethod
     def of(cls, data: bytes) -> Run:
-        """Return the range of a new file that contains the bytes `data`."""
+        """Return a range with the bytes `data`."""
         return cls(0, len(data), data)
 
 

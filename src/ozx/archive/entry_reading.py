@@ -240,7 +240,7 @@ def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, b
             rule="zip/local-header",
         )
     if not follows_empty(header, behind, is_streamed=is_streamed):
-        expected = "no data descriptor of an empty entry follows" if is_streamed else "unused bytes follow"
+        expected = "the data descriptor of an empty entry is missing after" if is_streamed else "unused bytes follow"
         raise FormatError(
             f"entry {entry_name(header)!r}: it is empty according to the central directory, but {expected} its "
             f"local header at "

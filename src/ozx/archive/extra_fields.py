@@ -33,7 +33,7 @@ class ExtraCensus:
 
     @classmethod
     def of(cls, entries: int) -> ExtraCensus:
-        """Return the census of an archive with `entries` entries, none of which has extra fields."""
+        """Return the counts of extra fields for an archive with `entries` entries and no extra field."""
         return cls(np.zeros(entries, bool), np.zeros(entries, bool), np.zeros(entries, bool))
 
 

@@ -30,7 +30,7 @@ class FolderRecord:
     facts: array[int] = field(default_factory=lambda: array("Q"))
 
     def facts_at(self, place: int) -> tuple[int, ...]:
-        """Return the recorded status values of the file at index `place` in `names`."""
+        """Return the recorded results of `os.stat` for the file at index `place` in `names`."""
         return tuple(self.facts[FACTS * place : FACTS * (place + 1)])
 
 

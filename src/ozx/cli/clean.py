@@ -17,7 +17,7 @@ __all__ = ["command"]
 
 @click.command("clean")
 @click.argument("folder", metavar="DIR", type=click.Path())
-@click.option("--older-than", metavar="AGE", default="7d", show_default=True, help="Minimum age: 7d, 12h or 30m.")
+@click.option("--older-than", metavar="AGE", default="7d", show_default=True, help="Minimum age, as in 7d, 12h or 30m.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

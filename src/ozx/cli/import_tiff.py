@@ -163,7 +163,7 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
         image, file = map(shlex.quote, (arguments[0], f"{os.path.splitext(last)[0].removesuffix('.ome')}.ozx"))
         output = f"An output has the ending .ozx: ozx import {image} {file}"
         hint = " ".join(filter(None, [hint_at_missing(last), output]))
-        raise UsageError(f"expected images, or an image and its .ozx file; {last} does not exist", hint=hint)
+        raise UsageError(f"expected images, or one image and an output; {last} does not exist", hint=hint)
     if names_output(arguments[-1], _ENDINGS) and (len(arguments) == 1 or out_dir is not None):
         file = shlex.quote(arguments[-1])
         raise UsageError(
@@ -183,8 +183,8 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
     if between is not None:
         raise UsageError(
             f"expected TIFF files; {between} is an .ozx file",
-            hint=f"One image and its output: ozx import IMAGE {shlex.quote(between)}. "
-            "Write the list of an option without blanks, as in --channel-names DAPI,GFP.",
+            hint=f"For one image and its output, write ozx import IMAGE {shlex.quote(between)}. If other words are a "
+            "list for an option, write it without blanks, as in --channel-names DAPI,GFP.",
         )
     if len(arguments) > 1:
         refuse_folder(arguments, out_dir)

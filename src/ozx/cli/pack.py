@@ -38,7 +38,9 @@ _ENDINGS = (".ozx", ".zip")
     "--jobs", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="Number of sources at a time."
 )
 @click.option("--verify", is_flag=True, help="Read each file back and compare every value.")
-@click.option("--remove-source", is_flag=True, help="Delete each unchanged source once its file is verified.")
+@click.option(
+    "--remove-source", is_flag=True, help="Delete each source when its file is verified, unless the source changed."
+)
 @click.option("--drop-attributes", is_flag=True, help="Remove sources even if ACLs, attributes or hard links get lost.")
 @click.option("--checksum", type=click.Choice(["sha256"]), help="Write OUT.sha256, as sha256sum does.")
 @click.option("--resume", is_flag=True, help="Skip sources whose output is complete; continue killed uploads.")

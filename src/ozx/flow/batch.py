@@ -223,7 +223,7 @@ def _attempt(work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str], 
 
 
 def _attempt_of_version(version: str, work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str]) -> _Result:
-    """Process one pair on a worker; return a failure if the worker has another version of ozx than the caller."""
+    """Process one source and its output on a worker; return a failure if the versions of ozx differ."""
     own = importlib.import_module("ozx").__version__
     if own != version:
         return fail(*pair, UsageError(f"expected a worker with ozx {version}; this one has {own}", path=pair[0]))

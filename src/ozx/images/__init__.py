@@ -1,4 +1,4 @@
-"""Pixel data: pictures of images, new hierarchies from TIFF files and arrays, and export to OME-TIFF.
+"""Pixel data: rendered pictures of images, new hierarchies from TIFF files and arrays, and export to OME-TIFF.
 
 ``pictures/``
     Rendering of images: the pixels to read, and their colours.

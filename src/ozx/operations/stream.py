@@ -193,8 +193,8 @@ def _plan(
     if sum(map(bool, (cameras, positions, plate is not None))) > 1:
         raise UsageError(
             "expected only one of positions, plate and cameras; got several",
-            hint="The fields of a plate are its positions. For several cameras at each position, give only cameras: "
-            "one for each combination of a camera and a position.",
+            hint="The fields of a plate are its positions. For several cameras at each position, give cameras "
+            "alone, with an item for each camera at each position.",
         )
     if plate_shape is not None and plate is None:
         raise UsageError("expected plate_shape together with plate; got plate_shape alone")

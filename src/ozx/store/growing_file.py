@@ -290,7 +290,7 @@ class AppendedValue:
             self._flush()
 
     def finish(self) -> Slot:
-        """Write the rest of the value and its header; return its slot."""
+        """Write the rest of the value and its header; return where the entry is in the file (a `Slot`)."""
         self._flush()
         header = local_header(self._raw_name, self._flags, self._checksum, self.size)
         self._write([header], self._offset)

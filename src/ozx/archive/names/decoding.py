@@ -74,7 +74,7 @@ def contradicting_path(raw: bytes, flags: int, data: bytes) -> bytes | None:
 
 
 def _is_path_of(path: bytes, raw: bytes) -> bool:
-    """Return whether a Unicode path may replace a non-ASCII name; an ASCII path may not replace such a name."""
+    """Return whether the path in a Unicode path field may replace the non-ASCII name `raw`; an ASCII path may not."""
     # A search for an ASCII name compares the raw bytes, and the last raw byte tells whether an entry is a folder.
     return not path.isascii() and path.endswith(b"/") == raw.endswith(b"/")
 

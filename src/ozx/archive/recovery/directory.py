@@ -88,7 +88,7 @@ class _DirectoryMerge:
     # --- headers and entries that fit each other ----------------------------------------------------------------------
 
     def _match_exactly(self) -> list[tuple[int, int]]:
-        """Match entries with directory rows of the same offset, name and value; return all pairs of the same offset."""
+        """Match entries with directory rows by offset, name and value; return all pairs with equal offsets."""
         found, listed = self._scan.found, self._listed
         if not (len(listed) and len(found)):
             return []

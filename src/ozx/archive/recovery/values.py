@@ -272,7 +272,7 @@ def _descriptors_at(data: bytes) -> Iterator[_Descriptor]:
 
 
 def _sizes_around(data: bytes, found: int, position: int, start: int) -> Iterator[int]:
-    """Yield the possible lengths of a stored value at `start`, from the data descriptor next to a signature.
+    """Yield the possible lengths of a stored value at `start`, from a data descriptor that begins or ends there.
 
     The signature is at `found` in the file and at `position` in `data`. It is the signature of the descriptor, or of
     the record after a descriptor without signature.

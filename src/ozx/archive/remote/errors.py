@@ -161,7 +161,7 @@ def explain_code(text: str, name: str) -> ResourceError | None:
         return ResourceError("the signed URL has expired", path=name, hint="Get a new URL.")
     if "169.254.169.254" in text or "TokenRequest" in text:  # where a cloud computer asks for its role
         return ResourceError(
-            "found no credentials in the options, environment variables, profile or role of the computer",
+            "found no credentials in the options, environment variables, profile or cloud role of the computer",
             path=name,
             hint="For a public bucket give --anonymous (ozx.storage_options(anonymous=True)).",
         )

@@ -131,7 +131,7 @@ def _receive(connection: Connection, waiting: dict[int, Future[Answer]]) -> None
 
 
 def serve(descriptor: int) -> None:
-    """Make the requests that arrive at the socket `descriptor`, until the client closes the connection."""
+    """Read from the server what the client requests through the socket `descriptor`, until the client closes it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other end, which then closes the socket
     connection: Connection = Connection(descriptor)
     url, options = connection.recv()

@@ -140,7 +140,7 @@ def explain_client_error(error: BaseException, url: str, *, doing: str) -> OzxEr
         )
     if kind in ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"):
         return ResourceError(
-            "found no credentials in the options, environment variables, profile or role of the computer",
+            "found no credentials in the options, environment variables, profile or cloud role of the computer",
             path=name,
             hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
         )

@@ -102,10 +102,10 @@ def _revert_program(program: MadeFiles, own: set[str], transaction: Transaction)
 
 
 def run_for_others(arguments: tuple[str, ...], folder: str | None, keep: str | None) -> None:
-    """Run the program `arguments` after a rollback, if `folder` has files that match the pattern `keep`.
+    """Run a program after a rollback if `folder` still has files that match the pattern `keep`.
 
-    The program updates `folder` for these files, which other programs may have written. Errors are ignored, so that the
-    error that caused the rollback is reported.
+    `arguments` are the command, which updates an index of these files. Other programs may have written them. Errors are
+    ignored, so that the error that caused the rollback is reported.
     """
     if folder is not None and keep is not None:
         with contextlib.suppress(OSError):

@@ -30,7 +30,7 @@ _TOO_LATE = refusal(HTTPStatus.REQUEST_TIMEOUT, "the client is gone")
 
 
 class PageServer:
-    """A server of the viewer page and its data at a secret path; the text `identity` changes with the file.
+    """A server of the viewer page and its data at a secret path.
 
     With a `keeper`, the page may write its colours into the file.
     """

@@ -104,7 +104,7 @@ class _KeyResolver:
                     self._reject(index, "its name is damaged: it is a metadata key, but the value is not metadata")
 
     def _wanted_nodes(self) -> set[str]:
-        """Return the paths of nodes that metadata or chunks refer to, but whose own metadata is missing."""
+        """Return the paths of nodes without metadata that other metadata lists, or to which chunks belong."""
         hierarchy = self._result.hierarchy
         wanted = {"", *hierarchy.mentioned, *hierarchy.missing_groups()}
         for index in self._kept():

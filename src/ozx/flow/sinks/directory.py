@@ -208,7 +208,7 @@ def _too_long(path: str, longest_name: int, longest_path: int) -> str | None:
     if any(len(part) > longest_name for part in raw.split(b"/")):
         return f"one of its components is longer than {longest_name} bytes"
     if path.count("/") > DEEPEST:
-        return f"it lies in more than {DEEPEST} folders"
+        return f"its path has more than {DEEPEST} folders"
     return None
 
 

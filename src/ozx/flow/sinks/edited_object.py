@@ -56,7 +56,7 @@ class PlannedReplacement:
 
 
 def check_can_copy(url: str) -> None:
-    """Raise an error if the server of a URL cannot copy parts of objects; the message states the cost of an edit.
+    """Raise an error if the server of a URL cannot copy parts of objects: an edit would transfer the whole file.
 
     Raises
     ------

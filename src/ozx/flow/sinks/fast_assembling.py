@@ -84,7 +84,7 @@ class _Placed:
 
 @dataclass(slots=True)
 class _Piece:
-    """The task of one thread: to write whole small entries, or parts of one large entry, from `offset` on."""
+    """The task of one thread: to write small entries, or parts of one large entry, at `offset` in the archive."""
 
     offset: int
     entries: list[_Placed] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Requested channels of an image by name or number; lists of names as text."""
+"""Parsing of lists of channel names, and search for the requested channels of an image by name or number."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ class StreamFile:
 
     @contextmanager
     def _late(self, images: Mapping[str, Documents]) -> Iterator[dict[str, Documents]]:
-        """Write the documents that are too long for their image's reserved area elsewhere; yield all other documents.
+        """Yield the documents that fit into their image's reserved area; write the longer ones to another place.
 
         Metadata that is set during the stream can make a document longer. At exit, the drafts that these documents
         replace are erased.

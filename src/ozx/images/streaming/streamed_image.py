@@ -148,7 +148,7 @@ class StreamedImage:
         return ((chunk_name(self._arrays[level], place), data) for level, place, data in chunks if data is not None)
 
     def described(self, **given: Any) -> PlannedImage:
-        """Return the image with new metadata, to pass to `redescribe`; `given` has the fields of `GivenMetadata`."""
+        """Return the plan of the image with new metadata, for `redescribe`; `given` are fields of `GivenMetadata`."""
         return self._documents.described(self.path, GivenMetadata((*self.order.axes, "y", "x"), **given))
 
     def redescribe(self, image: PlannedImage) -> None:

@@ -138,7 +138,7 @@ def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> It
 
 
 def _sorting_units(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Lengths]:
-    """Return the shapes of the units by which blocks are sorted, in full-resolution pixels, smallest first.
+    """Return the shapes of the units whose blocks are computed one after another, in full-resolution pixels.
 
     The units are the shards of each level (its chunks if it has no shards), and the blocks of all later stages.
     """

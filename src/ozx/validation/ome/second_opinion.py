@@ -101,7 +101,7 @@ def _refusals_of(is_v3: bool, module: str, model: str, text: str) -> list[tuple[
 
 
 def _canonical(ome: dict[str, Any], key: str, *, is_v3: bool) -> str:
-    """Return the parts of metadata that a model checks, as JSON text; equal parts give equal text."""
+    """Return the parts of metadata that ome-zarr-models checks, as JSON text; equal parts give equal text."""
     keys = [key, *(["multiscales"] if key == "image-label" else []), *(["version"] if is_v3 else ["omero"])]
     chosen = {name: ome[name] for name in keys if name in ome}
     if isinstance(chosen.get("multiscales"), list):

@@ -292,7 +292,7 @@ def _failure(url: str, status: int | None, code: str, kind: str, doing: str) -> 
         )
     if kind in ("ClientAuthenticationError", "CredentialUnavailableError"):
         return ResourceError(
-            "found no credentials in the options, environment variables or role of the computer",
+            "found no credentials in the options, environment variables or cloud role of the computer",
             path=printable_url(url),
             hint="Set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, or run az login.",
         )

@@ -27,7 +27,7 @@ MARK = "ozxupload"
 
 
 class FoundObject(NamedTuple):
-    """An existing object: its length in bytes, and the mark of the upload that created it."""
+    """An existing object: its length in bytes, and the random text with which an upload marked it."""
 
     size: int
     mark: str

@@ -217,7 +217,7 @@ class GcsObject(UnnamedUploads):
             return forbidden_error(self._url, "write")
         if is_login:
             return ResourceError(
-                "found no credentials in the options, environment variables or role of the computer",
+                "found no credentials in the options, environment variables or cloud role of the computer",
                 path=name,
                 hint="Set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login.",
             )
