@@ -18,7 +18,7 @@ from ozx.faults import as_error
 from ozx.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
-    from ozx.cli.rich_progress import RichBatchProgress, RichProgress
+    from ozx.cli.progress_bars import RichBatchProgress, RichProgress
 
 __all__ = ["Batch", "BatchResult", "counted", "following"]
 

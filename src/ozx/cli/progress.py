@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ozx.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
-    from ozx.cli.rich_progress import RichBatchProgress, RichProgress
+    from ozx.cli.progress_bars import RichBatchProgress, RichProgress
 
 __all__ = ["batch_bar", "progress_bar"]
 
@@ -22,7 +22,7 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress]:
     if quiet or not _is_terminal():
         yield NO_PROGRESS
         return
-    from ozx.cli.rich_progress import RichProgress  # noqa: PLC0415 (rich is heavy, and most runs have no terminal)
+    from ozx.cli.progress_bars import RichProgress  # noqa: PLC0415 (rich is heavy, and most runs have no terminal)
 
     with RichProgress() as progress:
         yield progress
@@ -34,7 +34,7 @@ def batch_bar(files: int, *, quiet: bool) -> Iterator[RichProgress | RichBatchPr
     if quiet or not _is_terminal():
         yield None
         return
-    from ozx.cli.rich_progress import RichBatchProgress, RichProgress  # noqa: PLC0415 (as above)
+    from ozx.cli.progress_bars import RichBatchProgress, RichProgress  # noqa: PLC0415 (as above)
 
     with RichProgress() if files == 1 else RichBatchProgress(files) as bar:
         yield bar

@@ -170,7 +170,7 @@ class _Account:
     removed: bool = False
 
     def add(self, line: LogLine) -> None:
-        """Add the next log line of the source."""
+        """Add the next line of the log that names the source."""
         if self.removed and (line.error or {}).get("code") == "missing":
             return  # a later run found that the source was already removed
         self.last = line

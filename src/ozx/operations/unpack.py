@@ -246,7 +246,7 @@ def _write_values(
 
 
 def _check_kind(columns: Columns, path: str) -> None:
-    """Raise an error for a ZIP file of TIFF or similar files; its directory would be named like an OME-Zarr image."""
+    """Raise an error for a ZIP file of TIFF or similar files, because the new directory would be named ``.zarr``."""
     if len(columns) and columns.name(0) != ROOT_METADATA:  # costs nothing for most hierarchies
         names = columns.names()
         if not any(map(is_any_metadata_key, names)):

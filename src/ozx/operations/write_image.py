@@ -15,7 +15,7 @@ from ozx.flow.sinks.target import check_name
 from ozx.flow.sources.location import given_output
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.ome.conversion import checked_version
-from ozx.hierarchy.ome.rendering import LabelDisplay
+from ozx.hierarchy.ome.label_colors import LabelDisplay
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.pixel_source import ArrayLike
 from ozx.images.writing.array_image import ChannelLike, axis_names, describe_array, given_channels

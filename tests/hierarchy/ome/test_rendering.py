@@ -1,15 +1,8 @@
-"""How images are to be shown: channels, windows, label colours; malformed metadata is left out."""
+"""How images are to be shown: channels, windows, planes; malformed metadata is left out."""
 
 import pytest
 
-from ozx.hierarchy.ome.rendering import (
-    ShownPlane,
-    Window,
-    default_color,
-    parse_label_display,
-    parse_shown_channels,
-    parse_shown_plane,
-)
+from ozx.hierarchy.ome.rendering import ShownPlane, Window, default_color, parse_shown_channels, parse_shown_plane
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
 
 
@@ -44,21 +37,6 @@ def test_windows_that_say_nothing(window):
 def test_no_channels(value):
     assert parse_shown_channels({"ome": {"omero": value}}, 3) == ()
     assert parse_shown_channels({"omero": {"channels": [{}]}}, 2)[0].active is True
-
-
-def test_label_colours_and_properties_that_are_malformed_are_left_out():
-    colors = [
-        {"label-value": 1, "rgba": [1, 2, 3, 4]},
-        {"label-value": 2, "rgba": [1, 2, 3]},
-        {"label-value": 3, "rgba": [1, 2, 3, 256]},
-        {"label-value": 4.5, "rgba": [1, 2, 3, 4]},
-        {"rgba": [1, 2, 3, 4]},
-        7,
-    ]
-    label = {"colors": colors, "properties": [{"label-value": True}]}
-    display = parse_label_display({"ome": {"image-label": label}}, 3)
-    assert display.colors == {1: (1, 2, 3, 4)}
-    assert display.properties == {}
 
 
 def test_the_units_of_the_specification():

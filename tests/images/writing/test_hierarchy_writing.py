@@ -15,8 +15,9 @@ from zarr.storage import LocalStore
 import ozx
 from ozx.errors import UnsupportedError
 from ozx.flow.entry import BytesPart, Entry
+from ozx.hierarchy.ome.label_colors import LabelDisplay
 from ozx.hierarchy.ome.metadata import Axis
-from ozx.hierarchy.ome.rendering import LabelDisplay, Window
+from ozx.hierarchy.ome.rendering import Window
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.pixel_source import ArraySource, Part
 from ozx.images.writing.downsampling import METHODS, halve

@@ -111,7 +111,7 @@ def metadata_places(names: NameTable) -> NDArray[np.bool_]:
 
 
 def _in_order(names: NameTable, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return `places` sorted into hierarchy order; blocks of names that are already in order are not sorted."""
+    """Return the indices `places` of names, sorted into hierarchy order; blocks that are in order are not sorted."""
     # Consecutive blocks share one name.
     starts = range(0, max(len(places) - 1, 0), _BLOCK)
     if all(are_in_hierarchy_order(names.raw_names(places[start : start + _BLOCK + 1])) for start in starts):

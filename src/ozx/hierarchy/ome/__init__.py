@@ -19,5 +19,7 @@
 ``versions``
     Versions of OME-Zarr, and its drafts.
 ``rendering``, ``dyes``, ``colors``
-    Colours and contrast of channels and labels; the colours of dyes; colours as users give them.
+    Colours and contrast of channels; the colours of dyes; colours as users give them.
+``label_colors``
+    Colours and properties of label values.
 """

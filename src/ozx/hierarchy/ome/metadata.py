@@ -25,6 +25,7 @@ __all__ = [
     "Plate",
     "Scene",
     "Transformation",
+    "ome_object",
     "parse_ome",
 ]
 
@@ -209,6 +210,17 @@ class OmeMetadata:
         if self.scene is not None:
             return "scene"
         return "other" if self.labels is None else "labels"
+
+
+def ome_object(attributes: dict[str, Any], zarr_format: int) -> dict[str, Any]:
+    """Return the object with the OME-Zarr metadata of a node: ``ome`` in Zarr v3, all attributes in v2.
+
+    Examples
+    --------
+    >>> ome_object({"ome": {"labels": []}}, 3), ome_object({"labels": []}, 2)
+    ({'labels': []}, {'labels': []})
+    """
+    return as_object(attributes.get("ome")) if zarr_format == 3 else attributes
 
 
 def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | None:

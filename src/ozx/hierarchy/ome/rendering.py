@@ -1,6 +1,6 @@
-"""Display settings in OME-Zarr metadata: channel colours and contrast, label colours and properties.
+"""Display settings of channels in OME-Zarr metadata: colours, contrast, and the plane to show first.
 
-"omero" and "image-label" have the same form in 0.4 and 0.5. Parsing never fails: missing or malformed settings are
+"omero" has the same form in 0.4 and 0.5. Parsing never fails: missing or malformed settings are
 None or left out, because no picture depends on them.
 """
 
@@ -12,14 +12,13 @@ from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_numbers, as_object, as_text
 from ozx.hierarchy.ome.dyes import dye_color
+from ozx.hierarchy.ome.metadata import ome_object
 
 __all__ = [
-    "LabelDisplay",
     "ShownChannel",
     "ShownPlane",
     "Window",
     "default_color",
-    "parse_label_display",
     "parse_shown_channels",
     "parse_shown_plane",
 ]
@@ -62,25 +61,15 @@ class ShownPlane:
     is_gray: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LabelDisplay:
-    """Display settings of a label image."""
-
-    # Red, green, blue and alpha, each from 0 to 255, by label value.
-    colors: dict[int, tuple[int, int, int, int]]
-    # The properties of each label value, as a mapping from property names.
-    properties: dict[int, dict[str, Any]]
-
-
 def parse_shown_channels(attributes: dict[str, Any], zarr_format: int) -> tuple[ShownChannel, ...]:
     """Return the display settings of each channel from ``omero``; empty if ``omero`` is missing."""
-    channels = as_list(as_object(_ome(attributes, zarr_format).get("omero")).get("channels"))
+    channels = as_list(as_object(ome_object(attributes, zarr_format).get("omero")).get("channels"))
     return tuple(_parse_channel(as_object(channel)) for channel in channels)
 
 
 def parse_shown_plane(attributes: dict[str, Any], zarr_format: int) -> ShownPlane:
     """Return the plane that viewers show first, from ``rdefs`` of ``omero``."""
-    defaults = as_object(as_object(_ome(attributes, zarr_format).get("omero")).get("rdefs"))
+    defaults = as_object(as_object(ome_object(attributes, zarr_format).get("omero")).get("rdefs"))
     z, t = (value if type(value) is int and value >= 0 else None for value in map(defaults.get, _DEFAULTS))
     return ShownPlane(z, t, defaults.get("model") == "greyscale")
 
@@ -97,25 +86,6 @@ def default_color(number: int, count: int, label: str | None = None, emission: f
     ('0000FF', 'FF00FF', 'FFFFFF')
     """
     return dye_color(label, emission) or ("FFFFFF" if count == 1 else _PALETTE[number % len(_PALETTE)])
-
-
-def parse_label_display(attributes: dict[str, Any], zarr_format: int) -> LabelDisplay:
-    """Return the colours and properties of label values, from ``image-label``."""
-    label = as_object(_ome(attributes, zarr_format).get("image-label"))
-    colors: dict[int, tuple[int, int, int, int]] = {}
-    for value, item in _by_label(label.get("colors")):
-        rgba = as_list(item.get("rgba"))
-        if len(rgba) == 4 and all(type(part) is int and 0 <= part <= 255 for part in rgba):
-            colors[value] = (rgba[0], rgba[1], rgba[2], rgba[3])
-    properties = {
-        value: {name: known for name, known in item.items() if name != "label-value"}
-        for value, item in _by_label(label.get("properties"))
-    }
-    return LabelDisplay(colors, properties)
-
-
-def _ome(attributes: dict[str, Any], zarr_format: int) -> dict[str, Any]:
-    return as_object(attributes.get("ome")) if zarr_format == 3 else attributes
 
 
 def _parse_channel(channel: dict[str, Any]) -> ShownChannel:
@@ -135,8 +105,3 @@ def _parse_window(window: dict[str, Any]) -> Window | None:
         return None
     least, most = (as_numbers([window.get(key)]) for key in ("min", "max"))
     return Window(shown[0], shown[1], None if least is None else least[0], None if most is None else most[0])
-
-
-def _by_label(value: Any) -> list[tuple[int, dict[str, Any]]]:
-    items = [as_object(item) for item in as_list(value)]
-    return [(item["label-value"], item) for item in items if type(item.get("label-value")) is int]

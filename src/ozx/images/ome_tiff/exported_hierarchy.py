@@ -15,7 +15,7 @@ from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.hierarchy.json.values import as_list, as_numbers, as_object, as_text
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.metadata import Plate
+from ozx.hierarchy.ome.metadata import Plate, ome_object
 from ozx.hierarchy.ome.transformation_words import describe_scene
 from ozx.hierarchy.subset.selection import LevelChoice
 from ozx.images.description import PlateDescription, WellDescription
@@ -149,8 +149,7 @@ def _take_images(
 
 def _emissions(group: zarr.Group) -> dict[int, float]:
     """Return emission wavelengths by channel number, from a field of ``omero`` that OMERO and ozx write."""
-    attributes = dict(group.attrs)
-    ome = as_object(attributes.get("ome")) if group.metadata.zarr_format == 3 else attributes
+    ome = ome_object(dict(group.attrs), group.metadata.zarr_format)
     channels = as_list(as_object(ome.get("omero")).get("channels"))
     found = {number: as_numbers([as_object(item).get("emissionWave")]) for number, item in enumerate(channels)}
     return {number: value[0] for number, value in found.items() if value is not None and value[0] > 0}
@@ -191,15 +190,13 @@ def _place_of(plate: Plate, path: str) -> tuple[int, int] | None:
 
 
 def _fields(well: zarr.Group) -> list[dict[str, Any]]:
-    attributes = dict(well.attrs)
-    ome = as_object(attributes.get("ome")) if well.metadata.zarr_format == 3 else attributes
+    ome = ome_object(dict(well.attrs), well.metadata.zarr_format)
     return [as_object(item) for item in as_list(as_object(ome.get("well")).get("images"))]
 
 
 def _acquisitions(group: zarr.Group) -> list[tuple[Any, tuple[str | None, int | None, int | None]]]:
     """Return the ids of a plate's acquisitions, with their names and start times."""
-    attributes = dict(group.attrs)
-    ome = as_object(attributes.get("ome")) if group.metadata.zarr_format == 3 else attributes
+    ome = ome_object(dict(group.attrs), group.metadata.zarr_format)
     items = [as_object(item) for item in as_list(as_object(ome.get("plate")).get("acquisitions"))]
 
     def time(item: Mapping[str, Any], key: str) -> int | None:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.ome.rendering import LabelDisplay, ShownChannel, Window
+from ozx.hierarchy.ome.label_colors import LabelDisplay
+from ozx.hierarchy.ome.rendering import ShownChannel, Window
 from ozx.images.pictures.channels import is_telling, percentile_window
 
 __all__ = ["overlay", "render_channels", "render_labels", "scale_to_window"]

@@ -13,8 +13,9 @@ import numpy as np
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.request import Edits, unit_note
 from ozx.hierarchy.ome.axis_names import AXIS_TYPES
+from ozx.hierarchy.ome.label_colors import LabelDisplay
 from ozx.hierarchy.ome.metadata import Axis
-from ozx.hierarchy.ome.rendering import LabelDisplay, Window
+from ozx.hierarchy.ome.rendering import Window
 from ozx.images.description import ChannelDescription, ImageDescription, PlateDescription
 from ozx.images.pixel_source import PixelSource
 from ozx.images.tiff.opening import TiffImages

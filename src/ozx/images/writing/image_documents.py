@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.ome.rendering import LabelDisplay, Window, default_color
+from ozx.hierarchy.ome.label_colors import LabelDisplay
+from ozx.hierarchy.ome.rendering import Window, default_color
 from ozx.images.writing.levels import PyramidLevel
 from ozx.images.writing.new_image import NewChannel, NewImage
 

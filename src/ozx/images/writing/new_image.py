@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ozx.hierarchy.ome.label_colors import LabelDisplay
 from ozx.hierarchy.ome.metadata import Axis
-from ozx.hierarchy.ome.rendering import LabelDisplay, Window
+from ozx.hierarchy.ome.rendering import Window
 from ozx.images.pixel_source import MaskSource, PixelSource
 from ozx.images.writing.levels import PyramidChoice
 

@@ -1,7 +1,7 @@
 """Bars of bytes and of files: their totals."""
 
 from ozx.archive.remote.deadline import count_traffic
-from ozx.cli.rich_progress import RichBatchProgress, RichProgress
+from ozx.cli.progress_bars import RichBatchProgress, RichProgress
 
 
 def tasks(bars):
