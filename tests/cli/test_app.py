@@ -1,4 +1,4 @@
-"""What every command has in common: how errors are told, and what standard streams may be."""
+"""Errors of any command, and unusual standard streams."""
 
 import json
 import os

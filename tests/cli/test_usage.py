@@ -1,4 +1,4 @@
-"""Wrong command lines: what is told, and which hint leads on."""
+"""Messages and hints for wrong command lines."""
 
 import os
 

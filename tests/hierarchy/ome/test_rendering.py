@@ -1,4 +1,4 @@
-"""How images are to be shown: channels, windows, planes; malformed metadata is left out."""
+"""Display settings of images: channels, windows, planes; malformed metadata is left out."""
 
 import pytest
 

@@ -140,7 +140,8 @@ def iter_corners(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> It
 def _sorting_units(levels: Sequence[LevelGeometry], stages: Sequence[Stage]) -> list[Lengths]:
     """Return the shapes of the units whose blocks are computed one after another, in full-resolution pixels.
 
-    The units are the shards of each level (its chunks if it has no shards), and the blocks of all later stages.
+    The units are the shards of each level (its chunks if it has no shards), and the blocks of all later stages. The
+    smallest unit is the first.
     """
     found = {
         tuple(part * factor for part, factor in zip(level.stored, halvings(levels, 0, number), strict=True))
