@@ -17,7 +17,6 @@ __all__ = [
     "Traffic",
     "call_in_time",
     "count_traffic",
-    "limited_in_time",
     "new_deadline",
     "traffic",
 ]
@@ -126,24 +125,3 @@ def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str) -
         if wait([result], left).done:
             return result.result()
     raise deadline.error(name)
-
-
-def limited_in_time(client: Any, deadline: Deadline | None, name: str) -> Any:
-    """Make boto3's client refuse requests after the deadline, and return the client.
-
-    Requests that abort uploads are still sent. `name` is the file in messages.
-    """
-    if deadline is not None:
-
-        def check(event_name: str, **_: Any) -> None:
-            if deadline.left() == 0 and not event_name.endswith(".AbortMultipartUpload"):
-                raise deadline.error(name)
-
-        def stop(attempts: int, caught_exception: Exception | None, **_: Any) -> None:
-            # Without time for another attempt, the error of this attempt says more than the error of the deadline.
-            if caught_exception is not None and deadline.left() < 2.0 ** (attempts - 1):  # botocore's longest pause
-                raise caught_exception if deadline.left() else deadline.error(name)
-
-        client.meta.events.register("before-send.s3", check)
-        client.meta.events.register_first("needs-retry.s3", stop)
-    return client

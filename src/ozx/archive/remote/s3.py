@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from ozx.archive.remote.access import access_options, current_deadline
-from ozx.archive.remote.deadline import limited_in_time
+from ozx.archive.remote.deadline import Deadline
 from ozx.archive.remote.errors import explain_code, printable_url
 from ozx.archive.remote.requests.retry_after import parse_retry_after
 from ozx.archive.remote.urls import split_url
@@ -98,7 +98,28 @@ def open_client(options: Mapping[str, Any] | None = None, *, name: str = "s3://"
     except (BotoCoreError, ValueError) as error:
         raise ResourceError(f"cannot use S3: {error}", hint="Check the storage options and AWS_PROFILE.") from None
     client.meta.events.register_first("needs-retry.s3", _pause_when_throttled)
-    return limited_in_time(client, deadline, name)
+    if deadline is not None:
+        _limit_in_time(client, deadline, name)
+    return client
+
+
+def _limit_in_time(client: Any, deadline: Deadline, name: str) -> None:
+    """Make boto3's client refuse requests after the deadline; requests that abort uploads are still sent.
+
+    `name` is the file in messages.
+    """
+
+    def check(event_name: str, **_: Any) -> None:
+        if deadline.left() == 0 and not event_name.endswith(".AbortMultipartUpload"):
+            raise deadline.error(name)
+
+    def stop(attempts: int, caught_exception: Exception | None, **_: Any) -> None:
+        # Without time for another attempt, the error of this attempt says more than the error of the deadline.
+        if caught_exception is not None and deadline.left() < min(2.0 ** (attempts - 1), _LONGEST_PAUSE):
+            raise caught_exception if deadline.left() else deadline.error(name)
+
+    client.meta.events.register("before-send.s3", check)
+    client.meta.events.register_first("needs-retry.s3", stop)
 
 
 def _pause_when_throttled(response: tuple[Any, Any] | None, attempts: int, **_: Any) -> float | None:

@@ -243,7 +243,7 @@ def _call_azure(
     call
         The function.
     deadline
-        The time at which it is stopped, or None.
+        The time at which ozx stops waiting for the result, or None.
     doing
         A verb for messages.
     none_if

@@ -165,12 +165,7 @@ class GcsObject(UnnamedUploads):
 
     def remove(self) -> None:
         """Implement `ObjectClient.remove`."""
-        self._call(
-            self._bucket.delete_blobs,
-            [self._key],
-            on_error=lambda _: None,
-            **self._limits,
-        )
+        self._call(self._bucket.delete_blobs, [self._key], on_error=lambda _: None, **self._limits)
 
     @property
     def _limits(self) -> dict[str, Any]:
