@@ -35,6 +35,8 @@ _NAMES = {
     "token": "aws_session_token",
 }
 
+# A separate generator: pauses do not change the random numbers of the calling program.
+_RANDOM = random.Random()  # noqa: S311
 _MOST_RETRIES = 8
 _LONGEST_PAUSE = 20.0  # seconds
 
@@ -130,7 +132,7 @@ def _pause_when_throttled(response: tuple[Any, Any] | None, attempts: int, **_: 
     if response is None or response[0].status_code != 429 or attempts > _MOST_RETRIES:
         return None
     told = parse_retry_after(response[0].headers.get("Retry-After"))
-    pause = random.uniform(0, 2.0 ** (attempts - 1)) if told is None else told  # noqa: S311 (no secret)
+    pause = _RANDOM.uniform(0, 2.0 ** (attempts - 1)) if told is None else told
     return min(pause, _LONGEST_PAUSE)
 
 

@@ -94,6 +94,16 @@ def test_a_replacement_has_no_condition(server):
     assert "ifGenerationMatch" not in begin
 
 
+def test_the_client_requests_nothing_of_its_own(server):
+    """Metadata of the bucket need a permission that an upload does not, and a thread would repeat the request."""
+    new = upload()
+    new._wait(0)
+    new.abort()
+    assert any(method == "GET" for method, _, _ in server.requests), "no request looked for the object"
+    metadata = [path for method, path, _ in server.requests if path.startswith("/storage/v1/b/bucket?")]
+    assert all("fields=name" in path for path in metadata), metadata  # only: is there such a bucket?
+
+
 def test_an_upload_that_is_dropped_is_not_completed(server):
     new = upload()
     new._wait(0)

@@ -51,6 +51,9 @@ def _open_bucket(url: str, options: Mapping[str, Any] | None) -> Any:
             credentials=credentials,
             client_options={"api_endpoint": endpoint} if endpoint else None,
         )
+        # Since 3.17 a thread of the client would request the bucket's metadata for traces: with a permission that an
+        # upload does not need, without our limit of time, and for two minutes after a failure.
+        client._bucket_metadata_cache = None  # noqa: SLF001
         return client.bucket(settings["bucket"])
     except (GoogleAuthError, OSError, ValueError) as error:  # the message may contain parts of a key
         kind = type(error).__name__
