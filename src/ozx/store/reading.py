@@ -38,13 +38,18 @@ class ArchiveSession:
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source
-        self._reader: ArchiveReader | None = None
-        self._keys: SortedKeys | None = None
         self.renew_locks()
-        self._indices: dict[str, int | None] = {}
-        self._suffixes: OrderedDict[str, bytes] = OrderedDict()
-        self._kept = 0
+        self.forget()
         renew_after_fork(self)
+
+    def forget(self) -> None:
+        """Drop all that was read from the archive, because another state of the file is read next."""
+        with self._lock:
+            self._reader: ArchiveReader | None = None
+            self._keys: SortedKeys | None = None
+            self._indices: dict[str, int | None] = {}
+            self._suffixes: OrderedDict[str, bytes] = OrderedDict()
+            self._kept = 0
 
     def renew_locks(self) -> None:
         """Create a new lock, after a fork."""

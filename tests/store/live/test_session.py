@@ -13,6 +13,7 @@ from zarr.core.buffer import default_buffer_prototype
 
 import ozx
 from ozx.store.live.session import LiveSession
+from ozx.store.pixels.pipeline import with_archive_pipeline
 
 
 @pytest.fixture
@@ -61,6 +62,28 @@ def test_a_closed_session_looks_again(append):
     append.stream.close()
     assert (session.state, session.has_reader) == ("finished", True)
     session.close()
+
+
+def finished_stream(path, values):
+    """Write a stream of two chunks per shard; while it is written, a chunk is complete with the last frame only."""
+    options = {"axes": "tyx", "shape": (None, 8, 8), "dtype": "uint8", "force": True}
+    with ozx.stream(path, **options, chunks="t=1,y=8,x=8", shards="t=2,y=8,x=8") as stream:
+        for value in values:
+            stream.append(np.full((8, 8), value, np.uint8))
+
+
+def test_a_closed_session_forgets_the_file_before(tmp_path):
+    """Two runs write files of one name, whose shards have equal offsets and lengths and different indexes."""
+    path = str(tmp_path / "a.ozx")
+    store = ozx.OzxStore(path, live=True)
+    for values in ([7, 0], [0, 7]):
+        finished_stream(path, values)
+        whole = store.archive_session.read("0/c/0/0/0")
+        assert store.archive_session.read("0/c/0/0/0", SuffixByteRequest(36)) == whole[-36:]
+        array = zarr.open_array(store, path="0", mode="r")
+        assert array[:, 0, 0].tolist() == values
+        assert with_archive_pipeline(array)[:, 0, 0].tolist() == values
+        store.close()
 
 
 def test_copies_look_for_themselves(append):

@@ -80,9 +80,10 @@ class LiveSession(ArchiveSession):
         """Release files and memory; the next access opens the file again."""
         with self._changing:
             super().close()
+            self.source = FileSource(self._path.removesuffix(".partial"))  # the next file may be another one
             followed, self._followed = self._followed, None
             self._is_open = False
-            self._forget()
+            self.forget()
         if followed is not None:
             followed.close()
 
@@ -144,7 +145,7 @@ class LiveSession(ArchiveSession):
 
     def _take(self, followed: FollowedFile) -> None:
         self._state = followed.state
-        self._forget()
+        self.forget()
         self.source = FileSource(followed.target)
         self._documents = followed.index.documents
         # Other threads may still read from it: its files are closed when the last reference is gone.
@@ -152,8 +153,3 @@ class LiveSession(ArchiveSession):
         if followed.state == "unfinished":
             message = f"{followed.target}: the stream ended unfinished. To save the received frames: ozx recover "
             warnings.warn(f"{message}{followed.partial} OUT.ozx", PartialFileWarning, stacklevel=4)
-
-    def _forget(self) -> None:
-        """Drop cached values of an earlier state of the file."""
-        self._reader, self._keys = None, None
-        self._indices.clear()

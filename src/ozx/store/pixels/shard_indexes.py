@@ -24,11 +24,11 @@ class ShardIndexes:
     Parameters
     ----------
     source
-        The archive.
+        The archive. A session that opens its file again has another source.
     """
 
     def __init__(self, source: ByteSource) -> None:
-        self._source = source
+        self.source = source
         self._indexes: OrderedDict[tuple[object, ...], ShardIndex] = OrderedDict()
         self._bytes = 0
         self.renew_locks()
@@ -50,7 +50,7 @@ class ShardIndexes:
         if index is not None:
             return index
         place = index_span(length, codec)
-        data = read_exactly(self._source, start + place.start, len(place), "the index of a shard")
+        data = read_exactly(self.source, start + place.start, len(place), "the index of a shard")
         return self.add(start, length, codec, where, data)
 
     def kept(self, start: int, length: int, codec: ShardCodec) -> ShardIndex | None:
@@ -87,5 +87,7 @@ _INDEXES: WeakKeyDictionary[ArchiveSession, ShardIndexes] = WeakKeyDictionary()
 
 def indexes_of(session: ArchiveSession) -> ShardIndexes:
     """Return the index cache of the archive that a session reads."""
-    indexes = _INDEXES.get(session)
-    return _INDEXES.setdefault(session, ShardIndexes(session.source)) if indexes is None else indexes
+    indexes, source = _INDEXES.get(session), session.source
+    if indexes is None or indexes.source is not source:
+        indexes = _INDEXES[session] = ShardIndexes(source)
+    return indexes
