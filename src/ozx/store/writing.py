@@ -64,7 +64,7 @@ class WriteSession:
         self._documents: dict[str, bytes] = {}
         self._slots: dict[str, Slot] = {}
         self._base_indices: dict[str, int] = {}
-        self._folders: list[int] = []  # entries of the old archive for folders
+        self._folders: dict[str, int] = {}  # entries of the old archive for folders, by name
         self._keys: SortedKeys | None = None
         renew_after_fork(self)
 
@@ -270,7 +270,8 @@ class WriteSession:
             try:
                 if base is not None:
                     base.source.check_unchanged()
-                old, kept = None if base is None else base.reader, [*self._base_indices.values(), *self._folders]
+                old = None if base is None else base.reader
+                kept = [*self._base_indices.values(), *self._folders.values()]
                 finish(
                     Unfinished(growing, self._documents, self._slots, old, kept),
                     require_ome=self.options.require_ome,
@@ -350,7 +351,7 @@ class WriteSession:
     def _read_base(self, base: ArchiveSession) -> None:
         for index, name in enumerate(base.reader.columns.names()):
             if name.endswith("/"):
-                self._folders.append(index)
+                self._folders[name] = index
             elif is_any_metadata_key(name):
                 self._documents[name] = base.reader.read(index).rstrip(b" ")  # without the padding that filled its room
             else:
