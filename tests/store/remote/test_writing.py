@@ -1,17 +1,22 @@
 """Stores that write to a URL: a local file until they are closed, then an object."""
 
 import os
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import zarr
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
+from children import run_in_child
 from object_stores import azure_endpoint, container, gcs_bucket, gcs_endpoint  # noqa: F401 (fixtures)
 
 from ozx.archive.remote.outputs.s3 import S3Object
 from ozx.errors import PartialFileWarning, ResourceError, UsageError
 from ozx.store.ozx_store import OzxStore
+from ozx.store.remote import writing
 
 
 @pytest.fixture(params=["bucket", "container", "gcs_bucket"])
@@ -78,6 +83,61 @@ def test_a_failed_upload_keeps_the_file(bucket, tmp_path, monkeypatch):  # noqa:
     path = caught.value.hint.rpartition(" is ")[2].rstrip(".")
     assert zarr.open_group(OzxStore(path), mode="r")["0"].shape == (64, 64)
     assert bucket.keys() == []
+
+
+@pytest.fixture
+def waiting(monkeypatch):
+    """A store whose upload waits until `go_on` is set; `paths` lists the uploads, whose error is `error`."""
+    found = SimpleNamespace(paths=[], begun=threading.Event(), go_on=threading.Event(), error=None)
+
+    def upload(path, *_, **__):
+        found.paths.append(path)
+        found.begun.set()
+        assert found.go_on.wait(30)
+        if found.error is not None:
+            raise found.error
+
+    monkeypatch.setattr(writing, "upload_file", upload)
+    found.store = OzxStore("s3://bucket/a.ozx", "w")
+    zarr.create_group(found.store, attributes={"ome": {"version": "0.5"}})
+    return found
+
+
+def test_two_threads_close_a_store(waiting):
+    with ThreadPoolExecutor(2) as threads:
+        closing = [threads.submit(waiting.store.close) for _ in range(2)]
+        assert waiting.begun.wait(30)
+        waiting.go_on.set()
+        assert [each.result(30) for each in closing] == [None, None]
+    assert len(waiting.paths) == 1
+
+
+def test_a_forked_process_uploads_nothing(waiting):
+    def close_in_child():
+        waiting.store.close()
+        assert len(waiting.paths) == 1
+
+    with ThreadPoolExecutor(1) as threads:
+        closing = threads.submit(waiting.store.close)
+        assert waiting.begun.wait(30)
+        exit_code = run_in_child(close_in_child)
+        waiting.go_on.set()
+        assert closing.result(30) is None
+    assert exit_code == 0
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied", "/state"), KeyboardInterrupt()])
+def test_after_any_error_the_complete_file_is_named(waiting, error):
+    waiting.error = error
+    waiting.go_on.set()
+    expected = ResourceError if isinstance(error, OSError) else KeyboardInterrupt
+    with pytest.raises(expected) as raised:
+        waiting.store.close()
+    told = [getattr(raised.value, "hint", ""), *getattr(raised.value, "__notes__", [])]
+    assert f"The complete file is {waiting.paths[0]}." in "".join(told)
+    waiting.error = None
+    waiting.store.close()
+    assert len(waiting.paths) == 2
 
 
 def test_nothing_is_made_by_an_unused_store(store, tmp_path):

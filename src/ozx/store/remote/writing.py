@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import uuid
 import warnings
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from ozx.archive.remote.access import current_options
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.opening import check_object_url
 from ozx.archive.remote.upload import check_absent
-from ozx.errors import OzxError, PartialFileWarning
+from ozx.errors import OzxError, PartialFileWarning, resource_errors
 from ozx.flow.sinks.output import upload_file
 from ozx.store.growing_file import GrowingFile
 from ozx.store.writing import WriteOptions, WriteSession
@@ -47,8 +48,15 @@ class RemoteWriteSession(WriteSession):
         self._storage = {**current_options(), **(storage or {})}
         self._is_checked = False
 
+    def renew_locks(self) -> None:
+        """Create new locks, after a fork."""
+        super().renew_locks()
+        self._uploading = threading.Lock()
+
     def close(self) -> None:
-        """Finish the archive and upload it; a second call does nothing.
+        """Finish the archive and upload it; after a failed upload, another call uploads it again.
+
+        A call after a complete upload does nothing, and neither does a call in a forked child process.
 
         Raises
         ------
@@ -56,12 +64,21 @@ class RemoteWriteSession(WriteSession):
             As for `OzxStore.close`; the hint names the file, if it is complete and could not be uploaded.
         """
         super().close()
-        if not os.path.isfile(self.path):
+        if self._process != os.getpid():
             return
+        with self._uploading:
+            if os.path.isfile(self.path):
+                self._upload()
+
+    def _upload(self) -> None:
         try:
-            upload_file(self.path, self._url, force=not self.options.exclusive, options=self._storage)
+            with resource_errors():
+                upload_file(self.path, self._url, force=not self.options.exclusive, options=self._storage)
         except OzxError as error:
             error.hint = f"{error.hint or ''} The complete file is {self.path}.".strip()
+            raise
+        except BaseException as error:  # also an interrupt
+            error.add_note(f"{printable_url(self._url)}: not uploaded. The complete file is {self.path}.")
             raise
         os.unlink(self.path)
         self._remove_folder()
@@ -69,6 +86,8 @@ class RemoteWriteSession(WriteSession):
     def abort(self) -> None:
         """Stop writing, without an upload."""
         super().abort()
+        if self._process != os.getpid():
+            return
         self._remove_folder()
         partial = f"{self.path}.partial"
         if os.path.lexists(partial):
