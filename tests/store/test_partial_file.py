@@ -1,11 +1,14 @@
 """``NAME.partial``: one writer at a time, nothing of a dead one is lost."""
 
+import contextlib
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
+from open_files import closed_files_only  # noqa: F401
 from stores import put
 
 from ozx import OzxStore, ResourceError, UsageError
@@ -28,6 +31,37 @@ def test_a_second_writer_is_refused_until_the_first_one_is_done(target):
     first.remove()
     PartialFile(target).remove()
     assert os.listdir(os.path.dirname(target)) == []
+
+
+def test_without_locks_the_file_system_decides_between_two_writers(target, closed_files_only, monkeypatch):  # noqa: F811
+    """Both find no file; only one creates it."""
+    barrier, original = threading.Barrier(2), os.open
+
+    def open_together(path, *rest):
+        if os.fspath(path).endswith(".partial"):
+            with contextlib.suppress(threading.BrokenBarrierError):
+                barrier.wait(5)
+            barrier.abort()
+        return original(path, *rest)
+
+    monkeypatch.setattr(os, "open", open_together)
+    results = []
+
+    def create():
+        try:
+            results.append(PartialFile(target))
+        except ResourceError as error:
+            results.append(error)
+
+    threads = [threading.Thread(target=create) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (refused,) = (each for each in results if isinstance(each, ResourceError))
+    (first,) = (each for each in results if each is not refused)
+    assert "another program is writing" in str(refused)
+    first.remove()
 
 
 def test_a_writer_in_another_process_is_refused(target):

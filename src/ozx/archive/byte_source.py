@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ozx.archive.positional_reading import PositionalFile
+from ozx.atomic.locks import has_locks
 from ozx.errors import FormatError
 
 __all__ = ["ByteSource", "FileSource", "MemorySource", "Run", "Window", "iter_exactly", "keep_span", "read_exactly"]
@@ -93,6 +94,20 @@ class FileSource:
                 rule="zip/changed",
                 hint="Open it again to read the current file.",
             )
+
+    def check_before_replacing(self, path: str) -> None:
+        """Check right before another file replaces this one, whose name is `path`, that this file was not changed.
+
+        On Windows, where an open file cannot be replaced, close it first.
+
+        Raises
+        ------
+        FormatError
+            As `check_unchanged`.
+        """
+        if not has_locks():
+            self.close()
+        self.check_unchanged(path)
 
     def descriptor(self) -> int:
         """Return the descriptor of the open file, which the operating system needs to copy bytes; do not close it."""

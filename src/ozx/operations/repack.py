@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -214,7 +215,7 @@ def repack(
     if verify and is_directory:
         raise UsageError("expected no --verify (verify) for a directory", hint="Leave it out, or write an .ozx file.")
     recorded = record_in_place(os.fspath(source), target) if is_directory else None
-    check_in_place = None if is_directory else _check_in_place(os.fspath(source), target)
+    own = None if is_directory else _replaced_source(os.fspath(source), target)
     with open_repaired(source) as repaired, working(jobs, executor) as workers:
         try:
             if recorded is not None:
@@ -234,8 +235,9 @@ def repack(
                 swept = folder.swept
             else:
                 check = (lambda path: check_archive(path, plan, workers, progress)) if verify else None
+                check_old = None if own is None else partial(_check_own, own, repaired)
                 with new_output(
-                    target, force=force, sync=sync, expected=plan.count_bytes, check=check, check_old=check_in_place
+                    target, force=force, sync=sync, expected=plan.count_bytes, check=check, check_old=check_old
                 ) as new:
                     entries, count = write_archive(plan, new.descriptor, workers, progress)
                     repaired.check_unchanged()
@@ -258,16 +260,19 @@ def repack(
         )
 
 
-def _check_in_place(source: str, target: str) -> Callable[[str], None] | None:
-    """Return a function that checks that the source is unchanged.
-
-    If the target does not replace the source, return None.
-    """
+def _replaced_source(source: str, target: str) -> FileSource | None:
+    """Return the source as it is now, if the target replaces it; else None."""
     if not (os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target)):
         return None
-    old = FileSource(target)
-    old.size()  # records the state of the file, which must not change from here on
-    return old.check_unchanged
+    own = FileSource(target)
+    own.size()  # records the state of the file, which must not change from here on
+    return own
+
+
+def _check_own(own: FileSource, repaired: RepairedSource, path: str) -> None:
+    """Check right before the target replaces the source, whose name is `path`, that the source is unchanged."""
+    repaired.close()  # Windows replaces closed files only
+    own.check_before_replacing(path)
 
 
 def _add_thumbnail(repaired: RepairedSource, plan: RelayoutPlan) -> None:

@@ -71,7 +71,7 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, m
     archive.growing.stop_reading()
     # Another program may replace the old archive while the new one is synced.
     base = None if archive.base is None else archive.base.source
-    check_old = base.check_unchanged if isinstance(base, FileSource) else None
+    check_old = base.check_before_replacing if isinstance(base, FileSource) else None
     head = sum(document_room(key, document) for key, document in documents)
     gaps = _gaps(head, slots)
     can_stay = _can_stay(gaps, len(documents), slots)

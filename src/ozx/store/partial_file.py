@@ -60,7 +60,10 @@ class PartialFile:
         for _ in range(100):  # another writer may create or remove the file between two steps
             if not has_locks():
                 self._move_aside()  # Windows refuses to rename what is open
-            descriptor = self._open()
+            try:
+                descriptor = self._open()
+            except FileExistsError:
+                continue
             if not lock_file(descriptor):
                 os.close(descriptor)
                 raise ResourceError(
@@ -83,7 +86,9 @@ class PartialFile:
 
     def _open(self) -> int:
         self._check_kind(os.lstat(self.path) if os.path.lexists(self.path) else None)
-        descriptor = os.open(self.path, _FLAGS, 0o666 if self._old is None else PRIVATE_FILE)
+        # Without locks, only the creation itself shows which of two writers came first.
+        flags = _FLAGS if has_locks() else _FLAGS | os.O_EXCL
+        descriptor = os.open(self.path, flags, 0o666 if self._old is None else PRIVATE_FILE)
         try:
             self._check_kind(os.fstat(descriptor))
         except BaseException:
