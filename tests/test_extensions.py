@@ -101,6 +101,20 @@ def test_with_a_handler_open_gives_what_it_makes(archive):
 
 
 @pytest.mark.usefixtures("example_package")
+def test_with_a_handler_no_method_of_a_group_gives_the_stored_array(archive):
+    group, shape = open_group(archive), document_of(archive)["shape"]
+    arrays = [
+        group.require_array("0", shape=shape, dtype=PIXELS.dtype),
+        group.require_dataset("0", shape=shape, dtype=PIXELS.dtype),
+        *group.array_values(),
+    ]
+    parents = (group.require_group(""), *group.require_groups(""))
+    arrays.extend(parent["0"] for parent in parents)
+    for array in arrays:
+        np.testing.assert_array_equal(array[:], PIXELS[12:, 24:])
+
+
+@pytest.mark.usefixtures("example_package")
 @pytest.mark.parametrize("options", [{"shards": "y=32,x=32"}, {"chunks": "y=8,x=8"}, {"codec": "zstd:3"}])
 def test_with_a_handler_repack_moves_chunks(archive, tmp_path, options):
     ozx.repack(archive, tmp_path / "new.ozx", **options)

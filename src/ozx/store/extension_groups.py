@@ -61,6 +61,22 @@ class OpenedGroup(zarr.Group):
         for name, group in super().groups():
             yield name, opened_group(group)
 
+    def require_group(self, name: str, **options: Any) -> zarr.Group:
+        """Return the group `name`, as `zarr.Group.require_group` does."""
+        return opened_group(super().require_group(name, **options))
+
+    def require_groups(self, *names: str) -> tuple[zarr.Group, ...]:
+        """Return the groups with these names, as `zarr.Group.require_groups` does."""
+        return tuple(map(opened_group, super().require_groups(*names)))
+
+    def require_array(self, name: str, **options: Any) -> Any:
+        """Return the array `name`, as `zarr.Group.require_array` does; the given shape is that of the stored array."""
+        return _opened(super().require_array(name, **options))
+
+    def require_dataset(self, name: str, **options: Any) -> Any:
+        """Return the same array as `require_array`."""
+        return self.require_array(name, **options)
+
 
 def _opened(node: Any) -> Any:
     if isinstance(node, zarr.Group):

@@ -63,6 +63,9 @@ def open_group(
 
     Legal metadata that zarr-python refuses is read as well (`ozx.store.normalised`).
 
+    The class of the group is a subclass of `zarr.Group`. For programs that accept only `zarr.Group` itself, such as
+    anndata, open ``zarr.open_group(ozx.OzxStore(path), mode="r")``.
+
     Parameters
     ----------
     path
