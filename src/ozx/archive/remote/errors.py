@@ -59,8 +59,17 @@ _CAUSES = (
     (("TimedOut", "kind: Timeout"), "no answer in time"),
     (("kind: Interrupted",), "the connection ended before the answer was complete"),
     (("certificate", "Certificate"), "its certificate is not accepted"),
-    (("ParseContentRange", "NoContentRange"), "its answer does not say which part of the file it contains"),
 )
+# Words in obstore's errors about answers that do not fit the request, and what they mean.
+_ANSWERS = (
+    (
+        ("ParseContentRange", "NoContentRange"),
+        "expected the header Content-Range with the part and the length of the file; the server did not send these",
+    ),
+    (("UnexpectedRange",), "the server sent another part of the file than the requested one"),
+    (("TooManyRedirects",), "the server redirects the request in a circle"),
+)
+_DOWNLOAD = "Download the file and open the copy, or use a server that supports range requests."
 _USER = re.compile(r"://[^/]*@")
 _CERTIFICATE = re.compile(r"InvalidCertificate\(\s*(?:Other\(\s*OtherError\(\s*)?([A-Za-z]+)")
 _SYSTEM = re.compile(r'(?:message|error): "([A-Za-z ,:]+)"')
@@ -131,8 +140,10 @@ def explain(error: Exception, name: str) -> ResourceError:
         return ResourceError(
             "expected a server that gives parts of a file (HTTP range requests); this server sent the whole file",
             path=name,
-            hint="Download the file and open the copy, or use a server that supports range requests.",
+            hint=_DOWNLOAD,
         )
+    if wrong := next((message for words, message in _ANSWERS if any(word in text for word in words)), None):
+        return ResourceError(wrong, path=name, hint=_DOWNLOAD)
     failure = explain_code(text, name)
     if failure is not None:
         return failure
