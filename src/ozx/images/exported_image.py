@@ -37,6 +37,14 @@ PIXEL_TYPES = {
 # Lossless; few programs write or read packed "bit" pixels.
 _WIDENED = {"bool": "uint8", "float16": "float32"}
 
+# What to do with pixels of other types, by numpy.dtype.kind.
+_LONG = (
+    "Integers of 64 bits are usually labels: read them with ozx.open, convert them to at most 32 bits, and write them "
+    "with ozx.write_image."
+)
+_COMPLEX = "Read pixels with ozx.open, and write real and imaginary parts as two images with ozx.write_image."
+_HINTS = {"i": _LONG, "u": _LONG, "c": _COMPLEX}
+
 # Each channel is an element of the OME-XML.
 _MOST_CHANNELS = 10_000
 
@@ -229,10 +237,7 @@ def _written_type(dtype: np.dtype[Any], where: str, notes: list[str]) -> np.dtyp
     if dtype.name not in PIXEL_TYPES:
         raise UnsupportedError(
             f"{where}: expected pixels of a type that OME-TIFF supports, {', '.join(PIXEL_TYPES)}; found {dtype.name}",
-            hint="Integers of 64 bits are usually labels: read them with ozx.open, convert them to at most 32 bits, "
-            "and write them with ozx.write_image."
-            if dtype.kind in "iu"
-            else "Read pixels with ozx.open, and write real and imaginary parts as two images with ozx.write_image.",
+            hint=_HINTS.get(dtype.kind, "Choose an image whose pixels are numbers."),
         )
     return dtype.newbyteorder("=")
 

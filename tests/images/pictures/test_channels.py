@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ozx.errors import UnsupportedError
 from ozx.hierarchy.ome.rendering import ShownChannel, Window
 from ozx.images.pictures.channels import choose_channels, is_telling, percentile_window
 
@@ -94,3 +95,9 @@ def test_windows_of_odd_planes(values, start, end):
 def test_a_large_stack_is_sampled():
     values = np.broadcast_to(np.arange(1000, dtype="f8"), (8000, 1000))
     assert percentile_window(values).end == pytest.approx(997, abs=2)
+
+
+@pytest.mark.parametrize("dtype", ["U4", "S3", "datetime64[s]", [("a", "u1"), ("b", "f4")]])
+def test_a_window_of_values_that_are_no_numbers_is_refused(dtype):
+    with pytest.raises(UnsupportedError, match="expected pixels that are numbers"):
+        percentile_window(np.zeros((4, 4), dtype))

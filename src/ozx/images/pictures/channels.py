@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.ome.rendering import ShownChannel, Window, default_color
 
-__all__ = ["choose_channels", "complete_channels", "is_telling", "percentile_window"]
+__all__ = ["check_numbers", "choose_channels", "complete_channels", "is_telling", "percentile_window"]
 
 # More channels add up to white, and each costs a read.
 _MOST_SHOWN = 6
@@ -114,17 +114,37 @@ def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:
     return window.start > limits.min or window.end < limits.max
 
 
+def check_numbers(dtype: np.dtype[Any]) -> None:
+    """Refuse pixels that are no numbers, such as texts or dates.
+
+    Raises
+    ------
+    UnsupportedError
+        The type is none of Boolean, integer, float and complex.
+    """
+    if dtype.kind not in "biufc":
+        raise UnsupportedError(
+            f"expected pixels that are numbers; found {dtype}", hint="Choose an image whose pixels are numbers."
+        )
+
+
 def percentile_window(values: NDArray[Any]) -> Window:
     """Return a non-empty contrast window that contains nearly all `values`.
 
     For integers, `min` and `max` are the limits of the type; for other types, those of the values. NaN and infinities
     are ignored. If there are many values, the window is computed from a sample.
 
+    Raises
+    ------
+    UnsupportedError
+        The values are no numbers.
+
     Examples
     --------
     >>> percentile_window(np.arange(1001, dtype="uint16"))
     Window(start=10.0, end=998.0, min=0.0, max=65535.0)
     """
+    check_numbers(values.dtype)
     if values.dtype.kind == "b":
         return Window(0.0, 1.0, 0.0, 1.0)
     flat = values.reshape(-1)

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.ome.label_colors import LabelDisplay
 from ozx.hierarchy.ome.rendering import ShownChannel, Window
-from ozx.images.pictures.channels import is_telling, percentile_window
+from ozx.images.pictures.channels import check_numbers, is_telling, percentile_window
 
 __all__ = ["overlay", "render_channels", "render_labels", "scale_to_window"]
 
-_KINDS = "biufc"  # numpy.dtype.kind: bool, integers, floats, complex
 _NO_COLOR = (128, 128, 128, 255)  # of label values without a colour, if others have one
 _GOLDEN = 0.6180339887498949  # the golden ratio: hues far apart
 
@@ -108,10 +107,7 @@ def scale_to_window(plane: NDArray[Any], window: Window) -> NDArray[np.float32]:
     UnsupportedError
         The pixels are no numbers.
     """
-    if plane.dtype.kind not in _KINDS:
-        raise UnsupportedError(
-            f"expected pixels that are numbers; found {plane.dtype}", hint="Choose an image whose pixels are numbers."
-        )
+    check_numbers(plane.dtype)
     # Halved, because the difference of the largest numbers would be infinite; NaN stays NaN without a warning.
     with np.errstate(all="ignore"):
         values = (np.abs(plane) if plane.dtype.kind == "c" else plane).astype(np.float64) / 2
