@@ -63,6 +63,10 @@ _CAUSES = (
 # Words in obstore's errors about answers that do not fit the request, and what they mean.
 _ANSWERS = (
     (
+        ("NotSupportedError", "NotPartial"),  # from HTTP servers; from object stores
+        "expected a server that gives parts of a file (HTTP range requests); this server sent the whole file",
+    ),
+    (
         ("ParseContentRange", "NoContentRange"),
         "expected the header Content-Range with the part and the length of the file; the server did not send these",
     ),
@@ -136,14 +140,9 @@ def explain(error: Exception, name: str) -> ResourceError:
     kind, text = type(error).__name__, str(error)
     status = _STATUS.search(text)
     answer = f"the server answered {' '.join(filter(None, status.groups())).strip()}" if status else ""
-    if kind == "NotSupportedError" or "NotPartial" in text:  # from HTTP servers; from object stores
-        return ResourceError(
-            "expected a server that gives parts of a file (HTTP range requests); this server sent the whole file",
-            path=name,
-            hint=_DOWNLOAD,
-        )
-    if wrong := next((message for words, message in _ANSWERS if any(word in text for word in words)), None):
-        return ResourceError(wrong, path=name, hint=_DOWNLOAD)
+    wrong = (message for words, message in _ANSWERS if any(word in text or word == kind for word in words))
+    if (message := next(wrong, None)) is not None:
+        return ResourceError(message, path=name, hint=_DOWNLOAD)
     failure = explain_code(text, name)
     if failure is not None:
         return failure
