@@ -21,6 +21,7 @@ from ozx.atomic.temporary import is_partial
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.entry import Entry
 from ozx.flow.plans.salvage import plan_salvage
+from ozx.flow.repair.found_names import repair_found_names
 from ozx.flow.repair.losses import ArrayLoss, count_losses
 from ozx.flow.repair.salvage import salvage
 from ozx.flow.repair.salvaged import LostChunk, Salvage
@@ -185,7 +186,9 @@ def _recover(
         size = source.size()
         _check_not_written(source)
         progress = begin_phase(progress, os.path.basename(target), 2 * size)
-        found = salvage(source, _find(source, progress), is_ordered=not is_partial(file))
+        evidence = _find(source, progress)
+        repairs = repair_found_names(evidence)
+        found = salvage(source, evidence, is_ordered=not is_partial(file))
         _check_usable(found, file)
         salvage_chunks(source, found, keep_unproven=keep_unproven)
         with (
@@ -201,7 +204,7 @@ def _recover(
         raise error.at(file) from None
     finally:
         source.close()
-    notes = (*_waiting_notes(count, chunks_of(file)), *swept_notes(new.swept))
+    notes = (*repairs, *_waiting_notes(count, chunks_of(file)), *swept_notes(new.swept))
     restored = [entry.key for entry in waiting]
     return _result(file, target, found, restored, (entries, length), notes)
 
@@ -287,7 +290,7 @@ def _check_usable(found: Salvage, file: str) -> None:
     nodes = [path for path in found.hierarchy.nodes if path]
     what = f"{len(found.indices):,} values of {len(nodes):,} nodes can be read"
     hint = (
-        f"unzip {shlex.quote(file)} -d DIR extracts the values. With the zarr.json of a similar image in DIR, "
+        f"7z x {shlex.quote(file)} -oDIR extracts the values. With the zarr.json of a similar image in DIR, "
         "ozx pack DIR makes an archive."
     )
     whole = file.partition(".partial")[0]
@@ -296,9 +299,11 @@ def _check_usable(found: Salvage, file: str) -> None:
     below = next((path for path in sorted(nodes, key=len) if path.endswith(".zarr")), None)
     if below is not None:
         hint = (
-            f"The hierarchy is in the folder {below}: unpack the archive with any unzip program, then pack that folder."
+            f"A hierarchy is in the folder {below}: 7z x {shlex.quote(file)} -oDIR unpacks the archive; then pack that "
+            "folder."
         )
-    raise FormatError(f"the root's {ROOT_METADATA} is lost; {what}", rule="rfc9/root", hint=hint)
+    reason = next((f" ({entry.reason})" for entry in found.lost if entry.name == ROOT_METADATA), "")
+    raise FormatError(f"the root's {ROOT_METADATA} is lost{reason}; {what}", rule="rfc9/root", hint=hint)
 
 
 def _is_legacy(found: Salvage) -> bool:

@@ -205,15 +205,9 @@ def repack(
     target = target.rstrip("/" + os.sep) or target
     check_output_place(os.fspath(source), target)
     if is_directory:
-        given_output(target)
-        location = parse_location(source)
-        if not location.is_remote:
-            check_outside(location.path, target)
-        check_folder(target, force=force, replace_folder=replace_folder)
+        _check_directory(source, target, force=force, replace_folder=replace_folder, verify=verify)
     else:
         check_output(target, force=force)
-    if verify and is_directory:
-        raise UsageError("expected no --verify (verify) for a directory", hint="Leave it out, or write an .ozx file.")
     recorded = record_in_place(os.fspath(source), target) if is_directory else None
     own = None if is_directory else _replaced_source(os.fspath(source), target)
     with open_repaired(source) as repaired, working(jobs, executor) as workers:
@@ -235,9 +229,13 @@ def repack(
                 swept = folder.swept
             else:
                 check = (lambda path: check_archive(path, plan, workers, progress)) if verify else None
-                check_old = None if own is None else partial(_check_own, own, repaired)
                 with new_output(
-                    target, force=force, sync=sync, expected=plan.count_bytes, check=check, check_old=check_old
+                    target,
+                    force=force,
+                    sync=sync,
+                    expected=plan.count_bytes,
+                    check=check,
+                    check_old=partial(_check_own, own, repaired),
                 ) as new:
                     entries, count = write_archive(plan, new.descriptor, workers, progress)
                     repaired.check_unchanged()
@@ -260,8 +258,19 @@ def repack(
         )
 
 
+def _check_directory(source: StrPath, target: str, *, force: bool, replace_folder: bool, verify: bool) -> None:
+    """Check before any reading that the target can become a directory."""
+    given_output(target)
+    location = parse_location(source)
+    if not location.is_remote:
+        check_outside(location.path, target)
+    check_folder(target, force=force, replace_folder=replace_folder)
+    if verify:
+        raise UsageError("expected no --verify (verify) for a directory", hint="Leave it out, or write an .ozx file.")
+
+
 def _replaced_source(source: str, target: str) -> FileSource | None:
-    """Return the source as it is now, if the target replaces it; else None."""
+    """Return the source in its present state, if the target replaces it; else None."""
     if not (os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target)):
         return None
     own = FileSource(target)
@@ -269,10 +278,11 @@ def _replaced_source(source: str, target: str) -> FileSource | None:
     return own
 
 
-def _check_own(own: FileSource, repaired: RepairedSource, path: str) -> None:
-    """Check right before the target replaces the source, whose name is `path`, that the source is unchanged."""
-    repaired.close()  # Windows replaces closed files only
-    own.check_before_replacing(path)
+def _check_own(own: FileSource | None, repaired: RepairedSource, path: str) -> None:
+    """Check right before the target replaces the file `path` that this file is unchanged, if it is the source."""
+    if own is not None:
+        repaired.close()  # Windows replaces closed files only
+        own.check_before_replacing(path)
 
 
 def _add_thumbnail(repaired: RepairedSource, plan: RelayoutPlan) -> None:

@@ -270,10 +270,9 @@ class WriteSession:
             try:
                 if base is not None:
                     base.source.check_unchanged()
-                old = None if base is None else base.reader
                 kept = [*self._base_indices.values(), *self._folders.values()]
                 finish(
-                    Unfinished(growing, self._documents, self._slots, old, kept),
+                    Unfinished(growing, self._documents, self._slots, None if base is None else base.reader, kept),
                     require_ome=self.options.require_ome,
                     force=not self.options.exclusive,
                     sync=self.options.sync,

@@ -6,6 +6,8 @@
     Repairs of the archive, of names and of metadata.
 ``source``
     The repaired source.
+``found_names``
+    Repairs of the names in a damaged archive.
 ``salvage``, ``salvaged``
     Keys for the values of a damaged archive, and the result.
 ``shards``

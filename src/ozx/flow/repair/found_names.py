@@ -1,0 +1,95 @@
+"""Repair the names of entries found in a damaged archive, if the archive's writer spelt most names differently.
+
+`ozx.flow.repair.names` repairs the same spellings in a whole archive. Here only the spelling of the majority counts:
+a single odd name is probably damaged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from ozx.archive.recovery.evidence import Evidence
+
+__all__ = ["repair_found_names"]
+
+_FOLDER_ENDING = ".zarr"
+
+
+def repair_found_names(evidence: Evidence) -> tuple[str, ...]:
+    """Repair names with backslashes, with a leading ``./``, or below a common folder whose name ends in ``.zarr``.
+
+    Parameters
+    ----------
+    evidence
+        The entries, which get other names. Entries outside of the common folder are left out.
+
+    Returns
+    -------
+    tuple of str
+        The repairs, as one sentence each.
+    """
+    repairs = []
+    names = _names(evidence)
+    if sum("\\" in name for name in names) > sum("/" in name for name in names):
+        _rename(evidence, lambda name: name.replace("\\", "/"))
+        repairs.append("the names have backslashes as separators; they became slashes")
+    if _is_majority(name.startswith("./") for name in _names(evidence)):
+        _rename(evidence, lambda name: name.removeprefix("./"))
+        repairs.append("the names begin with './'; this beginning is left out")
+    folder = _common_folder(_names(evidence))
+    if folder is not None:
+        outside = _leave_out(evidence, folder)
+        _rename(evidence, lambda name: name.removeprefix(folder))
+        others = f"; entries outside of this folder are left out: {outside:,}" if outside else ""
+        repairs.append(f"the hierarchy is in the folder {folder!r}, which becomes the root{others}")
+    return tuple(repairs)
+
+
+def _names(evidence: Evidence) -> list[str]:
+    return [evidence.entries.names[index] for index in evidence.order.tolist()]
+
+
+def _is_majority(found: Iterable[bool]) -> bool:
+    counts = Counter(found)
+    return counts[True] > counts[False]
+
+
+def _common_folder(names: list[str]) -> str | None:
+    """Return the path of the folder that contains most entries, with a slash at its end, if its name ends in .zarr."""
+    folders = Counter(folder for folder in map(_folder_of, names) if folder)
+    folder, count = folders.most_common(1)[0] if folders else ("", 0)
+    return folder if 2 * count > len(names) else None
+
+
+def _folder_of(name: str) -> str:
+    *folders, _ = name.split("/")
+    for number, part in enumerate(folders, 1):
+        if part.endswith(_FOLDER_ENDING):
+            return "/".join(folders[:number]) + "/"
+    return ""
+
+
+def _leave_out(evidence: Evidence, folder: str) -> int:
+    """Leave out the folder's own entry and the entries outside of the folder; return the number of the latter."""
+    names = _names(evidence)
+    kept = np.array([name.startswith(folder) and name != folder for name in names], bool)
+    evidence.order = evidence.order[kept]
+    return sum(not folder.startswith(name) for name, is_kept in zip(names, kept.tolist(), strict=True) if not is_kept)
+
+
+def _rename(evidence: Evidence, clean: Callable[[str], str]) -> None:
+    """Change all names by `clean`, unless nothing of a name would be left."""
+
+    def renamed(name: str) -> str:
+        return clean(name) or name
+
+    evidence.entries.names[:] = map(renamed, evidence.entries.names)
+    evidence.disputed = {index: renamed(name) for index, name in evidence.disputed.items()}
+    evidence.lost = [replace(entry, name=renamed(entry.name)) for entry in evidence.lost]
+    evidence.cut_off = set(map(renamed, evidence.cut_off))
+    evidence.replaced = set(map(renamed, evidence.replaced))
+    evidence.listed = [renamed(name) for name in evidence.listed]
