@@ -515,6 +515,18 @@ def test_labels_at_other_scales_and_places(tmp_path, take):
     check_part(source, tmp_path / "b.ozx")
 
 
+@pytest.mark.parametrize(("chunk", "kept"), [(16, None), (32, "y=0:32,x=32:64"), (64, "y=0:64,x=0:64")])
+def test_a_note_names_labels_that_keep_more_than_their_image(tmp_path, chunk, kept):
+    source = tmp_path / "a"
+    write_image(source, (64, 64), (16, 16), levels=1)
+    write_labels(source, ["cells"])
+    write_image(source / "labels/cells", (64, 64), (chunk, chunk), levels=1, label=True)
+    result = extract(source, tmp_path / "b.ozx", region="y=:16,x=32:48")
+    notes = [note for note in result.notes if note.startswith("labels/cells: ")]
+    assert notes == ([] if kept is None else notes[:1])
+    assert all(f"keeps more than its image, {kept}, because only whole chunks are copied" in note for note in notes)
+
+
 def test_labels_that_no_list_names(tmp_path):
     source = tmp_path / "a"
     write_image(source, (64, 64), (16, 16), levels=1)

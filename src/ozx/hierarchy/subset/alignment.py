@@ -41,6 +41,11 @@ class Interval(NamedTuple):
         """Return start and stop of the full-resolution pixels that overlap the interval."""
         return _settle(self.start, math.floor), _settle(self.stop, math.ceil)
 
+    def text(self) -> str:
+        """Return `pixels` in the form of ``--region``, such as ``32:64``."""
+        start, stop = self.pixels()
+        return f"{start}:{stop}"
+
 
 @dataclass(frozen=True, slots=True)
 class AxisGrid:

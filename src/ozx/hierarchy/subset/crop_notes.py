@@ -11,7 +11,7 @@ from ozx.hierarchy.subset.alignment import Interval
 from ozx.hierarchy.subset.levels import SMALL, LevelCrops
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["explain_crops", "explain_whole", "name_levels"]
+__all__ = ["explain_crops", "explain_larger_label", "explain_whole", "name_levels"]
 
 
 # Shorter chunks cost more than they save.
@@ -87,6 +87,21 @@ def explain_whole(chunks: Mapping[str, tuple[int, Interval]]) -> str:
     """
     found = ",".join(f"{axis}={length}" for axis, (length, _) in chunks.items())
     return f"no pixels are cropped, because all chunks ({found}) overlap the region; {_repack_first(chunks)}"
+
+
+def explain_larger_label(crops: LevelCrops, image: LevelCrops) -> str:
+    """Return a note on a label image that keeps more than its image, whose chunks are shorter; else an empty text."""
+    larger = [
+        f"{axis}={interval.text()}"
+        for axis, interval in crops.region.items()
+        if interval.length > image.region[axis].length
+    ]
+    if not larger:
+        return ""
+    return (
+        f"keeps more than its image, {','.join(larger)}, because only whole chunks are copied; "
+        "`ozx repack FILE NEW.ozx --chunks` can give both images equal chunks"
+    )
 
 
 def _repack_first(*too_large: Mapping[str, tuple[int, Interval]]) -> str:

@@ -23,7 +23,7 @@ from ozx.hierarchy.ome.rendering import parse_shown_channels
 from ozx.hierarchy.subset.alignment import Interval
 from ozx.hierarchy.subset.array import Box, crop_document
 from ozx.hierarchy.subset.channels import find_channels
-from ozx.hierarchy.subset.crop_notes import explain_crops, explain_whole, name_levels
+from ozx.hierarchy.subset.crop_notes import explain_crops, explain_larger_label, explain_whole, name_levels
 from ozx.hierarchy.subset.image import crop_image_document
 from ozx.hierarchy.subset.label_levels import LABELS, labels_group, matching_levels
 from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops, crop_levels, place_axes
@@ -226,6 +226,8 @@ class _SubsetPlanner:
         )
         if crops is not None:
             self._note_crops(path, multiscale, crops, {})
+            if note := explain_larger_label(crops, owner.crops):
+                self._notes.add(path, note)
         return crops
 
     def _crop_levels(
@@ -240,7 +242,6 @@ class _SubsetPlanner:
         picked: tuple[int, ...] = (),
     ) -> LevelCrops | None:
         where, keep_all = path or "the root", keep_all or self._selection.levels is not None
-
         layout_of = partial(self._layout, path)
         kept, shared = separate_levels(multiscale, kept, picked, places, layout_of, where, keep_all=keep_all)
         crops = crop_levels(multiscale, kept, requested, places, layout_of, where, keep_all=keep_all)
@@ -260,7 +261,7 @@ class _SubsetPlanner:
         """Note how the region grew; return the chunks that extend it too far, as for `explain_crops`."""
         grown = {axis: interval for axis, interval in requested.items() if crops.region[axis] != interval}
         for axis, interval in grown.items():
-            became = f"{axis}={interval.start}:{interval.stop} became {_text(crops.region[axis])}"
+            became = f"{axis}={interval.start}:{interval.stop} became {crops.region[axis].text()}"
             self._notes.add(path, f"{became}, because only whole chunks are copied")
         if not grown:
             return {}
@@ -392,8 +393,3 @@ class _SubsetPlanner:
 
 def _path(multiscale: Multiscale, number: int) -> str:
     return multiscale.datasets[number].path or ""
-
-
-def _text(interval: Interval) -> str:
-    start, stop = interval.pixels()
-    return f"{start}:{stop}"
