@@ -105,6 +105,25 @@ def test_the_input_ends_inside_a_frame(here, send, capsys):
     np.testing.assert_array_equal(ozx.open("a.ozx")["0"][...].reshape(-1, 30, 40)[:5], FRAMES[:5])
 
 
+def test_the_input_ends_after_a_header(here, send, capsys):
+    send(b"{}\n" + FRAMES[0].tobytes() + b"{}\n")
+    words = ["--stdin", "--axes", "tyx", "--shape", "n,30,40", "--dtype", "uint16", "--no-sync", "--headers"]
+    code, _, story = call(capsys, "a.ozx", *words)
+    assert code == 3
+    assert "the input ended inside a frame: expected 2,400 bytes, got 0" in story
+    np.testing.assert_array_equal(ozx.open("a.ozx")["0"][...], FRAMES[:1])
+
+
+@pytest.mark.filterwarnings("ignore::ozx.PartialFileWarning")
+def test_a_blank_line_does_not_end_the_frames_silently(here, send, capsys):
+    frame = b"{}\n" + FRAMES[0].tobytes()
+    send(frame + b"\n" + frame + frame)
+    code, answer, story = call(capsys, "a.ozx", *WORDS, "--headers")
+    assert (code, answer) == (2, "")
+    assert "the header of frame 1 is a blank line" in story
+    assert (here / "a.ozx.partial").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "data", "message"),
     [

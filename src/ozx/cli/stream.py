@@ -114,9 +114,9 @@ def command(
                 frames.write(frame.pixels, frame.place, position=position, record=frame.record)
     result = frames.close()
     print_result(result, _summary, quiet=quiet, as_json=as_json)
-    if source.rest:
-        say_error(f"the input ended inside a frame: expected {result.frame_bytes:,} bytes, got {source.rest:,}")
-    return WITH_LOSS if source.rest or result.missing_count else DONE
+    if source.fault is not None:
+        say_error(source.fault)
+    return WITH_LOSS if source.fault is not None or result.missing_count else DONE
 
 
 def _parse_place(names: str, pixel_size: str | None, unit: str | None) -> dict[str, Any]:

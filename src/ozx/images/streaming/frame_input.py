@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ozx.errors import FormatError, UsageError
+from ozx.errors import FormatError, UsageError, shortened
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.values import as_lengths, as_text
 
@@ -45,8 +45,8 @@ class FrameInput:
 
     Attributes
     ----------
-    rest
-        The number of bytes of an incomplete last frame, when the input has ended.
+    fault
+        If the last frame of the input is incomplete: a description of where the input ended, else None.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class FrameInput:
 
     def __init__(self, file: BinaryIO, shape: Sequence[int], dtype: np.dtype[Any], has_headers: bool) -> None:  # noqa: FBT001
         self._file, self._shape, self._dtype, self._has_headers = file, tuple(shape), dtype, has_headers
-        self.rest = 0
+        self.fault: str | None = None
 
     def __iter__(self) -> Iterator[InputFrame]:
         number = 0
@@ -67,10 +67,11 @@ class FrameInput:
             if header is None:
                 return
             pixels = np.empty(self._shape, self._dtype)
-            self.rest = self._fill(memoryview(pixels.reshape(-1).view(np.uint8).data))
-            if self.rest < pixels.nbytes:
+            count = self._fill(memoryview(pixels.reshape(-1).view(np.uint8).data))
+            if count < pixels.nbytes:
+                if count or self._has_headers:
+                    self.fault = f"the input ended inside a frame: expected {pixels.nbytes:,} bytes, got {count:,}"
                 return
-            self.rest = 0
             yield InputFrame(pixels, *header)
             number += 1
 
@@ -84,10 +85,21 @@ class FrameInput:
     def _read_header(
         self, number: int
     ) -> tuple[tuple[int, ...] | None, int | str | None, dict[str, Any] | None] | None:
+        """Return the values of the next header, or None at the end of the input."""
         line = self._file.readline(_LONGEST_HEADER)
-        if not line.strip():
-            return None
         where = f"the header of frame {number:,}"
+        if not line:
+            return None
+        # If the first header has no line feed, no frame could be kept: the error below explains what is wrong with it.
+        if number and not line.endswith(b"\n") and len(line) < _LONGEST_HEADER:
+            self.fault = f"the input ended inside {where}: expected a line feed after {shortened(repr(line), 100)}"
+            return None
+        # A program that ends each frame with a line feed would otherwise lose all frames after the first.
+        if not line.strip():
+            raise UsageError(
+                f"expected a line of JSON before each frame; {where} is a blank line",
+                hint="The header of the next frame directly follows the pixels of a frame, without a line feed.",
+            )
         try:
             header = parse_document(line, where)
         except FormatError as error:
