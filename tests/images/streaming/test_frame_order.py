@@ -1,5 +1,6 @@
 """The places of frames."""
 
+import numpy as np
 import pytest
 
 from ozx.errors import UsageError
@@ -42,6 +43,18 @@ def test_a_forgotten_place_is_free_again():
     assert take(order, 5) == (5,)
     order.forget(order.place())  # an interrupt came before `record`
     assert (order.count, take(order)) == (3, (6,))
+
+
+@pytest.mark.parametrize("index", [3, np.int64(3), np.uint8(3), np.array(3), (np.int64(3),), np.array([3])])
+def test_integers_of_numpy_are_numbers_too(index):
+    place = FrameOrder("t", (None,)).place(index)
+    assert (place, type(place[0])) == ((3,), int)
+
+
+@pytest.mark.parametrize("index", [1.5, (1.5,), (1.0,), "1", ("1",), (None,), object(), np.array([[1]]), np.bool_(1)])
+def test_other_values_are_no_numbers(index):
+    with pytest.raises(UsageError, match="expected whole numbers as the index of a frame; got"):
+        FrameOrder("t", (None,)).place(index)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 
 from ozx.errors import UsageError
@@ -106,7 +107,7 @@ class FrameOrder:
             yield self._index(number)
 
     def _number(self, index: Sequence[int] | int) -> int:
-        places = (index,) if isinstance(index, int) else tuple(map(int, index))
+        places = _whole_numbers(index)
         if len(places) != len(self._lengths):
             raise UsageError(f"expected an index for each of the axes {', '.join(self.axes)}; got {index!r}")
         for axis, place, length in zip(self.axes, places, self._lengths, strict=True):
@@ -127,3 +128,16 @@ class FrameOrder:
 
     def _named(self) -> str:
         return ", ".join(f"{axis}={length}" for axis, length in zip(self.axes, self._lengths, strict=True)) or "a plane"
+
+
+def _whole_numbers(index: Sequence[int] | int) -> Index:
+    """Return an index as integers of Python, which take part in large products without an overflow."""
+    try:
+        return (operator.index(index),)  # type: ignore[arg-type]
+    except TypeError:  # no single number
+        pass
+    try:
+        # Unlike `int`, `operator.index` refuses 1.5: a rounded index would put the frame into another place.
+        return tuple(map(operator.index, index))  # type: ignore[arg-type]
+    except TypeError:
+        raise UsageError(f"expected whole numbers as the index of a frame; got {index!r}") from None
