@@ -1,5 +1,6 @@
 """The images of a stream: positions of a series, and fields of a plate."""
 
+import numpy as np
 import pytest
 
 from ozx.errors import UsageError
@@ -23,6 +24,10 @@ def test_fields_of_wells_in_their_order():
     assert plate["wells"][0] == {"path": "B/3", "rowIndex": 1, "columnIndex": 2}
     assert (plate["name"], plate["field_count"]) == ("p", 2)
     assert hierarchy.groups["A/2"]["well"]["images"] == [{"path": "0"}, {"path": "1"}]
+
+
+def test_the_number_of_fields_may_come_from_numpy():
+    assert list(plate_fields(IMAGE, {"A/1": np.int64(2)}).images) == ["A/1/0", "A/1/1"]
 
 
 @pytest.mark.parametrize(
@@ -56,6 +61,7 @@ def test_rows_after_z():
         ({"A/é": 1}, None, "a well as ROW/COLUMN"),
         ({"A/1": 0}, None, "a whole number of fields, at least 1, for the well A/1; got 0"),
         ({"A/1": True}, None, "got True"),
+        ({"A/1": 1.5}, None, "got 1.5"),
         ({"C/1": 1}, (2, 3), "a plate of at least 3 rows, because C is in use; got 2"),
         ({"A/4": 1}, (2, 3), "a plate of at least 4 columns"),
         ({"top/1": 1}, (2, 3), "rows of one or two capital letters if plate_shape is given; got top"),

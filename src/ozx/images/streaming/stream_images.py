@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -224,14 +225,14 @@ def plate_fields(image: NewImage, plate: Mapping[str, int], plate_shape: tuple[i
     """
     if not isinstance(plate, Mapping) or not plate:
         raise UsageError(f'expected wells with their number of fields, as in {{"A/1": 2, "B/3": 4}}; got {plate!r}')
-    places = []
+    places: list[tuple[str, str, int]] = []
     for path, count in plate.items():
         parts = path.split("/") if isinstance(path, str) else []
         if len(parts) != 2 or not all(_NAME.fullmatch(part) for part in parts):
             raise UsageError(f"expected a well as ROW/COLUMN, letters and digits, as in B/3; got {path!r}")
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
             raise UsageError(f"expected a whole number of fields, at least 1, for the well {path}; got {count!r}")
-        places.append((parts[0], parts[1], count))
+        places.append((parts[0], parts[1], int(count)))
     rows = _all_rows([row for row, _, _ in places], None if plate_shape is None else plate_shape[0])
     columns = _all_columns([column for _, column, _ in places], None if plate_shape is None else plate_shape[1])
     wells = [
