@@ -65,3 +65,10 @@ def test_frames_without_headers(data, fault):
 def test_other_headers_are_refused(data):
     with pytest.raises(UsageError, match=r"the header of frame 0: expected"):
         read(data)
+
+
+@pytest.mark.parametrize("position", ["true", "-1", "1.5", '""'])
+def test_other_positions_are_refused(position):
+    """Python would take true as position 1, and -1 as the last position."""
+    with pytest.raises(UsageError, match="position to be a name or number"):
+        read(b'{"position": %s}\n' % position.encode() + PIXELS)

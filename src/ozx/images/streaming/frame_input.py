@@ -109,7 +109,9 @@ class FrameInput:
             ) from None
         index, position, record = header.get("index"), header.get("position"), header.get("record")
         places = None if index is None else as_lengths(index)
-        is_name = position is None or isinstance(position, int) or as_text(position) is not None
+        # A Boolean is an `int` in Python, and a negative number would count from the last position.
+        is_number = type(position) is int and position >= 0
+        is_name = position is None or is_number or as_text(position) is not None
         if (index is not None and places is None) or not is_name:
             raise UsageError(
                 f"{where}: expected index to be a list of numbers, and position to be a name or number; got {header!r}"
