@@ -174,6 +174,87 @@ def test_a_file_that_was_cut_off(path):
     store.close(keep=False)
 
 
+# Each step of a rewrite of two chunks: the function, its module, and the number of calls before the call that fails.
+REWRITE_STEPS = [
+    pytest.param(os, "open", 0, id="create the new file"),
+    pytest.param(chunk_store, "read_into_at", 1, id="read a chunk"),
+    pytest.param(chunk_store, "write_parts_at", 1, id="write a chunk"),
+    pytest.param(os, "fsync", 0, id="sync the new file"),
+    pytest.param(os, "close", 0, id="close the new file"),
+    pytest.param(os, "close", 1, id="close the old file"),
+    pytest.param(os, "replace", 0, id="replace the old file"),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "before"), REWRITE_STEPS)
+def test_no_chunk_is_lost_if_a_step_of_the_rewrite_fails(path, monkeypatch, module, name, before):
+    """Until the stream ends, encoding threads go on to keep chunks."""
+    monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 0)
+    store = ChunkStore(path, 0)
+    durable = [store.keep(f"0/{number}", bytes([number]) * 100) for number in range(2)]
+    take(store, store.keep("0/8", b"unneeded" * 100))
+    store.sync()
+    call, count = getattr(module, name), 0
+
+    def fail(*given):
+        nonlocal count
+        count += 1
+        result = call(*given) if name == "close" or count != before + 1 else None  # an error of `close` closes, too
+        if count == before + 1:
+            raise OSError(5, "Input/output error")
+        return result
+
+    monkeypatch.setattr(module, name, fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        store.drop_unneeded()
+    monkeypatch.undo()
+    assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)]
+    late = store.keep("0/9", b"late" * 10)
+    store.sync()
+    assert [store.read(chunk) for chunk in (*durable, late)] == [b"\0" * 100, b"\1" * 100, b"late" * 10]
+    store.close(keep=True)
+    assert found_in(path) == {"0/0": b"\0" * 100, "0/1": b"\1" * 100, "0/8": b"unneeded" * 100, "0/9": b"late" * 10}
+
+
+def test_no_chunk_is_lost_if_the_new_file_cannot_be_opened_again(path, monkeypatch):
+    monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 0)
+    store = ChunkStore(path, 0)
+    durable = store.keep("0/1", b"durable" * 10)
+    take(store, store.keep("0/8", b"unneeded" * 100))
+    store.sync()
+    open_file = os.open
+
+    def refuse(name, *given):
+        if name == path:
+            raise OSError(24, "Too many open files")
+        return open_file(name, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        store.drop_unneeded()
+        with pytest.raises(OSError, match="Too many open files"):
+            store.read(durable)
+        with pytest.raises(OSError, match="Too many open files"):
+            store.keep("0/9", b"late" * 10)
+    late = store.keep("0/9", b"late" * 10)
+    assert [take(store, durable), take(store, late)] == [b"durable" * 10, b"late" * 10]
+    store.close(keep=True)
+    assert found_in(path) == {"0/1": b"durable" * 10, "0/9": b"late" * 10}
+
+
+def test_a_removed_file_is_not_made_again(path, monkeypatch):
+    """An empty file would hide that the chunks are lost."""
+    monkeypatch.setattr(chunk_store, "_MOST_UNUSED", 0)
+    store = ChunkStore(path, 0)
+    take(store, store.keep("0/8", b"unneeded" * 100))
+    store.sync()
+    store.drop_unneeded()
+    os.unlink(path)
+    with pytest.raises(FileNotFoundError):
+        store.keep("0/9", b"late")
+    store.close(keep=False)
+
+
 @pytest.mark.parametrize("name", ["zarr.json", "0/zarr.json", "0/1.x", "7", "0/1..2", "0/-1", "0/٣"])
 def test_other_names(name):
     assert parse_chunk_name(name) is None

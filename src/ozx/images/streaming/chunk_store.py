@@ -29,8 +29,7 @@ from ozx.flow.entry import BytesPart, Part
 
 __all__ = ["ChunkStore", "KeptChunk", "chunk_name", "chunks_of", "chunks_path", "parse_chunk_name", "put_aside"]
 
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_FLAGS |= getattr(os, "O_NOFOLLOW", 0)
+_FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 # The file is only written again when chunks that are no longer needed take more bytes than this.
 _MOST_UNUSED = 64 << 20
 
@@ -134,7 +133,7 @@ class ChunkStore:
         self._free: dict[int, list[memoryview]] = defaultdict(list)  # by length
         self.in_memory = 0
         self._file: int | None = None
-        self._is_closed = False
+        self._is_created = self._is_closed = False
         self._end = 0
         # The chunks that the file must keep, by name: the drafts of the last `save`, complete chunks, and chunks that
         # were released after the last `sync`: their shards may not be on disk.
@@ -222,15 +221,15 @@ class ChunkStore:
         """Wait until the chunks in the file are on disk."""
         with self._lock:
             self._released = {}
-            if self._file is not None:
-                os.fsync(self._file)
+            if self._is_created:
+                os.fsync(self._descriptor())
 
     def drop_unneeded(self) -> None:
         """Rewrite the file if most of its chunks are no longer needed.
 
         Call this after `sync`, when the shards of the chunks released before `sync` are on disk too. The new file has
         the drafts of the last `save`, and the chunks whose shards may not be on disk. It replaces the old file when it
-        is complete.
+        is complete; after an error, the old file stays in use.
         """
         with self._lock:
             needed = list((self._drafts | self._released | self._saved).values())
@@ -255,8 +254,6 @@ class ChunkStore:
 
     def _append(self, chunk: KeptChunk, data: bytes | memoryview) -> KeptChunk:
         """Write a chunk at the end of the file; return the chunk, with its offset set."""
-        if self._file is None:
-            self._open()
         raw_name, flags = encode_name(chunk.name)
         header = local_header(raw_name, flags, crc32(data), len(data))
         write_parts_at(self._descriptor(), [header, memoryview(data)], self._end)
@@ -270,28 +267,31 @@ class ChunkStore:
             other._open()
             copies = [other._append(KeptChunk(chunk.name, chunk.length, None), self.read(chunk)) for chunk in chunks]
             other.sync()
+            # Windows cannot replace an open file. The next access opens the file again: the new one, or the old one
+            # after an error.
+            other._close()
+            self._close()
+            os.replace(other.path, self.path)
         except BaseException:
             other.close(keep=False)
             raise
-        other.close(keep=True)
-        self._close()
-        os.replace(other.path, self.path)
-        self._file = os.open(self.path, _FLAGS & ~os.O_TRUNC)
         self._end = other._end
         for chunk, copy in zip(chunks, copies, strict=True):
             chunk.offset = copy.offset
 
-    def _open(self) -> None:
+    def _open(self) -> int:
         if self._is_closed:
-            # Opening the file again would remove the chunks in it.
             raise RuntimeError("the file for chunks is closed")
         check_regular(self.path)
-        self._file = os.open(self.path, _FLAGS, 0o600)
+        # Only the first call may create or empty the file. Later, the file has chunks that are perhaps reported as
+        # durable, and an empty file in place of a removed file would hide their loss.
+        flags = _FLAGS if self._is_created else _FLAGS | os.O_CREAT | os.O_TRUNC
+        self._file = os.open(self.path, flags, 0o600)
+        self._is_created = True
+        return self._file
 
     def _descriptor(self) -> int:
-        if self._file is None:
-            raise RuntimeError("the file for chunks is closed")
-        return self._file
+        return self._open() if self._file is None else self._file
 
     def _close(self) -> None:
         file, self._file = self._file, None
