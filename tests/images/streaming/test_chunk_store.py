@@ -272,6 +272,15 @@ def test_the_chunks_of_an_earlier_writer_go_with_its_file(path, tmp_path):
     put_aside(target, None)
 
 
+@pytest.mark.parametrize("left", ["x", None])
+def test_a_rewrite_of_an_earlier_writer_is_removed(path, tmp_path, left):
+    """A kill during a rewrite leaves the incomplete new file; the old file has the same chunks."""
+    with open(f"{path}.new", "wb"):
+        pass
+    put_aside(str(tmp_path / "a.ozx"), left and str(tmp_path / left))
+    assert os.listdir(tmp_path) == []
+
+
 def test_memory_of_chunks_of_a_fixed_length_is_used_again(path):
     store = ChunkStore(path, 10)
 

@@ -55,13 +55,22 @@ def chunks_of(partial: str) -> str:
 def put_aside(target: str, left_behind: str | None) -> None:
     """Rename the chunks file of an earlier writer to match `left_behind`, the new path of that writer's partial file.
 
-    If `left_behind` is None, remove the chunks file.
+    If `left_behind` is None, remove the chunks file. In both cases, remove the new file of an interrupted rewrite: the
+    chunks file has all chunks until the rewrite is complete.
     """
+    path = chunks_path(target)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(_rewritten(path))
     with contextlib.suppress(FileNotFoundError):
         if left_behind is None:
-            os.unlink(chunks_path(target))
+            os.unlink(path)
         else:
-            os.replace(chunks_path(target), chunks_of(left_behind))
+            os.replace(path, chunks_of(left_behind))
+
+
+def _rewritten(path: str) -> str:
+    """Return the path of the new file during a rewrite of the chunks file `path`."""
+    return f"{path}.new"
 
 
 def chunk_name(array: str, place: Lengths) -> str:
@@ -262,7 +271,7 @@ class ChunkStore:
         return chunk
 
     def _rewrite(self, chunks: Sequence[KeptChunk]) -> None:
-        other = ChunkStore(f"{self.path}.new", 0)
+        other = ChunkStore(_rewritten(self.path), 0)
         try:
             other._open()
             copies = [other._append(KeptChunk(chunk.name, chunk.length, None), self.read(chunk)) for chunk in chunks]
