@@ -139,7 +139,7 @@ def test_files_that_name_each_other_have_no_metadata(tmp_path):
         opened(tmp_path / "a.ome.tif")
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../secret.tif", "..\\secret.tif"])
+@pytest.mark.parametrize("name", ["/etc/passwd", "../secret.tif", "..\\secret.tif", "C:secret.tif"])
 def test_files_elsewhere_are_refused(tmp_path, name):
     xml = ome_xml(ome_image(planes=file_data(name)))
     with pytest.raises(FormatError, match="outside of its own folder"):

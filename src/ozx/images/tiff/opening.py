@@ -23,6 +23,7 @@ from ozx.images.ome_xml.claims import check_claims
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
 from ozx.images.tiff.cut_off import describe_lost_pages, restore_stack
 from ozx.images.tiff.description import describe_plain
+from ozx.images.tiff.other_files import check_files
 from ozx.images.tiff.pages import list_series
 from ozx.images.tiff.segments import FileSet, check_decodable
 from ozx.images.tiff.source import OnError, TiffSource
@@ -174,7 +175,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
         if not document.files:
             raise FormatError("expected the names of TIFF files in the OME-XML; found none")
         folder = os.path.dirname(path)
-        _check_files(folder, document.files, path)
+        check_files(folder, document.files, path)
         with _parsed(os.path.join(folder, document.files[0]), omexml=text) as file:
             yield file, document, text
         return
@@ -187,14 +188,14 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
         master = None if document is None else document.master
         if master is None:
             if document is not None:
-                _check_files(os.path.dirname(path), document.files, path)
+                check_files(os.path.dirname(path), document.files, path)
             yield file, document, text
             return
     # OME-TIFF, "BinaryOnly": this file only names the file with the metadata.
     if is_master:
         raise FormatError(f"expected OME-XML with images; found only the name of another file, {master}", path=path)
     folder = os.path.dirname(path)
-    _check_files(folder, (master,), path)
+    check_files(folder, (master,), path)
     with _opened(os.path.join(folder, master), is_master=True) as opened:
         yield opened
 
@@ -225,22 +226,6 @@ def _parsed(path: str, **options: Any) -> Iterator[TiffFile]:
         raise not_a_tiff_file(path, words_of(error)) from None
     with file:
         yield file
-
-
-def _check_files(folder: str, names: Sequence[str], path: str) -> None:
-    """Raise `FormatError` if a file named in the OME-XML is missing."""
-    for name in names:
-        if os.path.isabs(name) or ".." in name.replace("\\", "/").split("/"):
-            raise FormatError(f"the OME-XML refers to a file outside of its own folder: {name!r}", path=path)
-    missing = [name for name in names if not os.path.isfile(os.path.join(folder, name))]
-    if missing:
-        more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
-        raise FormatError(
-            f"{len(missing):,} of the {len(names):,} files listed in the OME-XML are missing in its folder: "
-            f"{', '.join(missing[:3])}{more}",
-            path=path,
-            hint="Copy all files of the image into one folder; do not rename them.",
-        )
 
 
 def _read_companion(path: str) -> str | None:
