@@ -146,6 +146,29 @@ def test_files_elsewhere_are_refused(tmp_path, name):
         opened(write_ome(tmp_path / "a.ome.tif", xml, pixels((1, 30, 40))))
 
 
+OWN, ELSEWHERE = '<OME UUID="urn:own" ', 'UUID FileName="../secret.tif"'
+
+
+@pytest.mark.parametrize(
+    ("start", "element"),
+    [
+        (OWN, f"<{ELSEWHERE}> urn:own </UUID>"),
+        ('<OME xmlns:x="x" x:UUID="urn:own" ', f"<{ELSEWHERE}>urn:own</UUID>"),
+        (OWN, f'<{ELSEWHERE} xmlns:x="x" x:FileName="a.ome.tif">urn:b</UUID>'),
+        (OWN, f"<My{ELSEWHERE}>urn:b</MyUUID>"),
+        ("<a>" * 300 + "</a>" * 300, f"<{ELSEWHERE}>urn:b</UUID>"),
+    ],
+)
+def test_files_that_only_tifffile_finds_are_refused_too(tmp_path, start, element):
+    """tifffile compares UUIDs and names of elements in another way."""
+    write(tmp_path / "secret.tif", pixels((30, 40)))
+    (tmp_path / "a").mkdir()
+    xml = ome_xml(ome_image(planes=f'<TiffData IFD="0" PlaneCount="1">{element}</TiffData>'))
+    xml = xml.replace("<OME ", start, 1) if start.startswith("<OME") else xml.replace("</Image>", f"{start}</Image>")
+    with pytest.raises(FormatError, match=r"outside of its own folder|at most 200 elements deep"):
+        opened(write_ome(tmp_path / "a" / "a.ome.tif", xml, pixels((1, 30, 40))))
+
+
 def test_a_companion_without_files_has_no_images(tmp_path):
     path = tmp_path / "a.companion.ome"
     path.write_text(ome_xml(ome_image()))

@@ -87,11 +87,13 @@ def parse_ome_xml(text: str | bytes) -> OmeXml:
     images = tuple(_parse_image(element) for element in root.findall("Image"))
     plates = root.findall("Plate")
     # OME-TIFF: the UUID of OME is that of the file. Planes with this UUID are in this file, even if it was renamed.
-    own = (root.get("UUID") or "").strip()
+    # tifffile opens the files, so the rules must be the same: blanks in a UUID count, and MyUUID has a file name, too.
+    # With other rules, tifffile would open files whose names are not checked.
+    own = root.get("UUID")
     files = {
         name: None
-        for element in root.iter("UUID")
-        if (name := element.get("FileName")) and not (own and (element.text or "").strip() == own)
+        for element in root.iter()
+        if element.tag.endswith("UUID") and (name := element.get("FileName")) and not (own and element.text == own)
     }
     return OmeXml(
         images=images,

@@ -7,14 +7,18 @@ from xml.parsers import expat
 
 from ozx.errors import FormatError, shortened
 
-__all__ = ["parse_xml"]
+__all__ = ["MalformedXmlError", "parse_xml"]
 
 # OME-XML has a depth of nine.
 _DEEPEST = 200
 
 
+class MalformedXmlError(FormatError):
+    """The document is not well-formed: no other XML parser can read it either."""
+
+
 def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) -> Element:
-    """Return the root element of an XML document; namespaces are removed from names.
+    """Return the root element of an XML document; namespaces are removed from the names of elements.
 
     A document type (DTD) is refused: descriptions of images have none, and the entities of a DTD can make a small file
     huge or read other files.
@@ -52,6 +56,8 @@ def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) ->
         depth += 1
         if depth > _DEEPEST:
             raise FormatError(f"expected {what} to be at most {_DEEPEST} elements deep; it is deeper")
+        if not keep_namespaces:
+            attributes = {key: value for key, value in attributes.items() if "}" not in key}
         builder.start(name_of(name), {name_of(key): value for key, value in attributes.items()})
 
     def end(name: str) -> None:
@@ -68,7 +74,7 @@ def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) ->
     try:
         parser.Parse(text, True)
     except expat.ExpatError as error:
-        raise FormatError(f"expected {what} to be well-formed XML; {error}") from None
+        raise MalformedXmlError(f"expected {what} to be well-formed XML; {error}") from None
     except FormatError:
         raise
     except (LookupError, ValueError) as error:  # expat supports only Python's one-byte encodings

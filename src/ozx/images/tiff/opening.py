@@ -21,6 +21,7 @@ from ozx.flow.sources.wrong_sources import check_is_tiff_file, not_a_tiff_file
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.claims import check_claims
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
+from ozx.images.ome_xml.xml_reading import MalformedXmlError
 from ozx.images.tiff.cut_off import describe_lost_pages, restore_stack
 from ozx.images.tiff.description import describe_plain
 from ozx.images.tiff.other_files import check_files
@@ -209,9 +210,13 @@ def _refuse_document_type(file: TiffFile) -> None:
 
 
 def _parse_document(text: str) -> OmeXml | None:
+    """Return the parsed OME-XML, or None if tifffile cannot parse it either.
+
+    tifffile opens the files that other OME-XML names, so all other errors of ozx refuse the file.
+    """
     try:
         return parse_ome_xml(text)
-    except FormatError:
+    except MalformedXmlError:
         return None
 
 
