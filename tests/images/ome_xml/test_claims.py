@@ -22,6 +22,9 @@ def document(inside="", channel="", **sizes):
         document('<TiffData PlaneCount="999999999"/>'),
         document('<TiffData FirstT="999999999"/>'),
         document('<TiffData IFD="999999999"/>'),
+        document('<MyTiffData IFD="999999999"/>'),
+        document('<TiffData xmlns:x="x" IFD="999999999" x:IFD="0"/>'),
+        document(SizeT=999999999).replace("Pixels", "MyPixels"),
         document(SizeT=3_000_000).replace("</OME>", "<Image><Pixels SizeT='3000000'/></Image></OME>"),
     ],
 )
@@ -33,6 +36,8 @@ def test_planes_beyond_measure_are_refused(text):
 def test_samples_beyond_measure_are_refused():
     with pytest.raises(FormatError, match="at most 10,000 samples"):
         check_claims(document(channel='SamplesPerPixel="999999999"'))
+    with pytest.raises(FormatError, match="at most 10,000 samples"):
+        check_claims(document(channel='SamplesPerPixel="999999999"').replace("Channel", "MyChannel"))
 
 
 @pytest.mark.parametrize(

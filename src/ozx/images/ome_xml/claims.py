@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from xml.etree.ElementTree import Element
 
@@ -38,19 +39,24 @@ def check_claims(text: str | bytes) -> None:
     except FormatError:
         return
     planes = 0
-    for pixels in root.iter("Pixels"):
+    for pixels in _iter_named(root, "Pixels"):
         planes += prod(max(1, _number(pixels, name)) for name in _SIZES)
         if planes > MOST_PLANES:
             sizes = ", ".join(f'{name}="{pixels.get(name)}"' for name in _SIZES if pixels.get(name))
             raise _too_many(f"{planes:,} or more ({sizes})" if planes < 10**15 else sizes)
-    for element in root.iter("TiffData"):
+    for element in _iter_named(root, "TiffData"):
         for name in _PLACES:
             if _number(element, name) > MOST_PLANES:
                 raise _too_many(f'{name}="{element.get(name)}"')
-    for channel in root.iter("Channel"):
+    for channel in _iter_named(root, "Channel"):
         if _number(channel, "SamplesPerPixel") > _MOST_SAMPLES:
             found = channel.get("SamplesPerPixel")
             raise FormatError(f"expected at most {_MOST_SAMPLES:,} samples of a pixel; the OME-XML claims {found}")
+
+
+def _iter_named(root: Element, name: str) -> Iterator[Element]:
+    """Yield the elements that tifffile takes for elements of this name: for example, MyPixels as Pixels."""
+    return (element for element in root.iter() if element.tag.endswith(name))
 
 
 def _number(element: Element, name: str) -> int:
