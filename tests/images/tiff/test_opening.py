@@ -169,6 +169,43 @@ def test_files_that_only_tifffile_finds_are_refused_too(tmp_path, start, element
         opened(write_ome(tmp_path / "a" / "a.ome.tif", xml, pixels((1, 30, 40))))
 
 
+def write_nd_tiff(path, values, *names):
+    """Write an NDTiff image of one plane, and beside it the index, which names the file of each frame."""
+    height, width = values.shape
+    summary = b"{}"
+    head = struct.pack("<2sHIIIII", b"II", 42, 0, 483729, 2, 2355492, len(summary)) + summary
+    data = head + values.tobytes()
+    tags = [(256, 1, width), (257, 1, height), (258, 1, 16), (259, 1, 1), (262, 1, 1), (273, 1, len(head))]
+    tags += [(277, 1, 1), (278, 1, height), (279, 1, values.nbytes), (51123, len(summary), len(head) - len(summary))]
+    listed = b"".join(struct.pack("<HHII", tag, 4 if count == 1 else 2, count, value) for tag, count, value in tags)
+    ifd = struct.pack("<H", len(tags)) + listed + bytes(4)
+    path.write_bytes(data[:4] + struct.pack("<I", len(data)) + data[8:] + ifd)
+    index = b""
+    for number, name in enumerate(names):
+        axes, raw = b'{"time": %d}' % number, name.encode()
+        index += struct.pack("<I", len(axes)) + axes + struct.pack("<I", len(raw)) + raw
+        index += struct.pack("<IiiiiIii", len(head), width, height, 1, 0, 0, 0, 0)
+    (path.parent / "NDTiff.index").write_bytes(index)
+    return path
+
+
+def test_an_nd_tiff_reads_the_files_of_its_folder(tmp_path):
+    stack = pixels((2, 30, 40))
+    write_nd_tiff(tmp_path / "b.tif", stack[1])
+    with open_tiff(str(write_nd_tiff(tmp_path / "a.tif", stack[0], "a.tif", "b.tif"))) as images:
+        source = images.images[0].source
+        assert (source.read((slice(0, 2), slice(0, 30), slice(0, 40))) == stack).all()
+
+
+@pytest.mark.parametrize("name", ["../secret.tif", "C:secret.tif", "/secret.tif"])
+def test_an_nd_tiff_names_no_files_elsewhere(tmp_path, name):
+    write(tmp_path / "secret.tif", pixels((30, 40)))
+    (tmp_path / "a").mkdir()
+    path = write_nd_tiff(tmp_path / "a" / "a.tif", pixels((30, 40)), "a.tif", name)
+    with pytest.raises(FormatError, match=r"NDTiff\.index refers to a file outside of its own folder"):
+        opened(path)
+
+
 def test_a_companion_without_files_has_no_images(tmp_path):
     path = tmp_path / "a.companion.ome"
     path.write_text(ome_xml(ome_image()))

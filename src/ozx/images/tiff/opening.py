@@ -24,7 +24,7 @@ from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
 from ozx.images.ome_xml.xml_reading import MalformedXmlError
 from ozx.images.tiff.cut_off import describe_lost_pages, restore_stack
 from ozx.images.tiff.description import describe_plain
-from ozx.images.tiff.other_files import check_files
+from ozx.images.tiff.other_files import check_files, check_index
 from ozx.images.tiff.pages import list_series
 from ozx.images.tiff.segments import FileSet, check_decodable
 from ozx.images.tiff.source import OnError, TiffSource
@@ -280,6 +280,7 @@ def _read_images(
 def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> tuple[list[TiffPageSeries], tuple[str, ...]]:
     """Return the series of the file, and descriptions of the pages that are lost because the file is cut off."""
     try:
+        check_index(file)
         series = list_series(file)
     except (OSError, FormatError):
         raise

@@ -1,4 +1,4 @@
-"""The other files of an image, which its OME-XML names: they must lie in the folder of the image."""
+"""The other files of an image, named by its OME-XML or the index of an NDTiff: they must lie in the image's folder."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 from collections.abc import Sequence
 from pathlib import PureWindowsPath
 
+from tifffile import TiffFile, read_ndtiff_index
+
 from ozx.errors import FormatError
 
-__all__ = ["check_files"]
+__all__ = ["check_files", "check_index"]
 
 
 def check_files(folder: str, names: Sequence[str], path: str) -> None:
@@ -30,7 +32,7 @@ def check_files(folder: str, names: Sequence[str], path: str) -> None:
     """
     for name in names:
         if not _is_inside(name):
-            raise FormatError(f"the OME-XML refers to a file outside of its own folder: {name!r}", path=path)
+            raise _elsewhere("the OME-XML", name, path)
     missing = [name for name in names if not os.path.isfile(os.path.join(folder, name))]
     if missing:
         more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
@@ -40,6 +42,25 @@ def check_files(folder: str, names: Sequence[str], path: str) -> None:
             path=path,
             hint="Copy all files of the image into one folder; do not rename them.",
         )
+
+
+def check_index(file: TiffFile) -> None:
+    """Check the names of files in the index of an NDTiff (Micro-Manager), if `file` is one, before tifffile opens them.
+
+    Raises
+    ------
+    FormatError
+        A name leads out of the folder on any system.
+    """
+    index = os.path.join(file.filehandle.dirname, "NDTiff.index")
+    if os.path.exists(index) and len(file.pages) and file.is_ndtiff:
+        for _, name, *_ in read_ndtiff_index(index):
+            if not _is_inside(name):
+                raise _elsewhere("NDTiff.index", name, file.filehandle.path)
+
+
+def _elsewhere(what: str, name: str, path: str) -> FormatError:
+    return FormatError(f"{what} refers to a file outside of its own folder: {name!r}", path=path)
 
 
 def _is_inside(name: str) -> bool:
