@@ -1,4 +1,4 @@
-"""Many sources: which of them would become the same file; one that fails does not stop the others."""
+"""Many sources: one that fails does not stop the others."""
 
 import threading
 import time
@@ -8,26 +8,8 @@ import pytest
 from counting_progress import CountingProgress
 
 from ozx.errors import UsageError
-from ozx.flow.batch import check_distinct, describe_failure, run_batch
+from ozx.flow.batch import describe_failure, run_batch
 from ozx.progress import NO_PROGRESS, Cancelled
-
-
-@pytest.mark.parametrize(
-    ("sources", "targets", "message"),
-    [
-        (["a", "b", "a"], ["a.ozx", "b.ozx", "a.ozx"], "^a is given twice$"),
-        (["x/a", "y/a"], ["d/a.ozx", "d/a.ozx"], "^x/a and y/a would both become d/a.ozx$"),
-        (["x/a", "y/a"], ["d/a.ozx", "d/../d/a.ozx"], "would both become"),
-    ],
-)
-def test_two_sources_for_one_file(sources, targets, message):
-    with pytest.raises(UsageError, match=message) as caught:
-        check_distinct(sources, targets, verb="Pack")
-    assert caught.value.hint in ("Name each source once.", "Pack them into different folders.")
-
-
-def test_each_has_its_own():
-    check_distinct(["a", "b"], ["a.ozx", "b.ozx"], verb="Pack")
 
 
 def work(source, target, progress):

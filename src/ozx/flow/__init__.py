@@ -22,6 +22,8 @@
     The threads of a run.
 ``batch``
     Many sources, each into its own file.
+``distinct_outputs``
+    A check that no two sources of a batch have the same output file.
 ``space``
     A check that the disk has room for many copies, made before the first copy.
 ``run_log``

@@ -18,13 +18,13 @@ from ozx.archive.remote.access import carrying_options
 from ozx.atomic.targets import EXISTS_HINT
 from ozx.errors import OzxError, ResourceError, UsageError, shortened
 from ozx.faults import FaultError, as_error
+from ozx.flow.distinct_outputs import check_distinct
 from ozx.flow.sources.location import printable_location
 from ozx.flow.space import check_room
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
 
 __all__ = [
     "FileResult",
-    "check_distinct",
     "describe_failure",
     "describe_failure_of",
     "hint_with_folder",
@@ -42,31 +42,6 @@ _FOR_FILES_OF_A_FOLDER = re.compile(r"ozx (import|pack) .*\*\.\S+$")
 _Result = TypeVar("_Result")
 _Work = Callable[[str, str, Progress], _Result]
 _Fail = Callable[[str, str, OzxError], _Result]
-
-
-def check_distinct(sources: Sequence[str], targets: Sequence[str], *, verb: str) -> None:
-    """Check that no two sources have the same output file; the hint of the error begins with `verb`, such as Pack.
-
-    Raises
-    ------
-    UsageError
-        A source is given twice, or two sources would become the same file.
-
-    Examples
-    --------
-    >>> check_distinct(["a.tif", "a.tiff"], ["a.ozx", "a.ozx"], verb="Import")
-    Traceback (most recent call last):
-    ozx.errors.UsageError: a.tif and a.tiff would both become a.ozx
-    """
-    seen: dict[str, str] = {}
-    for source, target in zip(sources, targets, strict=True):
-        other = seen.get(os.path.abspath(target))
-        if other == source:
-            raise UsageError(f"{printable_location(source)} is given twice", hint="Name each source once.")
-        if other is not None:
-            both = " and ".join(map(printable_location, (other, source)))
-            raise UsageError(f"{both} would both become {target}", hint=f"{verb} them into different folders.")
-        seen[os.path.abspath(target)] = source
 
 
 def run_batch(

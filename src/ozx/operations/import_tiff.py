@@ -12,7 +12,8 @@ from inspect import signature
 from typing import Any
 
 from ozx.errors import OzxError, UsageError, resource_errors
-from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
+from ozx.flow.batch import describe_failure_of, run_batch
+from ozx.flow.distinct_outputs import check_distinct
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import check_output, check_output_place, output_exists, present_outputs, spooled_output
 from ozx.flow.sinks.target import check_name, name_notes, swept_notes

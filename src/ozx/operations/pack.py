@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from ozx.errors import OzxError, resource_errors
-from ozx.flow.batch import check_distinct, describe_failure_of, run_batch
+from ozx.flow.batch import describe_failure_of, run_batch
+from ozx.flow.distinct_outputs import check_distinct
 from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.output import present_outputs
 from ozx.flow.sinks.target import check_name, default_output
