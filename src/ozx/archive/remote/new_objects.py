@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import uuid
 from collections.abc import Iterable, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ozx.archive.remote.folder import RemoteFolder
+from ozx.archive.remote.outputs.client import ObjectClient
 from ozx.archive.remote.outputs.opening import open_object
 from ozx.archive.remote.upload import Upload
 from ozx.errors import ResourceError, UsageError
@@ -46,7 +48,10 @@ class NewObjects:
     def __init__(self, url: str, *, replace: bool, options: Mapping[str, Any] | None = None) -> None:
         self._folder = RemoteFolder(url, options)
         self.url, self.name = self._folder.url, self._folder.name
-        self.written: set[str] = set()
+        # The keys of all requests that have begun.
+        self._begun: set[str] = set()
+        # All objects of a run have this mark, by which `abort` recognises them.
+        self._mark = uuid.uuid4().hex
         self._replace = replace
         self._options = options
         self._client = open_object(self._url_of("x"), options)
@@ -78,7 +83,6 @@ class NewObjects:
             return
         data = b"".join(blocks)
         self._wait(_REQUESTS - 1, _ROOM - len(data))
-        self.written.add(key)
         self._sending[self._threads.submit(self._put, key, data)] = len(data)
 
     def wait(self) -> None:
@@ -96,40 +100,60 @@ class NewObjects:
         list(self._threads.map(self._remove, keys))
 
     def abort(self) -> int:
-        """Remove the written objects; return the number of objects that may remain."""
+        """Remove the objects that `add` wrote; return the number of objects that may remain.
+
+        An object without the mark of this run stays: another program wrote it, or the request of `add` failed before
+        it replaced the object.
+        """
         for future in self._sending:
             future.cancel()
         wait(self._sending)
         self._sending.clear()
-        try:
-            self.remove(self.written)
-        except ResourceError:
-            return len(self.written)
-        return 0
+        left = set(self._begun)
+        # After the first failure the other objects are not tried: each attempt may take as long as all retries.
+        with contextlib.suppress(ResourceError):
+            for key in self._threads.map(self._withdraw, self._begun):
+                left.discard(key)
+        return len(left)
 
     def close(self) -> None:
         """End the threads that send requests."""
         self._threads.shutdown()
 
     def _upload(self, key: str, size: int, blocks: Iterable[bytes]) -> None:
-        with Upload(self._url_of(key), expected=size, force=self._replace, options=self._options) as upload:
+        with Upload(
+            self._url_of(key), expected=size, force=self._replace, options=self._options, mark=self._mark
+        ) as upload:
+            self._begun.add(key)
             offset = 0
             for block in blocks:
                 upload.write_at(offset, block)
                 offset += len(block)
-        self.written.add(key)
 
     def _put(self, key: str, data: bytes) -> None:
-        client, mark = self._client.at(self._url_of(key)), uuid.uuid4().hex
+        client = self._client.at(self._url_of(key))
+        self._begun.add(key)
         try:
-            client.put(io.BytesIO(data), len(data), mark, replace=self._replace)
-        except (UsageError, ResourceError) as error:
+            client.put(io.BytesIO(data), len(data), self._mark, replace=self._replace)
+        except (UsageError, ResourceError):
+            if not self._is_ours(client):  # a lost reply: the object may be there
+                raise
+
+    def _is_ours(self, client: ObjectClient) -> bool:
+        """Return whether an object exists and was written by this run; False if the server does not say."""
+        try:
             found = client.find()
-            if found is not None and found.mark == mark:  # a lost reply
-                return
-            if isinstance(error, UsageError):
-                self.written.discard(key)  # another program wrote the object
-            raise
+        except ResourceError:  # the error of the write is the one to report
+            return False
+        return found is not None and found.mark == self._mark
+
+    def _withdraw(self, key: str) -> str:
+        """Remove an object if this run wrote it; return its key."""
+        client = self._client.at(self._url_of(key))
+        found = client.find()
+        if found is not None and found.mark == self._mark:
+            client.remove()
+        return key
 
     def _remove(self, key: str) -> None:
         self._client.at(self._url_of(key)).remove()

@@ -66,6 +66,8 @@ class Upload:
         Whether to continue the upload to the same URL that a killed process of this user began. Its parts are compared
         with the written bytes by SHA-256; only parts that differ or are missing are sent. With None, no later run can
         continue this upload either, because its record lacks the mark and the parts.
+    mark
+        The mark of the object; by default a random text. Objects of one run may share a mark.
 
     Raises
     ------
@@ -84,6 +86,7 @@ class Upload:
         options: Mapping[str, Any] | None = None,
         part_size: int | None = None,
         resume: bool | None = None,
+        mark: str | None = None,
     ) -> None:
         self.url = url
         self.name = printable_url(url)
@@ -91,7 +94,7 @@ class Upload:
         self._client = open_object(url, options)
         self._force = force
         self._part_size = max(part_size or part_size_for(expected, self._client.most_parts), 1)
-        self._mark = uuid.uuid4().hex
+        self._mark = mark or uuid.uuid4().hex
         self._has_begun = False
         self._record: UploadRecord | None = None
         self._threads = ThreadPoolExecutor(1 if self.is_in_order else _THREADS, "ozx-upload")
