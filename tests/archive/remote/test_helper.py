@@ -5,14 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
+import threading
 import traceback
 import warnings
+from concurrent.futures import Future
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 
 import pytest
 from remote_archives import CHUNK, build, opened
 
+from ozx.archive.remote import helper
 from ozx.archive.remote.source import RemoteSource
+from ozx.archive.remote.transport import Answer
 from ozx.errors import ResourceError, UsageError
+from ozx.faults import FaultError
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 
@@ -87,3 +95,72 @@ class TestForks:
                 assert "spawn" in caught.value.hint
 
             assert in_a_child(work) == 0
+
+
+class Panic(BaseException):
+    """As an exception of Rust code, which is no `Exception`."""
+
+
+class Broken:
+    """A transport that raises `error`, or answers what cannot be pickled."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+    def fetch(self, offset, length, expected):
+        if self.error is not None:
+            raise self.error
+        return threading.Lock()
+
+    async def fetch_async(self, offset, length, expected):
+        if self.error is None:
+            return Answer(0, b"", threading.Lock())
+        return self.fetch(offset, length, expected)
+
+
+@contextmanager
+def serving(transport):
+    """Yield the client's end of a connection to a helper that runs in a thread."""
+    ours, theirs = socket.socketpair()
+    connection, other = Connection(ours.detach()), Connection(theirs.detach())
+    thread = threading.Thread(target=lambda: asyncio.run(helper._serve(other, transport)))
+    thread.start()
+    with connection:
+        yield connection
+    thread.join()
+    other.close()
+
+
+@pytest.mark.parametrize("offset", [None, 0])
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (MemoryError(), ResourceError, "ran out of memory"),
+        (PermissionError(13, "Permission denied"), ResourceError, "Permission denied"),
+        (TypeError("odd"), FaultError, "TypeError: odd"),
+        (Panic("SECRET"), FaultError, "Panic"),
+        (None, FaultError, "pickle"),
+    ],
+)
+def test_every_exception_is_answered(error, kind, words, offset):
+    with serving(Broken(error)) as connection:
+        for number in range(2):  # the helper goes on
+            connection.send((number, offset, 10, None))
+            assert connection.poll(10)
+            found, answer, failure = connection.recv()
+            assert (found, answer) == (number, None)
+            assert isinstance(failure, kind)
+            assert words in str(failure)
+            assert "SECRET" not in str(failure)
+
+
+def test_an_answer_that_cannot_be_unpickled_is_an_error():
+    ours, theirs = socket.socketpair()
+    waiting: dict[int, Future[Answer]] = {0: Future(), 1: Future()}
+    futures = list(waiting.values())
+    with Connection(theirs.detach()) as other:
+        other.send_bytes(b"no pickle")
+        helper._receive(Connection(ours.detach()), waiting)
+    for future in futures:
+        with pytest.raises(ResourceError, match="has ended"):
+            future.result(0)

@@ -23,6 +23,7 @@ from typing import Any
 
 from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, Transport
 from ozx.errors import OzxError, ResourceError
+from ozx.faults import as_error
 
 __all__ = ["HelperTransport", "serve"]
 
@@ -123,7 +124,7 @@ def _receive(connection: Connection, waiting: dict[int, Future[Answer]]) -> None
                 future.set_result(answer)
             else:
                 future.set_exception(failure)
-    except (EOFError, OSError) as error:
+    except Exception as error:  # noqa: BLE001 (without this thread, the waiting threads would wait forever)
         end = error
     connection.close()
     while waiting:
@@ -172,7 +173,22 @@ async def _answer(
         else:
             answer = await transport.fetch_async(offset, length, expected)
             answer = answer._replace(data=bytes(answer.data))  # views cannot be sent
-    except OzxError as error:
-        failure = error
+    except BaseException as error:  # noqa: BLE001 (the client waits without limit, so every request needs an answer)
+        failure = _answerable(error)
     async with sending:
-        await asyncio.to_thread(connection.send, (number, answer, failure))
+        try:
+            await asyncio.to_thread(connection.send, (number, answer, failure))
+        except OSError:  # the client has closed the connection
+            raise
+        except Exception as error:  # noqa: BLE001 (an answer that cannot be pickled; no byte of it was sent)
+            await asyncio.to_thread(connection.send, (number, None, _answerable(error)))
+
+
+def _answerable(error: BaseException) -> OzxError:
+    """Return an error to send for an exception; raise the exception again if it ends the event loop."""
+    if isinstance(error, asyncio.CancelledError):
+        raise error
+    if isinstance(error, Exception):
+        return as_error(error)
+    # A panic of obstore's Rust code: its message may contain a URL with its secrets.
+    return as_error(RuntimeError(type(error).__name__))
