@@ -85,7 +85,7 @@ class Server(http.server.ThreadingHTTPServer):
     keeps_parts
         Whether the bytes of sent parts are kept; otherwise, only their number is kept.
     ignores_conditions
-        Whether a completion ignores ``If-Match``, as some servers do.
+        Whether the request that creates an object ignores ``If-Match``, as on some servers.
     before
         Called with the name of each call before it is answered.
     """

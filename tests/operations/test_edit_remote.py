@@ -213,6 +213,21 @@ class TestFailures:
         assert len(server.objects["a.ozx"].runs) == 1
         assert server.uploads == {}
 
+    @pytest.mark.parametrize("ignores", [False, True])
+    def test_a_small_object_that_changes_before_the_consent(self, server, tmp_path, ignores):
+        path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "a.ozx")
+        server.put_file("a.ozx", path)
+        server.ignores_conditions = ignores
+
+        def confirm(_planned):
+            server.put_file("a.ozx", path)  # with another ETag
+            return True
+
+        with pytest.raises(FormatError, match="changed") as caught:
+            edit("s3://b/a.ozx", **SIZE, confirm=confirm)
+        assert caught.value.rule == "zip/changed"
+        assert content(server, "a.ozx") == path.read_bytes()
+
     def test_a_lost_reply(self, server, large):
         server.put_file("a.ozx", large)
         server.loses_reply_of = {"Complete"}

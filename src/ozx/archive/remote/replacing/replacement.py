@@ -86,8 +86,9 @@ def predict_cost(parts: Sequence[Part], missing: Callable[[int, int], int], *, b
     """
     sent = [part for part in parts if part.runs]
     spans = [missing(start, stop - start) for start, stop in (part.old_span for part in sent)]
-    # Two requests begin and complete an upload in parts; two requests check the object before and after the completion.
-    calls = 2 if _is_whole(parts) else len(parts) + 4
+    # Two requests check the object before and after the new object is created. One request creates a whole object; two
+    # requests begin and complete an upload in parts.
+    calls = 2 + (1 if _is_whole(parts) else len(parts) + 2)
     return Cost(
         bytes_read + sum(spans),
         sum(part.length for part in sent),
@@ -119,6 +120,7 @@ def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
     if _is_whole(parts):
         try:
             body = _bytes_of(parts[0], read)
+            _check_unchanged(old)
             old.object.client.put_object(**old.object.target, **properties, Body=body, IfMatch=old.tag)
         except client_errors() as error:
             _check_done(old, mark, error)
@@ -206,7 +208,7 @@ def _explain(old: OldObject, error: BaseException, *, is_copy: bool) -> Exceptio
 def _check_unchanged(old: OldObject) -> None:
     """Raise an error if the object's ETag has changed.
 
-    Some servers do not check the ETag when they complete an upload.
+    Some servers ignore ``If-Match`` in the request that creates the new object.
     """
     try:
         head = old.object.client.head_object(**old.object.target)
