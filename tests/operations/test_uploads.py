@@ -16,9 +16,10 @@ from object_stores import azure_endpoint, container, gcs_bucket, gcs_endpoint  #
 
 import ozx
 from ozx.archive.remote import upload as upload_module
-from ozx.archive.remote.upload_records import recorded_uploads
+from ozx.archive.remote.outputs.s3 import S3Object
+from ozx.archive.remote.upload_records import UploadRecord, recorded_uploads
 from ozx.cli.app import run
-from ozx.errors import FormatError, UsageError
+from ozx.errors import FormatError, ResourceError, UsageError
 from ozx.operations import uploads as uploads_module
 from ozx.operations.uploads import uploads
 
@@ -147,6 +148,50 @@ class TestUnfinished:
         assert "and discards them after a week" in capsys.readouterr().err
         with pytest.raises(UsageError, match="ozx cannot abort uploads to other stores"):
             uploads("gs://bucket", abort="x")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no locks that show whether a run lives")
+class TestLeftovers:
+    @pytest.fixture
+    def leftover(self, bucket):  # noqa: F811
+        """The name of an upload that a killed run left."""
+        record = UploadRecord.intend(f"{bucket.url}/a.ozx")
+        answer = bucket.client.create_multipart_upload(Bucket=bucket.name, Key="a.ozx")
+        record.begin(answer["UploadId"])
+        record.keep()
+        return answer["UploadId"]
+
+    @pytest.mark.parametrize("by", ["name", "age"])
+    def test_another_run_continues_it_meanwhile(self, bucket, leftover, monkeypatch, by):  # noqa: F811
+        claims = []
+
+        def read_then_claimed():
+            for found in list(recorded_uploads()):
+                claims.append(UploadRecord.claim(found))
+                yield found
+
+        monkeypatch.setattr(uploads_module, "recorded_uploads", read_then_claimed)
+        if by == "name":
+            with pytest.raises(UsageError, match="found an upload whose state is live"):
+                uploads(bucket.url, abort=leftover)
+        else:
+            (found,) = uploads(bucket.url, older_than=0).uploads
+            assert (found.state, found.ended) == ("live", False)
+        assert bucket.uploads() == [leftover]
+        assert [found.is_live for found in recorded_uploads()] == [True]
+        claims[0].close()
+
+    def test_a_refusal_keeps_the_record(self, bucket, leftover, monkeypatch):  # noqa: F811
+        def refuse(self, upload_id):
+            raise ResourceError("the server does not allow ozx to write")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(S3Object, "end", refuse)
+            with pytest.raises(ResourceError, match="not allow"):
+                uploads(bucket.url, abort=leftover)
+        assert [(found.upload_id, found.is_live) for found in recorded_uploads()] == [(leftover, False)]
+        assert uploads(bucket.url, abort=leftover).uploads[0].ended
+        assert bucket.uploads() == list(recorded_uploads()) == []
 
 
 PROGRAM = """

@@ -14,7 +14,7 @@ from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.opening import KINDS
 from ozx.archive.remote.outputs.s3 import S3Object
 from ozx.archive.remote.s3 import client_errors, explain_client_error, split_object_url
-from ozx.archive.remote.upload_records import RecordedUpload, recorded_uploads
+from ozx.archive.remote.upload_records import RecordedUpload, end_leftover, recorded_uploads
 from ozx.archive.remote.urls import split_url
 from ozx.errors import UsageError, resource_errors
 
@@ -141,12 +141,9 @@ def uploads(url: str, *, abort: str | None = None, older_than: float | None = No
         is_old = older_than is not None and upload.age is not None and upload.age >= older_than
         return upload.upload_id == abort or (upload.state == "dead" and is_old)
 
-    result = []
-    for upload in found:
-        if is_wanted(upload):
-            bucket.at(upload.url).end(upload.upload_id)
-            _remove_record(records.get(upload.upload_id))
-        result.append(replace(upload, ended=is_wanted(upload)))
+    result = [_end(bucket, upload, records.get(upload.upload_id)) if is_wanted(upload) else upload for upload in found]
+    if abort is not None:  # another run may have continued the upload meanwhile
+        _check_can_end(url, abort, result)
     return UploadsResult(printable_url(url), tuple(result))
 
 
@@ -161,9 +158,14 @@ def _check_can_end(url: str, upload_id: str, found: Iterable[FoundUpload]) -> No
         )
 
 
-def _remove_record(record: RecordedUpload | None) -> None:
-    if record is not None:  # an unsure upload has no record of its own
-        record.remove()
+def _end(bucket: S3Object, upload: FoundUpload, record: RecordedUpload | None) -> FoundUpload:
+    """End an upload, unless another run has continued it since its record was read; return its new description."""
+    end = bucket.at(upload.url).end
+    if record is None:  # an unsure upload has no record of its own
+        end(upload.upload_id)
+    elif not end_leftover(record, end):
+        return replace(upload, state="live")
+    return replace(upload, ended=True)
 
 
 def _plain(url: str) -> str:

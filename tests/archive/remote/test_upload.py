@@ -12,11 +12,12 @@ from hierarchies import FIXTURES
 from object_stores import azure_endpoint, container, gcs_bucket, gcs_endpoint  # noqa: F401 (fixtures)
 
 import ozx
+from ozx.archive.remote import upload as upload_module
 from ozx.archive.remote import upload_writer
 from ozx.archive.remote.outputs.opening import open_object
 from ozx.archive.remote.outputs.s3 import S3Object
 from ozx.archive.remote.upload import Upload, part_size_for
-from ozx.archive.remote.upload_records import recorded_uploads, records_folder
+from ozx.archive.remote.upload_records import UploadRecord, recorded_uploads, records_folder
 from ozx.archive.remote.upload_writer import UploadWriter
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError, ResourceError, UsageError
@@ -171,6 +172,50 @@ class TestAtomic:
             upload.write_at(len(NOISE), NOISE)
         upload.abort()
         assert bucket.uploads() == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no locks that show whether a run lives")
+class TestLeftovers:
+    @pytest.fixture
+    def leftover(self, bucket):  # noqa: F811
+        """The name of an upload that a killed run left."""
+        record = UploadRecord.intend(f"{bucket.url}/a.ozx")
+        answer = bucket.client.create_multipart_upload(Bucket=bucket.name, Key="a.ozx")
+        record.begin(answer["UploadId"])
+        record.keep()
+        return answer["UploadId"]
+
+    @pytest.mark.usefixtures("leftover")
+    def test_it_is_ended(self, bucket):  # noqa: F811
+        upload = Upload(f"{bucket.url}/a.ozx")
+        assert upload.notes == [f"ended the unfinished upload of a killed run: {bucket.url}/a.ozx"]
+        assert bucket.uploads() == os.listdir(records_folder()) == []
+
+    def test_another_run_continues_it_meanwhile(self, bucket, leftover, monkeypatch):  # noqa: F811
+        claims = []
+
+        def read_then_claimed():
+            for found in list(recorded_uploads()):
+                claims.append(UploadRecord.claim(found))
+                yield found
+
+        monkeypatch.setattr(upload_module, "recorded_uploads", read_then_claimed)
+        assert Upload(f"{bucket.url}/a.ozx").notes == []
+        assert bucket.uploads() == [leftover]
+        (record,) = claims
+        assert [found.is_live for found in recorded_uploads()] == [True]
+        record.close()
+
+    def test_a_refusal_keeps_the_record(self, bucket, leftover, monkeypatch):  # noqa: F811
+        def refuse(self, upload_id):
+            raise ResourceError("the server does not allow ozx to write")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(S3Object, "end", refuse)
+            with pytest.raises(ResourceError, match="not allow"):
+                Upload(f"{bucket.url}/a.ozx")
+        assert [(found.upload_id, found.is_live) for found in recorded_uploads()] == [(leftover, False)]
+        assert Upload(f"{bucket.url}/a.ozx").notes != []
 
 
 class TestRefusals:

@@ -19,7 +19,7 @@ from typing import IO, Any, Self
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.client import exists_error
 from ozx.archive.remote.outputs.opening import open_object
-from ozx.archive.remote.upload_records import SentPart, UploadRecord, recorded_uploads
+from ozx.archive.remote.upload_records import SentPart, UploadRecord, end_leftover, recorded_uploads
 from ozx.errors import ResourceError, UsageError
 
 __all__ = ["Upload", "check_absent", "part_size_for"]
@@ -341,9 +341,8 @@ class Upload:
     def _end_leftovers(self) -> None:
         """Abort this user's unfinished uploads to this URL whose processes were killed."""
         for found in recorded_uploads():
-            if found.url == self.name and found.upload_id and not found.is_live:
-                self._client.end(found.upload_id)
-                found.remove()
+            is_dead = found.url == self.name and found.upload_id and not found.is_live
+            if is_dead and end_leftover(found, self._client.end):
                 self.notes.append(f"ended the unfinished upload of a killed run: {self.name}")
 
 

@@ -15,7 +15,7 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
@@ -23,7 +23,7 @@ from ozx.archive.remote.user_folders import user_folder
 from ozx.atomic.host import HOST, is_of_this_host, this_host
 from ozx.atomic.locks import has_locks, is_locked, lock_file, lock_leftover, still_has_name, unlock_file
 
-__all__ = ["RecordedUpload", "SentPart", "UploadRecord", "recorded_uploads", "records_folder"]
+__all__ = ["RecordedUpload", "SentPart", "UploadRecord", "end_leftover", "recorded_uploads", "records_folder"]
 
 _ENDING = ".json"
 _ENDING_OF_PARTS = ".parts"
@@ -199,6 +199,31 @@ class UploadRecord:
         if self._parts is not None:
             os.close(self._parts)
             self._parts = None
+
+
+def end_leftover(found: RecordedUpload, end: Callable[[str], None]) -> bool:
+    """End the upload of a killed process and remove its record.
+
+    Return False, and do nothing, if another process has taken over the record since `found` was read: that process
+    continues the upload, or has ended it.
+
+    Parameters
+    ----------
+    found
+        The record.
+    end
+        A function that ends the upload on the server, given its name. If it raises an error, the record stays.
+    """
+    record = UploadRecord.claim(found)
+    if record is None:
+        return False
+    try:
+        end(found.upload_id)
+    except BaseException:
+        record.keep()
+        raise
+    record.close()
+    return True
 
 
 def recorded_uploads() -> Iterator[RecordedUpload]:
