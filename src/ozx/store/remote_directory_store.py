@@ -3,26 +3,89 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable
 from functools import cached_property
 from typing import NoReturn
 
-from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
+from zarr.abc.store import ByteRequest, RangeByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 
-from ozx.archive.remote.folder import RemoteFolder
+from ozx.archive.remote.errors import changed_error
+from ozx.archive.remote.folder import RemoteFolder, RemoteObject
+from ozx.archive.remote.transport import Mark
 from ozx.errors import UsageError
 from ozx.flow.byte_ranges import requested_span
 from ozx.flow.sources.found_keys import find_keys
 from ozx.hierarchy.json.limits import check_value_length
 from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
+from ozx.store.after_fork import renew_after_fork
 from ozx.store.sorted_keys import SortedKeys
 
-__all__ = ["RemoteDirectoryStore"]
+__all__ = ["ObjectMarks", "RemoteDirectoryStore"]
+
+# About 10 MB. A reader needs the mark of a shard from the read of the shard's index to the reads of its chunks, and
+# far fewer shards are read at a time.
+_MOST = 1 << 15
+
+
+class ObjectMarks:
+    """The lengths and identities of the objects of which a store has read parts, by key; thread-safe.
+
+    A pickled copy has no marks, because workers receive such a copy with each task.
+
+    Parameters
+    ----------
+    most
+        The largest number of marks. If there are more, the mark that was not used for the longest time is forgotten.
+
+    Examples
+    --------
+    >>> marks = ObjectMarks()
+    >>> marks.keep("0/c/0", Mark(10, "a")), marks.keep("0/c/0", Mark(12, "b"))
+    (Mark(size=10, identity='a'), Mark(size=10, identity='a'))
+    """
+
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = most
+        self._marks: OrderedDict[str, Mark] = OrderedDict()
+        self.renew_locks()
+        renew_after_fork(self)
+
+    def __len__(self) -> int:
+        return len(self._marks)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._most,)
+
+    def renew_locks(self) -> None:
+        """Make a new lock, in a forked process."""
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> Mark | None:
+        """Return the mark of an object, or None if it is not known."""
+        with self._lock:
+            if key in self._marks:
+                self._marks.move_to_end(key)
+            return self._marks.get(key)
+
+    def keep(self, key: str, mark: Mark) -> Mark:
+        """Remember the mark of an object, unless a mark is known already; return the mark that is known now."""
+        with self._lock:
+            known = self._marks.setdefault(key, mark)
+            self._marks.move_to_end(key)
+            if len(self._marks) > self._most:
+                self._marks.popitem(last=False)
+            return known
 
 
 class RemoteDirectoryStore(Store):
     """A read-only zarr store of the objects below a URL; each object is requested when it is read.
+
+    A whole value comes from one response, and is the value at that time: new keys and changed metadata are found. From
+    the first read of a part of a value, such as the index of a shard, all parts must come from the same object: if its
+    length or identity changes, reads of parts raise `FormatError` (``zip/changed``). A new store reads the new object.
 
     Parameters
     ----------
@@ -37,6 +100,7 @@ class RemoteDirectoryStore(Store):
     def __init__(self, folder: RemoteFolder) -> None:
         super().__init__(read_only=True)
         self._folder = folder
+        self._marks = ObjectMarks()
 
     def __repr__(self) -> str:
         return f"RemoteDirectoryStore({self._folder.name!r})"
@@ -127,20 +191,33 @@ class RemoteDirectoryStore(Store):
         raise self._refusal(key)
 
     def _read(self, key: str, byte_range: ByteRequest | None) -> bytes:
-        folder = self._folder
-        if isinstance(byte_range, SuffixByteRequest | OffsetByteRequest):
-            found = folder.find(key)
-            if found is None:
-                raise KeyError(key)
-            offset, length = requested_span(byte_range, found.size)
-            return folder.read(key, offset, length, found.mark)
-        if isinstance(byte_range, RangeByteRequest):
-            offset, length = requested_span(byte_range, byte_range.end)
-            return folder.read(key, offset, length)
-        data = folder.read(key)
+        if byte_range is not None:
+            return self._read_part(key, byte_range)
+        data = self._folder.read(key)
         if is_metadata_key(key) or is_legacy_metadata_key(key):
             check_value_length(len(data), key)
         return data
+
+    def _read_part(self, key: str, byte_range: ByteRequest) -> bytes:
+        folder, known = self._folder, self._marks.get(key)
+        if isinstance(byte_range, RangeByteRequest):
+            size = byte_range.end
+        else:
+            if known is None:
+                known = self._compared(folder.find(key), key)
+            size = known.size
+        found, data = folder.fetch(key, *requested_span(byte_range, size), known)
+        self._compared(found, key)
+        return data
+
+    def _compared(self, found: RemoteObject | None, key: str) -> Mark:
+        """Return the mark of an object; raise an error if an earlier read of a part found another mark."""
+        if found is None:
+            raise KeyError(key)
+        known = self._marks.keep(key, found.mark)
+        if known != found.mark:
+            raise changed_error(self._folder.name_of(key), known.size, found.size)
+        return known
 
     def _refusal(self, key: str) -> UsageError:
         return UsageError(f"this store is read-only; {key} was not changed", path=self._folder.name)

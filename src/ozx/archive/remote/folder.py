@@ -1,7 +1,8 @@
 """A directory in a bucket or on a web server, as a folder of objects below one URL.
 
-Object stores list their keys; plain HTTP has no listing. Every response is compared with the length and the identity
-(ETag or modification time) of the object at its first use: a changed object raises an error, never gives wrong bytes.
+Object stores list their keys; plain HTTP has no listing. Every response comes with the length and the identity (ETag or
+modification time) of the object. A caller that reads an object in parts passes those of the first response: a changed
+object then raises an error, never gives wrong bytes.
 """
 
 from __future__ import annotations
