@@ -421,6 +421,53 @@ def test_a_flush_ends_before_the_file_is_left(out, monkeypatch):
     np.testing.assert_array_equal(ozx.open(out)["0"][...].reshape(-1, 300, 400)[:3], PIXELS.reshape(-1, 300, 400)[:3])
 
 
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """Return two folders, of which the first is the current one."""
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "first")
+    return tmp_path / "first", tmp_path / "second"
+
+
+def test_the_program_may_change_its_directory(folders):
+    first, second = folders
+    frames = stream("a.ozx", shape=(None, 2, 300, 400), **WORDS)
+    frames.append(PIXELS[0, 0])
+    os.chdir(second)
+    take_all(frames, PIXELS.reshape(-1, 300, 400)[1:])
+    assert frames.flush() == 10
+    assert os.path.exists(first / "a.ozx.partial.chunks")
+    assert frames.close().path == frames.path == "a.ozx"
+    assert (os.listdir(first), os.listdir(second)) == (["a.ozx"], [])
+    np.testing.assert_array_equal(ozx.open(first / "a.ozx")["0"][...], PIXELS)
+
+
+def test_what_came_is_kept_in_the_directory_where_the_stream_began(folders):
+    first, second = folders
+    with pytest.raises(ZeroDivisionError) as caught, stream("a.ozx", shape=PIXELS.shape, **WORDS) as frames:
+        take_all(frames)
+        os.chdir(second)
+        frames.flush()
+        1 / 0  # noqa: B018
+    partial = first / "a.ozx.partial"
+    assert caught.value.__notes__ == [f"The written data is kept: ozx recover {partial} OUT.ozx"]
+    ozx.recover(partial, "a.ozx")
+    np.testing.assert_array_equal(ozx.open("a.ozx")["0"][...], PIXELS)
+
+
+def test_errors_name_the_file_as_it_was_given(folders):
+    first, second = folders
+    with stream("a.ozx", shape=PIXELS.shape, **WORDS) as frames:
+        take_all(frames)
+        with pytest.raises(ResourceError, match="^a.ozx: another program is writing this file"):
+            stream("a.ozx", shape=PIXELS.shape, **WORDS)
+        os.chdir(second)
+    os.chdir(first)
+    with pytest.raises(UsageError, match="^a.ozx: the file exists already"):
+        stream("a.ozx", shape=PIXELS.shape, **WORDS)
+
+
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError])
 def test_an_exception_keeps_what_came(out, tmp_path, kind):
     with pytest.raises(kind) as caught, stream(out, shape=(None, 2, 300, 400), **WORDS) as frames:

@@ -24,6 +24,7 @@ __all__ = [
     "check_target",
     "exists_error",
     "naming_errors",
+    "naming_given",
 ]
 
 #: The hint for an existing output; the way that keeps the old file comes first.
@@ -201,4 +202,22 @@ def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = 
                 size = needed()
             raise full_disk_error(error, path, temporary, size) from error
         name_error(error, path)  # errors of reading already have the name of the file that is read
+        raise
+
+
+@contextmanager
+def naming_given(place: str, given: str) -> Iterator[None]:
+    """Replace the absolute path `place` in errors of the ``with`` block by `given`, the path as the caller gave it.
+
+    An output is written at an absolute path, because the program may change its directory in the meantime.
+    """
+    try:
+        yield
+    except OzxError as error:
+        if error.path == place:
+            error.path = given
+        raise
+    except OSError as error:
+        if error.filename == place:
+            error.filename = given
         raise

@@ -151,6 +151,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     [(3, 2, 600, 800), (3, 2, 300, 400), (3, 2, 150, 200)]
     """
     target = given_output(path)
+    place = os.path.abspath(target)
     check_name(target, "an .ozx file")
     title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
     given = Camera(shape, dtype, axes, scale, unit, channels)
@@ -162,7 +163,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     ring = FrameRing(memory // _SHARE_OF_FRAMES, is_waiting=_is_waiting(when_full))
     if sync_every is not None and sync_every < 1:
         raise UsageError(f"expected sync_every of at least 1; got {sync_every}")
-    store = ChunkStore(chunks_path(target), memory - memory // _SHARE_OF_FRAMES)
+    store = ChunkStore(chunks_path(place), memory - memory // _SHARE_OF_FRAMES)
     names = list(cameras or positions or plans)
     images = {
         name: StreamedImage(
@@ -177,7 +178,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     }
     longest = {at: documents.of_image(at, ENDLESS if plan.is_endless else None, None) for at, plan in plans.items()}
     upload = None if upload_to is None else _upload(upload_to, force=force)
-    file = StreamFile(target, documents.of_groups(), longest, force=force, sync=sync)
+    file = StreamFile(target, place, documents.of_groups(), longest, force=force, sync=sync)
     return FrameStream(file, images, ring, store, threads=jobs, sync_every=sync_every, upload=upload)
 
 

@@ -306,7 +306,7 @@ class FrameStream:
             raise
         self._threads.stop()
         if self._upload is not None:
-            self._upload.send(self.path)
+            self._upload.send(self._file.place)
             self._result = replace(self._result, uploaded=self._upload.name)
         return self._result
 

@@ -22,7 +22,8 @@ from contextlib import contextmanager
 from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.writer import local_header
-from ozx.atomic.targets import check_target, naming_errors
+from ozx.atomic.targets import check_target, naming_errors, naming_given
+from ozx.atomic.temporary import name_beside
 from ozx.errors import UnsupportedError, resource_errors
 from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
@@ -47,7 +48,9 @@ class StreamFile:
     Parameters
     ----------
     target
-        The final name.
+        The final name, for messages.
+    place
+        The absolute path of the target: the program may change its directory before the file is complete.
     groups
         Documents that do not change, by key.
     images
@@ -66,19 +69,19 @@ class StreamFile:
     """
 
     def __init__(
-        self, target: str, groups: Documents, images: Mapping[str, Documents], *, force: bool, sync: bool
+        self, target: str, place: str, groups: Documents, images: Mapping[str, Documents], *, force: bool, sync: bool
     ) -> None:
         check_target(target, force=force)
-        self.target, self._force, self._sync = target, force, sync
+        self.target, self.place, self._force, self._sync = target, place, force, sync
         self._groups = dict(groups)
         self._slots: dict[str, Slot] = {}
         self._drafts: dict[str, Slot] = {}
         self._lock = threading.Lock()
         self.is_begun = False
         with self.errors():
-            self._growing = GrowingFile(target)
-            put_aside(target, self._growing.partial.left_behind)
-            self.index = IndexWriter(self.partial_path, target, self._growing.partial.descriptor)
+            self._growing = GrowingFile(place)
+            put_aside(place, self._growing.partial.left_behind)
+            self.index = IndexWriter(self.partial_path, place, self._growing.partial.descriptor)
         if self._growing.partial.left_behind is not None:
             warnings.warn(left_behind_warning(target, self._growing.partial.left_behind), stacklevel=2)
         self._places: dict[str, _Place] = {}
@@ -97,7 +100,7 @@ class StreamFile:
 
     @property
     def partial_path(self) -> str:
-        """The path of the file until it is complete."""
+        """The absolute path of the file until it is complete."""
         return self._growing.partial.path
 
     def begin(self, images: Mapping[str, Documents]) -> None:
@@ -247,7 +250,8 @@ class StreamFile:
             with self._lock:
                 return sum(slot.length for slot in self._slots.values()) + more
 
-        with resource_errors(), naming_errors(self.target, f"{self.target}.partial", needed):
+        partial = name_beside(self.place, ".partial")
+        with resource_errors(), naming_given(self.place, self.target), naming_errors(self.place, partial, needed):
             yield
 
 
