@@ -479,7 +479,7 @@ def test_ome_xml_that_cannot_be_brought_up_to_date(tmp_path, text, message):
         ({"tile": 16_384}, r"expected a tile of 16 to 8,192"),
         ({"compression": "jpeg2000"}, "expected a compression, one of zlib, zstd, lzw, none; got 'jpeg2000'"),
         ({"levels": "x"}, "expected levels"),
-        ({"jobs": 0}, "expected at least one job"),
+        ({"jobs": 0}, "expected at least 1 job"),
         ({"out": ""}, "expected a path; got an empty string"),
     ],
 )

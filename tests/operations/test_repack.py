@@ -273,6 +273,7 @@ WRONG = {
     "multiple": ({"shards": "y=63"}, UsageError, "multiple of the chunk"),
     "codec": ({"codec": "zip"}, UsageError, "zip"),
     "chunk axis": ({"chunks": "q=64"}, UsageError, "q"),
+    "jobs": ({"jobs": 0}, UsageError, "expected at least 1 job; got 0"),
 }
 
 

@@ -460,11 +460,11 @@ def test_errors_name_the_file_as_it_was_given(folders):
     first, second = folders
     with stream("a.ozx", shape=PIXELS.shape, **WORDS) as frames:
         take_all(frames)
-        with pytest.raises(ResourceError, match="^a.ozx: another program is writing this file"):
+        with pytest.raises(ResourceError, match=r"^a\.ozx: another program is writing this file"):
             stream("a.ozx", shape=PIXELS.shape, **WORDS)
         os.chdir(second)
     os.chdir(first)
-    with pytest.raises(UsageError, match="^a.ozx: the file exists already"):
+    with pytest.raises(UsageError, match=r"^a\.ozx: the file exists already"):
         stream("a.ozx", shape=PIXELS.shape, **WORDS)
 
 
@@ -554,6 +554,9 @@ def test_two_streams_to_one_file(out):
         ({"axes": "qcyx"}, "one of t, c, z, y, x"),
         ({"when_full": "drop"}, "expected wait or raise for when_full; got 'drop'"),
         ({"memory": 1000}, "memory of at least 3,840,000 bytes, for 4 frames"),
+        ({"jobs": 0}, "expected at least 1 job; got 0"),
+        ({"jobs": -3}, "expected at least 1 job; got -3"),
+        ({"jobs": 1.5}, "expected a whole number of jobs; got 1.5"),
         ({"positions": "left"}, "a list of distinct names"),
         ({"positions": ["a", "a"]}, "a list of distinct names"),
         ({"positions": ["a"], "plate": {"A/1": 1}}, "only one of positions, plate and cameras"),

@@ -95,6 +95,12 @@ def test_strict_turns_recommendations_into_errors():
     assert [finding.severity for finding in check(builder.with_(comment=b""), strict=True)] == ["error", "warning"]
 
 
+@pytest.mark.parametrize("level", ["archive", "data"])
+def test_a_wrong_number_of_jobs(level):
+    with pytest.raises(UsageError, match="expected at least 1 job; got -1"):
+        validate("anything", level=level, jobs=-1)
+
+
 def test_an_unknown_profile():
     with pytest.raises(UsageError, match="expected the profile rfc9 or strict; got 'loose'"):
         validate("anything", profile="loose")

@@ -21,6 +21,7 @@ from ozx.faults import FaultError, as_error
 from ozx.flow.distinct_outputs import check_distinct
 from ozx.flow.sources.location import printable_location
 from ozx.flow.space import check_room
+from ozx.flow.workers import checked_jobs
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
 
 __all__ = [
@@ -81,7 +82,7 @@ def run_batch(
     Raises
     ------
     UsageError
-        `jobs` is less than 1.
+        `jobs` is less than 1, or not a whole number.
 
     Examples
     --------
@@ -90,8 +91,7 @@ def run_batch(
     >>> run_batch(lambda *pair: pair[:2], lambda *pair: None, pairs, jobs=2, what="letters", progress=NO_PROGRESS)
     (('a', 'b'), ('c', 'd'))
     """
-    if jobs < 1:
-        raise UsageError(f"expected at least 1 job; got {jobs}")
+    jobs = checked_jobs(jobs)
     stoppable = _BatchProgress(progress)
     tell = on_result or (lambda _: None)
     progress.start(f"{len(pairs):,} {what if len(pairs) != 1 else what.removesuffix('s')}", None)

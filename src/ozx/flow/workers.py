@@ -1,14 +1,17 @@
-"""Choose the number of threads of a run, and the executor that transcodes."""
+"""Choose and check the number of threads of a run, and the executor that transcodes."""
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-__all__ = ["Workers", "default_jobs", "working"]
+from ozx.errors import UsageError
+
+__all__ = ["Workers", "checked_jobs", "default_jobs", "working"]
 
 _MOST_JOBS = 4
 
@@ -34,6 +37,30 @@ def default_jobs() -> int:
     return max(1, min(_MOST_JOBS, os.cpu_count() or 1))
 
 
+def checked_jobs(jobs: int) -> int:
+    """Return a number of threads as an integer of Python.
+
+    Without this check, a number below 1 would start no thread, and nothing would do the work.
+
+    Raises
+    ------
+    UsageError
+        `jobs` is less than 1, or not a whole number.
+
+    Examples
+    --------
+    >>> checked_jobs(4)
+    4
+    """
+    try:
+        count = operator.index(jobs)
+    except TypeError:
+        raise UsageError(f"expected a whole number of jobs; got {jobs!r}") from None
+    if count < 1:
+        raise UsageError(f"expected at least 1 job; got {count}")
+    return count
+
+
 @contextmanager
 def working(jobs: int | None = None, executor: Executor | None = None) -> Iterator[Workers]:
     """Yield the workers of a run; shut the executor down afterwards if this function created it.
@@ -44,8 +71,13 @@ def working(jobs: int | None = None, executor: Executor | None = None) -> Iterat
         The number of threads; by default `default_jobs`.
     executor
         Decodes and encodes chunks; threads by default, which start when there is work.
+
+    Raises
+    ------
+    UsageError
+        `jobs` is less than 1, or not a whole number.
     """
-    count = default_jobs() if jobs is None else jobs
+    count = default_jobs() if jobs is None else checked_jobs(jobs)
     if executor is not None:
         yield Workers(count, executor)
         return

@@ -11,6 +11,7 @@ from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sinks.output import check_output, spooled_output
 from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.location import Location, StrPath, given_output, given_path, parse_location, printable_location
+from ozx.flow.workers import checked_jobs
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.subset.selection import parse_levels
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
@@ -183,6 +184,7 @@ def export(
     parse_compression(compression)
     choice = parse_levels(":" if levels is None else levels)
     _check_tile(tile)
+    threads = _jobs(jobs)
     check_name(target, "a TIFF file")
     _check_target(path, target, force=force)
     try:
@@ -192,7 +194,7 @@ def export(
             full_node = "/".join(part for part in (group.path, node.strip("/")) if part)
             progress = begin_phase(progress, os.path.basename(target), _size(taken))
             with spooled_output(target, force=force, sync=sync) as new:
-                is_big = _write(taken, new.path, compression, tile, _jobs(jobs), progress)
+                is_big = _write(taken, new.path, compression, tile, threads, progress)
                 size = os.fstat(new.descriptor).st_size
             progress.stop()
     except OzxError as error:
@@ -297,11 +299,7 @@ def _describe(taken: ExportedHierarchy) -> list[ExportedImageResult]:
 
 
 def _jobs(jobs: int | None) -> int:
-    if jobs is None:
-        return min(os.cpu_count() or 1, _MOST_JOBS)
-    if jobs < 1:
-        raise UsageError(f"expected at least one job; got {jobs}")
-    return jobs
+    return min(os.cpu_count() or 1, _MOST_JOBS) if jobs is None else checked_jobs(jobs)
 
 
 def _check_tile(tile: int | None) -> None:

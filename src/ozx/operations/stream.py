@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sinks.target import check_name
 from ozx.flow.sources.location import given_output
+from ozx.flow.workers import checked_jobs
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.streaming.chunk_store import ChunkStore, chunks_path
@@ -163,6 +164,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     ring = FrameRing(memory // _SHARE_OF_FRAMES, is_waiting=_is_waiting(when_full))
     if sync_every is not None and sync_every < 1:
         raise UsageError(f"expected sync_every of at least 1; got {sync_every}")
+    threads = None if jobs is None else checked_jobs(jobs)
     store = ChunkStore(chunks_path(place), memory - memory // _SHARE_OF_FRAMES)
     names = list(cameras or positions or plans)
     images = {
@@ -179,7 +181,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     longest = {at: documents.of_image(at, ENDLESS if plan.is_endless else None, None) for at, plan in plans.items()}
     upload = None if upload_to is None else _upload(upload_to, force=force)
     file = StreamFile(target, place, documents.of_groups(), longest, force=force, sync=sync)
-    return FrameStream(file, images, ring, store, threads=jobs, sync_every=sync_every, upload=upload)
+    return FrameStream(file, images, ring, store, threads=threads, sync_every=sync_every, upload=upload)
 
 
 def _plan(

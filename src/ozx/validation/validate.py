@@ -17,6 +17,7 @@ from ozx.errors import FormatError, UnsupportedError, UsageError, resource_error
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.location import parse_location, printable_location
 from ozx.flow.sources.opening import open_view
+from ozx.flow.workers import checked_jobs
 from ozx.hierarchy.json.limits import LongDocuments
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
@@ -89,7 +90,8 @@ def validate(
     ResourceError
         The file or a schema does not exist or cannot be read.
     UsageError
-        The level, profile or node does not exist; or a schema is invalid, or refers to a schema that is not given.
+        The level, profile or node does not exist; a schema is invalid, or refers to a schema that is not given; or
+        `jobs` is less than 1.
 
     Examples
     --------
@@ -102,6 +104,7 @@ def validate(
         raise UsageError(f"expected one of the revisions {', '.join(REVISIONS)}; got {revision!r}")
     if level not in LEVELS:
         raise UsageError(f"expected one of the levels {', '.join(LEVELS)}; got {level!r}")
+    jobs = None if jobs is None else checked_jobs(jobs)
     options = Options(second_opinion, Schemas.read(schemas or {}))
     location = parse_location(path)
     given, where = printable_location(path), location.path

@@ -1,0 +1,32 @@
+"""The number of threads of a run."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from ozx.errors import UsageError
+from ozx.flow.workers import checked_jobs, default_jobs, working
+
+
+def test_numbers_of_numpy_are_numbers_too():
+    jobs = checked_jobs(np.int64(3))
+    assert (jobs, type(jobs)) == (3, int)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "message"),
+    [(0, "at least 1 job; got 0"), (-2, "got -2"), (1.5, "a whole number of jobs; got 1.5"), ("2", "got '2'")],
+)
+def test_other_numbers_are_refused(jobs, message):
+    with pytest.raises(UsageError, match=message):
+        checked_jobs(jobs)
+    with pytest.raises(UsageError, match=message), working(jobs):
+        pass
+    with pytest.raises(UsageError, match=message), ThreadPoolExecutor(1) as pool, working(jobs, pool):
+        pass
+
+
+def test_the_default_number():
+    with working() as workers:
+        assert workers.jobs == default_jobs()
