@@ -15,6 +15,7 @@ from ozx.hierarchy.images import Records
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads
 from ozx.images.streaming.frame_queue import FrameQueue
+from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.operations.stream import stream
 
 PIXELS = np.random.default_rng(0).integers(1, 4000, (5, 2, 300, 400)).astype("uint16")
@@ -622,7 +623,7 @@ def test_a_frame_that_comes_while_the_stream_closes_is_refused_or_stored(out, mo
     frames = stream(out, shape=(None, 2, 300, 400), **WORDS)
     frames.append(PIXELS[0, 0])
     copying, go_on, errors = threading.Event(), threading.Event(), []
-    check = frames._check_frame
+    check = StreamedImage.check_frame
 
     def slow_check(*given):
         copying.set()
@@ -635,7 +636,7 @@ def test_a_frame_that_comes_while_the_stream_closes_is_refused_or_stored(out, mo
         except UsageError as error:
             errors.append(error.message)
 
-    monkeypatch.setattr(frames, "_check_frame", slow_check)
+    monkeypatch.setattr(StreamedImage, "check_frame", slow_check)
     thread = threading.Thread(target=append)
     thread.start()
     copying.wait()

@@ -1,18 +1,24 @@
-"""Streams that Ctrl-C interrupts at any step, and that the program continues."""
+"""Streams that Ctrl-C interrupts at any step, and that the program continues; streams in a forked process."""
 
+import gc
 import os
 import sys
 import threading
+import warnings
 from concurrent.futures import Future
 
 import numpy as np
 import pytest
+from children import in_child, wait
 
 import ozx
+from ozx.errors import ResourceError
 from ozx.images import streaming
+from ozx.images.streaming import encoding_threads
 
 FRAMES = np.arange(1, 9, dtype="uint8")[:, None, None] * np.ones((1, 8, 8), "uint8")
 WORDS = {"axes": "tyx", "shape": (None, 8, 8), "dtype": "uint8", "sync": False, "force": True}
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 FILES = (os.path.dirname(streaming.__file__), threading.__file__)
 
 
@@ -110,3 +116,59 @@ def test_a_flush_that_is_interrupted_at_any_step_does_not_hold_up_the_stream(tmp
     while end_in_time(work, step):
         step += 1
     assert step > 10
+
+
+@needs_fork
+def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path):
+    frames = ozx.stream(tmp_path / "a.ozx", **WORDS)
+    frames.append(FRAMES[0])
+    by_other = f"a.ozx: the stream is written by process {os.getpid()}; this is process"
+
+    def work():
+        calls = [
+            lambda: frames.append(FRAMES[1]),
+            lambda: frames.write(FRAMES[1], 1),
+            lambda: frames.set_metadata(name="b"),
+            frames.flush,
+            frames.close,
+        ]
+        for call in calls:
+            with pytest.raises(ResourceError, match=by_other):
+                call()
+        frames.abort()
+
+    assert wait(in_child(work), 30) == 0
+    frames.append(FRAMES[1])
+    frames.flush()
+    assert frames.close().frames == 2
+    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][...], FRAMES[:2])
+
+
+@needs_fork
+@pytest.mark.parametrize("end", ["block", "error", "garbage", "exit"])
+def test_a_forked_child_ends_without_a_trace(tmp_path, end):
+    frames = [ozx.stream(tmp_path / "a.ozx", **WORDS)]
+    frames[0].append(FRAMES[0])
+    frames[0].flush()
+
+    def work():
+        warnings.simplefilter("error")
+        if end == "garbage":
+            frames.clear()
+            gc.collect()
+        elif end == "exit":
+            encoding_threads._end_all()
+        elif end == "block":
+            with frames[0]:
+                pass
+        else:
+            with pytest.raises(ZeroDivisionError), frames[0]:
+                1 / 0  # noqa: B018
+
+    assert wait(in_child(work), 30) == 0
+    with pytest.raises(ResourceError, match="another program is writing this file"):
+        ozx.stream(tmp_path / "a.ozx", **WORDS)
+    frames[0].append(FRAMES[1])
+    assert frames[0].flush() == 2
+    frames[0].close()
+    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][...], FRAMES[:2])

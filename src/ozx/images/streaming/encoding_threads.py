@@ -16,7 +16,7 @@ from itertools import chain
 from queue import SimpleQueue
 from weakref import WeakSet
 
-from ozx.errors import OzxError, UsageError
+from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.flow.entry import Entry
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.frame_queue import FrameQueue, ReceivedFrame
@@ -71,6 +71,7 @@ class EncodingThreads:
         self._error: BaseException | None = None
         self._lock, self._drafting, self._flushing = threading.Lock(), threading.Lock(), threading.Lock()
         self.encoded = self.durable = 0
+        self._process = os.getpid()
         # Daemons: a program that never closes its stream can end; `_end_all` waits for what they do by then.
         self._threads = [
             threading.Thread(target=self._work, name=f"ozx-stream-{number}", daemon=True)
@@ -80,6 +81,26 @@ class EncodingThreads:
         for thread in (*self._threads, self._syncing):
             thread.start()
         _unfinished.add(self)
+
+    @property
+    def are_elsewhere(self) -> bool:
+        """Whether this is a forked child process, in which none of these threads exists."""
+        return self._process != os.getpid()
+
+    def check_process(self) -> None:
+        """Raise an error in a forked child process, where a frame would wait for a thread for ever.
+
+        Raises
+        ------
+        ResourceError
+            Another process writes the stream.
+        """
+        if self.are_elsewhere:
+            raise ResourceError(
+                f"the stream is written by process {self._process}; this is process {os.getpid()}",
+                path=self._file.target,
+                hint="Write from threads of one process, or let each process write a file of its own.",
+            )
 
     def submit(self, frame: ReceivedFrame, index: int | Sequence[int] | None) -> None:
         """Queue a frame for encoding; `index` and the errors are the same as for `FrameOrder.place`.
@@ -332,4 +353,5 @@ _unfinished: WeakSet[EncodingThreads] = WeakSet()
 def _end_all() -> None:
     """Encode the frames of streams that the program did not close, so that ``ozx recover`` finds them."""
     for threads in list(_unfinished):
-        threads.finish()
+        if not threads.are_elsewhere:
+            threads.finish()

@@ -9,10 +9,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ozx.errors import PartialFileWarning, UsageError, resource_errors
 from ozx.images.streaming.chunk_store import ChunkStore
@@ -100,6 +100,8 @@ class FrameStream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._threads.are_elsewhere:
+            return  # the parent process goes on
         if error is None and not self._is_aborted:
             self.close()
         elif error is not None and self._is_open:
@@ -123,7 +125,7 @@ class FrameStream:
         return self._result
 
     def __del__(self) -> None:
-        if getattr(self, "_is_open", False):
+        if getattr(self, "_is_open", False) and not self._threads.are_elsewhere:
             self._threads.dismiss()
             message = (
                 f"{self.path}: the stream was never closed, so the file is not finished; the written data stays in "
@@ -187,7 +189,7 @@ class FrameStream:
         BufferFull
             The memory is full, and the stream was opened with ``when_full="raise"``; the frame was not taken.
         ResourceError
-            Writing failed; no more frames are taken.
+            Writing failed, so no more frames are taken; or another process writes the stream, and forked this one.
         """
         return self._take(frame, None, position, record)
 
@@ -244,6 +246,8 @@ class FrameStream:
         ------
         UsageError
             The values do not fit the image, a name is given for several images, or the stream is closed.
+        ResourceError
+            Another process writes the stream, and forked this one.
         """
         self._check_open()
         images = list(self._images.values()) if position is None else [self._image(position)]
@@ -272,7 +276,7 @@ class FrameStream:
         UsageError
             The stream is closed.
         ResourceError
-            Writing failed; no more frames are taken.
+            As for `append`.
         """
         self._check_open()
         return self._threads.flush()
@@ -293,7 +297,8 @@ class FrameStream:
         UsageError
             No frame was received, so there is no file; or another program took the name, and `force` was not given.
         ResourceError
-            Writing failed: the written data stays in ``NAME.partial``. Or the upload failed: the file is complete.
+            Writing failed: the written data stays in ``NAME.partial``. Or the upload failed: the file is complete. Or
+            another process writes the stream, and forked this one.
         """
         if self._result is not None:
             return self._result
@@ -311,14 +316,14 @@ class FrameStream:
         return self._result
 
     def abort(self) -> None:
-        """Stop the stream, and remove the written file; do nothing if the stream is closed.
+        """Stop the stream, and remove the written file; do nothing if the stream is closed, or in a forked process.
 
         Raises
         ------
         ResourceError
             The file could not be removed.
         """
-        if self._is_open:
+        if self._is_open and not self._threads.are_elsewhere:
             self._is_open, self._is_aborted = False, True
             self._threads.stop()
             self._store.close(keep=False)
@@ -340,7 +345,7 @@ class FrameStream:
             received.pixels = self._ring.acquire(received, image.frame_shape, image.dtype)
             self._check_open()
             self._threads.raise_error()
-            self._check_frame(pixels, received.pixels)
+            image.check_frame(pixels)
             np.copyto(received.pixels, pixels)
             self._threads.submit(received, index)
         except BaseException:
@@ -354,13 +359,6 @@ class FrameStream:
                 self._threads.flush_behind()
             self._durations.add(time.perf_counter() - start)
         return self._ring.used
-
-    def _check_frame(self, given: NDArray[Any], pixels: NDArray[Any]) -> None:
-        if given.shape != pixels.shape or given.dtype.newbyteorder("=") != pixels.dtype:
-            raise UsageError(
-                f"expected a frame of the shape {pixels.shape} and the type {pixels.dtype}; got {given.shape} and "
-                f"{given.dtype}"
-            )
 
     def _image(self, position: int | str) -> StreamedImage:
         try:
@@ -388,6 +386,7 @@ class FrameStream:
         return summarise(self.path, written, self._images, self._ring, self._durations)
 
     def _check_open(self) -> None:
+        self._threads.check_process()
         if not self._is_open:
             raise UsageError(f"{self.path}: the stream is closed", hint="Open another stream, to another file.")
 

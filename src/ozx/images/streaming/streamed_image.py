@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ozx.errors import UsageError
 from ozx.flow.entry import Entry
 from ozx.hierarchy.ome.rendering import Window
 from ozx.hierarchy.zarr.chunk_layout import parse_layout
@@ -113,6 +114,20 @@ class StreamedImage:
     def complete_length(self) -> int:
         """The length of the complete part along the growing axis: it has all frames, and its chunks are stored."""
         return min(self._complete.length, max(1, self.order.length))
+
+    def check_frame(self, frame: NDArray[Any]) -> None:
+        """Raise an error if a frame has another shape or type than the frames of this image.
+
+        Raises
+        ------
+        UsageError
+            The frame has another shape or type.
+        """
+        if frame.shape != self.frame_shape or frame.dtype.newbyteorder("=") != self.dtype:
+            raise UsageError(
+                f"expected a frame of the shape {self.frame_shape} and the type {self.dtype}; got {frame.shape} and "
+                f"{frame.dtype}"
+            )
 
     def encode(self, index: Sequence[int], frame: NDArray[Any], record: Record | None = None) -> Iterator[Entry]:
         """Yield the chunks and shards that a frame completes; write each entry before you request the next entry."""
