@@ -596,6 +596,8 @@ def test_a_wrong_frame_is_refused_and_the_stream_goes_on(out, frame):
             frames.append(frame)
         with pytest.raises(UsageError, match="expected one of the 1 positions; got 3"):
             frames.append(PIXELS[0, 0], position=3)
+        with pytest.raises(UsageError, match="expected one of the 1 positions; got None"):
+            frames.write(PIXELS[0, 0], (0, 0), position=None)
         take_all(frames)
         with pytest.raises(UsageError, match="expected 10 frames"):
             frames.append(PIXELS[0, 0])

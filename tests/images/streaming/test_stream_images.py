@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ozx.errors import UsageError
-from ozx.images.streaming.stream_images import plate_fields, position_series
+from ozx.images.streaming.stream_images import Positions, plate_fields, position_series
 from ozx.images.writing.new_image import NewImage
 
 IMAGE = NewImage("p", (), ())
@@ -77,3 +77,24 @@ def test_names_of_positions():
     assert [image.name for image in position_series(IMAGE, ["a", "b"]).images.values()] == ["a", "b"]
     with pytest.raises(UsageError, match="a list of distinct names"):
         position_series(IMAGE, ["a", "a"])
+
+
+NAMED = Positions({"left": 1, "right": 2})
+
+
+@pytest.mark.parametrize("position", ["right", np.str_("right"), 1, np.uint8(1)])
+def test_positions_have_names_and_numbers(position):
+    assert NAMED.find(position) == 2
+
+
+@pytest.mark.parametrize("position", [None, True, -1, 2, 1.0, "", "up", [0], np.array([0, 1]), 2**70])
+def test_other_values_are_no_positions(position):
+    with pytest.raises(UsageError, match="expected one of the 2 positions; got ") as caught:
+        NAMED.find(position)
+    assert caught.value.hint == "Give a number or name, such as 'left', 'right'."
+
+
+def test_the_position_of_a_single_image():
+    with pytest.raises(UsageError, match="expected one of the 1 positions; got None") as caught:
+        Positions({"": 1}).find(None)
+    assert caught.value.hint == "Give position 0."

@@ -21,6 +21,7 @@ from ozx.images.streaming.frame_queue import ReceivedFrame
 from ozx.images.streaming.frame_ring import FrameRing
 from ozx.images.streaming.statistics import Durations, StreamResult, summarise
 from ozx.images.streaming.stream_file import StreamFile
+from ozx.images.streaming.stream_images import Positions
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike
 
@@ -84,7 +85,7 @@ class FrameStream:
         self.path = file.target
         self._result: StreamResult | None = None
         self._file, self._images, self._ring, self._store = file, images, ring, store
-        self._positions = list(images)
+        self._positions = Positions(images)
         self._frame_bytes = max(image.frame_bytes for image in images.values())
         self._threads = EncodingThreads(file, list(images.values()), ring, store, threads)
         self._sync_every, self._upload = sync_every, upload
@@ -250,7 +251,7 @@ class FrameStream:
             Another process writes the stream, and forked this one.
         """
         self._check_open()
-        images = list(self._images.values()) if position is None else [self._image(position)]
+        images = list(self._images.values()) if position is None else [self._positions.find(position)]
         if name is not None and len(images) > 1:
             raise UsageError(
                 f"expected one position for the name {name!r}; found {len(images):,} positions",
@@ -339,7 +340,7 @@ class FrameStream:
         start = time.perf_counter()
         pixels = np.asarray(frame)
         self._check_open()
-        image = self._image(position)
+        image = self._positions.find(position)
         received = ReceivedFrame(image, None if record is None else image.records.check(record))
         try:
             received.pixels = self._ring.acquire(received, image.frame_shape, image.dtype)
@@ -359,16 +360,6 @@ class FrameStream:
                 self._threads.flush_behind()
             self._durations.add(time.perf_counter() - start)
         return self._ring.used
-
-    def _image(self, position: int | str) -> StreamedImage:
-        try:
-            return self._images[position if isinstance(position, str) else self._positions[position]]
-        except (KeyError, IndexError):
-            known = ", ".join(map(repr, self._positions[:10]))
-            raise UsageError(
-                f"expected one of the {len(self._positions):,} positions; got {position!r}",
-                hint="Give position 0." if self._positions == [""] else f"Give a number or name, such as {known}.",
-            ) from None
 
     def _finish(self) -> StreamResult:
         self._threads.wait()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -18,10 +19,16 @@ from ozx.images.writing.array_image import describe_array, given_channels
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewHierarchy, NewImage, NewPlate, NewWell, plate_of, series_of
 
-__all__ = ["Camera", "FramePlan", "completed", "plan_frames", "plate_fields", "position_series"]
+if TYPE_CHECKING:
+    from ozx.images.streaming.streamed_image import StreamedImage
+
+__all__ = ["Camera", "FramePlan", "Positions", "completed", "plan_frames", "plate_fields", "position_series"]
 
 # Chunks and shards are chosen as if each unknown length were this one.
 _USUAL_LENGTH = 1000
+
+# The most names in a message: a plate has thousands of positions.
+_MOST_NAMED = 10
 
 _LETTERS = re.compile("[A-Z]{1,2}")
 _NUMBER = re.compile("[0-9]{1,3}")
@@ -282,3 +289,40 @@ def _named(used: Sequence[str], count: int | None, expected: str) -> tuple[str, 
     if count is not None:
         raise UsageError(f"expected {expected} if plate_shape is given; got {', '.join(names)}")
     return names
+
+
+class Positions:
+    """The positions of a stream.
+
+    Parameters
+    ----------
+    images
+        The images by the name of their position.
+    """
+
+    def __init__(self, images: Mapping[str, StreamedImage]) -> None:
+        self._images, self._names = dict(images), list(images)
+
+    def find(self, position: object) -> StreamedImage:
+        """Return the image of a position, which is a name, or a number from 0.
+
+        Raises
+        ------
+        UsageError
+            There is no such position.
+        """
+        try:
+            return self._images[position if isinstance(position, str) else self._names[_whole_number(position)]]
+        except (KeyError, IndexError, TypeError, ValueError):
+            known = ", ".join(map(repr, self._names[:_MOST_NAMED]))
+            raise UsageError(
+                f"expected one of the {len(self._names):,} positions; got {position!r:.200}",
+                hint="Give position 0." if self._names == [""] else f"Give a number or name, such as {known}.",
+            ) from None
+
+
+def _whole_number(position: object) -> int:
+    # A Boolean is an `int` in Python, and a negative number would count from the last position.
+    if isinstance(position, bool) or (number := operator.index(position)) < 0:  # type: ignore[arg-type]
+        raise ValueError(position)
+    return number
