@@ -457,6 +457,19 @@ def test_what_came_is_kept_in_the_directory_where_the_stream_began(folders):
     np.testing.assert_array_equal(ozx.open("a.ozx")["0"][...], PIXELS)
 
 
+def test_a_gap_in_the_numbers_costs_neither_time_nor_memory(out):
+    with stream(out, axes="tyx", shape=(None, 300, 400), dtype="uint16", sync=False) as frames:
+        frames.append(PIXELS[0, 0], record={"time": 1})
+        with pytest.raises(UsageError, match=r"an index of at most 100,000,000 along t, .*; got 4,294,967,295"):
+            frames.write(PIXELS[0, 0], 2**32 - 1)
+        frames.write(PIXELS[0, 1], 99_999_999, record={"time": 2})
+        frames.append(PIXELS[1, 0])
+    assert (frames.result.missing_count, frames.result.missing[0]) == (99_999_998, ("", (1,)))
+    image = ozx.open(out)
+    assert (image["0"].shape, image["frames/time"][99_999_999]) == ((100_000_001, 300, 400), 2)
+    np.testing.assert_array_equal(image["0"][99_999_998:], [np.zeros_like(PIXELS[0, 0]), PIXELS[0, 1], PIXELS[1, 0]])
+
+
 def test_errors_name_the_file_as_it_was_given(folders):
     first, second = folders
     with stream("a.ozx", shape=PIXELS.shape, **WORDS) as frames:

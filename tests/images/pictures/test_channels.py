@@ -101,3 +101,17 @@ def test_a_large_stack_is_sampled():
 def test_a_window_of_values_that_are_no_numbers_is_refused(dtype):
     with pytest.raises(UnsupportedError, match="expected pixels that are numbers"):
         percentile_window(np.zeros((4, 4), dtype))
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "int8", "float32"])
+@pytest.mark.parametrize("zeros", [0, 1, 500, 90_000, 3_000_000])
+def test_zeros_count_like_values(dtype, zeros):
+    values = np.random.default_rng(2).integers(-90, 120, 40_000).astype(dtype)
+    together = np.concatenate([values, np.zeros(zeros, dtype)])
+    assert percentile_window(values, zeros) == percentile_window(together)
+
+
+def test_zeros_need_no_memory():
+    values = np.array([5, 7], "uint16")
+    assert percentile_window(values, 10**15) == Window(0, 5, 0, 65535)
+    assert percentile_window(values[:0], 3) == percentile_window(np.array([0], "uint16"))

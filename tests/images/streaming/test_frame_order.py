@@ -1,5 +1,9 @@
 """The places of frames."""
 
+import tracemalloc
+from itertools import islice
+from random import Random
+
 import numpy as np
 import pytest
 
@@ -80,3 +84,52 @@ def test_one_frame_too_many():
     take(order)
     with pytest.raises(UsageError, match=r"expected 2 frames \(t=2\)"):
         take(order)
+
+
+def peak(work):
+    """Return the largest number of bytes that Python has allocated during `work`."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_gaps_need_no_memory():
+    def work():
+        order = FrameOrder("tc", (10**12, 2))
+        assert [take(order, (5, 1)), take(order, (10**12 - 1, 0)), take(order)] == [
+            (5, 1), (10**12 - 1, 0), (10**12 - 1, 1),
+        ]  # fmt: skip
+        assert (order.count, order.length, order.missing_count) == (3, 10**12, 2 * 10**12 - 3)
+        assert list(islice(order.iter_missing(), 10, 12)) == [(5, 0), (6, 0)]
+        order.forget((10**12 - 1, 1))
+        order.forget((10**12 - 1, 0))
+        assert (order.count, order.length, order.missing_count) == (1, 6, 11)
+
+    assert peak(work) < 1 << 20
+
+
+def test_many_frames_in_any_order():
+    order, random = FrameOrder("tc", (None, 3)), Random(3)
+    places = [divmod(number, 3) for number in random.sample(range(9000), 6000)]
+    for place in places:
+        take(order, place)
+    every = {divmod(number, 3) for number in range(order.length * 3)}
+    assert (order.count, order.length) == (6000, max(places)[0] + 1)
+    assert list(order.iter_missing()) == sorted(every - set(places))
+    assert order.missing_count == len(every) - 6000
+    for place in places:
+        with pytest.raises(UsageError, match="already received"):
+            order.place(place)
+
+
+@pytest.mark.parametrize("index", [10**8 + 3, 2**40, 2**63, 2**70])
+def test_a_wrong_counter_of_a_camera_is_refused(index):
+    order = FrameOrder("t", (None,))
+    take(order, 1)
+    with pytest.raises(UsageError, match=f"an index of at most 100,000,001 along t, .*; got {index:,}") as caught:
+        order.place(index)
+    assert "the frame counter" in caught.value.hint
+    assert (take(order), take(order, 10**8 + 2)) == ((2,), (10**8 + 2,))

@@ -128,8 +128,8 @@ def check_numbers(dtype: np.dtype[Any]) -> None:
         )
 
 
-def percentile_window(values: NDArray[Any]) -> Window:
-    """Return a non-empty contrast window that contains nearly all `values`.
+def percentile_window(values: NDArray[Any], zeros: int = 0) -> Window:
+    """Return a non-empty contrast window that contains nearly all `values`, as if they ended with more `zeros`.
 
     For integers, `min` and `max` are the limits of the type; for other types, those of the values. NaN and infinities
     are ignored. If there are many values, the window is computed from a sample.
@@ -149,7 +149,10 @@ def percentile_window(values: NDArray[Any]) -> Window:
         return Window(0.0, 1.0, 0.0, 1.0)
     flat = values.reshape(-1)
     # The step is odd: a step that divides the width would sample the same columns in every row.
-    sample = _as_floats(flat[:: (flat.size // _MOST_VALUES) | 1])
+    count = flat.size + zeros
+    step = (count // _MOST_VALUES) | 1
+    sample = _as_floats(flat[::step])
+    sample = np.concatenate([sample, np.zeros(-(-count // step) - sample.size)]) if zeros else sample
     sample = sample[np.isfinite(sample)]
     least, most = (float(sample.min()), float(sample.max())) if sample.size else (0.0, 1.0)
     start, end = map(float, np.percentile(sample, (_LOW, _HIGH))) if sample.size else (0.0, 1.0)

@@ -8,13 +8,20 @@ from collections.abc import Iterator, Sequence
 
 from ozx.errors import UsageError
 
-__all__ = ["FrameOrder"]
+__all__ = ["LONGEST_GAP", "FrameOrder"]
 
 Index = tuple[int, ...]
+
+# Frames whose marks are in one block: small, because a frame far away from all others needs a block of its own.
+_BLOCK = 1024
+#: The longest gap along an axis of unknown length. A frame counter that overflows usually skips more.
+LONGEST_GAP = 100_000_000
 
 
 class FrameOrder:
     """The places of an image's frames, and a record of the received frames.
+
+    The memory depends on the number of received frames, not on the gaps between them.
 
     Parameters
     ----------
@@ -44,8 +51,10 @@ class FrameOrder:
         self._per_first = math.prod(self._inner)
         first = self._lengths[0] if self._lengths else 1
         self._total = None if first is None else first * self._per_first
-        # 1 for each received frame. `count` and `length` come from here, so that Ctrl-C cannot leave them wrong.
-        self._came = bytearray()
+        # 1 for each received frame, in blocks by number. `count` comes from here, so that Ctrl-C cannot leave it wrong.
+        self._came: dict[int, bytearray] = {}
+        # The number after the last received frame; `forget` computes it again.
+        self._end = 0
         self._next = self._next_before = 0
 
     @property
@@ -56,12 +65,17 @@ class FrameOrder:
     @property
     def length(self) -> int:
         """The length along the first axis up to the last received frame."""
-        return -(-len(self._came) // self._per_first)
+        return -(-self._end // self._per_first)
 
     @property
     def count(self) -> int:
         """The number of received frames."""
-        return self._came.count(1)
+        return sum(block.count(1) for block in list(self._came.values()))
+
+    @property
+    def missing_count(self) -> int:
+        """The number of places that `iter_missing` yields."""
+        return self.length * self._per_first - self.count
 
     def place(self, index: Sequence[int] | int | None = None) -> Index:
         """Return the full index of the frame at `index`, the argument of `record`; by default, the next frame's.
@@ -69,7 +83,8 @@ class FrameOrder:
         Raises
         ------
         UsageError
-            The place is outside of the image, or the frame with this place was already received.
+            The place is outside of the image or too far behind the last received frame, or the frame with this place
+            was already received.
         """
         number = self._next if index is None else self._number(index)
         if self._total is not None and number >= self._total:
@@ -77,34 +92,51 @@ class FrameOrder:
                 f"expected {self._total:,} frames ({self._named()}); this frame is one too many",
                 hint="Give None as the first length if the number of frames is unknown.",
             )
-        if number < len(self._came) and self._came[number]:
+        if self._has(number):
             raise UsageError(f"frame {self._index(number)} was already received", hint="Write each frame only once.")
+        most = self.length - 1 + LONGEST_GAP
+        if self._total is None and number // self._per_first > most:
+            raise UsageError(
+                f"expected an index of at most {most:,} along {self.axes[0]}, {LONGEST_GAP:,} after the last frame; "
+                f"got {number // self._per_first:,}",
+                hint="Check the frame counter of the camera, or give the length of this axis when you open the stream.",
+            )
         self._next_before = self._next
         return self._index(number)
 
     def record(self, place: Index) -> None:
         """Mark a frame as received; `place` is the value that the method `place` returned."""
         number = self._number(place)
-        if number >= len(self._came):
-            self._came.extend(bytes(number + 1 - len(self._came)))
-        self._came[number] = 1
+        block, place_in_block = divmod(number, _BLOCK)
+        if block not in self._came:
+            self._came[block] = bytearray(_BLOCK)
+        self._came[block][place_in_block] = 1
+        self._end = max(self._end, number + 1)
         self._next = number + 1
 
     def forget(self, place: Index) -> None:
         """Undo the last call of `record`, even if Ctrl-C interrupted it; `place` is the argument of that call."""
         number = self._number(place)
-        if number < len(self._came):
-            self._came[number] = 0
-        del self._came[len(self._came.rstrip(b"\0")) :]
+        block, place_in_block = divmod(number, _BLOCK)
+        if block in self._came:
+            self._came[block][place_in_block] = 0
+            if not any(self._came[block]):
+                del self._came[block]
+        last = max(self._came, default=0)
+        self._end = last * _BLOCK + self._came.get(last, b"").rfind(1) + 1
         self._next = self._next_before
 
     def iter_missing(self) -> Iterator[Index]:
         """Yield the places of all missing frames below `length` along the first axis."""
-        number, end = -1, self.length * self._per_first
-        while (number := self._came.find(0, number + 1)) >= 0:
-            yield self._index(number)
-        for number in range(len(self._came), end):
-            yield self._index(number)
+        end = self.length * self._per_first
+        for start in range(0, end, _BLOCK):
+            marks, at = self._came.get(start // _BLOCK, bytes(_BLOCK)), -1
+            while (at := marks.find(0, at + 1, end - start)) >= 0:
+                yield self._index(start + at)
+
+    def _has(self, number: int) -> bool:
+        block = self._came.get(number // _BLOCK)
+        return block is not None and block[number % _BLOCK] == 1
 
     def _number(self, index: Sequence[int] | int) -> int:
         places = _whole_numbers(index)

@@ -209,7 +209,8 @@ class FrameStream:
         frame, position, record
             As for `append`. The next call of `append` adds a frame after this place.
         index
-            The indices of the frame along the axes before y and x, in the order of the axes of the stream.
+            The indices of the frame along the axes before y and x, in the order of the axes of the stream. Along an
+            axis of unknown length, an index may be at most 100,000,000 higher than those of all received frames.
 
         Returns
         -------
@@ -219,7 +220,7 @@ class FrameStream:
         Raises
         ------
         UsageError
-            As for `append`; or a frame at this place was already received.
+            As for `append`; a frame at this place was already received; or the index is too high.
         BufferFull, ResourceError
             As for `append`.
         """

@@ -72,9 +72,11 @@ class Samples:
 
     def windows(self, missing: int = 0) -> dict[int, Window]:
         """Return the contrast of each channel, as if `missing` more frames with only zeros had been sampled."""
-        zeros = [np.zeros(1 if missing == 0 else missing * self._size, self._dtype)]
+        none = np.zeros(0, self._dtype)
         with self._lock:
             return {
-                number: percentile_window(np.concatenate([*kept.values(), *(zeros if missing or not kept else ())]))
+                number: percentile_window(
+                    np.concatenate([none, *kept.values()]), missing * self._size if missing or kept else 1
+                )
                 for number, kept in self._kept.items()
             }

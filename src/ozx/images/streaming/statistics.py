@@ -108,7 +108,7 @@ def summarise(
         ((position, index) for index in image.order.iter_missing()) for position, image in images.items()
     )
     listed = tuple(islice(every, _MOST_LISTED))
-    missing = len(listed) + sum(1 for _ in every)
+    missing = sum(image.order.missing_count for image in images.values())
     unused = sum(1 for image in images.values() if not image.order.count)
     notes = [f"{missing:,} frames were not received; their pixels are zero"] if missing else []
     notes += [f"{unused:,} positions have no frames; their pixels are zero"] if unused else []

@@ -172,7 +172,7 @@ class StreamedImage:
 
     def describe(self) -> dict[str, bytes]:
         """Return the image's ``zarr.json`` documents for the received frames, by key."""
-        missing = sum(1 for _ in self.order.iter_missing()) // self._image.channel_count
+        missing = self.order.missing_count // self._image.channel_count
         windows = self._samples.windows(missing) if self._is_sampled else {}
         return self._documents.of_image(self.path, max(1, self.order.length), windows)
 
