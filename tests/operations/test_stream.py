@@ -457,6 +457,23 @@ def test_what_came_is_kept_in_the_directory_where_the_stream_began(folders):
     np.testing.assert_array_equal(ozx.open("a.ozx")["0"][...], PIXELS)
 
 
+def test_a_file_that_appears_while_the_stream_writes_is_kept(tmp_path):
+    out, partial = tmp_path / "my cells.ozx", tmp_path / "my cells.ozx.partial"
+    frames = stream(out, shape=PIXELS.shape, **WORDS)
+    take_all(frames)
+    out.write_bytes(b"other")
+    with pytest.raises(UsageError, match="the file exists already") as caught:
+        frames.close()
+    assert caught.value.hint == (
+        "Another program created the file during the stream. To save the frames under another name: "
+        f"ozx recover '{partial}' OUT.ozx"
+    )
+    assert caught.value.__notes__ == [f"The written data is kept: ozx recover '{partial}' OUT.ozx"]
+    assert (out.read_bytes(), sorted(os.listdir(tmp_path))) == (b"other", [out.name, partial.name])
+    assert ozx.recover(partial, tmp_path / "b.ozx").complete
+    np.testing.assert_array_equal(ozx.open(tmp_path / "b.ozx")["0"][...], PIXELS)
+
+
 def test_a_gap_in_the_numbers_costs_neither_time_nor_memory(out):
     with stream(out, axes="tyx", shape=(None, 300, 400), dtype="uint16", sync=False) as frames:
         frames.append(PIXELS[0, 0], record={"time": 1})

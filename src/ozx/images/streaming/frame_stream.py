@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 import time
 import warnings
@@ -387,5 +388,6 @@ class FrameStream:
         self._threads.stop()
         self._store.close(keep=True)
         self._file.leave()
-        if os.path.exists(self._file.partial_path):
-            error.add_note(f"The written data is kept: ozx recover {self._file.partial_path} OUT.ozx")
+        partial = self._file.partial_path
+        if os.path.exists(partial):
+            error.add_note(f"The written data is kept: ozx recover {shlex.quote(partial)} OUT.ozx")

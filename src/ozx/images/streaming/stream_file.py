@@ -14,6 +14,7 @@ the central directory overwrites the copy after the values.
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,9 +23,9 @@ from contextlib import contextmanager
 from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.writer import local_header
-from ozx.atomic.targets import check_target, naming_errors, naming_given
+from ozx.atomic.targets import EXISTS_HINT, check_target, naming_errors, naming_given
 from ozx.atomic.temporary import name_beside
-from ozx.errors import UnsupportedError, resource_errors
+from ozx.errors import UnsupportedError, UsageError, resource_errors
 from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.images.streaming.chunk_store import put_aside
@@ -180,12 +181,25 @@ class StreamFile:
         """Complete the file with its metadata, and rename it; return the number of entries and its length in bytes.
 
         After an error all that was written stays in `partial_path`.
+
+        Raises
+        ------
+        UsageError
+            Another program has created a file of the final name, and `force` was not given.
         """
         with self.errors():
             # A kill while the final metadata overwrites the draft can destroy both: so write a copy after the values.
             self._growing.put(self._growing.end, [_entries(documents)])
             archive = Unfinished(self._growing, dict(documents), self._slots, None, [])
-            size = finish(archive, require_ome=True, force=self._force, sync=self._sync, metadata_last=True)
+            try:
+                size = finish(archive, require_ome=True, force=self._force, sync=self._sync, metadata_last=True)
+            except UsageError as error:
+                if error.hint == EXISTS_HINT:  # too late for another name, and for `force`
+                    error.hint = (
+                        "Another program created the file during the stream. To save the frames under another name: "
+                        f"ozx recover {shlex.quote(self.partial_path)} OUT.ozx"
+                    )
+                raise
             self.index.close("finished")
             return len(documents) + len(self._slots), size
 
