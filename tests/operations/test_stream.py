@@ -26,6 +26,19 @@ SAID = {
 }  # fmt: skip
 
 
+WRONG_TYPES = [
+    ({"scale": -1}, "pixel sizes as numbers, by axis; got -1"),
+    ({"scale": {"y": "a"}}, "pixel sizes as numbers, by axis; got {'y': 'a'}"),
+    ({"scale": {"y": -1}}, "pixel sizes above 0; got .*'y': -1"),
+    ({"unit": 5}, "a unit, or units by axis; got 5"),
+    ({"unit": ["um"]}, r"a unit, or units by axis; got \['um'\]"),
+    ({"unit": {"y": 5}}, "a unit, or units by axis; got {'y': 5}"),
+    ({"channels": 5}, "a list of channels; got 5"),
+    ({"channels": [5]}, "the fields label, .* for a channel; got 5"),
+    ({"channels": {"label": "a"}}, "a list of channels; got {'label': 'a'}"),
+]
+
+
 @pytest.fixture
 def out(tmp_path):
     return tmp_path / "taken.ome.ozx"
@@ -240,6 +253,9 @@ def test_metadata_that_comes_late(out, tmp_path):
             frames.set_metadata(channels=list("abc"))
         with pytest.raises(UsageError, match="expected axes of the array, t, c, y, x; got 'z'"):
             frames.set_metadata(scale={"z": 1})
+        for wrong, message in WRONG_TYPES:
+            with pytest.raises(UsageError, match=message):
+                frames.set_metadata(**wrong)
     channels = [{"label": "DAPI", "window": (3, 99)}, {"label": "GFP" * 300, "color": "00ff00", "window": (1, 9)}]
     words = {**SAID, "channels": channels}
     ozx.write_image(tmp_path / "b.ozx", PIXELS, axes="tcyx", **words)

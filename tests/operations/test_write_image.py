@@ -206,6 +206,8 @@ def test_an_existing_file_is_kept_unless_forced(out):
     ({"scale": (1, 0, 1)}, "pixel sizes above 0"),
     ({"scale": {"x": float("nan")}}, "pixel sizes above 0"),
     ({"unit": "furlong"}, "furlong"),
+    ({"unit": 5}, "a unit, or units by axis; got 5"),
+    ({"unit": {"y": 5}}, "a unit, or units by axis; got {'y': 5}"),
     ({"unit": {"t": "second"}}, "axes of the array"),
     ({"unit": {"x": "second"}}, "a unit of space for the axis x; got 'second'"),
     ({"channels": ["a", "b"]}, "expected 1 channel, as many as the array has; got 2"),
@@ -222,6 +224,8 @@ def test_an_existing_file_is_kept_unless_forced(out):
         ({"labels": {name: PIXELS}}, "expected the name of a label image; got")
         for name in ("", ".", "..", "a/b", "../a", "a\\b", "__a", "zarr.json", "\0", 3)
     ],
+    ({"channels": 5}, "expected a list of channels; got 5"),
+    ({"channels": [5]}, "label, color, active, window"),
     ({"channels": "DAPI"}, "expected a list of channels; got the text 'DAPI'"),
     ({"labels": PIXELS}, "expected True, or label images by name; got ndarray"),
     ({"labels": {"cells": [[1]]}}, "expected labels 'cells' as an array; got list"),

@@ -8,7 +8,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ozx.errors import UsageError
 from ozx.hierarchy.json.documents import Document, dump_document
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.conversion import convert_group
@@ -17,7 +16,7 @@ from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
 from ozx.images.pixel_source import PixelSource, Region
-from ozx.images.writing.array_image import ChannelLike, describe_array, given_channels
+from ozx.images.writing.array_image import ChannelLike, describe_array, given_channels, sizes_by_axis, units_by_axis
 from ozx.images.writing.hierarchy_documents import HierarchyDocuments, PlannedImage
 from ozx.images.writing.image_documents import describe_image, group_document
 from ozx.images.writing.new_image import NewChannel, NewHierarchy
@@ -91,10 +90,9 @@ class StreamDocuments:
         planned = self._planned.images[path]
         image, full = planned.image, planned.image.levels[0]
         names = [str(axis.name) for axis in image.axes]
-        scale = dict(zip(names, full.scale, strict=True)) | _by_axis(given.scale, given.axes)
+        scale = dict(zip(names, full.scale, strict=True)) | sizes_by_axis(given.scale, given.axes)
         units = {name: axis.unit for name, axis in zip(names, image.axes, strict=True) if axis.unit is not None}
-        space = [name for name in names if name in "zyx"]
-        units |= dict.fromkeys(space, given.unit) if isinstance(given.unit, str) else dict(given.unit or {})
+        units |= units_by_axis(given.unit, tuple(names))
         axes, (level,) = described = describe_array(_Blank(full.source), names, scale, units)
         channels = image.channels
         if given.channels is not None:
@@ -186,14 +184,6 @@ class StreamDocuments:
                 chunk = layout.chunks[axis]
                 shards[axis] = min(shards[axis], max(chunk, depth // chunk * chunk))
             self._planned.arrays[array] = relayout_document(self._planned.arrays[array], tuple(shards))
-
-
-def _by_axis(scale: Sequence[float] | Mapping[str, float] | None, axes: tuple[str, ...]) -> dict[str, float]:
-    if scale is None or isinstance(scale, Mapping):
-        return dict(scale or {})
-    if len(scale) != len(axes):
-        raise UsageError(f"expected a pixel size for each of the axes {', '.join(axes)}; got {len(scale)}")
-    return dict(zip(axes, scale, strict=True))
 
 
 def _joined(old: NewChannel, new: NewChannel) -> NewChannel:

@@ -17,7 +17,16 @@ from ozx.images.description import describe_samples
 from ozx.images.pixel_source import ArrayLike, ArraySource
 from ozx.images.writing.new_image import NewChannel, NewImage, NewLevel
 
-__all__ = ["AXIS_ORDER", "ChannelLike", "DescribedArray", "axis_names", "describe_array", "given_channels"]
+__all__ = [
+    "AXIS_ORDER",
+    "ChannelLike",
+    "DescribedArray",
+    "axis_names",
+    "describe_array",
+    "given_channels",
+    "sizes_by_axis",
+    "units_by_axis",
+]
 
 #: The names of axes, in the order of OME-Zarr.
 AXIS_ORDER = "".join(AXIS_TYPES)
@@ -61,7 +70,7 @@ def describe_array(
     (['c', 'y', 'x'], (2, 8, 9), 'micrometer')
     """
     names = axis_names(array, axes)
-    sizes = _by_axis(scale, names)
+    sizes = sizes_by_axis(scale, names)
     if not all(math.isfinite(size) and size > 0 for size in sizes.values()):
         raise UsageError(f"expected pixel sizes above 0; got {scale!r}")
     units = _units(unit, names)
@@ -124,7 +133,14 @@ def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> A
     return turned
 
 
-def _by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[str, ...]) -> dict[str, float]:
+def sizes_by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[str, ...]) -> dict[str, float]:
+    """Return pixel sizes by the name of their axis; `values` are those of the axes `names`, or of some of them by name.
+
+    Raises
+    ------
+    UsageError
+        The values are no numbers, or do not fit the axes.
+    """
     if values is None:
         return {}
     if isinstance(values, str) or not hasattr(values, "__len__"):
@@ -150,11 +166,28 @@ def _no_sizes(values: object) -> UsageError:
     )
 
 
-def _units(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict[str, str]:
+def units_by_axis(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict[str, str]:
+    """Return the given units by the name of their axis; a single unit is that of all axes of space.
+
+    Raises
+    ------
+    UsageError
+        The units are no texts, or do not fit the axes.
+    """
     if unit is None:
         return {}
     given = {axis: unit for axis in names if AXIS_TYPES[axis] == "space"} if isinstance(unit, str) else unit
+    if not isinstance(given, Mapping) or not all(isinstance(text, str) for text in given.values()):
+        raise UsageError(
+            f"expected a unit, or units by axis; got {unit!r:.200}",
+            hint='Write unit="micrometer", or unit={"y": "micrometer", "x": "micrometer", "t": "second"}.',
+        )
     _check_names(given, names)
+    return dict(given)
+
+
+def _units(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict[str, str]:
+    given = units_by_axis(unit, names)
     units = {axis: check_unit(text) for axis, text in given.items()}
     for axis, name in units.items():
         if axis_type_of(name) != AXIS_TYPES[axis]:
@@ -191,6 +224,8 @@ def given_channels(
     count = image.channel_count
     if not channels and _is_rgb(image, axes):
         return _RGB[:count]
+    if isinstance(channels, Mapping) or not hasattr(channels, "__len__"):
+        raise UsageError(f"expected a list of channels; got {channels!r:.200}", hint='Write channels=["DAPI"].')
     if len(channels) > count or (channels and are_all and len(channels) < count):
         most = "" if are_all else "at most "
         raise UsageError(
@@ -221,15 +256,16 @@ def _channel(channel: ChannelLike) -> NewChannel:
 def _new_channel(channel: str | Mapping[str, Any]) -> NewChannel:
     if isinstance(channel, str):
         return NewChannel(channel)
-    known = dict(channel)
     try:
+        known = dict(channel)
         if known.get("window") is not None:
             start, end = map(float, known["window"])
             known["window"] = Window(start, end, None, None)
         new = NewChannel(**known)
     except (TypeError, ValueError):
         raise UsageError(
-            f"expected the fields label, color, active, window (start, end) or emission for a channel; got {channel!r}"
+            "expected the fields label, color, active, window (start, end) or emission for a channel; "
+            f"got {channel!r:.200}"
         ) from None
     # NaN is refused too, because every comparison with it is False.
     if new.window is not None and not -math.inf < new.window.start <= new.window.end < math.inf:
