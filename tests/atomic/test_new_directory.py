@@ -248,3 +248,11 @@ def test_a_replaced_directory_that_cannot_be_removed_is_told(tmp_path, monkeypat
     with pytest.raises(OSError, match="the disk is gone"):
         fill(tmp_path / "d", replace_folder=True)
     assert names(tmp_path / "d") == ["new"]
+
+
+def test_a_target_that_appears_is_named_as_it_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"^a: the file exists already"), replacing_directory("a"):
+        (tmp_path / "a").write_bytes(b"other")
+        os.chdir("/")
+    assert names(tmp_path) == ["a"]

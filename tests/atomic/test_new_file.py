@@ -212,3 +212,31 @@ def test_what_replaced_the_new_file_before_it_is_taken_back_stays(tmp_path):
         os.write(new.descriptor, b"new")
     assert (tmp_path / "a").read_bytes() == b"newest"
     assert names(tmp_path) == ["a"]
+
+
+def test_a_target_that_appears_is_named_as_it_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"^a: the file exists already"), replacing_file("a"):
+        (tmp_path / "a").write_bytes(b"other")
+        os.chdir("/")
+    assert names(tmp_path) == ["a"]
+
+
+def test_side_files_that_are_removed_are_named_as_the_target_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "a.sha256"):
+        (tmp_path / name).write_bytes(b"old")
+    with replacing_file("a", force=True) as new:
+        os.chdir("/")
+    assert new.swept == ["a.sha256"]
+    assert names(tmp_path) == ["a"]
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs links")
+def test_two_dots_after_a_link_lead_to_the_folder_of_its_target(tmp_path, monkeypatch):
+    (tmp_path / "deep" / "folder").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "deep" / "folder")
+    monkeypatch.chdir(tmp_path)
+    with replacing_file("link/../a"):
+        pass
+    assert names(tmp_path / "deep") == ["a", "folder"]

@@ -205,3 +205,49 @@ def test_a_device_is_the_output_of_one_source_and_is_refused(verb, source, sourc
         code, _, told = command(verb)(capsys, sources / source, out, "--force")
         assert code == 2
         assert f"{out}: expected a regular file or a new file name for the output; it is" in told
+
+
+class Mover:
+    """A progress display that changes the working directory when the temporary file or directory has been made."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def start(self, description, total):
+        """Do nothing."""
+
+    def advance(self, amount):
+        if any(name.endswith(".ozx-tmp") for name in os.listdir()):
+            os.chdir(self.folder)
+
+    def stop(self):
+        """Do nothing."""
+
+
+SIDES = {"checksum": "sha256", "manifest": True}
+MOVED = {
+    "pack": lambda _, out, **told: ozx.pack(IMAGE, out, **SIDES, **told),
+    "import": lambda folder, out, **told: ozx.import_tiff(folder / "image.tif", out, **told),
+    "write_image": lambda _, out, **told: ozx.write_image(out, np.zeros((4, 4), "uint8"), **told),
+    "repack": lambda folder, out, **told: ozx.repack(folder / "image.ozx", out, **told),
+    "repack to a directory": lambda folder, out, **told: ozx.repack(folder / "image.ozx", f"{out}.zarr", **told),
+    "unpack": lambda folder, out, **told: ozx.unpack(folder / "image.ozx", f"{out}.zarr", **told),
+    "extract": lambda folder, out, **told: ozx.extract(folder / "image.ozx", out, **told),
+    "export": lambda folder, out, **told: ozx.export(folder / "image.ozx", f"{out}.tif", **told),
+    "recover": lambda folder, out, **told: ozx.recover(folder / "image.ozx", out, **told),
+}
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("verb", sorted(MOVED))
+def test_the_program_may_change_its_directory_during_the_call(verb, force, sources, tmp_path, monkeypatch):
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    for _ in range(2 if force else 1):
+        monkeypatch.chdir(first)
+        result = MOVED[verb](sources, "out", progress=Mover(second), force=force)
+        assert os.getcwd() == str(second)
+        sides = {"out.manifest.json", "out.sha256"} if verb == "pack" else set()
+        assert set(os.listdir(first)) == {result.path, *sides}
+        assert os.listdir(second) == []

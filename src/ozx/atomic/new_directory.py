@@ -13,7 +13,7 @@ from ozx.atomic.locks import has_locks, lock_file
 from ozx.atomic.permissions import PRIVATE_FOLDER, keep_permissions
 from ozx.atomic.renaming import finish_swap, rename_directory
 from ozx.atomic.syncing import sync_folder, sync_tree
-from ozx.atomic.targets import check_folder, check_removable, naming_errors
+from ozx.atomic.targets import absolute_path, check_folder, check_removable, naming_errors, naming_given
 from ozx.atomic.temporary import create_directory, show_replaced, sweep
 from ozx.atomic.tree_record import TreeRecord, identity_of, name_some
 from ozx.atomic.tree_removal import remove_recorded
@@ -46,7 +46,8 @@ def replacing_directory(
     old directory is removed if nothing in it changed since it was `recorded` (by default, at the start of the block);
     else it is kept as ``path.old``. The new root gets the permissions of the old root; until then only its owner has
     access. `force` allows replacing a directory that is empty or has Zarr metadata at its root; `replace_folder` allows
-    replacing any directory. With `sync`, wait until the whole new directory is on the disk.
+    replacing any directory. With `sync`, wait until the whole new directory is on the disk. A relative `path` belongs
+    to the working directory at the start of the block.
 
     Raises
     ------
@@ -64,19 +65,20 @@ def replacing_directory(
         recorded.settle()
     if recorded is not None:
         check_removable(*recorded.iter_filled())
+    place = absolute_path(path)
     temporary, lock = create_directory(path, 0o777 if old is None else PRIVATE_FOLDER)
     try:
-        with naming_errors(path, temporary):
+        with naming_given(place, path), naming_errors(place, temporary):
             yield NewDirectory(temporary, swept)
             if old is not None and lock is not None:
-                keep_permissions(lock, path, old)
+                keep_permissions(lock, place, old)
             if sync:
                 sync_tree(temporary)
-            check_folder(path, force=force, replace_folder=replace_folder)
+            check_folder(place, force=force, replace_folder=replace_folder)
             if recorded is None:
-                rename_directory(temporary, path, force=force or replace_folder)
+                rename_directory(temporary, place, force=force or replace_folder)
             else:
-                _replace(temporary, path, recorded)
+                _replace(temporary, place, recorded)
     finally:
         # After an exchange with a link, the link has the temporary name. The next run removes leftovers.
         with contextlib.suppress(OSError):

@@ -12,7 +12,7 @@ from ozx.atomic.locks import has_locks
 from ozx.atomic.permissions import PRIVATE_FILE, can_set_permissions, keep_permissions
 from ozx.atomic.renaming import rename_file
 from ozx.atomic.syncing import check_written, close_written, sync_folder
-from ozx.atomic.targets import check_target, naming_errors
+from ozx.atomic.targets import absolute_path, check_target, naming_errors, naming_given
 from ozx.atomic.temporary import create_file, sweep
 
 __all__ = ["NewFile", "replacing_file"]
@@ -44,7 +44,8 @@ def replacing_file(
     The new file gets `mode`, or the permissions of the replaced file; until then only its owner may read it. `force`
     allows replacing a file. With `sync`, wait until file and folder are on the disk. `check_old` is called with the
     path of the old file just before the replacement, and raises an error if the old file must not be replaced. Without
-    `sync_name`, the folder is not synced: a later file in the same folder syncs it.
+    `sync_name`, the folder is not synced: a later file in the same folder syncs it. A relative `path` belongs to the
+    working directory at the start of the block.
 
     Raises
     ------
@@ -68,13 +69,14 @@ def replacing_file(
     is_private = old is not None or mode is not None
     folder = os.path.dirname(os.path.abspath(path))
     swept = sweep(folder)
+    place = absolute_path(path)
     descriptor, temporary = create_file(path, PRIVATE_FILE if is_private else 0o666)
     try:
         new = NewFile(descriptor, temporary, swept)
-        with naming_errors(path, temporary, lambda: new.needed and new.needed()):
+        with naming_given(place, path), naming_errors(place, temporary, lambda: new.needed and new.needed()):
             yield new
             if old is not None:
-                keep_permissions(descriptor, path, old)
+                keep_permissions(descriptor, place, old)
             if mode is not None and can_set_permissions():
                 os.fchmod(descriptor, mode)
             if sync:
@@ -84,8 +86,9 @@ def replacing_file(
             if not has_locks():
                 os.close(descriptor)  # Windows renames closed files only
                 descriptor = -1
-            check_target(path, force=force)
-            swept += rename_file(temporary, path, force=force, check_old=check_old)
+            check_target(place, force=force)
+            sides = rename_file(temporary, place, force=force, check_old=check_old)
+            swept += [path + side.removeprefix(place) for side in sides]
     except BaseException:
         with contextlib.suppress(OSError):  # the next run removes leftovers
             if not has_locks() and descriptor >= 0:

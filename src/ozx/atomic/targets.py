@@ -18,6 +18,7 @@ from ozx.errors import OzxError, ResourceError, UsageError, name_error
 
 __all__ = [
     "EXISTS_HINT",
+    "absolute_path",
     "check_folder",
     "check_regular",
     "check_removable",
@@ -41,6 +42,19 @@ _REPLACES_ANY = "Choose another name. --replace-folder (replace_folder=True) rep
 _ZARR_METADATA = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 # Number of names in a message about a folder's contents.
 _NAMED = 3
+
+
+def absolute_path(path: str) -> str:
+    """Return the absolute path of an output: the program may change its directory before the output is complete.
+
+    Unlike `os.path.abspath`, this function keeps ``..``: after a link to a folder, it means the parent of that folder.
+
+    Examples
+    --------
+    >>> absolute_path("../cells.ozx") == os.path.join(os.getcwd(), "../cells.ozx")
+    True
+    """
+    return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
 
 
 def check_target(path: str, *, force: bool) -> os.stat_result | None:
@@ -207,10 +221,7 @@ def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = 
 
 @contextmanager
 def naming_given(place: str, given: str) -> Iterator[None]:
-    """Replace the absolute path `place` in errors of the ``with`` block by `given`, the path as the caller gave it.
-
-    An output is written at an absolute path, because the program may change its directory in the meantime.
-    """
+    """Replace the absolute path `place` in errors of the ``with`` block by `given`, the path as the caller gave it."""
     try:
         yield
     except OzxError as error:

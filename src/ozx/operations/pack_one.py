@@ -16,7 +16,7 @@ from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, read_checksum_file, sha256_of, write_checksum_file
 from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, is_manifest_of, write_manifest
-from ozx.flow.sinks.output import NewObject, check_output, check_output_place, new_output, output_exists
+from ozx.flow.sinks.output import NewObject, as_absolute, check_output, check_output_place, new_output, output_exists
 from ozx.flow.sinks.target import entry_notes, name_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, finish_source_removal, removal_turn
 from ozx.flow.sources.attributes import check_no_attributes
@@ -363,10 +363,10 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
         if options.checksum:
             digest = sha256_of(path)
 
-    place = result.path
+    place = as_absolute(result.path)
     is_checked = options.verify or options.checksum is not None
     with new_output(
-        place,
+        result.path,
         force=options.force,
         sync=options.sync,
         expected=plan.count_bytes,
@@ -379,9 +379,9 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
         manifest = Manifest(result.source, inside) if options.manifest or options.manifest_inside else None
         entries, size = write_archive(plan, new.descriptor, run.workers, progress, manifest)
     if digest is not None:
-        write_checksum_file(result.path, digest, sync=options.sync, sync_name=not options.manifest)
+        write_checksum_file(place, digest, sync=options.sync, sync_name=not options.manifest)
     if manifest is not None and options.manifest:
-        write_manifest(result.path, manifest, sync=options.sync)
+        write_manifest(place, manifest, sync=options.sync)
     progress.stop()
     said = [*name_notes(result.path), *entry_notes(entries), *dict.fromkeys(plan.notes), *swept_notes(new.swept)]
     if isinstance(new, NewObject):

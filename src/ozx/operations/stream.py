@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import DTypeLike
 
+from ozx.atomic.targets import absolute_path
 from ozx.errors import UsageError, resource_errors
 from ozx.flow.sinks.target import check_name
 from ozx.flow.sources.location import given_output
@@ -152,7 +153,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     [(3, 2, 600, 800), (3, 2, 300, 400), (3, 2, 150, 200)]
     """
     target = given_output(path)
-    place = os.path.abspath(target)
+    place = absolute_path(target)
     check_name(target, "an .ozx file")
     title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
     given = Camera(shape, dtype, axes, scale, unit, channels)

@@ -14,7 +14,7 @@ from ozx.archive.byte_source import FileSource
 from ozx.archive.remote.access import carrying_options
 from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_file import NewFile, replacing_file
-from ozx.atomic.targets import check_target
+from ozx.atomic.targets import absolute_path, check_target
 from ozx.flow.sinks.target import check_place
 from ozx.flow.sources.location import Location
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NewObject",
+    "as_absolute",
     "check_output",
     "check_output_place",
     "new_output",
@@ -234,6 +235,11 @@ def present_outputs(targets: Iterable[str]) -> frozenset[str]:
             there = threads.map(carrying_options(output_exists), remote)
             found.update(target for target, is_there in zip(remote, there, strict=True) if is_there)
     return frozenset(found)
+
+
+def as_absolute(target: str) -> str:
+    """Return a URL unchanged, and a path as an absolute path, for side files of an output that is complete later."""
+    return target if Location(target).is_remote else absolute_path(target)
 
 
 def check_output(target: str, *, force: bool) -> None:
