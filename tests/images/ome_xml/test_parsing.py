@@ -106,6 +106,17 @@ def plate(conventions="", images=3):
     return parse_ome_xml(document).plate
 
 
+def test_wells_at_the_same_place_become_one_well():
+    wells = "".join(
+        f'<Well ID="W{n}" Row="{row}" Column="1"><WellSample ID="S{n}"><ImageRef ID="Image:{n}"/></WellSample></Well>'
+        for n, row in enumerate([0, 1, 0])
+    )
+    run = '<PlateAcquisition ID="A"><WellSampleRef ID="S2"/></PlateAcquisition>'
+    images = "".join(f'<Image ID="Image:{n}"/>' for n in range(3))
+    plate = parse_ome_xml(f"<OME>{images}<Plate>{wells}{run}</Plate></OME>").plate
+    assert plate.wells == (WellDescription(0, 1, (0, 2), (None, 0)), WellDescription(1, 1, (1,), (None,)))
+
+
 def test_plates():
     found = plate()
     assert (found.name, found.rows, found.columns) == ("Screen", ("A", "B"), ("1", "2", "3"))

@@ -173,18 +173,19 @@ def _parse_plate(element: Element, numbers: dict[str, int]) -> PlateDescription 
         for number, recording in enumerate(recordings)
         for reference in recording.findall("WellSampleRef")
     }
-    wells = []
+    # Several ``Well`` elements may have the same place, for example one for each acquisition; OME-Zarr has one well.
+    fields: dict[tuple[int, int], list[tuple[int, int | None]]] = {}
     for well in element.findall("Well"):
         row, column = _integer(well, "Row"), _integer(well, "Column")
-        fields, acquisitions = [], []
         for sample in well.findall("WellSample"):
             reference = sample.find("ImageRef")
             number = None if reference is None else numbers.get(reference.get("ID", ""))
-            if number is not None:
-                fields.append(number)
-                acquisitions.append(recorded.get(sample.get("ID")))
-        if fields and row is not None and column is not None:
-            wells.append(WellDescription(row, column, tuple(fields), tuple(acquisitions)))
+            if number is not None and row is not None and column is not None:
+                fields.setdefault((row, column), []).append((number, recorded.get(sample.get("ID"))))
+    wells = []
+    for place, pairs in fields.items():
+        images, acquisitions = zip(*pairs, strict=True)
+        wells.append(WellDescription(*place, images, acquisitions))
     if not wells:
         return None
     rows = max([well.row + 1 for well in wells] + [_integer(element, "Rows") or 0])
