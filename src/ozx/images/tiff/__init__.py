@@ -4,6 +4,8 @@
     Opening of a TIFF file, and of the files that belong to it, as images.
 ``other_files``
     The other files of an image.
+``companion``
+    OME-XML in a file of its own, and the TIFF files that it names.
 ``source``, ``pages``, ``segments``, ``axes``, ``segment_cache``
     The pixels of a series in blocks: its pages in the image, the strips and tiles in a page, each decoded once.
 ``cut_off``

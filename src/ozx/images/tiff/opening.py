@@ -22,6 +22,7 @@ from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.claims import check_claims
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
 from ozx.images.ome_xml.xml_reading import MalformedXmlError
+from ozx.images.tiff.companion import read_companion, with_full_paths
 from ozx.images.tiff.cut_off import describe_lost_pages, restore_stack
 from ozx.images.tiff.description import describe_plain
 from ozx.images.tiff.other_files import check_files, check_index
@@ -168,7 +169,7 @@ def _source_again(
 @contextlib.contextmanager
 def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, OmeXml | None, str | None]]:
     """Yield the open TIFF file and its OME-XML, which can be stored in another file, the master file."""
-    text = _read_companion(path)
+    text = read_companion(path)
     if text is not None:
         check_claims(text)
     document = None if text is None else parse_ome_xml(text)
@@ -177,7 +178,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
             raise FormatError("expected the names of TIFF files in the OME-XML; found none")
         folder = os.path.dirname(path)
         check_files(folder, document.files, path)
-        with _parsed(os.path.join(folder, document.files[0]), omexml=text) as file:
+        with _parsed(os.path.join(folder, document.files[0]), omexml=with_full_paths(text or "", folder)) as file:
             yield file, document, text
         return
     with _parsed(path) as file:
@@ -233,20 +234,6 @@ def _parsed(path: str, **options: Any) -> Iterator[TiffFile]:
         yield file
 
 
-def _read_companion(path: str) -> str | None:
-    """Return the text of an XML file, or None if the file is not XML."""
-    with open(path, "rb") as file:
-        head = file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
-        if not head.startswith(b"<"):
-            return None
-        file.seek(0)
-        data = file.read()
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise FormatError("expected UTF-8 text in the OME-XML", path=path) from None
-
-
 def _read_images(
     path: str, file: TiffFile, document: OmeXml | None, text: str | None, options: TiffOptions, said: list[str]
 ) -> TiffImages:
@@ -261,6 +248,7 @@ def _read_images(
     else:
         descriptions, plate = [describe_plain(file, one) for one in series], None
         if text is not None:
+            _check_fallback(path, document, said)
             notes.append("the OME-XML cannot be used: the file is read like any other TIFF file")
     wanted = range(len(series)) if options.series is None else [options.series]
     images = {}
@@ -275,6 +263,18 @@ def _read_images(
                 error.hint = error.hint or "--series N (series=N) imports another image."
             raise
     return TiffImages(path, images, len(series), plate, text, files, tuple(notes), damage)
+
+
+def _check_fallback(path: str, document: OmeXml | None, said: Sequence[str]) -> None:
+    """Raise `FormatError` if an image consists of other files, too: read as a plain TIFF file, it would lose planes."""
+    folder, own = os.path.dirname(path), os.path.realpath(path)
+    names = () if document is None else document.files
+    if document is not None and any(os.path.realpath(os.path.join(folder, name)) != own for name in names):
+        reason = f": {said[0]}" if said else ""
+        raise FormatError(
+            f"expected the {len(document.images):,} images of the OME-XML; tifffile finds none in its "
+            f"{len(names):,} files{reason}"
+        )
 
 
 def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> tuple[list[TiffPageSeries], tuple[str, ...]]:
