@@ -8,6 +8,8 @@
     OME-XML in a file of its own, and the TIFF files that it names.
 ``source``, ``pages``, ``segments``, ``axes``, ``segment_cache``
     The pixels of a series in blocks: its pages in the image, the strips and tiles in a page, each decoded once.
+``layouts``
+    Comparison of the pages of a series: their shape, pixel type and storage.
 ``cut_off``
     The pages of files whose end is missing.
 ``description``

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tifffile import TiffFile, TiffFrame, TiffPage, TiffPageSeries
+from tifffile import TiffFile, TiffPage, TiffPageSeries
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.images.tiff.axes import AXES, Dimension, name_dimensions
+from ozx.images.tiff.layouts import LayoutChecker, Page
+from ozx.images.tiff.segments import FileSet
 
 __all__ = ["Corner", "Page", "PageMap", "Spans", "list_series"]
 
-Page = TiffPage | TiffFrame
 #: A position along t, c, z, y and x.
 Corner = dict[str, int]
 #: Start and stop of a part of an image along t, c, z, y and x.
@@ -114,6 +115,20 @@ class PageMap:
         self._offset = None if series.is_multifile or not _is_place(series.dataoffset) else series.dataoffset
         self._pages: list[Page | None] = [series[0]] if self._offset is not None else list(series)
         self.inner_size = prod(self.inner_lengths) * np.dtype(series.dtype).itemsize
+        self._keyframe = keyframe
+        # Of contiguous pixels, tifffile often lists the first page only.
+        self._listed: list[Page | None] = getattr(series, "_pages", self._pages)
+
+    def remove_misfits(self, files: FileSet) -> list[tuple[int, FormatError]]:
+        """Remove the pages with another shape or type than the image; return their numbers, each with an error."""
+        checker = LayoutChecker(self._keyframe, files)
+        changes = dict(checker.iter_changes(self._listed))
+        misfits = {number: change for number, change in changes.items() if isinstance(change, FormatError)}
+        if changes:
+            self._offset, self._pages = None, list(self._listed)
+        for number, change in changes.items():
+            self._pages[number] = None if isinstance(change, FormatError) else change
+        return list(misfits.items())
 
     @property
     def paths(self) -> list[str]:

@@ -54,7 +54,7 @@ class TiffSource:
     Raises
     ------
     FormatError
-        Planes of the series are missing.
+        Planes of the series are missing, or a page has another shape or type than the first page.
     UnsupportedError, UsageError
         See `name_dimensions`.
     """
@@ -75,6 +75,11 @@ class TiffSource:
         self._pages = PageMap(series, asked)
         for path in self._pages.paths:
             files.remember(path)
+        self._damage: dict[Hashable, str] = {}
+        # A page that does not fit counts as missing, and is read as zeros.
+        self._missing = self._pages.count_missing()
+        for number, error in self._pages.remove_misfits(files):
+            self._damaged(("misfit", number), error)
         self._cache = SegmentCache(_KEPT_BYTES)
         self._readers: dict[int, SegmentReader] = {}
         lengths = self._pages.axis_lengths
@@ -84,7 +89,6 @@ class TiffSource:
         self.guessed = self._pages.guessed
         self.dtype: np.dtype[Any] = np.dtype(series.dtype).newbyteorder("=")
         self.read_alignment = self._find_read_alignment(series)
-        self._damage: dict[Hashable, str] = {}
         # From this page on, all pages are known to lie behind the end of the file.
         self._cut_from = self._pages.count
         self._check_planes()
@@ -250,7 +254,7 @@ class TiffSource:
     def _check_planes(self) -> None:
         """Raise an error for missing or truncated planes, before any pixels are read."""
         pages = self._pages
-        if missing := pages.count_missing():
+        if missing := self._missing:
             problem = f"{missing:,} of the {pages.count:,} planes in the metadata are missing"
             hint = "--on-error fill (on_error='fill') fills missing planes with zeros."
             self._damaged("planes", FormatError(problem, hint=hint))
