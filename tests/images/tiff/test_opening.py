@@ -69,6 +69,13 @@ def test_a_plate_and_its_images(tmp_path):
     assert found.notes == ("the OME-XML describes 2 plates: the first plate is used",)
 
 
+def test_an_image_with_one_dimension_is_refused(tmp_path):
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, pixels((500,)))
+    with pytest.raises(UnsupportedError, match="expected an image with the axes y and x; found one dimension, of 500"):
+        opened(path)
+
+
 def test_levels_are_given_out(tmp_path):
     path = write_pyramid(tmp_path / "a.ome.tif", pixels((2, 200, 160)), tile=(32, 32), metadata={"axes": "CYX"})
     assert opened(path).images[0].levels == ()

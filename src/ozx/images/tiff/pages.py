@@ -223,6 +223,10 @@ def _divide(
         if lengths[place] == 1 and place not in (2, 3):
             inner.append(None)
             continue
+        if not outer and len(dimensions) == 1:
+            raise UnsupportedError(
+                f"expected an image with the axes y and x; found one dimension, of {dimensions[0].length:,} pixels"
+            )
         if not outer or outer[-1].length != lengths[place]:
             raise UnsupportedError(
                 f"expected the dimensions {codes} to end in the dimensions of a page, "
