@@ -241,6 +241,12 @@ def test_broken_ome_xml_leaves_a_tiff_file(tmp_path):
     assert "the OME-XML cannot be used" in " ".join(found.notes)
 
 
+def test_ome_xml_that_is_cut_off_leaves_a_tiff_file(tmp_path):
+    found = opened(write_ome(tmp_path / "a.ome.tif", ome_xml(ome_image())[:-15], pixels((1, 30, 40))))
+    assert found.images[0].source.shape == (30, 40)
+    assert found.notes == ("the OME-XML cannot be used: the file is read like any other TIFF file",)
+
+
 def test_planes_that_the_metadata_promise_but_nobody_wrote(tmp_path):
     path = write_ome(tmp_path / "a.ome.tif", ome_xml(ome_image(size=(4, 1, 1, 30, 40))), pixels((3, 30, 40)))
     with pytest.raises(FormatError, match="1 of the 4 planes") as raised:

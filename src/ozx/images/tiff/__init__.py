@@ -5,7 +5,7 @@
 ``other_files``
     The other files of an image.
 ``companion``
-    OME-XML in a file of its own, and the TIFF files that it names.
+    OME-XML in a file of its own, with the TIFF files that it names, and OME-XML that is incomplete.
 ``source``, ``pages``, ``segments``, ``axes``, ``segment_cache``
     The pixels of a series in blocks: its pages in the image, the strips and tiles in a page, each decoded once.
 ``layouts``

@@ -1,14 +1,19 @@
-"""Companion files of OME-TIFF: OME-XML outside of the TIFF files, which it names."""
+"""OME-XML of TIFF files: companion files, and OME-XML that tifffile does not find."""
 
 from __future__ import annotations
 
 import os
+import re
 from xml.etree.ElementTree import tostring
 
 from ozx.errors import FormatError
 from ozx.images.ome_xml.xml_reading import parse_xml
 
-__all__ = ["read_companion", "with_full_paths"]
+__all__ = ["is_like_ome_xml", "read_companion", "with_full_paths"]
+
+_OME = re.compile(r"<(\w+:)?OME[\s>]")
+# An XML declaration and comments may precede the element.
+_LONGEST_HEAD = 10_000
 
 
 def read_companion(path: str) -> str | None:
@@ -53,3 +58,15 @@ def with_full_paths(text: str, folder: str) -> str:
         if element.tag.endswith("UUID") and (name := element.get("FileName")):
             element.set("FileName", os.path.join(folder, name))
     return tostring(root, encoding="unicode")
+
+
+def is_like_ome_xml(text: str) -> bool:
+    """Return whether a text begins like OME-XML; tifffile finds only OME-XML that also has its end.
+
+    Examples
+    --------
+    >>> is_like_ome_xml('<?xml version="1.0"?><OME xmlns="a"><Image>'), is_like_ome_xml("OME")
+    (True, False)
+    """
+    head = text[:_LONGEST_HEAD].lstrip("\ufeff \r\n\t")
+    return head.startswith("<") and _OME.search(head) is not None

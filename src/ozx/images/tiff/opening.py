@@ -22,7 +22,7 @@ from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.claims import check_claims
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
 from ozx.images.ome_xml.xml_reading import MalformedXmlError
-from ozx.images.tiff.companion import read_companion, with_full_paths
+from ozx.images.tiff.companion import is_like_ome_xml, read_companion, with_full_paths
 from ozx.images.tiff.cut_off import describe_lost_pages, restore_stack
 from ozx.images.tiff.description import describe_plain
 from ozx.images.tiff.other_files import check_files, check_index
@@ -247,7 +247,7 @@ def _read_images(
             notes.append(f"the OME-XML describes {document.plate_count} plates: the first plate is used")
     else:
         descriptions, plate = [describe_plain(file, one) for one in series], None
-        if text is not None:
+        if text is not None or is_like_ome_xml(str(file.pages.first.description)):
             _check_fallback(path, document, said)
             notes.append("the OME-XML cannot be used: the file is read like any other TIFF file")
     wanted = range(len(series)) if options.series is None else [options.series]
