@@ -14,6 +14,6 @@
     The pages of files whose end is missing.
 ``description``
     Metadata from ImageJ, slide scanners, and the tags of any TIFF.
-``hierarchy``, ``imported``
-    The hierarchy of the images (one image, a series or a plate); images that were imported before.
+``hierarchy``, ``notes``, ``imported``
+    The hierarchy of the images (one image, a series or a plate); notes about them; images that were imported before.
 """

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ozx.errors import UsageError
-from ozx.hierarchy.edit.request import Edits, unit_note
+from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.ome.axis_names import AXIS_TYPES
 from ozx.hierarchy.ome.label_colors import LabelDisplay
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import Window
 from ozx.images.description import ChannelDescription, ImageDescription, PlateDescription
 from ozx.images.pixel_source import PixelSource
+from ozx.images.tiff.notes import ImageNotes, Note, axes_of, iter_size_notes, iter_unit_notes
 from ozx.images.tiff.opening import TiffImages
 from ozx.images.tiff.source import TiffSource
 from ozx.images.writing.levels import PyramidChoice
@@ -38,7 +38,6 @@ __all__ = ["HierarchyOptions", "plan_tiff", "stem_of"]
 # OME-Zarr 0.5, "bioformats2raw.layout": the key of the original file's metadata.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 _ENDINGS = (".companion.ome", ".ome.tiff", ".ome.tif", ".ome.tf8", ".ome.tf2", ".ome.btf", ".tiff", ".tif")
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,30 +71,6 @@ class HierarchyOptions:
     target: str = "OUT.ozx"
 
 
-class _ImageNotes:
-    """Collector of notes about images; equal notes are merged and list the numbers of their images."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._images: dict[str, list[int]] = {}
-
-    def add(self, image: int | None, sentence: str) -> None:
-        self._images.setdefault(sentence, []).extend([] if image is None else [image])
-
-    def sentences(self) -> tuple[str, ...]:
-        return tuple(f"{self._where(images)}{sentence}" for sentence, images in self._images.items())
-
-    def _where(self, images: Sequence[int]) -> str:
-        if not images or self._count == 1:
-            return ""
-        if len(images) == 1:
-            return f"image {images[0]}: "
-        if len(images) == self._count:
-            return "all images: "
-        shown = ", ".join(map(str, images[:_NAMED]))
-        return f"images {shown}{f' and {len(images) - _NAMED:,} more' if len(images) > _NAMED else ''}: "
-
-
 def stem_of(path: str) -> str:
     """Return the name of a TIFF file without suffixes such as ``.ome.tif``.
 
@@ -119,9 +94,9 @@ def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarch
     UsageError
         The options do not fit the images.
     """
-    notes, numbers = _ImageNotes(found.count), list(found.images)
+    notes, numbers = ImageNotes(found.count), list(found.images)
     if options.edits is not None:
-        options.edits.check_axes([_axes(found.images[number].source) for number in numbers])
+        options.edits.check_axes([axes_of(found.images[number].source) for number in numbers])
     is_plate = found.plate is not None and not options.is_alone
     images = {number: _new_image(found, number, options, notes, is_alone=not is_plate) for number in numbers}
     files = {}
@@ -133,7 +108,9 @@ def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarch
         hierarchy = series_of(list(images.values()), files)
     else:
         hierarchy = NewHierarchy({"": images[numbers[0]]}, files=files)
-    return replace(hierarchy, version=options.version), (*notes.sentences(), *_unit_notes(hierarchy, options))
+    of_image = {id(image): path for path, image in hierarchy.images.items()}
+    paths = {number: of_image[id(image)] for number, image in images.items() if id(image) in of_image}
+    return replace(hierarchy, version=options.version), notes.sentences(options.target, paths)
 
 
 def _as_utf8(text: str) -> bytes:
@@ -145,22 +122,21 @@ def _as_utf8(text: str) -> bytes:
     return f"{head}{end}{rest}".encode()
 
 
-def _axes(source: TiffSource) -> tuple[Axis, ...]:
-    return tuple(Axis(axis, AXIS_TYPES[axis], None) for axis in source.axes)
-
-
 def _new_image(
-    found: TiffImages, number: int, options: HierarchyOptions, notes: _ImageNotes, *, is_alone: bool
+    found: TiffImages, number: int, options: HierarchyOptions, notes: ImageNotes, *, is_alone: bool
 ) -> NewImage:
     image = found.images[number]
     description, source = image.description, image.source
-    edits = options.edits.limited_to(_axes(source)) if options.edits is not None else None
+    edits = options.edits.limited_to(axes_of(source)) if options.edits is not None else None
     axes, scale = _place(description, source, edits)
-    for note in _size_notes(description, source, options):
+    for note in iter_size_notes(description, source, options.edits):
         notes.add(number, note)
     for axis in source.guessed:
         length = source.shape[source.axes.index(axis)]
-        notes.add(number, f"an unnamed dimension of length {length:,} became the axis {axis}; --axes sets another")
+        guess = f"an unnamed dimension of length {length:,} became the axis {axis}; --axes sets another"
+        notes.add(number, Note(guess))
+    for note in iter_unit_notes(axes, edits):
+        notes.add(number, note)
     name = description.name or (stem_of(found.path) if found.count == 1 else f"{stem_of(found.path)} {number}")
     if edits is not None and edits.name is not None and is_alone:
         name = edits.name
@@ -182,40 +158,12 @@ def _new_image(
     return replace(new, channels=_channels(description, source.dtype, new.channel_count, edits))
 
 
-def _size_notes(description: ImageDescription, source: TiffSource, options: HierarchyOptions) -> Iterator[str]:
-    """Yield a note if a pixel size is missing, or if the size given for all axes is also used for z."""
-    edits, command = options.edits, f"ozx edit {shlex.quote(options.target)} --pixel-size"
-    is_stack = "z" in source.axes
-    everywhere = None if edits is None else edits.space_size
-    given = {} if edits is None else edits.pixel_size
-    lengths = [axis for axis in source.axes if AXIS_TYPES[axis] == "space"]
-    unknown = [axis for axis in lengths if axis not in description.sizes and axis not in given]
-    if everywhere is None and not {"y", "x"}.isdisjoint(unknown):
-        # The planes of a stack are seldom as far apart as its pixels.
-        example = ",".join(f"{axis}={'2um' if axis == 'z' else '0.65um'}" for axis in unknown)
-        where = f" along {' and '.join(unknown)}"
-        if unknown == lengths:
-            example, where = example if is_stack else "0.65um", ""
-        units = {} if edits is None else edits.units_for(_axes(source))
-        one = "1" if units.keys() >= set(unknown) else "1 without a unit"
-        yield f"the file has no pixel size{where}, so {one} is used; to set one: {command} {example}"
-    elif is_stack and everywhere is not None and "z" not in given:
-        known = description.sizes.get("z")
-        was = "" if known is None else f" (in the file: {known.value:g}{f' {known.unit}' if known.unit else ''})"
-        yield (
-            f"the pixel size is also used for z, the distance between planes{was}; "
-            f"to set z separately: {command} z=2um,y={everywhere:g}um,x={everywhere:g}um"
-        )
-    elif "z" in unknown:
-        yield f"the file has no distance between planes, so 1 is used for z; to set it: {command} z=2um"
-
-
 def _place(
     description: ImageDescription, source: TiffSource, edits: Edits | None
 ) -> tuple[tuple[Axis, ...], tuple[float, ...]]:
     """Return the axes with units, and the pixel size along each axis; options take precedence over the file."""
     sizes = {} if edits is None else edits.pixel_size
-    units = {} if edits is None else edits.units_for(_axes(source))
+    units = {} if edits is None else edits.units_for(axes_of(source))
     axes, scale = [], []
     for axis in source.axes:
         known = description.sizes.get(axis)
@@ -226,7 +174,7 @@ def _place(
 
 
 def _levels(
-    found: TiffImages, image: int, scale: tuple[float, ...], options: HierarchyOptions, notes: _ImageNotes
+    found: TiffImages, image: int, scale: tuple[float, ...], options: HierarchyOptions, notes: ImageNotes
 ) -> tuple[NewLevel, ...]:
     """Return the levels to import from the file: the full resolution, and the lower levels that match it."""
     full = found.images[image]
@@ -237,8 +185,10 @@ def _levels(
             pixels = f"{source.dtype} of {'×'.join(map(str, source.shape))}"
             notes.add(
                 image,
-                f"level {number} of the file, {pixels}, does not match the full resolution: this "
-                f"level is computed from the full resolution instead",
+                Note(
+                    f"level {number} of the file, {pixels}, does not match the full resolution: this "
+                    f"level is computed from the full resolution instead"
+                ),
             )
             break
         smaller = tuple(size * factor for size, factor in zip(scale, factors, strict=True))
@@ -308,7 +258,7 @@ def _new_plate(
     plate: PlateDescription,
     images: Mapping[int, NewImage],
     options: HierarchyOptions,
-    notes: _ImageNotes,
+    notes: ImageNotes,
 ) -> NewPlate:
     wells = [
         NewWell(well.row, well.column, tuple(images[number] for number in well.fields), well.acquisitions)
@@ -318,7 +268,7 @@ def _new_plate(
     if outside:
         notes.add(
             None,
-            f"{outside:,} images belong to no well of the plate and are left out; import one of them with --series N",
+            Note(f"{outside:,} images belong to no well of the plate and are left out; --series N imports one of them"),
         )
     name = plate.name or stem_of(found.path)
     if options.edits is not None and options.edits.name is not None:
@@ -342,14 +292,3 @@ def _acquisitions(plate: PlateDescription) -> Sequence[Mapping[str, Any]]:
             item["maximumfieldcount"] = most
         described.append(item)
     return described
-
-
-def _unit_notes(hierarchy: NewHierarchy, options: HierarchyOptions) -> list[str]:
-    """Return a note if the options give a pixel size, but no unit is known from the options or the file."""
-    edits, axes = options.edits, dict[str, None]()
-    for image in hierarchy.images.values() if edits is not None else ():
-        sizes = {} if edits is None else edits.limited_to(image.axes).pixel_size
-        axes |= {
-            str(axis.name): None for axis in image.axes if axis.name in sizes and axis.type == "space" and not axis.unit
-        }
-    return [unit_note(tuple(axes), options.target)] if axes else []

@@ -1,0 +1,81 @@
+"""Notes about imported images, and the commands that they name."""
+
+import shlex
+
+import tifffile
+from tiffs import ome_image, ome_xml, pixels, write, write_ome
+
+import ozx
+
+TEXT = "Aperio Image Library v1.0\n1x1|AppMag = 20|MPP = 0.5"
+
+
+def write_slide(path):
+    """Write a slide with its pixel size, a thumbnail, a label and a macro without pixel sizes."""
+    full = pixels((1024, 768, 3), "u1")
+    with tifffile.TiffWriter(path) as file:
+        common = {"photometric": "rgb", "metadata": None}
+        file.write(full, tile=(128, 128), description=TEXT, **common)
+        file.write(full[::8, ::8], rowsperstrip=16, description="Aperio Image Library v1.0\nthumbnail", **common)
+        for number, name in ((1, "label"), (9, "macro")):
+            text = f"Aperio Image Library v1.0\n{name} 90x80"
+            file.write(full[:90, :80], subfiletype=number, rowsperstrip=16, description=text, **common)
+    return path
+
+
+def sizes(path):
+    return [image.levels[0].scale[-1] for image in ozx.inspect(path).images]
+
+
+def run(note):
+    """Run the command of a note."""
+    program, verb, node, option, value = shlex.split("ozx " + note.partition(": ozx ")[2])
+    assert (program, verb) == ("ozx", "edit")
+    ozx.edit(node, **{option.removeprefix("--").replace("-", "_"): value}, sync=False)
+
+
+def test_the_command_for_some_images_leaves_the_others_alone(tmp_path):
+    out = tmp_path / "my slide.ozx"
+    (note,) = ozx.import_tiff(write_slide(tmp_path / "a.svs"), out, sync=False).notes
+    uri = f"ozx://{tmp_path}/my%20slide.ozx/1"
+    assert note == (
+        "images 1, 2, 3: the file has no pixel size, so 1 without a unit is used; "
+        f"to set one for image 1: ozx edit {uri} --pixel-size 0.65um"
+    )
+    run(note)
+    assert sizes(out) == [0.5, 0.65, 1.0, 1.0]
+
+
+def test_the_command_for_one_of_several_images(tmp_path):
+    planes = [f'<TiffData IFD="{number}" PlaneCount="1"/>' for number in range(2)]
+    images = ome_image(0, planes=planes[0], attributes='PhysicalSizeX="2" PhysicalSizeY="2"')
+    images += ome_image(1, planes=planes[1])
+    path = write_ome(tmp_path / "a.ome.tif", ome_xml(images), pixels((2, 30, 40)))
+    (note,) = ozx.import_tiff(path, sync=False).notes
+    assert note.startswith("image 1: the file has no pixel size")
+    assert note.endswith(f"to set one: ozx edit ozx://{tmp_path}/a.ozx/1 --pixel-size 0.65um")
+    run(note)
+    assert sizes(tmp_path / "a.ozx") == [2.0, 0.65]
+    (note,) = ozx.import_tiff(path, tmp_path / "b.ozx", series=1, sync=False).notes
+    assert note.endswith(f"ozx edit {tmp_path}/b.ozx --pixel-size 0.65um")
+
+
+def test_the_command_for_fields_of_a_plate(tmp_path):
+    planes = [f'<TiffData IFD="{number}" PlaneCount="1"/>' for number in range(2)]
+    images = ome_image(0, planes=planes[0], attributes='PhysicalSizeX="2" PhysicalSizeY="2"')
+    images += ome_image(1, planes=planes[1])
+    wells = "".join(
+        f'<Well ID="W{n}" Row="{n}" Column="0"><WellSample ID="S{n}"><ImageRef ID="Image:{n}"/></WellSample></Well>'
+        for n in range(2)
+    )
+    xml = ome_xml(images, f'<Plate ID="P">{wells}</Plate>')
+    path = write_ome(tmp_path / "a.ome.tif", xml, pixels((2, 30, 40)))
+    (note,) = ozx.import_tiff(path, sync=False).notes
+    assert f"ozx edit ozx://{tmp_path}/a.ozx/B/1/0 " in note
+
+
+def test_all_images_have_one_command(tmp_path):
+    path = write(tmp_path / "a.ome.tif", pixels((3, 40, 50)), pixels((60, 20)), metadata={})
+    notes = ozx.import_tiff(path, pixel_size={"y": 1, "x": 1}, sync=False).notes
+    command = f"ozx edit {tmp_path}/a.ozx --unit y=micrometer,x=micrometer"
+    assert notes[-1] == f"all images: the pixel size along y, x has no unit; to set it: {command}"
