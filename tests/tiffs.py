@@ -63,6 +63,12 @@ def write_ome(path, xml, array):
     return path
 
 
+def write_imagej(path, shape, axes, resolution=None, **metadata):
+    """Write pixels with metadata of ImageJ."""
+    tifffile.imwrite(path, pixels(shape), imagej=True, resolution=resolution, metadata={"axes": axes, **metadata})
+    return path
+
+
 def ome_xml(images="", plate="", *, head=""):
     """Return an OME-XML document."""
     return (

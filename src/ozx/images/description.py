@@ -19,10 +19,21 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PixelSize:
-    """Distance between neighbouring pixels along an axis; `unit` is None if OME-Zarr does not allow the file's unit."""
+    """Distance between neighbouring pixels along an axis.
+
+    Attributes
+    ----------
+    value
+        The distance in units.
+    unit
+        The unit as OME-Zarr spells it; None if the file has none that OME-Zarr allows.
+    unknown
+        The unit in the file, if it is not understood.
+    """
 
     value: float
     unit: str | None = None
+    unknown: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

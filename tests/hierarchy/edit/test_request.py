@@ -37,6 +37,8 @@ def test_units_are_those_of_the_specification():
         ("ms", "millisecond"),
         ("seconds", "second"),
         ("mins", "minute"),
+        ("inches", "inch"),
+        ("feet", "foot"),
         ("h", "hour"),
     ],
 )

@@ -2,8 +2,9 @@
 
 import shlex
 
+import pytest
 import tifffile
-from tiffs import ome_image, ome_xml, pixels, write, write_ome
+from tiffs import ome_image, ome_xml, pixels, write, write_imagej, write_ome
 
 import ozx
 
@@ -79,3 +80,21 @@ def test_all_images_have_one_command(tmp_path):
     notes = ozx.import_tiff(path, pixel_size={"y": 1, "x": 1}, sync=False).notes
     command = f"ozx edit {tmp_path}/a.ozx --unit y=micrometer,x=micrometer"
     assert notes[-1] == f"all images: the pixel size along y, x has no unit; to set it: {command}"
+
+
+@pytest.mark.parametrize("kind", ["imagej", "ome"])
+def test_a_unit_that_is_unknown(tmp_path, kind):
+    if kind == "imagej":
+        path = write_imagej(tmp_path / "a.tif", (30, 40), "YX", resolution=(0.5, 0.5), unit="furlong")
+    else:
+        size = " ".join(f'PhysicalSize{axis}="2" PhysicalSize{axis}Unit="furlong"' for axis in "XY")
+        path = write_ome(tmp_path / "a.tif", ome_xml(ome_image(attributes=size)), pixels((1, 30, 40)))
+    (note,) = ozx.import_tiff(path, sync=False).notes
+    assert note == (
+        "the unit 'furlong' of the pixel size along y, x is unknown, so the size has no unit; "
+        f"to set one: ozx edit {tmp_path}/a.ozx --unit y=micrometer,x=micrometer"
+    )
+    run(note)
+    assert sizes(tmp_path / "a.ozx") == [2.0]
+    assert not ozx.import_tiff(path, unit="um", force=True, sync=False).notes
+    assert not ozx.import_tiff(path, pixel_size="1um", force=True, sync=False).notes

@@ -31,8 +31,8 @@ _SYMBOLS = {
     "sec": "second",
     "min": "minute",
     "d": "day",
-    "in": "inch",
-    "ft": "foot",
+    **dict.fromkeys(["in", "inches"], "inch"),
+    **dict.fromkeys(["ft", "feet"], "foot"),
 }
 
 

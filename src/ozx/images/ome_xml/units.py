@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ozx.errors import UsageError
+from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS, check_unit
 from ozx.images.description import PixelSize
 
 __all__ = ["convert_length", "convert_time", "in_micrometers", "unit_symbol"]
@@ -57,6 +59,9 @@ _CONVERTED = {
     "das": (10.0, "second"),
 }
 
+# Lengths without a relation to a unit of physics.
+_RELATIVE = ("", "pixel", "reference frame")
+
 # The first of two symbols: OME-XML uses the micro sign, not the Greek letter.
 _SYMBOLS = {unit: symbol for symbols in (_LENGTHS, _TIMES) for symbol, unit in reversed(symbols.items())}
 _METERS = {
@@ -74,25 +79,30 @@ _METERS = {
 
 
 def convert_length(value: float, symbol: str) -> PixelSize:
-    """Convert an OME-XML length to an OME-Zarr unit. The units ``pixel`` and ``reference frame`` become None.
+    """Convert a length with the unit of OME-XML, or with a unit that `check_unit` knows, to an OME-Zarr unit.
+
+    The units ``pixel`` and ``reference frame`` become None. Other unknown units also become None, and stay in
+    `PixelSize.unknown`.
 
     Examples
     --------
     >>> convert_length(2.0, "thou"), convert_length(1.5, "reference frame")
     (PixelSize(value=50.8, unit='micrometer'), PixelSize(value=1.5, unit=None))
+    >>> convert_length(2.0, "micrometers"), convert_length(2.0, "furlong").unknown
+    (PixelSize(value=2.0, unit='micrometer'), 'furlong')
     """
-    return _convert(value, symbol, _LENGTHS)
+    return _convert(value, symbol, _LENGTHS, SPACE_UNITS)
 
 
 def convert_time(value: float, symbol: str) -> PixelSize:
-    """Convert an OME-XML time to an OME-Zarr unit.
+    """Convert a time with the unit of OME-XML, or with a unit that `check_unit` knows, to an OME-Zarr unit.
 
     Examples
     --------
-    >>> convert_time(500.0, "ms")
-    PixelSize(value=500.0, unit='millisecond')
+    >>> convert_time(500.0, "ms"), convert_time(2.0, "minutes")
+    (PixelSize(value=500.0, unit='millisecond'), PixelSize(value=2.0, unit='minute'))
     """
-    return _convert(value, symbol, _TIMES)
+    return _convert(value, symbol, _TIMES, TIME_UNITS)
 
 
 def unit_symbol(unit: str) -> str | None:
@@ -118,9 +128,15 @@ def in_micrometers(size: PixelSize) -> float | None:
     return None if meters is None else round(size.value * meters * 1e6, 15)
 
 
-def _convert(value: float, symbol: str, units: dict[str, str]) -> PixelSize:
+def _convert(value: float, symbol: str, symbols: dict[str, str], allowed: frozenset[str]) -> PixelSize:
     name = symbol.strip()
     if name in _CONVERTED:
         factor, unit = _CONVERTED[name]
         return PixelSize(value * factor, unit)
-    return PixelSize(value, units.get(name))
+    if name in symbols or name in _RELATIVE:
+        return PixelSize(value, symbols.get(name))
+    try:
+        found = check_unit(name)
+    except UsageError:
+        found = ""
+    return PixelSize(value, found) if found in allowed else PixelSize(value, None, name)

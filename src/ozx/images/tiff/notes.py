@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ozx.errors import shortened
 from ozx.flow.sources.location import Location, format_location
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.ome.axis_names import AXIS_TYPES
@@ -16,6 +17,7 @@ from ozx.images.tiff.source import TiffSource
 __all__ = ["ImageNotes", "Note", "axes_of", "iter_size_notes", "iter_unit_notes"]
 
 _NAMED = 3
+_LONGEST_UNIT = 40
 
 
 class Note(NamedTuple):
@@ -84,7 +86,7 @@ def axes_of(source: TiffSource) -> tuple[Axis, ...]:
 
 
 def iter_size_notes(description: ImageDescription, source: TiffSource, edits: Edits | None) -> Iterator[Note]:
-    """Yield a note if a pixel size is unknown, or if the size given for all axes is also used for z."""
+    """Yield a note if a pixel size or unit is unknown, or if the size given for all axes is also used for z."""
     is_stack = "z" in source.axes
     everywhere = None if edits is None else edits.space_size
     given = {} if edits is None else edits.pixel_size
@@ -111,6 +113,21 @@ def iter_size_notes(description: ImageDescription, source: TiffSource, edits: Ed
             "the file has no distance between planes, so 1 is used for z; to set it",
             "--pixel-size z=2um",
         )
+    replaced = {*given, *units, *(lengths if everywhere is not None else ())}
+    yield from _iter_unknown_units(description, [axis for axis in source.axes if axis not in replaced])
+
+
+def _iter_unknown_units(description: ImageDescription, axes: Sequence[str]) -> Iterator[Note]:
+    """Yield a note for each unit in the file that is not understood."""
+    foreign: dict[str, list[str]] = {}
+    for axis in axes:
+        size = description.sizes.get(axis)
+        if size is not None and size.unknown is not None:
+            foreign.setdefault(size.unknown, []).append(axis)
+    for unit, named in foreign.items():
+        right = ",".join(f"{axis}={'second' if axis == 't' else 'micrometer'}" for axis in named)
+        which = f"the unit {shortened(unit, _LONGEST_UNIT)!r} of the pixel size along {', '.join(named)}"
+        yield Note(f"{which} is unknown, so the size has no unit; to set one", f"--unit {right}")
 
 
 def iter_unit_notes(axes: Sequence[Axis], edits: Edits | None) -> Iterator[Note]:
