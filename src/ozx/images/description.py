@@ -75,12 +75,15 @@ class ImageDescription:
         Its channels in order; empty if unknown.
     acquired
         The acquisition date, in the file's format.
+    notes
+        Remarks about metadata that were left out.
     """
 
     name: str | None = None
     sizes: Mapping[str, PixelSize] = field(default_factory=dict)
     channels: tuple[ChannelDescription, ...] = ()
     acquired: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,3 +98,11 @@ def test_a_unit_that_is_unknown(tmp_path, kind):
     assert sizes(tmp_path / "a.ozx") == [2.0]
     assert not ozx.import_tiff(path, unit="um", force=True, sync=False).notes
     assert not ozx.import_tiff(path, pixel_size="1um", force=True, sync=False).notes
+
+
+def test_metadata_that_are_left_out_are_in_the_notes(tmp_path):
+    path = tmp_path / "a.tif"
+    text = "ImageJ=1.54f\nunit=um\nmin=abc\nmax=4\n"
+    tifffile.imwrite(path, pixels((30, 40)), description=text, metadata=None, resolution=(2, 2))
+    (note,) = ozx.import_tiff(path, sync=False).notes
+    assert note.startswith("the display range of channel 0 in ImageJ's metadata is left out")

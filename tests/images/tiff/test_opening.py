@@ -17,6 +17,7 @@ from tiffs import (
     sample,
     set_tag,
     write,
+    write_imagej,
     write_ome,
     write_parts,
     write_pyramid,
@@ -259,58 +260,6 @@ def test_planes_that_the_metadata_promise_but_nobody_wrote(tmp_path):
     assert source.damage == ["1 of the 4 planes in the metadata are missing; filled with zeros"]
 
 
-def imagej(path, shape, axes, resolution=None, **metadata):
-    tifffile.imwrite(path, pixels(shape), imagej=True, resolution=resolution, metadata={"axes": axes, **metadata})
-    return path
-
-
-def test_what_imagej_says(tmp_path):
-    luts = [np.stack([np.arange(256) * part for part in color]).astype("uint8") for color in [(1, 0, 0), (0, 1, 1)]]
-    path = imagej(
-        tmp_path / "a.tif",
-        (4, 3, 2, 30, 40),
-        "TZCYX",
-        resolution=(2.0, 4.0),
-        unit="um",
-        spacing=1.5,
-        finterval=0.25,
-        mode="composite",
-        LUTs=luts,
-        Ranges=(10.0, 200.0, 5.0, 50.0),
-    )
-    image = described(path)
-    assert image.sizes == {
-        "t": PixelSize(0.25, "second"),
-        "z": PixelSize(1.5, "micrometer"),
-        "y": PixelSize(0.25, "micrometer"),
-        "x": PixelSize(0.5, "micrometer"),
-    }
-    assert image.channels == (
-        ChannelDescription(None, "FF0000", window=Window(10.0, 200.0, None, None)),
-        ChannelDescription(None, "00FFFF", window=Window(5.0, 50.0, None, None)),
-    )
-
-
-@pytest.mark.parametrize("unit", ["micron", "\\u00B5m", "µm", "um", "microns"])
-def test_the_ways_to_write_micrometer(tmp_path, unit):
-    if unit == "µm":
-        unit = "\\u00B5m"
-    image = described(imagej(tmp_path / "a.tif", (2, 30, 40), "ZYX", resolution=(2.0, 2.0), unit=unit, spacing=3))
-    assert image.sizes["z"] == PixelSize(3.0, "micrometer")
-
-
-def test_imagej_without_a_unit_knows_no_size(tmp_path):
-    assert described(imagej(tmp_path / "a.tif", (2, 30, 40), "ZYX", resolution=(2.0, 2.0))).sizes == {}
-    assert described(imagej(tmp_path / "b.tif", (2, 30, 40), "ZYX", resolution=(2.0, 2.0), unit="pixel")).sizes == {}
-
-
-def test_labels_of_imagej_name_channels_where_there_is_one_for_each(tmp_path):
-    image = described(imagej(tmp_path / "a.tif", (2, 30, 40), "CYX", Labels=["DAPI", "GFP"]))
-    assert [channel.name for channel in image.channels] == ["DAPI", "GFP"]
-    image = described(imagej(tmp_path / "b.tif", (2, 2, 30, 40), "ZCYX", Labels=["a", "b", "c", "d"]))
-    assert image.channels == ()
-
-
 @pytest.mark.parametrize(
     ("resolution", "unit", "size"),
     [
@@ -372,6 +321,29 @@ def test_names_and_colours_of_qptiff(tmp_path):
         ("DAPI", "0000FF"),
         ("Opal 520", "00FF00"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("broken", "expected", "note"),
+    [
+        ("<Name>GFP</Name><Color>a,b,c</Color>", ("GFP", None), "expected three numbers; got 'a,b,c'"),
+        ("<Name>GFP</Name><Color>0,255</Color>", ("GFP", None), "expected three numbers; got '0,255'"),
+        ("<Name>GFP<Color>0,255,0</Color>", (None, None), "expected the description of a page to be well-formed XML"),
+    ],
+)
+def test_a_value_of_qptiff_that_is_not_understood_loses_only_itself(tmp_path, broken, expected, note):
+    path = tmp_path / "a.qptiff"
+    with tifffile.TiffWriter(path) as file:
+        for inside in ("<Name>DAPI</Name><Color>0,0,255</Color>", broken):
+            text = f"<PerkinElmer-QPI-ImageDescription>{inside}<ImageType>FullResolution</ImageType>"
+            text = f'<?xml version="1.0" encoding="utf-8"?>{text}</PerkinElmer-QPI-ImageDescription>'
+            options = {"tile": (32, 32), "metadata": None, "software": "PerkinElmer-QPI"}
+            file.write(pixels((64, 96)), description=text, contiguous=False, **options)
+    image = described(path)
+    assert [(channel.name, channel.color) for channel in image.channels] == [("DAPI", "0000FF"), expected]
+    (said,) = image.notes
+    assert "of channel 1" in said
+    assert note in said
 
 
 def test_axes_that_somebody_says(tmp_path):
@@ -445,7 +417,7 @@ def test_a_chain_of_pages_that_is_cut_off(tmp_path):
 
 
 def test_an_imagej_stack_that_is_cut_off(tmp_path):
-    path = imagej(tmp_path / "a.tif", (5, 30, 40), "ZYX")
+    path = write_imagej(tmp_path / "a.tif", (5, 30, 40), "ZYX")
     path.write_bytes(path.read_bytes()[:6000])
     with pytest.raises(FormatError, match="cut off or damaged"):
         opened(path)

@@ -12,8 +12,8 @@
     Comparison of the pages of a series: their shape, pixel type and storage.
 ``cut_off``
     The pages of files whose end is missing.
-``description``
-    Metadata from ImageJ, slide scanners, and the tags of any TIFF.
+``description``, ``imagej``
+    Metadata from slide scanners, from the tags of any TIFF, and from ImageJ.
 ``hierarchy``, ``notes``, ``imported``
     The hierarchy of the images (one image, a series or a plate); notes about them; images that were imported before.
 """

@@ -129,7 +129,7 @@ def _new_image(
     description, source = image.description, image.source
     edits = options.edits.limited_to(axes_of(source)) if options.edits is not None else None
     axes, scale = _place(description, source, edits)
-    for note in iter_size_notes(description, source, options.edits):
+    for note in (*map(Note, description.notes), *iter_size_notes(description, source, options.edits)):
         notes.add(number, note)
     for axis in source.guessed:
         length = source.shape[source.axes.index(axis)]

@@ -1,0 +1,149 @@
+"""Metadata that ImageJ writes into TIFF files: units, pixel sizes, frame interval, and channels."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from tifffile import TiffPage
+
+from ozx.hierarchy.ome.rendering import Window
+from ozx.images.description import ChannelDescription, ImageDescription, PixelSize
+from ozx.images.ome_xml.units import convert_length, convert_time
+
+__all__ = ["describe_imagej"]
+
+_ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})")
+# ImageJ's Calibration: an image without a scale has this unit.
+_PIXEL = ("", "pixel", "pixels")
+# Abbreviations that `check_unit` does not know.
+_TIMES = {"msec": "ms", "usec": "us"}
+_MOST_CHANNELS = 10_000
+_COLORS = 3
+
+
+def describe_imagej(description: ImageDescription, metadata: Mapping[str, Any], page: TiffPage) -> ImageDescription:
+    """Return the description with ImageJ's metadata; a value that is not understood is left out, with a note.
+
+    Parameters
+    ----------
+    description
+        The metadata from the tags of the page.
+    metadata
+        ImageJ's metadata, as tifffile returns them.
+    page
+        The first page.
+    """
+    notes: list[str] = []
+    sizes = _sizes(metadata, page, notes)
+    return replace(
+        description,
+        sizes={axis: sizes[axis] for axis in "tzyx" if axis in sizes},
+        channels=description.channels or _channels(metadata, notes),
+        notes=(*description.notes, *notes),
+    )
+
+
+def _sizes(metadata: Mapping[str, Any], page: TiffPage, notes: list[str]) -> dict[str, PixelSize]:
+    sizes = {}
+    # ImageJ's FileSaver: yunit and zunit are written if they differ from unit, which is that of x.
+    common = metadata.get("unit", "")
+    units = {axis: _unit(metadata.get(f"{axis}unit", common)) for axis in "xyz"}
+    if 282 in page.tags:
+        # ImageJ: resolutions are pixels per unit, whatever ResolutionUnit says.
+        for axis, per_unit in zip("xy", page.resolution, strict=True):
+            if math.isfinite(per_unit) and per_unit > 0 and units[axis].lower() not in _PIXEL:
+                sizes[axis] = convert_length(1 / per_unit, units[axis])
+    spacing = _number(metadata, "spacing", notes)
+    if spacing and units["z"].lower() not in _PIXEL:
+        # ImageJ's FileOpener takes the absolute value.
+        sizes["z"] = convert_length(abs(spacing), units["z"])
+    interval, rate = _number(metadata, "finterval", notes), _number(metadata, "fps", notes)
+    if interval is not None and interval > 0:
+        unit = _unit(metadata.get("tunit", "s"))
+        sizes["t"] = convert_time(interval, _TIMES.get(unit, unit))
+    elif rate is not None and rate > 0:
+        sizes["t"] = PixelSize(1 / rate, "second")
+    return sizes
+
+
+def _unit(value: Any) -> str:
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), str(value)).strip(" \0")
+
+
+def _number(metadata: Mapping[str, Any], key: str, notes: list[str]) -> float | None:
+    """Return a finite number, or None; add a note if the value is a text."""
+    value = metadata.get(key)
+    try:
+        number = float(value or 0)
+    except (TypeError, ValueError):
+        notes.append(f"the {key} in ImageJ's metadata is left out: expected a number; got {value!r}")
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _channels(metadata: Mapping[str, Any], notes: list[str]) -> tuple[ChannelDescription, ...]:
+    count = metadata.get("channels")
+    count = count if type(count) is int and 0 < count <= _MOST_CHANNELS else 1
+    is_composite = metadata.get("mode") in ("composite", "color")
+    tables = _listed(metadata.get("LUTs")) if is_composite else []
+    ranges = _listed(metadata.get("Ranges"))
+    if not ranges and count == 1 and "min" in metadata and "max" in metadata:
+        ranges = [metadata["min"], metadata["max"]]
+    labels = _listed(metadata.get("Labels"))
+    names: Sequence[Any] = labels if len(labels) == count > 1 else [None] * count
+    inverted: list[int] = []
+    channels = []
+    for number in range(count):
+        table = tables[number] if number < len(tables) else None
+        color, is_inverted = _color(table, number, notes)
+        inverted += [number] if is_inverted else []
+        window = _window(ranges[2 * number : 2 * number + 2], number, notes)
+        channels.append(ChannelDescription(names[number], color, window=window))
+    if inverted:
+        which = f"channel{'s' if len(inverted) > 1 else ''} {', '.join(map(str, inverted))}"
+        notes.append(f"ImageJ shows the {which} inverted; this is left out")
+    is_known = any(channel != ChannelDescription() for channel in channels)
+    return tuple(channels) if is_known else ()
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return the values of a key of ImageJ's metadata; tifffile returns a single value without a list."""
+    if value is None:
+        return []
+    if isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim < _COLORS):
+        return [value]
+    return list(value)
+
+
+def _color(table: Any, number: int, notes: list[str]) -> tuple[str | None, bool]:
+    """Return the colour of a color table, which runs from black to this colour, and whether it runs to black."""
+    if table is None:
+        return None, False
+    table = np.asarray(table)
+    if table.ndim != 2 or len(table) != _COLORS or not table.size:
+        rows = f"expected {_COLORS} rows; found {len(table) if table.ndim else 0}"
+        notes.append(f"the color table of channel {number} in ImageJ's metadata is left out: {rows}")
+        return None, False
+    # A channel that is shown as black would be invisible.
+    is_inverted = not table[:, -1].any() and bool(table[:, 0].any())
+    end = table[:, 0 if is_inverted else -1]
+    return ("".join(f"{int(value):02X}" for value in end) if end.any() else None), is_inverted
+
+
+def _window(values: Sequence[Any], number: int, notes: list[str]) -> Window | None:
+    if len(values) != 2:
+        return None
+    try:
+        low, high = map(float, values)
+    except (TypeError, ValueError):
+        got = ", ".join(map(repr, values))
+        notes.append(
+            f"the display range of channel {number} in ImageJ's metadata is left out: expected two numbers; got {got}"
+        )
+        return None
+    return Window(low, high, None, None) if low < high else None
