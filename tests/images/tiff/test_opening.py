@@ -1,6 +1,7 @@
 """TIFF files as images: which files belong to one, what is said of it, and what is wrong with a file."""
 
 import os
+import re
 import struct
 import time
 
@@ -211,6 +212,22 @@ def test_an_nd_tiff_names_no_files_elsewhere(tmp_path, name):
     (tmp_path / "a").mkdir()
     path = write_nd_tiff(tmp_path / "a" / "a.tif", pixels((30, 40)), "a.tif", name)
     with pytest.raises(FormatError, match=r"NDTiff\.index refers to a file outside of its own folder"):
+        opened(path)
+
+
+@pytest.mark.parametrize("uuid", ["", "urn:uuid:1"])
+@pytest.mark.parametrize("has_companion", [True, False])
+def test_files_with_the_same_uuid_are_refused(tmp_path, has_companion, uuid):
+    # tifffile would read the planes of the first of these files for all of them.
+    planes = "".join(file_data(f"{number}.tif", z=number, uuid="text") for number in range(2)).replace("text", uuid)
+    xml = ome_xml(ome_image(size=(1, 1, 2, 30, 40), planes=planes))
+    for number in range(2):
+        write_ome(tmp_path / f"{number}.tif", ome_xml() if has_companion else xml, pixels((1, 30, 40)))
+    path = tmp_path / ("a.companion.ome" if has_companion else "0.tif")
+    if has_companion:
+        path.write_text(xml)
+    message = f"expected a UUID for each file; the OME-XML has the same one, '{uuid}', for 0.tif and 1.tif"
+    with pytest.raises(FormatError, match=re.escape(message)):
         opened(path)
 
 

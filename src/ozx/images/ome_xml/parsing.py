@@ -54,6 +54,8 @@ class OmeXml:
         Number of plates.
     files
         Names of the other files with planes, each once, as the document spells them (perhaps with a folder).
+    same_uuid
+        Two files of different names with the same UUID, then this UUID; empty if each file has its own UUID.
     master
         The file with the metadata, if this one lacks it (``BinaryOnly``).
     """
@@ -63,6 +65,7 @@ class OmeXml:
     plate_count: int = 0
     files: tuple[str, ...] = ()
     master: str | None = None
+    same_uuid: tuple[str, ...] = ()
 
 
 def parse_ome_xml(text: str | bytes) -> OmeXml:
@@ -90,17 +93,20 @@ def parse_ome_xml(text: str | bytes) -> OmeXml:
     # tifffile opens the files, so the rules must be the same: blanks in a UUID count, and MyUUID has a file name, too.
     # With other rules, tifffile would open files whose names are not checked.
     own = root.get("UUID")
-    files = {
-        name: None
+    named = [
+        (name, element.text or "")
         for element in root.iter()
         if element.tag.endswith("UUID") and (name := element.get("FileName")) and not (own and element.text == own)
-    }
+    ]
+    first: dict[str, str] = {}
+    same = next(((first[uuid], name, uuid) for name, uuid in named if first.setdefault(uuid, name) != name), ())
     return OmeXml(
         images=images,
         plate=_parse_plate(plates[0], {image.id: number for number, image in enumerate(images)}) if plates else None,
         plate_count=len(plates),
-        files=tuple(files),
+        files=tuple(dict.fromkeys(name for name, _ in named)),
         master=None if master is None else master.get("MetadataFile"),
+        same_uuid=same,
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from xml.etree.ElementTree import tostring
 
 from ozx.errors import FormatError
+from ozx.images.ome_xml.parsing import OmeXml
 from ozx.images.ome_xml.xml_reading import parse_xml
 
-__all__ = ["is_like_ome_xml", "read_companion", "with_full_paths"]
+__all__ = ["check_fallback", "check_uuids", "is_like_ome_xml", "read_companion", "with_full_paths"]
 
 _OME = re.compile(r"<(\w+:)?OME[\s>]")
 # An XML declaration and comments may precede the element.
@@ -70,3 +72,45 @@ def is_like_ome_xml(text: str) -> bool:
     """
     head = text[:_LONGEST_HEAD].lstrip("\ufeff \r\n\t")
     return head.startswith("<") and _OME.search(head) is not None
+
+
+def check_uuids(document: OmeXml) -> None:
+    """Check that the files of an image have different UUIDs: tifffile recognizes files by their UUID, not their name.
+
+    Raises
+    ------
+    FormatError
+        Two files have the same UUID.
+    """
+    if document.same_uuid:
+        first, second, uuid = document.same_uuid
+        raise FormatError(
+            f"expected a UUID for each file; the OME-XML has the same one, {uuid!r}, for {first} and {second}"
+        )
+
+
+def check_fallback(path: str, document: OmeXml | None, said: Sequence[str]) -> None:
+    """Check that no other files belong to a file whose OME-XML cannot be used: their planes would be lost.
+
+    Parameters
+    ----------
+    path
+        The file.
+    document
+        Its OME-XML, if it is well-formed.
+    said
+        The messages of tifffile.
+
+    Raises
+    ------
+    FormatError
+        The OME-XML names other files.
+    """
+    folder, own = os.path.dirname(path), os.path.realpath(path)
+    names = () if document is None else document.files
+    if document is not None and any(os.path.realpath(os.path.join(folder, name)) != own for name in names):
+        reason = f": {said[0]}" if said else ""
+        raise FormatError(
+            f"expected the {len(document.images):,} images of the OME-XML; tifffile finds none in its "
+            f"{len(names):,} files{reason}"
+        )

@@ -22,7 +22,7 @@ from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.claims import check_claims
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
 from ozx.images.ome_xml.xml_reading import MalformedXmlError
-from ozx.images.tiff.companion import is_like_ome_xml, read_companion, with_full_paths
+from ozx.images.tiff.companion import check_fallback, check_uuids, is_like_ome_xml, read_companion, with_full_paths
 from ozx.images.tiff.cut_off import describe_lost_pages, restore_stack
 from ozx.images.tiff.description import describe_plain
 from ozx.images.tiff.other_files import check_files, check_index
@@ -176,6 +176,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
     if document is not None:
         if not document.files:
             raise FormatError("expected the names of TIFF files in the OME-XML; found none")
+        check_uuids(document)
         folder = os.path.dirname(path)
         check_files(folder, document.files, path)
         with _parsed(os.path.join(folder, document.files[0]), omexml=with_full_paths(text or "", folder)) as file:
@@ -190,6 +191,7 @@ def _opened(path: str, *, is_master: bool = False) -> Iterator[tuple[TiffFile, O
         master = None if document is None else document.master
         if master is None:
             if document is not None:
+                check_uuids(document)
                 check_files(os.path.dirname(path), document.files, path)
             yield file, document, text
             return
@@ -248,7 +250,7 @@ def _read_images(
     else:
         descriptions, plate = [describe_plain(file, one) for one in series], None
         if text is not None or is_like_ome_xml(str(file.pages.first.description)):
-            _check_fallback(path, document, said)
+            check_fallback(path, document, said)
             notes.append("the OME-XML cannot be used: the file is read like any other TIFF file")
     wanted = range(len(series)) if options.series is None else [options.series]
     images = {}
@@ -263,18 +265,6 @@ def _read_images(
                 error.hint = error.hint or "--series N (series=N) imports another image."
             raise
     return TiffImages(path, images, len(series), plate, text, files, tuple(notes), damage)
-
-
-def _check_fallback(path: str, document: OmeXml | None, said: Sequence[str]) -> None:
-    """Raise `FormatError` if an image consists of other files, too: read as a plain TIFF file, it would lose planes."""
-    folder, own = os.path.dirname(path), os.path.realpath(path)
-    names = () if document is None else document.files
-    if document is not None and any(os.path.realpath(os.path.join(folder, name)) != own for name in names):
-        reason = f": {said[0]}" if said else ""
-        raise FormatError(
-            f"expected the {len(document.images):,} images of the OME-XML; tifffile finds none in its "
-            f"{len(names):,} files{reason}"
-        )
 
 
 def _list_series(file: TiffFile, options: TiffOptions, said: list[str]) -> tuple[list[TiffPageSeries], tuple[str, ...]]:
