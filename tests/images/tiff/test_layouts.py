@@ -80,6 +80,20 @@ def test_a_file_whose_pixels_do_not_fit_the_other_files(tmp_path, kind):
     assert not read[1].any()
 
 
+@pytest.mark.parametrize("kind", OTHERS)
+def test_the_result_does_not_depend_on_the_file_that_is_opened(tmp_path, kind):
+    other, options = OTHERS[kind]
+    write_files(tmp_path, FIRST, other, **options)
+    found = rf"1\.ome\.tif: page 0: expected {words(FIRST)}, as on page 0 of 0\.ome\.tif; found {words(other)}"
+    with pytest.raises(FormatError, match=found):
+        open_tiff(str(tmp_path / "1.ome.tif"))
+    with open_tiff(str(tmp_path / "1.ome.tif"), TiffOptions(on_error="fill")) as images:
+        source = images.images[0].source
+        read = source.read(whole(source))
+    np.testing.assert_array_equal(read[0], FIRST)
+    assert not read[1].any()
+
+
 @pytest.mark.parametrize("description", DESCRIPTIONS)
 @pytest.mark.parametrize("kind", OTHERS)
 def test_a_page_that_does_not_fit_the_other_pages(tmp_path, kind, description):

@@ -96,7 +96,11 @@ class PageMap:
     """
 
     def __init__(self, series: TiffPageSeries, asked: Sequence[str] | None) -> None:
-        keyframe = series.keyframe
+        # Of contiguous pixels, tifffile often lists the first page only.
+        self._listed: list[Page | None] = getattr(series, "_pages", None) or list(series)
+        # The keyframe of a series is in the file that is open, which may be the one whose pages do not fit.
+        pages = (page.keyframe for page in self._listed if page is not None)
+        keyframe = next((page for page in pages if page and page.dtype == series.dtype), series.keyframe)
         self.inner_lengths: tuple[int, ...] = tuple(keyframe.shaped)
         codes, shape = _dimensions(series)
         if codes.endswith("S") and shape[-1] == 1 and self.inner_lengths[4] == 1:
@@ -116,8 +120,6 @@ class PageMap:
         self._pages: list[Page | None] = [series[0]] if self._offset is not None else list(series)
         self.inner_size = prod(self.inner_lengths) * np.dtype(series.dtype).itemsize
         self._keyframe = keyframe
-        # Of contiguous pixels, tifffile often lists the first page only.
-        self._listed: list[Page | None] = getattr(series, "_pages", self._pages)
 
     def remove_misfits(self, files: FileSet) -> list[tuple[int, FormatError]]:
         """Remove the pages with another shape or type than the image; return their numbers, each with an error."""
