@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import dask.array as da
 import numpy as np
 import pytest
 import zarr
@@ -225,6 +226,14 @@ def test_what_ome_zarr_cannot_say_is_refused(tmp_path):
     refused(tmp_path, "found z, t, y, x", image(np.ones((1, 1, 4, 4)), axis_labels=list("ztyx")))
     refused(tmp_path, "expected pixels that are numbers", image(np.array([["a"]])))
     refused(tmp_path, "expected pixels that are numbers", image(RAMP[:0]))
+
+
+@pytest.mark.parametrize("several", [[], [image(name="B")]], ids=["one layer", "two layers"])
+def test_blocks_that_differ_from_the_declared_ones_are_refused(tmp_path, several):
+    larger = da.from_array(RAMP).map_blocks(lambda block: block.repeat(2, 1), dtype="u2", meta=RAMP[:0, :0])
+    refused(
+        tmp_path, r"of the shape \(40, 50\) at y=0:40, x=0:50; found the shape \(40, 100\)", image(larger), *several
+    )
 
 
 def test_what_stands_still_is_not_refused(tmp_path):

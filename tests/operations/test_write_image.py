@@ -165,6 +165,28 @@ def test_masks_become_label_images_of_integers(out, kind):
     assert ozx.validate(out, level="data").valid
 
 
+def shrunken(block):
+    return block[:, :5, :5]
+
+
+def floating(block):
+    return block * 1.5
+
+
+@pytest.mark.parametrize(("change", "found"), [(shrunken, "the shape"), (floating, "the type float64")])
+@pytest.mark.parametrize("is_label", [False, True], ids=["image", "labels"])
+def test_blocks_that_differ_from_the_declared_ones_are_refused(out, change, found, is_label):
+    lazy = da.from_array(PIXELS, chunks=(1, 64, 64)).map_blocks(change, dtype="uint16", meta=PIXELS[:0, :0, :0])
+    array, labels = (PIXELS, {"cells": lazy}) if is_label else (lazy, False)
+    out.write_bytes(b"old")
+    with pytest.raises(
+        UsageError, match=rf"expected a block of the .* at z=\d:\d, y=\d+:\d+, x=\d+:\d+; found {found}"
+    ):
+        write_image(out, array, labels=labels, force=True)
+    assert out.read_bytes() == b"old"
+    assert os.listdir(out.parent) == [out.name]
+
+
 def test_layout_and_levels_that_are_asked_for(out):
     write_image(out, PIXELS, chunks="y=64,x=64", shards="y=128", codec="zstd:3", downsample="none")
     (level,) = ozx.inspect(out).images[0].levels

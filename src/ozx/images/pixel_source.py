@@ -9,6 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.images.block_checks import check_block, with_checked_blocks
+
 __all__ = ["ArrayLike", "ArraySource", "FillingSource", "MaskSource", "Part", "PixelSource", "Region", "part_of"]
 
 #: A block: a slice for each axis.
@@ -76,6 +78,8 @@ class ArraySource:
         The array.
     axes
         The names of its dimensions.
+    start
+        If `array` is a part of the array of another source: the position of its first pixel, for messages.
 
     Examples
     --------
@@ -84,12 +88,13 @@ class ArraySource:
     (dtype('uint16'), [[4, 5]])
     """
 
-    def __init__(self, array: ArrayLike, axes: tuple[str, ...]) -> None:
-        self._array = array
+    def __init__(self, array: ArrayLike, axes: tuple[str, ...], *, start: tuple[int, ...] | None = None) -> None:
+        self._array = with_checked_blocks(array, axes) if start is None else array
+        self._start = (0,) * len(axes) if start is None else start
         self.axes = axes
         self.shape = tuple(map(int, array.shape))
         self.dtype = np.dtype(array.dtype).newbyteorder("=")
-        self.read_alignment = _read_alignment(array)
+        self.read_alignment = _read_alignment(self._array)
         self._is_reduced = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -106,23 +111,33 @@ class ArraySource:
         """Return a block to read later; see `part_of`."""
         if not (isinstance(self._array, np.ndarray) or hasattr(self._array, "compute")):
             return Part(self, region)
-        lengths = [part.indices(length)[:2] for part, length in zip(region, self.shape, strict=True)]
-        return Part(
-            ArraySource(self._array[region], self.axes), tuple(slice(0, stop - start) for start, stop in lengths)
-        )
+        place = self._place(region)
+        taken = ArraySource(self._array[region], self.axes, start=tuple(part.start for part in place))
+        return Part(taken, tuple(slice(0, part.stop - part.start) for part in place))
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Read a block of the array, into `out` if it is given."""
+        """Read a block of the array, into `out` if it is given.
+
+        Raises
+        ------
+        UsageError
+            The array returned something else; see `check_block`.
+        """
         part = self._array[region]
         compute = getattr(part, "compute", None)
         if compute is not None:
             # Compute in this thread: dask's threads would wait for each other, and a cluster's client for this thread.
             part = compute(scheduler="synchronous")
-        block = np.asarray(part)
+        block = check_block(part, self._place(region), axes=self.axes, dtype=self.dtype)
         if out is None:
             return np.ascontiguousarray(block, self.dtype)
         out[...] = block
         return out
+
+    def _place(self, region: Region) -> Region:
+        """Return the position of a region in the whole array."""
+        bounds = (part.indices(length)[:2] for part, length in zip(region, self.shape, strict=True))
+        return tuple(slice(first + at, last + at) for (first, last), at in zip(bounds, self._start, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from ozx.flow.sources.location import given_output
 from ozx.hierarchy.images import level_factor
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import ShownChannel
+from ozx.images.block_checks import with_checked_blocks
 from ozx.images.pixel_source import ArrayLike, ArraySource
 from ozx.images.writing.hierarchy_writing import write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
@@ -142,13 +143,17 @@ def _merge(layers: Sequence[Layer], title: str) -> NewImage:
     axes = (*first.axes[:at], Axis("c", "channel", None), *first.axes[at:])
     merged = []
     for number, (scale, moved) in enumerate(first.places):
-        data = Stacked([part[number] for part in parts], at)
+        data = Stacked([with_checked_blocks(part[number], _names(first.axes)) for part in parts], at)
         merged.append(_level(data, axes, (*scale[:at], 1.0, *scale[at:]), (*moved[:at], 0.0, *moved[at:])))
     return NewImage(title, axes, tuple(merged), channels, pyramid=_AS_THEY_ARE)
 
 
 def _level(data: ArrayLike, axes: Sequence[Axis], scale: tuple[float, ...], translation: tuple[float, ...]) -> NewLevel:
-    return NewLevel(ArraySource(data, tuple(str(axis.name) for axis in axes)), scale, translation)
+    return NewLevel(ArraySource(data, _names(axes)), scale, translation)
+
+
+def _names(axes: Sequence[Axis]) -> tuple[str, ...]:
+    return tuple(str(axis.name) for axis in axes)
 
 
 def _channel(shown: ShownChannel) -> NewChannel:
@@ -175,7 +180,7 @@ def _thin(array: ArrayLike, axes: Sequence[Axis], image: NewImage, number: int) 
         lower[axis.name] if full.get(axis.name) == length else max(1, length // factor)
         for axis, length, factor in zip(axes, array.shape, factors, strict=True)
     ]
-    return Strided(array, tuple(factors), tuple(lengths))
+    return Strided(with_checked_blocks(array, _names(axes)), tuple(factors), tuple(lengths))
 
 
 def _node_name(name: str, taken: dict[str, Any]) -> str:

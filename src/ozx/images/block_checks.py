@@ -1,0 +1,120 @@
+"""Checks that the blocks of an array are what the array declares."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ozx.errors import UsageError
+
+__all__ = ["check_block", "with_checked_blocks"]
+
+# The blocks along an axis: their starts, or their lengths if these are not equal.
+_Grid = range | tuple[int, ...]
+
+# The names of layers of a dask graph that only read parts of arrays.
+_READS = {"array", "original-array", "from-zarr", "original-from-zarr", "getitem", "stack", "concatenate"}
+
+
+def check_block(block: Any, region: tuple[slice, ...], *, axes: Sequence[str], dtype: np.dtype[Any]) -> Any:
+    """Return a block of an array as an array of NumPy, if the block has the declared shape and type.
+
+    A block of another type is accepted if the declared type holds all its values. Floating-point numbers may be
+    rounded.
+
+    Parameters
+    ----------
+    block
+        The block that the array returned.
+    region
+        The position of the block in the array.
+    axes
+        The names of the dimensions.
+    dtype
+        The type that the array declares.
+
+    Raises
+    ------
+    UsageError
+        The block has another shape, or a type whose values the declared type does not hold.
+
+    Examples
+    --------
+    >>> check_block(np.zeros((1, 1)), (slice(0, 8), slice(8, 16)), axes="yx", dtype=np.dtype("uint8"))
+    Traceback (most recent call last):
+    ozx.errors.UsageError: expected a block of the shape (8, 8) at y=0:8, x=8:16; found the shape (1, 1)
+    """
+    found = np.asanyarray(block)
+    shape = tuple(part.stop - part.start for part in region)
+    if found.shape != shape:
+        raise UsageError(
+            f"expected a block of the shape {shape} at {_place(region, axes)}; found the shape {found.shape}",
+            hint="If a function changes the shape of the blocks of a dask array, give dask the new shapes: "
+            "array.map_blocks(function, chunks=...).",
+        )
+    is_rounded = found.dtype.kind == dtype.kind and dtype.kind in "fc"
+    if not is_rounded and not np.can_cast(found.dtype, dtype, "safe"):
+        raise UsageError(
+            f"expected a block of the type {dtype} at {_place(region, axes)}; found the type {found.dtype}",
+            hint=f'Convert each block where it is computed, as in block.astype("{dtype}"). The astype of a dask array '
+            "does nothing if the array declares this type.",
+        )
+    return found
+
+
+def with_checked_blocks(array: Any, axes: Sequence[str]) -> Any:
+    """Return a dask array, or the one in an array of xarray, with a check of each block that it computes.
+
+    Any other array is returned unchanged.
+
+    Without this check, dask shifts blocks of another shape together, and cuts regions out of blocks that are too large.
+
+    Parameters
+    ----------
+    array
+        The array.
+    axes
+        The names of the dimensions.
+    """
+    graph = array.__dask_graph__() if hasattr(array, "__dask_graph__") else None
+    if graph is None:
+        return array
+    array = array.data if hasattr(array, "dims") else array
+    dask: Any = importlib.import_module("dask")  # not a dependency: the owner of such an array has dask
+    layers = getattr(graph, "layers", ())
+    # Where dask only reads an array, it reads no more than the requested region. With a check of whole blocks, dask
+    # would read whole blocks.
+    if {dask.utils.key_split(name) for name in layers} <= _READS:
+        return array
+    grid = tuple(map(_grid, array.chunks))
+    meta = np.empty((0,) * array.ndim, array.dtype)
+    return array.map_blocks(_check_computed, grid=grid, declared=array.dtype, axes=tuple(axes), meta=meta)
+
+
+def _check_computed(
+    block: Any, *, grid: tuple[_Grid, ...], axes: Sequence[str], declared: np.dtype[Any], block_id: tuple[int, ...] = ()
+) -> Any:
+    # map_blocks adds `block_id`, and would keep an argument `dtype` to itself.
+    region = tuple(_slice(lengths, at) for lengths, at in zip(grid, block_id, strict=True))
+    return check_block(block, region, axes=axes, dtype=declared)
+
+
+def _grid(chunks: tuple[int, ...]) -> _Grid:
+    """Return the lengths of blocks along an axis, in a short form if they are equal: each task may be pickled."""
+    is_regular = set(chunks[:-1]) <= {chunks[0]} and chunks[-1] <= chunks[0]
+    return range(0, sum(chunks), chunks[0]) if is_regular and chunks[0] else chunks
+
+
+def _slice(grid: _Grid, at: int) -> slice:
+    """Return the position of block number `at` along an axis."""
+    if isinstance(grid, range):
+        return slice(grid[at], min(grid[at] + grid.step, grid.stop))
+    start = sum(grid[:at])
+    return slice(start, start + grid[at])
+
+
+def _place(region: tuple[slice, ...], axes: Sequence[str]) -> str:
+    return ", ".join(f"{axis}={part.start}:{part.stop}" for axis, part in zip(axes, region, strict=True))
