@@ -100,6 +100,22 @@ def test_a_check_takes_the_same_room_for_any_number_of_blocks():
     assert sizes[1] < sizes[0] + 100
 
 
+def computed(array):
+    return da.from_array(array).map_blocks(np.ma.copy, dtype=array.dtype)
+
+
+@pytest.mark.parametrize("make", [lambda array: array, da.from_array, computed])
+def test_masked_pixels_are_refused_and_masks_without_them_are_not(make):
+    masked = np.ma.masked_greater(DATA[0, :10, :10], 450)
+    region = (slice(8, 10), slice(0, 10))
+    with pytest.raises(UsageError, match=r"expected pixels without a mask at y=.*; found 9 masked pixels") as caught:
+        ArraySource(make(masked), ("y", "x")).read(region)
+    assert ".filled(0)" in caught.value.hint
+    free = ArraySource(make(np.ma.masked_greater(DATA[0, :10, :10], 9999)), ("y", "x")).read(region)
+    assert type(free) is np.ndarray
+    np.testing.assert_array_equal(free, DATA[0, 8:10, :10])
+
+
 def test_pure_reads_are_not_checked_because_dask_then_reads_whole_blocks():
     read = da.from_array(DATA, chunks=(1, 17, 13))
     assert with_checked_blocks(read, "zyx") is read

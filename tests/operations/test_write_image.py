@@ -187,6 +187,13 @@ def test_blocks_that_differ_from_the_declared_ones_are_refused(out, change, foun
     assert os.listdir(out.parent) == [out.name]
 
 
+def test_masked_pixels_are_refused(out):
+    with pytest.raises(UsageError, match="expected pixels without a mask"):
+        write_image(out, PIXELS, labels={"cells": np.ma.masked_less(PIXELS, 9)})
+    assert not os.listdir(out.parent)
+    write_image(out, np.ma.masked_less(PIXELS, 9).filled(0))
+
+
 def test_layout_and_levels_that_are_asked_for(out):
     write_image(out, PIXELS, chunks="y=64,x=64", shards="y=128", codec="zstd:3", downsample="none")
     (level,) = ozx.inspect(out).images[0].levels

@@ -20,7 +20,7 @@ _READS = {"array", "original-array", "from-zarr", "original-from-zarr", "getitem
 
 
 def check_block(block: Any, region: tuple[slice, ...], *, axes: Sequence[str], dtype: np.dtype[Any]) -> Any:
-    """Return a block of an array as an array of NumPy, if the block has the declared shape and type.
+    """Return a block of an array as an array of NumPy, if it has the declared shape and type and no masked pixels.
 
     A block of another type is accepted if the declared type holds all its values. Floating-point numbers may be
     rounded.
@@ -39,7 +39,7 @@ def check_block(block: Any, region: tuple[slice, ...], *, axes: Sequence[str], d
     Raises
     ------
     UsageError
-        The block has another shape, or a type whose values the declared type does not hold.
+        The block has another shape, a type whose values the declared type does not hold, or masked pixels.
 
     Examples
     --------
@@ -55,6 +55,12 @@ def check_block(block: Any, region: tuple[slice, ...], *, axes: Sequence[str], d
             hint="If a function changes the shape of the blocks of a dask array, give dask the new shapes: "
             "array.map_blocks(function, chunks=...).",
         )
+    if np.ma.is_masked(found):
+        count = int(np.ma.getmaskarray(found).sum())
+        raise UsageError(
+            f"expected pixels without a mask at {_place(region, axes)}; found {count:,} masked pixels",
+            hint="OME-Zarr has no masks. Fill the pixels first: array.filled(0), or dask.array.ma.filled(array, 0).",
+        )
     is_rounded = found.dtype.kind == dtype.kind and dtype.kind in "fc"
     if not is_rounded and not np.can_cast(found.dtype, dtype, "safe"):
         raise UsageError(
@@ -62,7 +68,7 @@ def check_block(block: Any, region: tuple[slice, ...], *, axes: Sequence[str], d
             hint=f'Convert each block where it is computed, as in block.astype("{dtype}"). The astype of a dask array '
             "does nothing if the array declares this type.",
         )
-    return found
+    return np.asarray(found)
 
 
 def with_checked_blocks(array: Any, axes: Sequence[str]) -> Any:

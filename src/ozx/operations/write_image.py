@@ -124,7 +124,8 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     ------
     UsageError
         The file exists or is a URL that ozx only reads, or an option does not fit the array. Or a block of the array
-        has another shape than the array declares, or a type whose values the declared type does not hold.
+        has another shape than the array declares, a type whose values the declared type does not hold, or masked
+        pixels.
     UnsupportedError
         OME-Zarr or Zarr has no such type or number of dimensions.
     ResourceError
