@@ -104,7 +104,9 @@ def computed(array):
     return da.from_array(array).map_blocks(np.ma.copy, dtype=array.dtype)
 
 
-@pytest.mark.parametrize("make", [lambda array: array, da.from_array, computed])
+@pytest.mark.parametrize(
+    "make", [lambda array: array, da.from_array, lambda array: da.from_array(array, chunks=(5, 4)), computed]
+)
 def test_masked_pixels_are_refused_and_masks_without_them_are_not(make):
     masked = np.ma.masked_greater(DATA[0, :10, :10], 450)
     region = (slice(8, 10), slice(0, 10))

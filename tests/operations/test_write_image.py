@@ -6,6 +6,7 @@ import dask.array as da
 import numpy as np
 import PIL.Image
 import pytest
+import xarray as xr
 import zarr
 from ome_zarr_models.v05 import Image, ImageLabel
 
@@ -114,6 +115,59 @@ def test_an_array_of_zarr_cannot_be_turned(out, tmp_path):
     array = zarr.create_array(tmp_path / "z", shape=(30, 40, 2), dtype="uint8")
     with pytest.raises(UsageError, match=r"in the order cyx; got yxc"):
         write_image(out, array, axes="yxc")
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, lambda data: da.from_array(data, chunks=(70, 80, 2))])
+@pytest.mark.parametrize("dims", ["yxc", ("Y", "X", "Channel")])
+def test_dimensions_of_xarray_are_axes(out, wrap, dims):
+    write_image(out, xr.DataArray(wrap(PIXELS.transpose(1, 2, 0)), dims=tuple(dims)), scale={"y": 0.5})
+    image = ozx.inspect(out).images[0]
+    assert [axis.name for axis in image.axes] == ["c", "y", "x"]
+    assert image.levels[0].scale == (1, 0.5, 1)
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
+
+
+def test_dimensions_of_a_dataset_that_is_not_loaded_are_axes(out):
+    write_image(out, PIXELS, axes="cyx")
+    with xr.open_dataset(out) as dataset:
+        write_image(out.parent / "b.ozx", dataset["image"].transpose("y", "x", "c"))
+    np.testing.assert_array_equal(ozx.open(out.parent / "b.ozx")["0"][...], PIXELS)
+
+
+def test_given_axes_win_over_dimensions_of_xarray(out):
+    array = xr.DataArray(PIXELS, dims=("x", "y", "z"))
+    write_image(out, array, axes="cyx", labels={"cells": xr.DataArray(PIXELS[0], dims=("b", "a"))})
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
+    np.testing.assert_array_equal(ozx.open(out)["labels/cells/0"][...], PIXELS[0])
+    write_image(out, array, force=True)
+    np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS.T)
+
+
+def test_color_pixels_of_xarray_are_shown_as_rgb(out):
+    write_image(out, xr.DataArray(np.zeros((20, 30, 3), "uint8"), dims=("y", "x", "c")))
+    assert ozx.open(out).attrs["ome"]["omero"]["channels"][0]["label"] == "Red"
+
+
+def test_labels_of_xarray_have_their_own_order(out):
+    square = PIXELS[:, :300, :300]
+    labels = {"cells": xr.DataArray(square[0].T, dims=("x", "y")), "plain": square[0]}
+    write_image(out, xr.DataArray(square, dims=("c", "y", "x")), labels=labels)
+    for name in labels:
+        np.testing.assert_array_equal(ozx.open(out)[f"labels/{name}/0"][...], square[0])
+    labels = {"cells": xr.DataArray(square[0], dims=("z", "y"))}
+    with pytest.raises(UsageError, match="expected labels 'cells' with the dimensions y, x; found z, y"):
+        write_image(out, xr.DataArray(square, dims=("c", "y", "x")), labels=labels, force=True)
+
+
+def test_unknown_dimensions_of_xarray_are_refused(out):
+    with pytest.raises(
+        UsageError, match="expected dimensions named t, c, z, y, x; found dim_0, dim_1, dim_2"
+    ) as caught:
+        write_image(out, xr.DataArray(PIXELS))
+    assert 'axes="cyx"' in caught.value.hint
+    with pytest.raises(UsageError, match="including y and x"):
+        write_image(out, xr.DataArray(PIXELS, dims=("c", "z", "x")))
+    assert not os.listdir(out.parent)
 
 
 def test_labels(out):

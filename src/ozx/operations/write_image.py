@@ -18,7 +18,7 @@ from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.ome.label_colors import LabelDisplay
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.pixel_source import ArrayLike
-from ozx.images.writing.array_image import ChannelLike, axis_names, describe_array, given_channels
+from ozx.images.writing.array_image import ChannelLike, axis_names, describe_array, given_channels, own_axes
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import LABEL_KINDS, NewHierarchy, NewImage
@@ -78,11 +78,12 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
     path
         The file to write.
     array
-        An array of NumPy, dask or zarr, or any other array that returns slices. It is read block by block, each pixel
-        once if the chunks of the array allow it.
+        An array of NumPy, dask, zarr or xarray, or any other array that returns slices. It is read block by block, each
+        pixel once if the chunks of the array allow it.
     axes
-        Names of its dimensions, out of t, c, z, y and x; by default the last of these names: y and x for a plane. An
-        array in another order, such as ``yxc``, is transposed into OME order.
+        Names of its dimensions, out of t, c, z, y and x; by default the names in ``array.dims``, as arrays of xarray
+        have them (also in capitals, and ``time`` and ``channel``), or else the last of these names: y and x for a
+        plane. An array in another order, such as ``yxc``, is transposed into OME order.
     scale
         The distance between neighbouring pixels along each dimension, or by axis, in `unit`; 1 if unknown.
     unit
@@ -96,7 +97,8 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         The image's name; by default that of the file.
     labels
         True for an array of labels. Or label images by name; each has the dimensions of `array` without ``c``, in the
-        same order. Labels are integers; a mask of booleans is written as 0 and 1.
+        same order; without `axes`, names in ``dims`` may give another order. Labels are integers; a mask of booleans is
+        written as 0 and 1.
     method, downsample
         Method of downsampling: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels); and
         the axes to halve, or ``none``; by default those that `plan_pyramid` chooses.
@@ -148,15 +150,16 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
             f"expected the name of an .ozx file; got {target}", hint="ozx.unpack makes a directory of an .ozx file."
         )
     title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
-    described = describe_array(array, axes, scale, unit)
+    names = own_axes(array) if axes is None else axes
+    described = describe_array(array, names, scale, unit)
     choice = PyramidChoice.parse(method or ("nearest" if labels is True else "mean"), downsample)
     image = NewImage(
-        title, *described, pyramid=choice, channels=given_channels(channels, described, axes, are_all=True)
+        title, *described, pyramid=choice, channels=given_channels(channels, described, names, are_all=True)
     )
     if labels is True:
         image = _as_labels(image)
     elif labels is not None and labels is not False:
-        image = _with_labels(image, labels, method, axis_names(array, axes))
+        image = _with_labels(image, labels, method, axis_names(array, names), has_own=axes is None)
     layout = LayoutChoice.parse(shards, chunks, codec, chunk_checksums=chunk_checksums)
     hierarchy = NewHierarchy({"": image}, version=checked_version(ome_version))
     with spooled_output(target, force=force, sync=sync) as new:
@@ -167,9 +170,13 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
 
 
 def _with_labels(
-    image: NewImage, labels: Mapping[str, ArrayLike], method: str | None, names: Sequence[str]
+    image: NewImage, labels: Mapping[str, ArrayLike], method: str | None, names: Sequence[str], *, has_own: bool
 ) -> NewImage:
-    """Return the image with label images added; `names` are the axes of the image's array as the caller gave it."""
+    """Return the image with label images added.
+
+    `names` are the axes of the image's array as the caller gave it. With `has_own`, the order of the axes of a label
+    image is that of its own dimensions, if these have names.
+    """
     kept = [number for number in range(len(image.axes)) if number != image.channel_axis]
     full, named = image.levels[0], {}
     # Labels cannot be averaged.
@@ -177,14 +184,19 @@ def _with_labels(
     axes = tuple(image.axes[number] for number in kept)
     lengths = {str(image.axes[number].name): full.source.shape[number] for number in kept}
     given = [name for name in names if name in lengths]
-    shape = tuple(lengths[name] for name in given)
     for name, array in _named_labels(labels):
+        order = (own_axes(array) if has_own else None) or given
+        if sorted(order) != sorted(given):
+            raise UsageError(
+                f"expected labels {name!r} with the dimensions {', '.join(given)}; found {', '.join(order)}"
+            )
+        shape = tuple(lengths[axis] for axis in order)
         if tuple(array.shape) != shape:
             raise UsageError(
                 f"expected labels {name!r} of the shape {shape}; found {tuple(array.shape)}",
-                hint=f"Give the axes of the labels in the order of the image's array: {', '.join(given)}.",
+                hint=f"Give the axes of the labels in the order of the image's array: {', '.join(order)}.",
             )
-        _, (level,) = describe_array(array, given, None, None)
+        _, (level,) = describe_array(array, order, None, None)
         level = replace(level, scale=tuple(full.scale[number] for number in kept))
         named[name] = _as_labels(NewImage(name, axes, (level,), pyramid=choice))
     return replace(image, labels=named)

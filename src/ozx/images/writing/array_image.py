@@ -24,6 +24,7 @@ __all__ = [
     "axis_names",
     "describe_array",
     "given_channels",
+    "own_axes",
     "sizes_by_axis",
     "units_by_axis",
 ]
@@ -36,6 +37,9 @@ _NAMED = {3: "cyx", 4: "tcyx", 5: "tczyx"}
 _EXAMPLES = {2: "yx", 3: "cyx", 4: "czyx", 5: "tczyx"}
 
 _RGB = tuple(NewChannel(one.name, one.color, one.is_shown, one.window) for one in describe_samples(4, 255.0))
+
+# Other names of axes, as arrays of xarray have them.
+_LONG_NAMES = {"time": "t", "channel": "c"}
 
 ChannelLike = str | Mapping[str, Any] | NewChannel
 
@@ -84,6 +88,33 @@ def describe_array(
     return found, (level,)
 
 
+def own_axes(array: ArrayLike) -> tuple[str, ...] | None:
+    """Return the names of an array's dimensions if the array has them, as arrays of xarray do; otherwise None.
+
+    Raises
+    ------
+    UsageError
+        One of the names is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np, xarray
+    >>> own_axes(xarray.DataArray(np.zeros((2, 8, 9)), dims=("time", "Y", "X")))
+    ('t', 'y', 'x')
+    """
+    dims = getattr(array, "dims", None)
+    if not isinstance(dims, tuple):
+        return None
+    small = [str(name).lower() for name in dims]
+    names = tuple(_LONG_NAMES.get(name, name) for name in small)
+    if not set(names) <= set(AXIS_ORDER):
+        raise UsageError(
+            f"expected dimensions named {', '.join(AXIS_ORDER)}; found {', '.join(map(str, dims))}",
+            hint=_hint_at_axes(len(names), ()),
+        )
+    return names
+
+
 def axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of an array's dimensions, given as `axes` or chosen by their number.
 
@@ -129,7 +160,9 @@ def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> A
             f"expected dimensions in the order {wanted}; got {''.join(names)}, and an array that cannot be transposed",
             hint="Give a dask array, such as dask.array.from_zarr returns: it can be transposed.",
         )
-    turned: ArrayLike = transpose(order)
+    dims = getattr(array, "dims", None)
+    # Arrays of xarray are transposed by the names of their dimensions.
+    turned: ArrayLike = transpose(*(dims[number] for number in order)) if isinstance(dims, tuple) else transpose(order)
     return turned
 
 
