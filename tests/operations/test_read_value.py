@@ -71,6 +71,13 @@ def test_keys_that_leave_the_directory_are_none(key):
         read_value(IMAGE, key)
 
 
+@pytest.mark.parametrize("key", [None, 0, b"zarr.json"])
+def test_a_key_is_a_text(tmp_path, key):
+    for path in (IMAGE, pack_tree(IMAGE, tmp_path / "a.ozx")):
+        with pytest.raises(UsageError, match=f"expected a key as a text; got {key!r}"):
+            read_value(path, key)
+
+
 def test_an_archive_has_whatever_keys_it_has(tmp_path):
     path = zip_values(tmp_path / "a.zip", {"../odd": b"value"})
     assert read(path, "../odd") == b"value"

@@ -256,6 +256,8 @@ def test_metadata_that_comes_late(out, tmp_path):
         for wrong, message in WRONG_TYPES:
             with pytest.raises(UsageError, match=message):
                 frames.set_metadata(**wrong)
+        with pytest.raises(UsageError, match="expected a text as the name of the image; got 3"):
+            frames.set_metadata(name=3)
     channels = [{"label": "DAPI", "window": (3, 99)}, {"label": "GFP" * 300, "color": "00ff00", "window": (1, 9)}]
     words = {**SAID, "channels": channels}
     ozx.write_image(tmp_path / "b.ozx", PIXELS, axes="tcyx", **words)
@@ -265,6 +267,12 @@ def test_metadata_that_comes_late(out, tmp_path):
     assert not ozx.validate(out, level="data").findings
     with pytest.raises(UsageError, match="the stream is closed"):
         frames.set_metadata(name="too late")
+
+
+def test_a_name_is_a_text(out):
+    with pytest.raises(UsageError, match="expected a text as the name of the image; got 3"):
+        stream(out, shape=(1, 300, 400), axes="tyx", dtype="uint16", name=3)
+    assert not list(out.parent.iterdir())
 
 
 def test_late_metadata_of_one_position(out):

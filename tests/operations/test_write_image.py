@@ -312,6 +312,15 @@ def test_an_existing_file_is_kept_unless_forced(out):
     ({"channels": "DAPI"}, "expected a list of channels; got the text 'DAPI'"),
     ({"labels": PIXELS}, "expected True, or label images by name; got ndarray"),
     ({"labels": {"cells": [[1]]}}, "expected labels 'cells' as an array; got list"),
+    ({"channels": [None]}, "a name, or the fields label, color, .* for a channel; got None"),
+    ({"channels": [{"label": 3}]}, "expected a text as the label of a channel; got 3"),
+    ({"channels": [{"emission": "red"}]}, "expected a number of nanometers as the emission of a channel; got 'red'"),
+    ({"axes": (0, 1, 2)}, r"one of t, c, z, y, x for each dimension.*; got 3 dimensions and the axes \(0, 1, 2\)"),
+    ({"axes": ([0], "y", "x")}, "one of t, c, z, y, x for each dimension"),
+    ({"axes": 3}, "3 dimensions and the axes 3"),
+    ({"name": 3}, "expected a text as the name of the image; got 3"),
+    ({"downsample": 3}, "expected auto, none, or the axes to halve, as in z,y,x; got 3"),
+    ({"downsample": ["y", None]}, "no axis 'None'"),
     ({"method": "median"}, "mean, nearest, mode"),
     ({"downsample": "q"}, "no axis 'q'"),
     ({"codec": "jpeg"}, "expected one of the codecs"),
@@ -330,7 +339,20 @@ def test_an_array_without_names_of_axes_leads_to_them(out, options):
     assert 'as in axes="cyx"' in caught.value.hint
 
 
+def test_an_array_of_unknown_shape_is_refused(out):
+    rows = da.from_array(PIXELS[0], chunks=(60, 400))
+    unknown = rows[rows[:, 0] > 99]
+    for call in (lambda: write_image(out, unknown), lambda: write_image(out, PIXELS, labels={"a": unknown})):
+        with pytest.raises(UsageError, match=r"expected an array of known shape; found \(nan, 400\)") as caught:
+            call()
+        assert "compute_chunk_sizes()" in caught.value.hint
+    assert not os.listdir(out.parent)
+    write_image(out, unknown.compute_chunk_sizes())
+
+
 def test_arrays_that_are_no_images(out):
+    with pytest.raises(UsageError, match="an array with shape and dtype; got Shape"):
+        write_image(out, type("Shape", (), {"shape": (3, 4)})())
     with pytest.raises(UsageError, match="has none"):
         write_image(out, PIXELS[:, :0])
     with pytest.raises(UsageError, match="labels that are integers; found float64"):

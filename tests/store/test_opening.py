@@ -251,6 +251,8 @@ def test_an_array_by_its_path(image, tmp_path):
         ("no", "no node 'no'"),
         ("no/0", "no node"),
         ("labels", "is a group"),
+        (0, "expected the path of an array in the file as a text; got 0"),
+        (None, "expected the path of an array in the file as a text; got None"),
     ],
 )
 def test_no_array_at_a_path(image, tmp_path, node, message):

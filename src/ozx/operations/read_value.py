@@ -53,6 +53,8 @@ def read_value(path: str | os.PathLike[str], key: str) -> Iterator[bytes]:
     """
     name = os.fspath(path)
     view = open_view(path)
+    if not isinstance(key, str):
+        raise UsageError(f"expected a key as a text; got {key!r}", path=name, hint="ozx ls lists the keys.")
     fault = name_fault(key) if isinstance(view, DirectoryView) else None
     if fault is not None:
         raise UsageError(f"{key!r} is not a key: {fault}", path=name)

@@ -25,7 +25,7 @@ from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.stream_images import Camera, FramePlan, completed, plan_frames, plate_fields, position_series
 from ozx.images.streaming.streamed_image import StreamedImage
-from ozx.images.writing.array_image import ChannelLike
+from ozx.images.writing.array_image import ChannelLike, image_title
 from ozx.images.writing.new_image import NewHierarchy, series_of
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
     target = given_output(path)
     place = absolute_path(target)
     check_name(target, "an .ozx file")
-    title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
+    title = image_title(name, target)
     given = Camera(shape, dtype, axes, scale, unit, channels)
     plans, hierarchy = _plan(given, cameras, positions, plate, plate_shape, (title, method, downsample))
     hierarchy = replace(hierarchy, version=checked_version(ome_version))

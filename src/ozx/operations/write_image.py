@@ -18,7 +18,15 @@ from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.ome.label_colors import LabelDisplay
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.pixel_source import ArrayLike
-from ozx.images.writing.array_image import ChannelLike, axis_names, describe_array, given_channels, own_axes
+from ozx.images.writing.array_image import (
+    ChannelLike,
+    axis_names,
+    check_lengths,
+    describe_array,
+    given_channels,
+    image_title,
+    own_axes,
+)
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import LABEL_KINDS, NewHierarchy, NewImage
@@ -149,7 +157,7 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         raise UsageError(
             f"expected the name of an .ozx file; got {target}", hint="ozx.unpack makes a directory of an .ozx file."
         )
-    title = os.path.basename(target).removesuffix(".ozx").removesuffix(".ome") if name is None else name
+    title = image_title(name, target)
     names = own_axes(array) if axes is None else axes
     described = describe_array(array, names, scale, unit)
     choice = PyramidChoice.parse(method or ("nearest" if labels is True else "mean"), downsample)
@@ -220,6 +228,7 @@ def _named_labels(labels: Mapping[str, ArrayLike]) -> Iterator[tuple[str, ArrayL
             raise UsageError(
                 f"expected labels {name!r} as an array; got {type(array).__name__}", hint="Use numpy.asarray(...)."
             )
+        check_lengths(array)
         yield name, array
 
 

@@ -144,6 +144,12 @@ def open_array(
 
     store, given_node = open_store(path, options=options)
     given, hint = printable_location(path), "ozx info lists the arrays."
+    if not isinstance(node, str):
+        raise UsageError(
+            f"expected the path of an array in the file as a text; got {node!r}",
+            path=given,
+            hint='Write the path in quotes, as in ozx.open_array(path, "0").',
+        )
     names = join_path(given_node, node.strip("/"))
     folder, _, name = names.rpartition("/")
     group = _open_node(store, folder, given)

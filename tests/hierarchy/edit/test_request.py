@@ -143,6 +143,11 @@ def test_a_pixel_size_is_a_positive_number(size):
         {"colors": ["GG0000"]},
         {"name": ""},
         {"name": "  "},
+        {"name": 3},
+        {"name": b"cells"},
+        {"unit": {"x": None}},
+        {"channel_names": 3},
+        {"colors": 3},
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments):

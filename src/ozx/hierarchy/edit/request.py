@@ -145,6 +145,8 @@ def parse_edits(
         space_size=everywhere,
         space_unit=space_unit,
     )
+    if name is not None and not isinstance(name, str):
+        raise UsageError(f"expected a text as the name of the image; got {name!r}")
     if name is not None and not name.strip():
         raise UsageError("expected a name; got an empty string")
     if edits.is_empty:
@@ -258,7 +260,8 @@ def _pixel_size(axis: str, size: float | str) -> float:
 def _per_channel(values: Sequence[str | None] | None, option: str) -> tuple[str | None, ...] | None:
     if values is None:
         return None
-    if isinstance(values, str) or not all(value is None or isinstance(value, str) for value in values):
+    is_list = isinstance(values, Iterable) and not isinstance(values, str)
+    if not is_list or not all(value is None or isinstance(value, str) for value in values):
         raise UsageError(
             f"{option}: expected a list with one text per channel; got {values!r}",
             hint=f'Write a list, as in {option}=["A", "B"]; None keeps the present value of a channel.',

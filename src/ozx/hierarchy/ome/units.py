@@ -55,12 +55,12 @@ def check_unit(unit: str) -> str:
     ['micrometer', 'micrometer', 'micrometer', 'nanometer', 'second']
     """
     known = SPACE_UNITS | TIME_UNITS
-    word = unit.strip()
+    word = str(unit).strip()
     symbol = next(
         (_SYMBOLS[each] for each in (word, word.lower(), word.lower().removesuffix("s")) if each in _SYMBOLS), None
     )
     spelled = re.sub("metre$", "meter", word.lower().removesuffix("s"))
-    found = unit if unit in known else symbol or spelled
+    found = word if word in known else symbol or spelled
     if found in known:
         return found
     close = difflib.get_close_matches(spelled, sorted(known), 1, cutoff=0.8) if len(spelled) > len("foot") else []

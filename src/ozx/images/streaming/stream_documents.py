@@ -16,7 +16,14 @@ from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
 from ozx.images.pixel_source import PixelSource, Region
-from ozx.images.writing.array_image import ChannelLike, describe_array, given_channels, sizes_by_axis, units_by_axis
+from ozx.images.writing.array_image import (
+    ChannelLike,
+    describe_array,
+    given_channels,
+    image_title,
+    sizes_by_axis,
+    units_by_axis,
+)
 from ozx.images.writing.hierarchy_documents import HierarchyDocuments, PlannedImage
 from ozx.images.writing.image_documents import describe_image, group_document
 from ozx.images.writing.new_image import NewChannel, NewHierarchy
@@ -103,7 +110,7 @@ class StreamDocuments:
             planned,
             image=replace(
                 image,
-                name=image.name if given.name is None else given.name,
+                name=image.name if given.name is None else image_title(given.name, ""),
                 axes=axes,
                 levels=(replace(full, scale=level.scale),),
                 channels=channels,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any
 
 from ozx.errors import UsageError
@@ -22,8 +24,10 @@ __all__ = [
     "ChannelLike",
     "DescribedArray",
     "axis_names",
+    "check_lengths",
     "describe_array",
     "given_channels",
+    "image_title",
     "own_axes",
     "sizes_by_axis",
     "units_by_axis",
@@ -123,12 +127,14 @@ def axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str,
     UsageError
         The names do not fit the array, or one of them is unknown.
     """
-    if not hasattr(array, "shape"):
+    if not hasattr(array, "shape") or not hasattr(array, "dtype"):
         raise UsageError(
             f"expected an array with shape and dtype; got {type(array).__name__}", hint="Use numpy.asarray(...)."
         )
+    check_lengths(array)
     count = len(array.shape)
-    names = tuple(_USUAL.get(count, "") if axes is None else axes)
+    given = _USUAL.get(count, "") if axes is None else axes
+    names = tuple(map(str, given if isinstance(given, Iterable) else (given,)))
     is_known = set(names) <= set(AXIS_ORDER) and len(set(names)) == len(names)
     if len(names) != count or not is_known or not {"y", "x"} <= set(names):
         asked = "2 to 5 dimensions" if axes is None else "one of t, c, z, y, x for each dimension, including y and x"
@@ -138,6 +144,42 @@ def axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str,
             hint=_hint_at_axes(count, names),
         )
     return names
+
+
+def check_lengths(array: ArrayLike) -> None:
+    """Raise an error if a length of the array is unknown, as in some results of dask.
+
+    Raises
+    ------
+    UsageError
+        A length is not an integer.
+    """
+    shape = tuple(array.shape)
+    if not all(isinstance(length, Integral) for length in shape):
+        raise UsageError(
+            f"expected an array of known shape; found ({', '.join(map(str, shape))})",
+            hint="Call array.compute_chunk_sizes() before, if it is a dask array.",
+        )
+
+
+def image_title(name: str | None, target: str) -> str:
+    """Return the name of the image in the file `target`: `name`, or the name of the file without its ending.
+
+    Raises
+    ------
+    UsageError
+        The name is not a text.
+
+    Examples
+    --------
+    >>> image_title(None, "data/cells.ome.ozx")
+    'cells'
+    """
+    if name is None:
+        return os.path.basename(target).removesuffix(".ozx").removesuffix(".ome")
+    if not isinstance(name, str):
+        raise UsageError(f"expected a text as the name of the image; got {name!r}")
+    return name
 
 
 def _hint_at_axes(count: int, names: Sequence[str]) -> str:
@@ -297,9 +339,13 @@ def _new_channel(channel: str | Mapping[str, Any]) -> NewChannel:
         new = NewChannel(**known)
     except (TypeError, ValueError):
         raise UsageError(
-            "expected the fields label, color, active, window (start, end) or emission for a channel; "
+            "expected a name, or the fields label, color, active, window (start, end) and emission for a channel; "
             f"got {channel!r:.200}"
         ) from None
+    if not isinstance(new.label, str | None):
+        raise UsageError(f"expected a text as the label of a channel; got {new.label!r}")
+    if not isinstance(new.emission, Real | None):
+        raise UsageError(f"expected a number of nanometers as the emission of a channel; got {new.emission!r}")
     # NaN is refused too, because every comparison with it is False.
     if new.window is not None and not -math.inf < new.window.start <= new.window.end < math.inf:
         raise UsageError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ozx.errors import UsageError
@@ -62,7 +62,7 @@ class PyramidChoice:
         if downsample == "none":
             return cls(chosen, ())
         names = downsample.split(",") if isinstance(downsample, str) else downsample
-        axes = tuple(name.strip() for name in names)
+        axes = tuple(str(name).strip() for name in names) if isinstance(names, Iterable) else ("",)
         if len(set(axes)) < len(axes) or "" in axes:
             raise UsageError(f"expected auto, none, or the axes to halve, as in z,y,x; got {downsample!r}")
         return cls(chosen, axes)
