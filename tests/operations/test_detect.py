@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
 
 from ozx.archive.byte_source import FileSource
+from ozx.errors import UsageError
 from ozx.hierarchy.comment import make_comment
 from ozx.operations import detect
 from ozx.operations.detect import is_ozx
@@ -19,6 +20,12 @@ from ozx.operations.detect import is_ozx
 IMAGE = tree(FIXTURES / "image.ome.zarr")
 GROUP = b'{"zarr_format": 3, "node_type": "group", "attributes": {}}'
 OME = b'{"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5"}}}'
+
+
+@pytest.mark.parametrize("path", ["", "d\0.ozx"])
+def test_what_cannot_be_a_path_is_refused(path):
+    with pytest.raises(UsageError, match="expected a path; got"):
+        is_ozx(path)
 
 
 @pytest.fixture

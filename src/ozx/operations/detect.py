@@ -17,6 +17,7 @@ from ozx.archive.records import (
     resolve_zip64,
 )
 from ozx.errors import FormatError, OzxError, resource_errors
+from ozx.flow.sources.location import given_path
 from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.limits import LONGEST_DOCUMENT
@@ -48,6 +49,8 @@ def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryvie
 
     Raises
     ------
+    UsageError
+        The path is empty, or contains a NUL character.
     ResourceError
         The file does not exist or cannot be read. The content of a file never raises an error.
 
@@ -59,7 +62,7 @@ def is_ozx(path_or_bytes: str | os.PathLike[str] | bytes | bytearray | memoryvie
     if isinstance(path_or_bytes, bytes | bytearray | memoryview):
         data = bytes(path_or_bytes)
         return _is_ozx_archive(MemorySource(data)) or _begins_with_root(data)
-    path = os.fspath(path_or_bytes)
+    path = given_path(path_or_bytes)
     return not os.path.isdir(path) and _is_ozx_archive(FileSource(path))
 
 

@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 from ozx.errors import UsageError
-from ozx.flow.sources.location import Location, format_location, parse_local, parse_location, printable_location
+from ozx.flow.sources.location import (
+    Location,
+    check_is_list,
+    format_location,
+    given_output,
+    given_path,
+    given_source,
+    parse_local,
+    parse_location,
+    printable_location,
+)
 
 
 def parse(text, files=(), directories=(), *, windows=False):
@@ -170,6 +180,17 @@ def test_a_url_is_not_local():
     assert caught.value.path == "https://h/x.ozx"
     assert "Download" in caught.value.hint
     assert parse_local("x.ozx|zip:0/") == Location("x.ozx", "0")
+
+
+def test_bytes_are_no_path():
+    message = r"^expected a path as a text; got b'x\.ozx'$"
+    for function in (given_path, given_output, given_source, parse_location, parse_local):
+        with pytest.raises(UsageError, match=message) as caught:
+            function(b"x.ozx")
+        assert "os.fsdecode" in caught.value.hint
+    assert printable_location(b"x.ozx") == "x.ozx"
+    with pytest.raises(UsageError, match=r"expected a list of sources; got the path b'x\.ozx'"):
+        check_is_list(b"x.ozx", "ozx.pack")
 
 
 def test_messages_keep_signatures_to_themselves():

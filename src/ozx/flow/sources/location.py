@@ -132,12 +132,14 @@ def parse_location(
 def given_path(path: StrPath) -> str:
     """Return a path as a string; raise `UsageError` if it is empty, for example from an unset shell variable.
 
+    Bytes are not a path, because they are the content of a file for `ozx.is_ozx`.
+
     The system would treat an empty path as the working directory, or as the root directory if a slash is added.
 
     Raises
     ------
     UsageError
-        The path is empty, or contains a NUL character.
+        The path is empty, is given as bytes, or contains a NUL character.
 
     Examples
     --------
@@ -145,6 +147,8 @@ def given_path(path: StrPath) -> str:
     'cells.ozx'
     """
     name = os.fspath(path)
+    if isinstance(name, bytes):
+        raise UsageError(f"expected a path as a text; got {name!r}", hint="Decode the path with os.fsdecode(path).")
     if not name:
         raise UsageError("expected a path; got an empty string", hint="Perhaps a shell variable is not set.")
     if "\0" in name:  # no system allows it, and Python's functions raise various errors for it
@@ -160,7 +164,7 @@ def check_is_list(sources: object, function: str) -> None:
     UsageError
         `sources` is a single path, whose letters would be taken for sources.
     """
-    if isinstance(sources, str | os.PathLike):
+    if isinstance(sources, str | bytes | os.PathLike):
         raise UsageError(
             f"expected a list of sources; got the path {os.fspath(sources)!r}",
             hint=f"Write [path] or, for a pattern, glob.glob(pattern); for one source, call {function}(path).",
@@ -288,7 +292,7 @@ def printable_location(text: StrPath) -> str:
     >>> printable_location("https://example.org/cells.ozx?signature=secret|zip:0/")
     'https://example.org/cells.ozx'
     """
-    name = os.fspath(text)
+    name = os.fsdecode(text)
     is_url = _URL.match(name) is not None and not name.startswith(_SCHEME)
     return printable_url(name) if is_url else name
 
