@@ -109,6 +109,26 @@ def test_variables_can_be_dropped(pack):
     assert not xr.open_dataset(path, drop_variables=["image", "y"]).data_vars
 
 
+DECODERS = ("mask_and_scale", "decode_times", "decode_timedelta", "use_cftime", "concat_characters", "decode_coords")
+
+
+@pytest.mark.parametrize("value", [False, True])
+@pytest.mark.parametrize("name", [*DECODERS, "decode_cf"])
+@pytest.mark.filterwarnings("ignore:.*use_cftime:DeprecationWarning")
+def test_options_of_cf_decoding_change_nothing(pack, name, value):
+    path = pack("sharded")
+    plain = xr.open_dataset(path)
+    xr.testing.assert_identical(plain, xr.open_dataset(path, **{name: value}))
+    xr.testing.assert_identical(plain, xr.decode_cf(plain, decode_timedelta=True))  # nothing to decode
+    assert xr.open_datatree(path, **{name: value})["0"]["image"].dtype == np.uint16
+    assert set(xr.open_groups(path, **{name: value})) >= {"/", "/0"}
+
+
+def test_an_unknown_option_is_refused(pack):
+    with pytest.raises(TypeError, match="decode_nothing"):
+        xr.open_dataset(pack("image"), decode_nothing=True)
+
+
 def test_paths_of_every_kind(pack, monkeypatch):
     path = pack("image")
     monkeypatch.chdir(path.parent)

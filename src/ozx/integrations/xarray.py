@@ -1,9 +1,11 @@
 """Open .ozx files in xarray: ``xr.open_dataset("cells.ozx")`` and ``xr.open_datatree("cells.ozx")``.
 
 Axes become dimensions with coordinates in the image's units; pixels are read when used. CF decoding does not apply: a
-fill value is a pixel value, not a mask, and integers stay integers.
+fill value is a pixel value, not a mask, and integers stay integers. xarray passes its options of CF decoding only to
+engines whose functions declare them by name.
 """
 
+# ruff: noqa: ARG002 (the options of CF decoding are accepted, but have no effect)
 from __future__ import annotations
 
 import os
@@ -94,6 +96,12 @@ class OzxBackend(BackendEntrypoint):
         filename_or_obj: Any,
         *,
         drop_variables: str | Iterable[str] | None = None,
+        mask_and_scale: object = None,
+        decode_times: object = None,
+        decode_timedelta: object = None,
+        use_cftime: object = None,
+        concat_characters: object = None,
+        decode_coords: object = None,
         group: str = "",
         image: int | str | None = None,
         level: int = 0,
@@ -107,6 +115,8 @@ class OzxBackend(BackendEntrypoint):
             Path or URL of the file, or of a node in it (``ozx:///data/cells.ozx/labels/cells``).
         drop_variables
             Variables to leave out.
+        mask_and_scale, decode_times, decode_timedelta, use_cftime, concat_characters, decode_coords
+            Options of CF decoding, which xarray passes. They change nothing, because an image has nothing to decode.
         group
             Path of an image, a label image, or a group that leads to images.
         image
@@ -145,6 +155,12 @@ class OzxBackend(BackendEntrypoint):
         filename_or_obj: Any,
         *,
         drop_variables: str | Iterable[str] | None = None,
+        mask_and_scale: object = None,
+        decode_times: object = None,
+        decode_timedelta: object = None,
+        use_cftime: object = None,
+        concat_characters: object = None,
+        decode_coords: object = None,
         group: str = "",
         options: dict[str, Any] | None = None,
     ) -> dict[str, xr.Dataset]:
@@ -153,6 +169,8 @@ class OzxBackend(BackendEntrypoint):
         Parameters
         ----------
         filename_or_obj, drop_variables, group, options
+            As for `open_dataset`.
+        mask_and_scale, decode_times, decode_timedelta, use_cftime, concat_characters, decode_coords
             As for `open_dataset`.
 
         Raises
@@ -178,6 +196,12 @@ class OzxBackend(BackendEntrypoint):
         filename_or_obj: Any,
         *,
         drop_variables: str | Iterable[str] | None = None,
+        mask_and_scale: object = None,
+        decode_times: object = None,
+        decode_timedelta: object = None,
+        use_cftime: object = None,
+        concat_characters: object = None,
+        decode_coords: object = None,
         group: str = "",
         options: dict[str, Any] | None = None,
     ) -> xr.DataTree:
@@ -186,6 +210,8 @@ class OzxBackend(BackendEntrypoint):
         Parameters
         ----------
         filename_or_obj, drop_variables, group, options
+            As for `open_dataset`.
+        mask_and_scale, decode_times, decode_timedelta, use_cftime, concat_characters, decode_coords
             As for `open_dataset`.
 
         Raises
