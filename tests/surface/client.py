@@ -38,7 +38,9 @@ def use(source: Path, folder: Path) -> None:
     assert_type(packed, PackResult)
     path = Path(packed.path)
     assert_type(ozx.is_ozx(path), bool)
-    report = ozx.validate(path)
+    schema = folder / "schema.json"
+    schema.write_text("{}")
+    report = ozx.validate(path, schemas={"https://example.org/schema.json": schema})
     assert_type(report, Report)
     assert_type(report.valid, bool)
     for finding in report.findings:

@@ -32,7 +32,7 @@ def validate_many(
     profile: str = "rfc9",
     revision: str = "all",
     second_opinion: bool = True,
-    schemas: Mapping[str, str] | None = None,
+    schemas: Mapping[str, str | os.PathLike[str]] | None = None,
     progress: Progress = NO_PROGRESS,
     executor: Executor | None = None,
 ) -> Iterator[tuple[int, Outcome]]:

@@ -53,7 +53,7 @@ def validate(
     profile: str = "rfc9",
     revision: str = "all",
     second_opinion: bool = True,
-    schemas: Mapping[str, str] | None = None,
+    schemas: Mapping[str, str | os.PathLike[str]] | None = None,
     jobs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Report:

@@ -119,7 +119,8 @@ def test_files(tmp_path):
     with pytest.raises(UsageError, match="expected a JSON schema"):
         Schemas.read({URL: str(path)})
     path.write_text(json.dumps(CODE))
-    assert Schemas.read({URL: str(path)}).faults(URL, {"proj:code": 1})
+    for given in (path, str(path)):
+        assert Schemas.read({URL: given}).faults(URL, {"proj:code": 1})
     with pytest.raises(FileNotFoundError):
         Schemas.read({URL: str(tmp_path / "missing.json")})
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urljoin
 
 from ozx.errors import UsageError
-from ozx.flow.sources.location import given_path
+from ozx.flow.sources.location import StrPath, given_path
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -46,7 +46,7 @@ class Schemas:
         return bool(self._documents)
 
     @classmethod
-    def read(cls, files: Mapping[str, str]) -> Schemas:
+    def read(cls, files: Mapping[str, StrPath]) -> Schemas:
         """Read the schemas in `files`, a mapping of URLs to paths.
 
         Raises
