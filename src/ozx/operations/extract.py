@@ -25,7 +25,7 @@ from ozx.hierarchy.subset.hierarchy import ImageSubset
 from ozx.hierarchy.subset.region import parse_region
 from ozx.hierarchy.subset.selection import Selection, parse_levels
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
-from ozx.validation.container.one_hierarchy import refuse_errors
+from ozx.validation.container.one_hierarchy import check_new_metadata
 
 __all__ = ["ExtractResult", "ExtractedImage", "extract"]
 
@@ -217,7 +217,7 @@ def extract(
             extractor = Extractor(source, root)
             plan = extractor.take(selection) if limit is None else extractor.take_within(selection, limit)
             plan = in_version(plan, version)
-            refuse_errors(plan.metadata, plan.legacy_keys, path=extractor.name)
+            said = check_new_metadata(plan.metadata, plan.legacy_keys, path=extractor.name)
             if dry_run:
                 return _predict(path, target, root, source, plan, workers)
             # Counting the bytes needs a second look at each shard; for a URL, this is one request for each shard.
@@ -231,7 +231,7 @@ def extract(
         except OzxError as error:
             raise error.at(printable_location(location.path)) from None
         result = _result(path, target, root, source, plan)
-        notes = (*result.notes, *name_notes(target, has_out_dir=False), *swept_notes(new.swept))
+        notes = (*result.notes, *said, *name_notes(target, has_out_dir=False), *swept_notes(new.swept))
         return replace(result, entries=entries, bytes=size, notes=notes)
 
 

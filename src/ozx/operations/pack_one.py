@@ -27,7 +27,7 @@ from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.progress import Progress, begin_phase, needs_total
-from ozx.validation.container.one_hierarchy import refuse_errors
+from ozx.validation.container.one_hierarchy import check_new_metadata
 
 if TYPE_CHECKING:
     from ozx.flow.sources.remote_directory import RemoteDirectorySource
@@ -299,8 +299,8 @@ def _pack_plan(result: PackResult, plan: Plan, variants: Iterable[Plan], run: _R
     for is_wanted, ending in ((options.checksum, CHECKSUM_ENDING), (options.manifest, MANIFEST_ENDING)):
         if is_wanted:
             check_output(target + ending, force=True)
-    refuse_errors(plan.metadata, plan.legacy_keys, path=root)
-    return _write(result, plan, run)
+    said = check_new_metadata(plan.metadata, plan.legacy_keys, path=root)
+    return _write(replace(result, notes=(*result.notes, *said)), plan, run)
 
 
 def _with_removal(result: PackResult, notes: tuple[str, ...]) -> PackResult:

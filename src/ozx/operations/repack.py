@@ -31,7 +31,7 @@ from ozx.flow.workers import working
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
-from ozx.validation.container.one_hierarchy import refuse_errors
+from ozx.validation.container.one_hierarchy import check_new_metadata
 
 __all__ = ["ArrayReport", "RepackResult", "repack"]
 
@@ -215,7 +215,7 @@ def repack(
             if recorded is not None:
                 check_nothing_left_out(target, repaired.left_out)
             plan = in_version(plan_relayout(repaired, layout), version)
-            refuse_errors(plan.metadata, path=repaired.name)
+            plan.notes.extend(check_new_metadata(plan.metadata, path=repaired.name))
             if thumbnail:
                 _add_thumbnail(repaired, plan)
             size = plan.count_bytes() * (2 if verify else 1) if needs_total(progress) else None

@@ -1,4 +1,4 @@
-"""`check_metadata`: what pack refuses with, so the words matter as much as the ids."""
+"""The checks of new metadata: what pack refuses with, so the words matter as much as the ids."""
 
 import json
 from collections.abc import Mapping
@@ -7,10 +7,15 @@ import pytest
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.validation.cases.archive_builder import array, group
-from ozx.validation.container.one_hierarchy import check_metadata, check_sharding, refuse_errors
+from ozx.validation.container.one_hierarchy import check_new_metadata, check_nodes, check_read_faults, check_sharding
 from ozx.validation.nodes.facts import read_nodes
 from ozx.validation.report import Where
 from ozx.validation.rules.findings import MOST_OF_A_KIND
+
+
+def check_metadata(metadata, legacy=()):
+    nodes, faults = read_nodes(metadata)
+    return [*check_read_faults(faults), *check_nodes(nodes, tuple(legacy))]
 
 
 def messages(metadata, legacy=()):
@@ -264,12 +269,22 @@ def test_one_array_without_shards_is_named():
 
 
 def test_what_has_no_errors_passes():
-    assert refuse_errors({"zarr.json": group()}, path="cells.zarr") is None
+    assert check_new_metadata({"zarr.json": group()}, path="cells.zarr") == ()
 
 
 def test_the_first_error_is_raised_with_its_rule():
     metadata = {"zarr.json": json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}}).encode()}
     first = next(finding for finding in check_metadata(metadata) if finding.severity == "error")
     with pytest.raises(FormatError) as caught:
-        refuse_errors(metadata, path="cells.zarr")
+        check_new_metadata(metadata, path="cells.zarr")
     assert (caught.value.rule, caught.value.hint, caught.value.path) == (first.id, first.hint, "cells.zarr")
+
+
+def test_a_note_names_numbers_that_are_no_json():
+    document = array([4], [4]).replace(b'"attributes": {}', b'"attributes": {"x": NaN}')
+    metadata = {"zarr.json": group(), "0/zarr.json": document}
+    (note,) = check_new_metadata(metadata, path="cells.zarr")
+    assert note.startswith("0/zarr.json: the bare word NaN is no JSON")
+    metadata["1/zarr.json"] = document.replace(b"NaN", b"-Infinity")
+    (note,) = check_new_metadata(metadata, path="cells.zarr")
+    assert note.startswith("0/zarr.json and 1 more: the bare word NaN")

@@ -1,13 +1,13 @@
 """Rules of RFC-9 (R2, 2026-04-20): an archive contains exactly one OME-Zarr hierarchy.
 
-No function here reads a file: `check_metadata` takes the metadata documents, from an archive or a directory.
+No function here reads a file: the documents, or facts about them, come from an archive or a directory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 
 from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, UnsupportedError
@@ -18,7 +18,13 @@ from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
 from ozx.validation.wording import brief
 
-__all__ = ["MANY_DATA_ENTRIES", "check_metadata", "check_nodes", "check_read_faults", "check_sharding", "refuse_errors"]
+__all__ = [
+    "MANY_DATA_ENTRIES",
+    "check_new_metadata",
+    "check_nodes",
+    "check_read_faults",
+    "check_sharding",
+]
 
 # From this number of entries on, `rfc9/sharding` is a warning instead of a note; RFC-9 gives no number.
 MANY_DATA_ENTRIES = 1000
@@ -35,28 +41,29 @@ _EXPECTED = "expected a zarr.json at the root; found"
 _Nodes = Mapping[str, NodeFacts]
 
 
-def check_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = ()) -> Iterator[Finding]:
-    """Yield findings if metadata is not exactly one OME-Zarr hierarchy that RFC-9 allows in a file.
+def check_new_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (), *, path: str) -> tuple[str, ...]:
+    """Check ``zarr.json`` documents before they are written to the file `path`, and return notes about them.
 
-    A mapping may read the ``zarr.json`` lazily: each key is looked up once, the root's first. A `FormatError` or
-    `UnsupportedError` that the mapping raises becomes a finding.
-    """
-    nodes, faults = read_nodes(metadata)
-    yield from check_read_faults(faults)
-    yield from check_nodes(nodes, tuple(legacy_keys))
-
-
-def refuse_errors(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (), *, path: str) -> None:
-    """Check ``zarr.json`` documents before they are written to the file `path`, and raise the first error.
+    A mapping may read the documents lazily: each key is looked up once, the root's first.
 
     Raises
     ------
     FormatError
         The metadata are no OME-Zarr hierarchy; `rule` names the broken rule.
     """
-    for finding in check_metadata(metadata, legacy_keys):
+    nodes, faults = read_nodes(metadata)
+    for finding in chain(check_read_faults(faults), check_nodes(nodes, tuple(legacy_keys))):
         if finding.severity == "error":
             raise FormatError(finding.message, path=path, rule=finding.id, hint=finding.hint)
+    # RFC 8259, 6: "Numeric values that cannot be represented in the grammar below (such as Infinity and NaN) are not
+    # permitted." zarr-python writes them, so this is no reason to refuse a hierarchy.
+    found = sorted((node.key for node in nodes.values() if node.bare_words), key=breadth_first)
+    if not found:
+        return ()
+    word, more = nodes[node_of(found[0])].bare_words[0], len(found) - 1
+    where = f"{found[0]}{f' and {more:,} more' if more else ''}"
+    what = f"the bare word {word} is no JSON, so many programs cannot read the metadata"
+    return (f"{where}: {what}; write such numbers as text",)
 
 
 def check_read_faults(faults: Sequence[ReadFault]) -> Iterator[Finding]:

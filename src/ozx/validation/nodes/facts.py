@@ -46,6 +46,8 @@ class NodeFacts:
     has_ome: bool = False
     # The value of ``attributes.ome.version``; None if missing.
     version: Any = None
+    # NaN and infinities as bare words, which are no JSON.
+    bare_words: tuple[str, ...] = ()
     # Number of chunks in the grid of an array without the sharding codec; None for other nodes, and if unknown.
     unsharded_chunks: int | None = None
     # If each chunk holds the whole image of one time point or channel: an argument of ``--shards`` that joins up to
@@ -191,6 +193,7 @@ def facts_of(node: NodeDocument, *, keep: bool = True) -> NodeFacts:
         node_type=node.node_type,
         has_ome=node.ome is not None,
         version=(node.ome or {}).get("version"),
+        bare_words=tuple(word for faults in node.faults.values() for word in faults.specials),
         unsharded_chunks=None if node.array is None else _count_unsharded_chunks(node.array),
         joining_shards=None if node.array is None else _joining_shards(node.array),
     )
