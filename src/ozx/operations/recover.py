@@ -187,7 +187,8 @@ def _recover(
         _check_not_written(source)
         progress = begin_phase(progress, os.path.basename(target), 2 * size)
         evidence = _find(source, progress)
-        repairs = repair_found_names(evidence)
+        # An unfinished file was written by ozx, with the right names.
+        repairs = () if is_partial(file) else repair_found_names(evidence)
         found = salvage(source, evidence, is_ordered=not is_partial(file))
         _check_usable(found, file)
         salvage_chunks(source, found, keep_unproven=keep_unproven)

@@ -9,6 +9,7 @@ from hierarchies import FIXTURES, tree
 import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
+from ozx.validation.cases.archive_builder import group
 
 VALUES = tree(FIXTURES / "image.ome.zarr")
 SPELLINGS = {
@@ -58,15 +59,52 @@ def test_the_start_of_an_archive_is_recovered_under_its_keys(tmp_path, spelling)
     assert found == {key: VALUES[key] for key in found}
 
 
-def test_entries_outside_of_the_folder_are_left_out(tmp_path):
+@pytest.mark.parametrize(("other", "lost"), [("readme.txt", 1), ("__MACOSX/._cells.zarr", 0), (".DS_Store", 0)])
+def test_entries_outside_of_the_folder_are_left_out(tmp_path, other, lost):
     path = str(tmp_path / "a.zip")
-    write(
-        path, {f"cells.zarr/{key}": value for key, value in VALUES.items()}, **{"readme.txt": b"hi", "cells.zarr/": b""}
-    )
+    write(path, {f"cells.zarr/{key}": value for key, value in VALUES.items()}, **{other: b"hi", "cells.zarr/": b""})
     result, found = recover(path)
     assert found == VALUES
     assert "the hierarchy is in the folder 'cells.zarr/'" in result.notes[0]
     assert result.notes[0].endswith("left out: 1")
+    assert (result.complete, result.lost_count) == (not lost, lost)
+
+
+@pytest.mark.parametrize("damage", ["none", "cut", "root"])
+def test_a_series_with_images_in_zarr_folders_keeps_its_root(tmp_path, damage):
+    """The larger image has most entries, but is not the hierarchy."""
+    values = {f"a.zarr/{key}": value for key, value in VALUES.items()}
+    values |= {"b.zarr/zarr.json": VALUES["zarr.json"], "OME/zarr.json": group(None)}
+    path = str(tmp_path / "a.zip")
+    write(path, {"zarr.json": group(None), **values})
+    if damage == "cut":
+        os.truncate(path, os.path.getsize(path) - 40)
+    if damage == "root":
+        with open(path, "r+b") as file:
+            file.seek(len("zarr.json") + 30)
+            file.write(b"X")
+        with pytest.raises(FormatError, match=r"the root's zarr\.json is lost"):
+            recover(path)
+        return
+    result, found = recover(path)
+    assert found == {"zarr.json": group(None), **values}
+    assert result.complete == (damage == "none")
+    assert not [note for note in result.notes if "folder" in note]
+
+
+def test_a_group_in_an_image_is_not_its_root(tmp_path):
+    tables = {f"tables.zarr/{number}.txt": b"x" for number in range(200)}
+    write(tmp_path / "a.zip", {**VALUES, "tables.zarr/zarr.json": group(None), **tables})
+    _, found = recover(str(tmp_path / "a.zip"))
+    assert {key: found[key] for key in VALUES} == VALUES
+
+
+@pytest.mark.parametrize("others", [["b.zarr/zarr.json"], ["b.zarr/x.txt"], ["b/zarr.json"]])
+def test_of_two_hierarchies_none_is_dropped(tmp_path, others):
+    values = {f"a.zarr/{key}": value for key, value in VALUES.items()}
+    write(tmp_path / "a.zip", {**values, **dict.fromkeys(others, VALUES["zarr.json"])})
+    with pytest.raises(FormatError, match=r"the root's zarr\.json is lost"):
+        recover(str(tmp_path / "a.zip"))
 
 
 def test_a_single_odd_name_is_not_repaired(tmp_path):

@@ -12,7 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ozx.archive.recovery.evidence import Evidence
+from ozx.archive.recovery.evidence import Evidence, LostEntry
+from ozx.flow.sources.listing import is_litter
+from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 
 __all__ = ["repair_found_names"]
 
@@ -25,7 +27,7 @@ def repair_found_names(evidence: Evidence) -> tuple[str, ...]:
     Parameters
     ----------
     evidence
-        The entries, which get other names. Entries outside of the common folder are left out.
+        The entries, which get other names. Entries outside of the common folder are left out, and count as lost.
 
     Returns
     -------
@@ -40,7 +42,7 @@ def repair_found_names(evidence: Evidence) -> tuple[str, ...]:
     if _is_majority(name.startswith("./") for name in _names(evidence)):
         _rename(evidence, lambda name: name.removeprefix("./"))
         repairs.append("the names begin with './'; this beginning is left out")
-    folder = _common_folder(_names(evidence))
+    folder = _root_folder(evidence)
     if folder is not None:
         outside = _leave_out(evidence, folder)
         _rename(evidence, lambda name: name.removeprefix(folder))
@@ -58,11 +60,23 @@ def _is_majority(found: Iterable[bool]) -> bool:
     return counts[True] > counts[False]
 
 
-def _common_folder(names: list[str]) -> str | None:
-    """Return the path of the folder that contains most entries, with a slash at its end, if its name ends in .zarr."""
-    folders = Counter(folder for folder in map(_folder_of, names) if folder)
-    folder, count = folders.most_common(1)[0] if folders else ("", 0)
-    return folder if 2 * count > len(names) else None
+def _root_folder(evidence: Evidence) -> str | None:
+    """Return the path of the folder that contains the hierarchy, with a slash at its end, if its name ends in .zarr.
+
+    No node may be outside of it, not even a damaged one: such a folder could be an image of a series.
+    """
+    names = _names(evidence)
+    known = [*names, *(entry.name for entry in evidence.lost), *evidence.disputed.values(), *evidence.listed]
+    folders = {folder for folder in map(_folder_of, known) if folder}
+    if len(folders) != 1:
+        return None
+    (folder,) = folders
+    has_others = any(_is_metadata(name) and not name.startswith(folder) for name in known)
+    return None if has_others or not _is_majority(name.startswith(folder) for name in names) else folder
+
+
+def _is_metadata(name: str) -> bool:
+    return is_metadata_key(name) or is_legacy_metadata_key(name)
 
 
 def _folder_of(name: str) -> str:
@@ -74,11 +88,22 @@ def _folder_of(name: str) -> str:
 
 
 def _leave_out(evidence: Evidence, folder: str) -> int:
-    """Leave out the folder's own entry and the entries outside of the folder; return the number of the latter."""
-    names = _names(evidence)
-    kept = np.array([name.startswith(folder) and name != folder for name in names], bool)
-    evidence.order = evidence.order[kept]
-    return sum(not folder.startswith(name) for name, is_kept in zip(names, kept.tolist(), strict=True) if not is_kept)
+    """Leave out the folder's own entry and the entries outside of the folder; return the number of the latter.
+
+    They count as lost, except files that desktops create.
+    """
+    entries, kept, outside = evidence.entries, [], 0
+    for index in evidence.order.tolist():
+        name = entries.names[index]
+        if name.startswith(folder) and name != folder:
+            kept.append(index)
+        elif not folder.startswith(name):
+            outside += 1
+            if not any(map(is_litter, name.split("/"))):
+                reason = f"it is outside of the folder {folder!r} of the hierarchy"
+                evidence.lost.append(LostEntry(name, reason, entries.starts[index]))
+    evidence.order = np.array(kept, np.int64)
+    return outside
 
 
 def _rename(evidence: Evidence, clean: Callable[[str], str]) -> None:
