@@ -7,7 +7,7 @@ import pytest
 import ozx
 from ozx.errors import FormatError, ResourceError
 from ozx.faults import FaultError, as_error
-from ozx.hierarchy.ome.units import check_unit
+from ozx.hierarchy.keys import node_of
 
 
 def caught_from(call):
@@ -19,21 +19,21 @@ def caught_from(call):
 
 
 def test_a_fault_names_exception_place_and_versions():
-    fault = as_error(caught_from(lambda: check_unit(None)))
+    fault = as_error(caught_from(lambda: node_of(None)))
     assert isinstance(fault, FaultError)
     first, second = fault.message.splitlines()
     assert first.startswith("this is a fault of ozx, not of your files: ")
-    assert second.startswith("  at ozx/hierarchy/ome/units.py:")
+    assert second.startswith("  at ozx/hierarchy/keys.py:")
     assert f"; ozx {ozx.__version__}, Python 3." in second
     assert "Please report it" in fault.hint
     assert "://" not in fault.message + fault.hint
 
 
 def test_a_fault_survives_pickling():
-    fault = as_error(caught_from(lambda: check_unit(None)))
+    fault = as_error(caught_from(lambda: node_of(None)))
     again = pickle.loads(pickle.dumps(fault))
     assert (str(again), again.hint, again.fault) == (str(fault), fault.hint, fault.fault)
-    assert "ozx/hierarchy/ome/units.py:" in again.fault
+    assert "ozx/hierarchy/keys.py:" in again.fault
 
 
 def test_a_long_message_of_several_lines_becomes_one():
@@ -52,5 +52,5 @@ def test_errors_on_purpose_stay_what_they_are():
 @pytest.mark.parametrize("wanted", ["", "1"])
 def test_the_traceback_is_shown_to_those_who_ask(monkeypatch, capsys, wanted):
     monkeypatch.setenv("OZX_DEBUG", wanted)
-    as_error(caught_from(lambda: check_unit(None)))
+    as_error(caught_from(lambda: node_of(None)))
     assert ("Traceback" in capsys.readouterr().err) is bool(wanted)

@@ -2,6 +2,7 @@
 
 import pickle
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -124,5 +125,27 @@ def test_pure_reads_are_not_checked_because_dask_then_reads_whole_blocks():
     part = da.stack([read, read])[0, :, 3:]
     assert with_checked_blocks(part, "zyx") is part
     assert with_checked_blocks(DATA, "zyx") is DATA
-    computed = read + 1
-    assert with_checked_blocks(computed, "zyx") is not computed
+    named = da.from_array(DATA, chunks=(1, 17, 13), name="my-image")
+    assert with_checked_blocks(named, "zyx") is named
+
+
+def test_reads_of_xarray_are_not_checked(tmp_path):
+    dims = ("z", "y", "x")
+    xr.Dataset({"image": (dims, DATA)}).to_zarr(tmp_path / "a.zarr", zarr_format=3, consolidated=False)
+    opened = xr.open_zarr(tmp_path / "a.zarr", consolidated=False, chunks={"z": 3}, mask_and_scale=False)["image"]
+    for array in (opened, xr.DataArray(DATA, dims=dims).chunk({"y": 7})):
+        assert with_checked_blocks(array, "zyx") is array
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda read: read + 1,
+        lambda read: read.map_blocks(lambda block: block, name="array"),
+        lambda read: read.rechunk((3, 40, 50)),
+        lambda read: da.from_delayed(dask.delayed(lambda: DATA)(), DATA.shape, DATA.dtype),
+    ],
+)
+def test_computed_arrays_are_checked(compute):
+    array = compute(da.from_array(DATA, chunks=(1, 17, 13)))
+    assert with_checked_blocks(array, "zyx") is not array

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,12 @@ from ozx.errors import UsageError
 
 __all__ = ["check_block", "with_checked_blocks"]
 
-# The blocks along an axis: their starts, or their lengths if these are not equal.
+# The blocks along an axis: their starts if their lengths are equal, or all their edges.
 _Grid = range | tuple[int, ...]
 
-# The names of layers of a dask graph that only read parts of arrays.
-_READS = {"array", "original-array", "from-zarr", "original-from-zarr", "getitem", "stack", "concatenate"}
+# The functions by which dask reads parts of arrays, by module and name.
+_READERS = {("dask.array.core", name) for name in ("getter", "getter_nofancy", "getter_inline")}
+_READERS |= {("dask.array.chunk", "getitem"), ("_operator", "getitem")}
 
 
 def check_block(block: Any, region: tuple[slice, ...], *, axes: Sequence[str], dtype: np.dtype[Any]) -> Any:
@@ -74,7 +75,7 @@ def check_block(block: Any, region: tuple[slice, ...], *, axes: Sequence[str], d
 def with_checked_blocks(array: Any, axes: Sequence[str]) -> Any:
     """Return a dask array, or the one in an array of xarray, with a check of each block that it computes.
 
-    Any other array is returned unchanged.
+    Any other array is returned unchanged, and so is an array whose graph only reads.
 
     Without this check, dask shifts blocks of another shape together, and cuts regions out of blocks that are too large.
 
@@ -88,16 +89,32 @@ def with_checked_blocks(array: Any, axes: Sequence[str]) -> Any:
     graph = array.__dask_graph__() if hasattr(array, "__dask_graph__") else None
     if graph is None:
         return array
-    array = array.data if hasattr(array, "dims") else array
-    dask: Any = importlib.import_module("dask")  # not a dependency: the owner of such an array has dask
-    layers = getattr(graph, "layers", ())
     # Where dask only reads an array, it reads no more than the requested region. With a check of whole blocks, dask
     # would read whole blocks.
-    if {dask.utils.key_split(name) for name in layers} <= _READS:
+    if all(map(_is_read, _iter_tasks(graph))):
         return array
+    array = array.data if hasattr(array, "dims") else array
     grid = tuple(map(_grid, array.chunks))
     meta = np.empty((0,) * array.ndim, array.dtype)
     return array.map_blocks(_check_computed, grid=grid, declared=array.dtype, axes=tuple(axes), meta=meta)
+
+
+def _iter_tasks(graph: Any) -> Iterator[Any]:
+    """Yield the tasks of a dask graph; of a layer that applies one function to all blocks, yield one task."""
+    for layer in getattr(graph, "layers", {"": graph}).values():
+        template = getattr(layer, "task", None)
+        if template is not None:
+            yield template
+        else:
+            # Before dask 2024.12, such a layer has its one task in `dsk`.
+            yield from getattr(layer, "dsk", layer).values()
+
+
+def _is_read(task: Any) -> bool:
+    """Return whether a task only reads a part of an array, contains pixels, or is another name of a task."""
+    first = task[0] if isinstance(task, tuple) and task else None  # tasks before dask 2024.12
+    function = getattr(task, "func", first if callable(first) else None)
+    return function is None or (getattr(function, "__module__", None), getattr(function, "__name__", None)) in _READERS
 
 
 def _check_computed(
@@ -109,17 +126,16 @@ def _check_computed(
 
 
 def _grid(chunks: tuple[int, ...]) -> _Grid:
-    """Return the lengths of blocks along an axis, in a short form if they are equal: each task may be pickled."""
+    """Return the position of blocks along an axis, in a short form if they are equal: each task may be pickled."""
     is_regular = set(chunks[:-1]) <= {chunks[0]} and chunks[-1] <= chunks[0]
-    return range(0, sum(chunks), chunks[0]) if is_regular and chunks[0] else chunks
+    return range(0, sum(chunks), chunks[0]) if is_regular and chunks[0] else (0, *accumulate(chunks))
 
 
 def _slice(grid: _Grid, at: int) -> slice:
     """Return the position of block number `at` along an axis."""
     if isinstance(grid, range):
         return slice(grid[at], min(grid[at] + grid.step, grid.stop))
-    start = sum(grid[:at])
-    return slice(start, start + grid[at])
+    return slice(grid[at], grid[at + 1])
 
 
 def _place(region: tuple[slice, ...], axes: Sequence[str]) -> str:
