@@ -70,7 +70,7 @@ class OpenedGroup(zarr.Group):
         return tuple(map(opened_group, super().require_groups(*names)))
 
     def require_array(self, name: str, **options: Any) -> Any:
-        """Return the array `name`, as `zarr.Group.require_array` does; the given shape is that of the stored array."""
+        """Return the array `name`, as `zarr.Group.require_array` does; `shape` is compared with the stored array."""
         return _opened(super().require_array(name, **options))
 
     def require_dataset(self, name: str, **options: Any) -> Any:

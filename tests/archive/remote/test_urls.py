@@ -2,21 +2,24 @@
 
 import pytest
 
+from ozx.archive.remote.folder import RemoteFolder
+from ozx.archive.remote.opening import open_remote
 from ozx.archive.remote.outputs.opening import check_object_url
-from ozx.archive.remote.urls import split_url
+from ozx.archive.remote.urls import split_key_url, split_url
 from ozx.errors import UsageError
 
 
 @pytest.mark.parametrize("key", ["a//b.ozx", "/b.ozx", "a/../b.ozx", "./b.ozx", "a/%2E%2e/b.ozx", "a//"])
 def test_a_key_that_obstore_cannot_name_is_refused(key):
     for scheme in ("s3", "gs", "az"):
-        for check in (split_url, check_object_url):
+        for check in (split_key_url, check_object_url, open_remote, RemoteFolder):
             with pytest.raises(UsageError, match="expected a name without empty parts"):
                 check(f"{scheme}://bucket/{key}")
+        assert split_url(f"{scheme}://bucket/{key}").netloc == "bucket"  # as in the record of an earlier upload
 
 
 @pytest.mark.parametrize(
     "url", ["s3://bucket", "s3://bucket/", "gs://bucket/folder/", "az://c/a..b/.c/d.", "https://host//a/../b.ozx"]
 )
 def test_other_urls_are_divided(url):
-    assert split_url(url).geturl() == url
+    assert split_key_url(url).geturl() == url

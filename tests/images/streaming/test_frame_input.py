@@ -26,10 +26,11 @@ def test_headers_and_frames_take_turns():
 
 
 @pytest.mark.parametrize("blank", [b"\n", b"\r\n", b" \n"])
-@pytest.mark.parametrize("after", [b"", FRAME])
-def test_a_blank_line_is_no_end_of_the_input(blank, after):
+def test_a_blank_line_between_frames_is_refused(blank):
     with pytest.raises(UsageError, match=r"a line of JSON before each frame; the header of frame 1 is a blank line"):
-        read(FRAME + blank + after)
+        read(FRAME + blank + FRAME)
+    source, frames = read(FRAME + blank)
+    assert (source.fault, len(frames)) == (None, 1)
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,11 @@ def test_a_value_that_is_not_understood_loses_only_itself(tmp_path, line, note):
     assert image.notes == (note,)
 
 
+@pytest.mark.parametrize("line", ["Ranges=5", "Labels=7", "LUTs=3\nmode=color", "fps=1e-320", "mode=5"])
+def test_a_single_value_instead_of_a_list_loses_only_itself(tmp_path, line):
+    assert described_text(tmp_path, "unit=um", "spacing=2", line).sizes["x"] == PixelSize(0.5, "micrometer")
+
+
 def test_a_color_table_that_is_not_understood_loses_only_itself(tmp_path):
     tables = [np.stack([RAMP, BLACK, BLACK]), np.zeros((1, 256), "uint8")]
     options = {"unit": "um", "mode": "composite", "LUTs": tables}

@@ -18,7 +18,7 @@ from ozx.archive.remote.errors import changed_error, explain, printable_url
 from ozx.archive.remote.forks import check_not_forked
 from ozx.archive.remote.requests.object_store import ObjectStore
 from ozx.archive.remote.transport import Mark
-from ozx.archive.remote.urls import split_url
+from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError
 
 __all__ = ["RemoteFolder", "RemoteObject"]
@@ -62,7 +62,7 @@ class RemoteFolder:
     """
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
-        parts = split_url(url)
+        parts = split_key_url(url)
         self.url = parts._replace(path=parts.path.rstrip("/")).geturl()
         self.name = printable_url(self.url)
         self.requests = self.bytes_read = 0

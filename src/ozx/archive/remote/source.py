@@ -20,7 +20,7 @@ from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.forks import is_forked
 from ozx.archive.remote.transport import Mark, ObstoreTransport, Transport
-from ozx.archive.remote.urls import split_url
+from ozx.archive.remote.urls import split_key_url
 
 __all__ = ["RemoteSource"]
 
@@ -94,7 +94,7 @@ class RemoteSource:
     """
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
-        scheme = split_url(url).scheme
+        scheme = split_key_url(url).scheme
         self.url = url
         self.name = printable_url(url)
         self.requests = self.bytes_read = 0

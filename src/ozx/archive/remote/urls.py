@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from ozx.archive.remote.errors import printable_url
 from ozx.errors import UsageError
 
-__all__ = ["SCHEMES", "split_url"]
+__all__ = ["SCHEMES", "split_key_url", "split_url"]
 
 #: HTTP, and the object stores that obstore knows.
 SCHEMES = ("https", "http", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss")
@@ -19,8 +19,7 @@ def split_url(url: str) -> SplitResult:
     Raises
     ------
     UsageError
-        ozx cannot open such a URL, or the name of the object has parts that are empty, ``.`` or ``..``; the message
-        shows the URL without its query.
+        ozx cannot open such a URL; the message shows the URL without its query.
 
     Examples
     --------
@@ -35,16 +34,23 @@ def split_url(url: str) -> SplitResult:
         raise UsageError(
             f"expected a URL that begins with https://, http://, s3://, gs:// or az://; got {printable_url(url)!r}"
         )
-    parts = parts._replace(scheme=parts.scheme.lower())
-    if parts.scheme not in ("https", "http"):
-        _check_key(parts, url)
-    return parts
+    return parts._replace(scheme=parts.scheme.lower())
 
 
-def _check_key(parts: SplitResult, url: str) -> None:
-    """Refuse the keys of objects that obstore cannot name: ozx would write such an object, and could not read it."""
+def split_key_url(url: str) -> SplitResult:
+    """Divide the URL of an object or folder that is read or written; see `split_url`.
+
+    obstore cannot name keys with empty parts, ``.`` or ``..``: ozx would write such an object, and could not read it.
+
+    Raises
+    ------
+    UsageError
+        As for `split_url`; or the key has such a part.
+    """
+    parts = split_url(url)
     key = unquote(parts.path).removeprefix("/").removesuffix("/")
-    wrong = next((part for part in key.split("/") if part in ("", ".", "..")), None) if key else None
+    is_http = parts.scheme in ("https", "http")
+    wrong = next((part for part in key.split("/") if part in ("", ".", "..")), None) if key and not is_http else None
     if wrong is not None:
         raise UsageError(
             "expected a name without empty parts between its slashes, and without the parts '.' and '..'; found "
@@ -52,3 +58,4 @@ def _check_key(parts: SplitResult, url: str) -> None:
             path=printable_url(url),
             hint="Leave the part out of the URL.",
         )
+    return parts

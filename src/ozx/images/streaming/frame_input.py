@@ -94,8 +94,11 @@ class FrameInput:
         if number and not line.endswith(b"\n") and len(line) < _LONGEST_HEADER:
             self.fault = f"the input ended inside {where}: expected a line feed after {shortened(repr(line), 100)}"
             return None
-        # A program that ends each frame with a line feed would otherwise lose all frames after the first.
+        # A program that ends each frame with a line feed would otherwise lose all frames after the first. Such a line
+        # after the last frame is harmless.
         if not line.strip():
+            if not self._file.read(1):
+                return None
             raise UsageError(
                 f"expected a line of JSON before each frame; {where} is a blank line",
                 hint="The header of the next frame directly follows the pixels of a frame, without a line feed.",

@@ -66,7 +66,7 @@ def _sizes(metadata: Mapping[str, Any], page: TiffPage, notes: list[str]) -> dic
     if interval is not None and interval > 0:
         unit = _unit(metadata.get("tunit", "s"))
         sizes["t"] = convert_time(interval, _TIMES.get(unit, unit))
-    elif rate is not None and rate > 0:
+    elif rate is not None and rate > 0 and math.isfinite(1 / rate):
         sizes["t"] = PixelSize(1 / rate, "second")
     return sizes
 
@@ -115,9 +115,8 @@ def _listed(value: Any) -> list[Any]:
     """Return the values of a key of ImageJ's metadata; tifffile returns a single value without a list."""
     if value is None:
         return []
-    if isinstance(value, str | bytes) or (isinstance(value, np.ndarray) and value.ndim < _COLORS):
-        return [value]
-    return list(value)
+    is_list = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim == _COLORS)
+    return list(value) if is_list else [value]
 
 
 def _color(table: Any, number: int, notes: list[str]) -> tuple[str | None, bool]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.client import ObjectClient
-from ozx.archive.remote.urls import split_url
+from ozx.archive.remote.urls import split_key_url
 from ozx.errors import UsageError
 
 __all__ = ["KINDS", "check_object_url", "open_object"]
@@ -38,7 +38,7 @@ def check_object_url(url: str) -> str:
     >>> check_object_url("az://container/cells.ozx")
     'azure'
     """
-    parts = split_url(url)
+    parts = split_key_url(url)
     kind = KINDS.get(parts.scheme)
     if kind is None:
         raise UsageError("expected a URL that begins with s3://, gs:// or az://", path=printable_url(url))
