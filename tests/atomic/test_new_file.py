@@ -232,7 +232,7 @@ def test_side_files_that_are_removed_are_named_as_the_target_was_given(tmp_path,
     assert names(tmp_path) == ["a"]
 
 
-@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs links")
+@pytest.mark.skipif(os.name == "nt", reason="Windows resolves .. before links")
 def test_two_dots_after_a_link_lead_to_the_folder_of_its_target(tmp_path, monkeypatch):
     (tmp_path / "deep" / "folder").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "deep" / "folder")

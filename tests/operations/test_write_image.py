@@ -160,14 +160,19 @@ def test_labels_of_xarray_have_their_own_order(out):
 
 
 def test_unknown_dimensions_of_xarray_are_refused(out):
-    with pytest.raises(
-        UsageError, match="expected dimensions named t, c, z, y, x; found dim_0, dim_1, dim_2"
-    ) as caught:
-        write_image(out, xr.DataArray(PIXELS))
+    with pytest.raises(UsageError, match="expected dimensions named t, c, z, y, x; found band, lat, lon") as caught:
+        write_image(out, xr.DataArray(PIXELS, dims=("band", "lat", "lon")))
     assert 'axes="cyx"' in caught.value.hint
     with pytest.raises(UsageError, match="including y and x"):
         write_image(out, xr.DataArray(PIXELS, dims=("c", "z", "x")))
     assert not os.listdir(out.parent)
+
+
+def test_dimensions_without_names_get_the_usual_axes(out):
+    write_image(out, PIXELS)
+    usual = ome_of(out)["multiscales"][0]["axes"]
+    write_image(out, xr.DataArray(PIXELS), force=True)
+    assert ome_of(out)["multiscales"][0]["axes"] == usual
 
 
 def test_labels(out):

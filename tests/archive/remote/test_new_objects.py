@@ -169,7 +169,13 @@ def test_objects_whose_requests_never_began_are_not_touched(server, monkeypatch)
     new.add("first", 1, [b"1"])
     assert entered.wait(10)
     new.add("second", 1, [b"2"])
-    threading.Timer(0.05, go_on.set).start()
+    original = new_objects.wait
+
+    def wait_then_go_on(futures):
+        go_on.set()  # `abort` has cancelled the second request
+        return original(futures)
+
+    monkeypatch.setattr(new_objects, "wait", wait_then_go_on)
     assert new.abort() == 0
     assert server.content() == {"second": b"old"}
     assert not [request for request in server.requests if request[1] == "second"]

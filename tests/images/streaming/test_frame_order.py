@@ -55,7 +55,9 @@ def test_integers_of_numpy_are_numbers_too(index):
     assert (place, type(place[0])) == ((3,), int)
 
 
-@pytest.mark.parametrize("index", [1.5, (1.5,), (1.0,), "1", ("1",), (None,), object(), np.array([[1]]), np.bool_(1)])
+@pytest.mark.parametrize(
+    "index", [1.5, (1.5,), (1.0,), "1", ("1",), (None,), object(), np.array([[1]]), True, (True,), np.bool_(1)]
+)
 def test_other_values_are_no_numbers(index):
     with pytest.raises(UsageError, match="expected whole numbers as the index of a frame; got"):
         FrameOrder("t", (None,)).place(index)

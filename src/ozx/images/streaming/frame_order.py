@@ -165,11 +165,17 @@ class FrameOrder:
 def _whole_numbers(index: Sequence[int] | int) -> Index:
     """Return an index as integers of Python, which take part in large products without an overflow."""
     try:
-        return (operator.index(index),)  # type: ignore[arg-type]
+        return (_whole_number(index),)
     except TypeError:  # no single number
         pass
     try:
-        # Unlike `int`, `operator.index` refuses 1.5: a rounded index would put the frame into another place.
-        return tuple(map(operator.index, index))  # type: ignore[arg-type]
+        return tuple(map(_whole_number, index))  # type: ignore[arg-type]
     except TypeError:
         raise UsageError(f"expected whole numbers as the index of a frame; got {index!r}") from None
+
+
+def _whole_number(value: object) -> int:
+    """Return an integer; unlike `int`, refuse 1.5 and True, which would put the frame into another place."""
+    if isinstance(value, bool):
+        raise TypeError(value)
+    return operator.index(value)  # type: ignore[arg-type]

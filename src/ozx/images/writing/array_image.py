@@ -95,6 +95,8 @@ def describe_array(
 def own_axes(array: ArrayLike) -> tuple[str, ...] | None:
     """Return the names of an array's dimensions if the array has them, as arrays of xarray do; otherwise None.
 
+    The names ``dim_0``, ``dim_1`` and so on, which xarray gives to dimensions without names, do not count.
+
     Raises
     ------
     UsageError
@@ -107,7 +109,7 @@ def own_axes(array: ArrayLike) -> tuple[str, ...] | None:
     ('t', 'y', 'x')
     """
     dims = getattr(array, "dims", None)
-    if not isinstance(dims, tuple):
+    if not isinstance(dims, tuple) or dims == tuple(f"dim_{number}" for number in range(len(dims))):
         return None
     small = [str(name).lower() for name in dims]
     names = tuple(_LONG_NAMES.get(name, name) for name in small)
