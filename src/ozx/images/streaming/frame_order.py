@@ -6,6 +6,8 @@ import math
 import operator
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from ozx.errors import UsageError
 
 __all__ = ["LONGEST_GAP", "FrameOrder"]
@@ -176,6 +178,6 @@ def _whole_numbers(index: Sequence[int] | int) -> Index:
 
 def _whole_number(value: object) -> int:
     """Return an integer; unlike `int`, refuse 1.5 and True, which would put the frame into another place."""
-    if isinstance(value, bool):
+    if isinstance(value, bool | np.bool_):
         raise TypeError(value)
     return operator.index(value)  # type: ignore[arg-type]

@@ -323,6 +323,6 @@ class Positions:
 
 def _whole_number(position: object) -> int:
     # A Boolean is an `int` in Python, and a negative number would count from the last position.
-    if isinstance(position, bool) or (number := operator.index(position)) < 0:  # type: ignore[arg-type]
+    if isinstance(position, bool | np.bool_) or (number := operator.index(position)) < 0:  # type: ignore[arg-type]
         raise ValueError(position)
     return number
