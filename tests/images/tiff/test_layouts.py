@@ -146,9 +146,13 @@ def test_pages_of_files_in_several_folders_with_the_same_name(tmp_path):
             data += file_data(f"{folder}/p.tif", z=2 * "ab".index(folder) + page).replace('IFD="0"', f'IFD="{page}"')
     path = tmp_path / "all.companion.ome"
     path.write_text(ome_xml(ome_image(size=(1, 1, 4, 33, 32), planes=data)))
-    with open_tiff(str(path)) as images:
-        source = images.images[0].source
-        np.testing.assert_array_equal(source.read(whole(source)), np.concatenate(arrays))
+    try:
+        with open_tiff(str(path)) as images:
+            source = images.images[0].source
+            np.testing.assert_array_equal(source.read(whole(source)), np.concatenate(arrays))
+    except FormatError as error:
+        # Since 2026.11.8, tifffile opens files in other folders only if they contain their UUID.
+        assert "2 of the 4 planes in the metadata are missing" in str(error)  # noqa: PT017
 
 
 def test_a_level_whose_pages_differ_is_left_out(tmp_path):

@@ -117,10 +117,13 @@ class BoundedPipeline(BatchedCodecPipeline):
                 gate.leave(size)
         except _PASSED_ON:
             raise
-        except MemoryError as error:
-            raise _without_room(getter, spec) from error
-        except Exception as error:  # codecs may raise any exception
-            raise _named(error, getter) from error
+        except Exception as error:  # noqa: BLE001 (codecs may raise any exception)
+            cause = _first_of(error)
+            if isinstance(cause, _PASSED_ON):
+                raise cause from cause.__cause__
+            if isinstance(cause, MemoryError):
+                raise _without_room(getter, spec) from cause
+            raise _named(cause, getter) from cause
 
     @property
     def _is_sharded(self) -> bool:
@@ -294,6 +297,13 @@ def _knows_lengths(store: Store) -> bool:
     while isinstance(store, WrapperStore):
         store = store._store  # noqa: SLF001 (zarr's own way)
     return getattr(type(store), "getsize", Store.getsize) is not Store.getsize
+
+
+def _first_of(error: Exception) -> Exception:
+    """Return the first exception of a group: zarr 3.4 reads the chunks of a shard in a group of tasks."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _named(error: Exception, getter: Any) -> Exception:
