@@ -87,7 +87,7 @@ def test_a_failed_upload_keeps_the_file(bucket, tmp_path, monkeypatch):  # noqa:
 
 
 @pytest.fixture
-def waiting(monkeypatch):
+def waiting(tmp_path, monkeypatch):
     """A store whose upload waits until `go_on` is set; `paths` lists the uploads, whose error is `error`."""
     found = SimpleNamespace(paths=[], begun=threading.Event(), go_on=threading.Event(), error=None)
 
@@ -99,6 +99,7 @@ def waiting(monkeypatch):
             raise found.error
 
     monkeypatch.setattr(writing, "upload_file", upload)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     found.store = OzxStore("s3://bucket/a.ozx", "w")
     zarr.create_group(found.store, attributes={"ome": {"version": "0.5"}})
     return found
