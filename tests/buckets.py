@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from ozx.archive.remote.upload_records import UploadRecord
 from ozx.operations import uploads as uploads_module
 
 
@@ -95,6 +96,16 @@ def bucket(s3_endpoint, monkeypatch, tmp_path):
     bucket = Bucket(s3_endpoint)
     yield bucket
     bucket.client.close()
+
+
+@pytest.fixture
+def leftover(bucket):
+    """The name of an upload to a.ozx that a killed run left."""
+    record = UploadRecord.intend(f"{bucket.url}/a.ozx")
+    answer = bucket.client.create_multipart_upload(Bucket=bucket.name, Key="a.ozx")
+    record.begin(answer["UploadId"])
+    record.keep()
+    return answer["UploadId"]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 import tifffile
-from buckets import bucket, s3_endpoint, true_times  # noqa: F401 (fixtures)
+from buckets import bucket, leftover, s3_endpoint, true_times  # noqa: F401 (fixtures)
 from hierarchies import FIXTURES, make_image
 from object_stores import azure_endpoint, container, gcs_bucket, gcs_endpoint  # noqa: F401 (fixtures)
 
@@ -152,15 +152,6 @@ class TestUnfinished:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no locks that show whether a run lives")
 class TestLeftovers:
-    @pytest.fixture
-    def leftover(self, bucket):  # noqa: F811
-        """The name of an upload that a killed run left."""
-        record = UploadRecord.intend(f"{bucket.url}/a.ozx")
-        answer = bucket.client.create_multipart_upload(Bucket=bucket.name, Key="a.ozx")
-        record.begin(answer["UploadId"])
-        record.keep()
-        return answer["UploadId"]
-
     @pytest.mark.parametrize("by", ["name", "age"])
     def test_another_run_continues_it_meanwhile(self, bucket, leftover, monkeypatch, by):  # noqa: F811
         claims = []

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
+from buckets import bucket, leftover, s3_endpoint  # noqa: F401 (fixtures)
 from hierarchies import FIXTURES
 from object_stores import azure_endpoint, container, gcs_bucket, gcs_endpoint  # noqa: F401 (fixtures)
 
@@ -176,15 +176,6 @@ class TestAtomic:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no locks that show whether a run lives")
 class TestLeftovers:
-    @pytest.fixture
-    def leftover(self, bucket):  # noqa: F811
-        """The name of an upload that a killed run left."""
-        record = UploadRecord.intend(f"{bucket.url}/a.ozx")
-        answer = bucket.client.create_multipart_upload(Bucket=bucket.name, Key="a.ozx")
-        record.begin(answer["UploadId"])
-        record.keep()
-        return answer["UploadId"]
-
     @pytest.mark.usefixtures("leftover")
     def test_it_is_ended(self, bucket):  # noqa: F811
         upload = Upload(f"{bucket.url}/a.ozx")

@@ -120,7 +120,7 @@ def check_numbers(dtype: np.dtype[Any]) -> None:
     Raises
     ------
     UnsupportedError
-        The type is none of Boolean, integer, float and complex.
+        The type is not Boolean, integer, floating-point or complex.
     """
     if dtype.kind not in "biufc":
         raise UnsupportedError(

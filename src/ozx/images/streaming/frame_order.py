@@ -10,7 +10,7 @@ import numpy as np
 
 from ozx.errors import UsageError
 
-__all__ = ["LONGEST_GAP", "FrameOrder"]
+__all__ = ["LONGEST_GAP", "FrameOrder", "whole_number"]
 
 Index = tuple[int, ...]
 
@@ -167,17 +167,28 @@ class FrameOrder:
 def _whole_numbers(index: Sequence[int] | int) -> Index:
     """Return an index as integers of Python, which take part in large products without an overflow."""
     try:
-        return (_whole_number(index),)
+        return (whole_number(index),)
     except TypeError:  # no single number
         pass
     try:
-        return tuple(map(_whole_number, index))  # type: ignore[arg-type]
+        return tuple(map(whole_number, index))  # type: ignore[arg-type]
     except TypeError:
         raise UsageError(f"expected whole numbers as the index of a frame; got {index!r}") from None
 
 
-def _whole_number(value: object) -> int:
-    """Return an integer; unlike `int`, refuse 1.5 and True, which would put the frame into another place."""
+def whole_number(value: object) -> int:
+    """Return an integer of Python; unlike `int`, refuse 1.5 and True, which would put a frame into another place.
+
+    Raises
+    ------
+    TypeError
+        The value is no integer.
+
+    Examples
+    --------
+    >>> whole_number(np.int64(3))
+    3
+    """
     if isinstance(value, bool | np.bool_):
         raise TypeError(value)
     return operator.index(value)  # type: ignore[arg-type]

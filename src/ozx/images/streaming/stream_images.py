@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from numpy.typing import DTypeLike
 
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.plate_names import row_name
+from ozx.images.streaming.frame_order import whole_number
 from ozx.images.writing.array_image import describe_array, given_channels
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewHierarchy, NewImage, NewPlate, NewWell, plate_of, series_of
@@ -301,7 +301,11 @@ class Positions:
     """
 
     def __init__(self, images: Mapping[str, StreamedImage]) -> None:
-        self._images, self._names = dict(images), list(images)
+        self._names = list(images)
+        # By name, and by number.
+        self._images: dict[str | int, StreamedImage] = {
+            key: image for number, (name, image) in enumerate(images.items()) for key in (name, number)
+        }
 
     def find(self, position: object) -> StreamedImage:
         """Return the image of a position, which is a name, or a number from 0.
@@ -312,17 +316,10 @@ class Positions:
             There is no such position.
         """
         try:
-            return self._images[position if isinstance(position, str) else self._names[_whole_number(position)]]
-        except (KeyError, IndexError, TypeError, ValueError):
+            return self._images[position if isinstance(position, str) else whole_number(position)]
+        except (KeyError, TypeError):
             known = ", ".join(map(repr, self._names[:_MOST_NAMED]))
             raise UsageError(
                 f"expected one of the {len(self._names):,} positions; got {position!r:.200}",
                 hint="Give position 0." if self._names == [""] else f"Give a number or name, such as {known}.",
             ) from None
-
-
-def _whole_number(position: object) -> int:
-    # A Boolean is an `int` in Python, and a negative number would count from the last position.
-    if isinstance(position, bool | np.bool_) or (number := operator.index(position)) < 0:  # type: ignore[arg-type]
-        raise ValueError(position)
-    return number
