@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from ozx.atomic.syncing import flush
 from ozx.errors import UsageError, resource_errors
 
 __all__ = ["LogLine", "LogSummary", "RunLog", "failed_lines", "read_log", "summarise"]
@@ -127,7 +128,7 @@ class RunLog:
         data = json.dumps({"schema": _SCHEMA} | asdict(line)).encode("ascii") + b"\n"
         while data:
             data = data[os.write(self._descriptor, data) :]
-        os.fsync(self._descriptor)
+        flush(self._descriptor)
 
 
 def read_log(path: str) -> Iterator[LogLine | None]:

@@ -224,7 +224,7 @@ def _check_places(file: str, target: str, *, force: bool) -> None:
 def _check_not_written(source: FileSource) -> None:
     """Raise an error if a lock on the file shows that another program is still writing the file."""
     if is_partial(source.name):
-        if not lock_file(source.descriptor()):
+        if lock_file(source.descriptor()) is False:
             raise ResourceError(
                 "another program is writing this file", hint="Wait until that program has closed the file."
             )
