@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 import zarr
-from hierarchies import FIXTURES, tree
+from hierarchies import FIXTURES, make_image, tree
 from packed import pack_tree, write_archive, zip_values
 from range_server import serving
 
@@ -84,10 +84,35 @@ def test_an_array_without_its_path(packed, tmp_path):
 
 
 def test_a_bare_array_is_no_group(tmp_path):
-    values = {"zarr.json": (FIXTURES / "image.ome.zarr/0/zarr.json").read_bytes()}
+    image = FIXTURES / "image.ome.zarr"
+    path = write_archive(tmp_path / "a.ozx", tree(image / "0"))
     with pytest.raises(UsageError, match="the root is an array") as caught:
-        ozx.open(write_archive(tmp_path / "a.ozx", values))
-    assert "open_array" in caught.value.hint
+        ozx.open(path)
+    assert "ozx.open_array(path)" in caught.value.hint
+    np.testing.assert_array_equal(ozx.open_array(path)[:], zarr.open_array(image / "0", mode="r")[:])
+
+
+@pytest.mark.parametrize("is_enabled", [False, True])
+def test_what_needs_one_chunk_shape_refuses_another_grid_by_name(tmp_path, is_enabled):
+    """zarr-python 3.2 and newer read rectilinear grids if a setting allows it; nothing ends as a fault of ozx."""
+    root = make_image(tmp_path / "a.ome.zarr")
+    path = root / "0" / "zarr.json"
+    grid = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[[32, 2]], [[32, 2]]]}}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"chunk_grid": grid}))
+    ozx.pack(root, tmp_path / "a.ozx", sync=False)
+    with zarr.config.set({"array.rectilinear_chunks": is_enabled}):
+        for call in (
+            lambda: ozx.export(tmp_path / "a.ozx", tmp_path / "a.ome.tif"),
+            lambda: ozx.thumbnail(tmp_path / "a.ozx", tmp_path / "a.png"),
+            lambda: ozx.repack(tmp_path / "a.ozx", tmp_path / "b.ozx", shards="auto"),
+            lambda: ozx.repack(tmp_path / "a.ozx", tmp_path / "b.ozx", codec="zstd"),
+            lambda: ozx.extract(tmp_path / "a.ozx", tmp_path / "b.ozx", region="y=0:4"),
+        ):
+            with pytest.raises(UnsupportedError, match="chunk grid 'rectilinear'"):
+                call()
+    assert sorted(os.listdir(tmp_path)) == ["a.ome.zarr", "a.ozx"]
+    ozx.repack(tmp_path / "a.ozx", tmp_path / "b.ozx", sync=False)
+    assert ozx.inspect(tmp_path / "b.ozx").kind == "image"
 
 
 @pytest.mark.parametrize(
