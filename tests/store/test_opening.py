@@ -66,6 +66,24 @@ def test_nothing_is_opened_before_it_is_asked_for(tmp_path):
         store.get_sync("zarr.json")
 
 
+@pytest.mark.parametrize("mode", ["w", "x", "a"])
+def test_a_store_that_is_closed_without_a_change_writes_nothing(tmp_path, packed, mode):
+    with ozx.OzxStore(tmp_path / "new.ozx", mode):
+        pass
+    assert os.listdir(tmp_path) == [packed.name] if packed.parent == tmp_path else os.listdir(tmp_path) == []
+    if mode != "x":
+        before = packed.read_bytes()
+        ozx.OzxStore(packed, mode).close()
+        assert packed.read_bytes() == before
+
+
+@pytest.mark.parametrize("url", ["ozx:///data/a%00.ozx", "file:///data/a%00.ozx", "s3://bucket/a%00.ozx"])
+def test_a_url_with_nul_is_refused_for_reading_and_writing(url, image):
+    for call in (lambda: ozx.open(url), lambda: ozx.pack(image, url)):
+        with pytest.raises(UsageError, match="NUL character"):
+            call()
+
+
 def test_an_array_is_no_group(packed):
     with pytest.raises(UsageError, match="labels/cells/0 is an array") as caught:
         ozx.open(f"{packed}|zip:labels/cells/0/")
