@@ -153,7 +153,9 @@ def given_path(path: StrPath) -> str:
         raise UsageError("expected a path; got an empty string", hint="Perhaps a shell variable is not set.")
     is_encoded = "://" in name and "%00" in name.partition("?")[0]
     if "\0" in name or is_encoded:  # no system allows it, and Python's functions raise various errors for it
-        raise UsageError(f"expected a path; got one with a NUL character: {printable_url(name)!r}")
+        raise UsageError(
+            "expected a path without NUL characters", path=printable_url(name), hint="No system allows it: choose another name."
+        )
     return name
 
 
