@@ -79,6 +79,7 @@ class RunLogger:
             status=result.status,
             bytes=None if output is None else getattr(result, "bytes", None),
             sha256=getattr(result, "sha256", None),
+            manifest_sha256=getattr(result, "manifest_sha256", None),
             verified=getattr(result, "verified", False),
             source_removed=getattr(result, "source_removed", False),
             exit=code,

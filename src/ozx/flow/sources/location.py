@@ -154,7 +154,9 @@ def given_path(path: StrPath) -> str:
     is_encoded = "://" in name and "%00" in name.partition("?")[0]
     if "\0" in name or is_encoded:  # no system allows it, and Python's functions raise various errors for it
         raise UsageError(
-            "expected a path without NUL characters", path=printable_url(name), hint="No system allows it: choose another name."
+            "expected a path without NUL characters",
+            path=printable_url(name),
+            hint="No system allows it: choose another name.",
         )
     return name
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import as_object
-from ozx.hierarchy.nodes import join_path
 
 __all__ = ["FIELD", "is_stale", "renew_copies", "say_the_same", "without_copies"]
 
@@ -36,7 +35,7 @@ def renew_copies(document: Document, path: str, find: Callable[[str], Document |
     field = as_object(document[FIELD])
     copies = {}
     for name, copy in as_object(field.get("metadata")).items():
-        found = find(join_path(path, name))
+        found = find(f"{path}/{name}" if path else name)
         if found is not None:
             # zarr-python writes an empty field in the copy of a group.
             empty = {FIELD: copy[FIELD]} if FIELD in as_object(copy) else {}
