@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.directory import EndOfDirectory, read_directory
+from ozx.archive.inner_archives import check_headers_before
 from ozx.archive.names.decoding import entry_name
 from ozx.archive.names.table import NameTable
 from ozx.archive.records import CENTRAL_HEADER, CENTRAL_SIGNATURE, MASK_32, CentralHeader, resolve_zip64
@@ -80,12 +81,19 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
     Raises
     ------
     FormatError
-        As for `parse_columns`; or the directory lies outside of `source`.
+        As for `parse_columns`; or the directory lies outside of `source`, or a header stands before it.
     """
     try:
-        return parse_columns(read_directory(source, end), end.entries, end.prepended)
+        columns = parse_columns(read_directory(source, end), end.entries, end.prepended)
     except FormatError as error:
         raise error.at(source.name) from None
+    last, size = -1, 0
+    if len(columns):
+        row = int((columns.header_offsets + columns.compressed_sizes).argmax())
+        last, size = int(columns.header_offsets[row]), int(columns.compressed_sizes[row])
+        size += int(columns.name_lengths[row])
+    check_headers_before(source, end.directory_offset, last, size)
+    return columns
 
 
 def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
