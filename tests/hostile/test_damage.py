@@ -118,6 +118,8 @@ def test_a_header_in_the_comment_of_the_header_before_it():
     data = edited(base.data, [*counts, (before.start + 32, 2, last.length.to_bytes(2, "little"))])
     # This is legal, but the value of the last entry is still there.
     assert check(base, data) == ({"store: read": 1, "recover: in part": 1}, [])
+    damaged = edited(data, [(data.index(b"<OME/>"), 1, b"?")])
+    assert check(base, damaged) == ({"store: read": 1, "recover: in part": 1}, [])
 
 
 def _with_gap(base, before):

@@ -384,8 +384,8 @@ def _chunk_notes(found: Salvage) -> Iterator[str]:
         yield f"damaged values rebuilt from chunks with a correct checksum: {len(found.rebuilt):,}"
     if found.unlisted:
         yield (
-            f"the central directory does not list {len(found.unlisted):,} undamaged values, which were left out; they "
-            f"were deleted, or the directory lost their headers: {', '.join(found.unlisted[:10])}"
+            f"the central directory does not list {len(found.unlisted):,} entries, which were left out; they were "
+            f"deleted, or the directory lost their headers: {', '.join(found.unlisted[:10])}"
         )
     if found.unproven:
         yield (

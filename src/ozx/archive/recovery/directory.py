@@ -305,9 +305,10 @@ class _DirectoryMerge:
     def _lose_broken(self) -> None:
         """Record a lost entry for each damaged entry that the remaining directory does not list."""
         result = self._result
-        if result.is_whole:
-            return
         matched, lost = set(self._starts.tolist()), {entry.name for entry in result.lost}
+        if result.is_whole:
+            result.unlisted = {entry.name for entry in self._scan.broken if entry.start not in matched}
+            return
         for entry in self._scan.broken:
             if entry.start in matched or entry.name in lost or entry.name.endswith("/"):
                 continue
@@ -333,7 +334,8 @@ class _DirectoryMerge:
                     result.names_by[index] = Witnesses.ONE
         doubtful = unlisted if result.is_whole else [index for index in unlisted if index in self._scan.inside_broken]
         left_out = set(doubtful) - self._dropped
-        result.unlisted = {result.entries.names[index] for index in left_out if result.is_whole} - self._listed_names
+        result.unlisted |= {result.entries.names[index] for index in left_out if result.is_whole}
+        result.unlisted -= self._listed_names
         result.left_out += len(left_out)
         self._dropped.update(doubtful)
 

@@ -76,8 +76,7 @@ class Salvage:
     unproven: int = 0  # lost values left out because no checksum proves their chunks
     unconfirmed: int = 0  # keys that only one header confirms and the hierarchy does not determine
     repeated: int = 0  # keys with several values, of which the last counts
-    # keys that the hierarchy has, of undamaged values that the directory does not list
-    unlisted: list[str] = field(default_factory=list)
+    unlisted: list[str] = field(default_factory=list)  # keys of entries that a whole directory does not list
 
     def key(self, index: int) -> str:
         """Return the key that an entry of the damaged archive gets."""
