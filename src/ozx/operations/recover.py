@@ -260,6 +260,8 @@ def _waiting_notes(count: int, path: str) -> Iterator[str]:
 
 def _find(source: ByteSource, progress: Progress) -> Evidence:
     scan = scan_archive(source, progress)
+    # A directory without the document of the root has lost headers.
+    scan.is_listed_whole &= ROOT_METADATA in scan.listed.names or ROOT_METADATA not in scan.found.names
     evidence = merge_directory(source, scan)
     if len(evidence.order):
         return evidence
@@ -380,6 +382,11 @@ def _level_notes(found: Salvage, losses: Sequence[ArrayLoss], target: str) -> It
 def _chunk_notes(found: Salvage) -> Iterator[str]:
     if found.rebuilt:
         yield f"damaged values rebuilt from chunks with a correct checksum: {len(found.rebuilt):,}"
+    if found.unlisted:
+        yield (
+            f"the central directory does not list {len(found.unlisted):,} entries, which were left out; they were "
+            f"deleted, or the directory lost their headers: {', '.join(found.unlisted[:10])}"
+        )
     if found.unproven:
         yield (
             f"damaged values left out, because no checksum proves their chunks: {found.unproven:,}; "
