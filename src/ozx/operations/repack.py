@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from ozx.archive.byte_source import FileSource
+from ozx.archive.byte_source import FileSource, read_in_runs
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.targets import check_folder
 from ozx.errors import OzxError, UsageError, resource_errors
@@ -211,6 +211,7 @@ def repack(
     recorded = record_in_place(os.fspath(source), target) if is_directory else None
     own = None if is_directory else _replaced_source(os.fspath(source), target)
     with open_repaired(source) as repaired, working(jobs, executor) as workers:
+        read_in_runs(repaired.remote)
         try:
             if recorded is not None:
                 check_nothing_left_out(target, repaired.left_out)
