@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -239,7 +240,7 @@ def repack(
                     check_old=partial(_check_own, own, repaired),
                 ) as new:
                     entries, count = write_archive(plan, new.descriptor, workers, progress)
-                    repaired.check_unchanged()
+                    _check_unchanged(repaired, target)
                 swept = new.swept
             progress.stop()
         except OzxError as error:
@@ -284,6 +285,14 @@ def _check_own(own: FileSource | None, repaired: RepairedSource, path: str) -> N
     if own is not None:
         repaired.close()  # Windows replaces closed files only
         own.check_before_replacing(path)
+
+
+def _check_unchanged(repaired: RepairedSource, target: str) -> None:
+    """Check that the source has not changed; request the mark of an object that the target replaces."""
+    repaired.check_unchanged()
+    if getattr(repaired.remote, "url", None) == target:
+        old: Any = copy(repaired.remote)
+        old.size()  # compares the answer with the first one
 
 
 def _add_thumbnail(repaired: RepairedSource, plan: RelayoutPlan) -> None:
