@@ -28,7 +28,7 @@ from ozx.hierarchy.json.limits import LongDocuments
 __all__ = ["ArchiveSource", "ArchivedPart", "iter_entries"]
 
 _BLOCK = 1 << 20
-# If the room for a local header is larger than this, the header is read first, by itself.
+# The bytes that are requested with a value for its local header; a longer header takes a second request.
 _MOST_HEADER = 1 << 12
 # Inflated shards are temporary files. Two are kept: one for each of two reading threads.
 _MOST_INFLATED = 2
@@ -58,13 +58,18 @@ class ArchivedPart:
         if isinstance(reader.source, FileSource):
             return None
         header, limit = reader.columns.header(index), reader.end_of_room(index)
-        if limit - header.header_offset > header.compressed_size + _MOST_HEADER:
-            return None  # bytes that belong to no entry follow it
+        start = header.header_offset
+        stop = min(limit, start + header.compressed_size + _MOST_HEADER)  # bytes that belong to no entry may follow
 
         def take(offset: int, data: bytes) -> bytes:
-            return b"".join(iter_value(Window(offset, data, reader.source.name), header, limit))
+            try:
+                return b"".join(iter_value(Window(offset, data, reader.source.name), header, limit))
+            except FormatError:
+                if stop == limit:
+                    raise
+                return b"".join(reader.iter_blocks(index))  # its local header is longer
 
-        return Place(reader.source, header.header_offset, limit, partial(_read_span, reader.source), take)
+        return Place(reader.source, start, stop, partial(_read_span, reader.source), take)
 
     def read_into(self, view: memoryview) -> None:
         """Fill `view` with the value, directly from the file if possible; `view` must have the value's length."""
