@@ -30,6 +30,7 @@ from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewHierarchy
 from ozx.operations.import_result import ImportManyResult, ImportResult, first_sentences, skipped
+from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 __all__ = ["import_tiff", "import_tiffs"]
@@ -307,7 +308,7 @@ def _sharing(options: _Order) -> Iterator[_Order]:
     if options.executor is not None:
         yield options
         return
-    threads = os.cpu_count() or 1
+    threads = processors()
     with ThreadPoolExecutor(threads, "ozx-image") as pool:
         yield replace(options, executor=pool, jobs=2 * threads)
 

@@ -14,6 +14,7 @@ from ozx.archive.remote.access import carrying_options
 from ozx.errors import OzxError, ResourceError, UsageError, shortened
 from ozx.faults import as_error
 from ozx.flow.sources.location import printable_location
+from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.report import Level, Report
 from ozx.validation.validate import validate
@@ -50,7 +51,7 @@ def validate_many(
         return
     # Forking is unsafe, because the process may have threads, of a caller or of zarr.
     context = multiprocessing.get_context("spawn")
-    workers = min(jobs, len(paths), os.cpu_count() or 1)
+    workers = min(jobs, len(paths), processors())
     with nullcontext(executor) if executor is not None else ProcessPoolExecutor(workers, context) as pool:
         task = carrying_options(partial(check, jobs=1))
         numbers = {pool.submit(task, path): number for number, path in enumerate(paths)}
