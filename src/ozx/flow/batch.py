@@ -104,8 +104,7 @@ def run_batch(
             return tuple(results)
         with ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-batch") as pool:
             step = partial(attempt, work, fail, progress=stoppable)
-            groups = Groups(step, lambda pair, error: fail(*pair, error), pairs, pool, stoppable, most=1)
-            return _collect(groups, stoppable, tell, waits=True)
+            return _collect(Groups(step, fail, pairs, pool, stoppable, most=1), stoppable, tell, waits=True)
     except _DisplayError as failure:
         raise failure.error from None
     finally:
@@ -113,7 +112,7 @@ def run_batch(
 
 
 def _collect(
-    groups: Groups[Any, _Result],
+    groups: Groups[_Result],
     stoppable: StoppableProgress,
     tell: Callable[[_Result], object],
     *,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import nullcontext
 from functools import partial
@@ -42,7 +42,7 @@ def validate_many(
     in a process of its own, because Python parses documents in only one thread at a time. If `jobs` is 1, or `paths`
     has one file, one thread for each processor decodes the chunks of a file (level ``data``), and `progress` is shown.
     """
-    check: Callable[[str, str, Progress], Outcome] = partial(
+    check = partial(
         _check, level=level, profile=profile, revision=revision, second_opinion=second_opinion, schemas=schemas
     )
     pairs = [(path, "") for path in paths]
@@ -53,12 +53,13 @@ def validate_many(
     context = multiprocessing.get_context("spawn")
     workers = min(jobs, len(paths), processors())
     with nullcontext(executor) if executor is not None else ProcessPoolExecutor(workers, context) as pool:
-        check = partial(check, jobs=1)
+        groups: Groups[Outcome]
         if executor is not None:
-            groups: Groups[Any, Outcome] = groups_elsewhere(check, _fail, pairs, executor)
+            check = partial(check, schemas={url: os.path.abspath(path) for url, path in (schemas or {}).items()})
+            groups = groups_elsewhere(partial(check, jobs=1), _fail, pairs, executor)
         else:
-            step = partial(attempt, check, _fail, progress=NO_PROGRESS)
-            groups = Groups(step, lambda pair, error: _fail(*pair, error), pairs, pool)
+            step = partial(attempt, partial(check, jobs=1), _fail, progress=NO_PROGRESS)
+            groups = Groups(step, _fail, pairs, pool)
         try:
             yield from ((number, _raised(answer)) for number, answer in groups)
         finally:
