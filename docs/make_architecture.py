@@ -35,6 +35,7 @@ _JOBS = {
     "faults": "reports of bugs of ozx",
     "errors": "error classes",
     "missing_files": "hints for wrong paths",
+    "processors": "how many there are to use",
 }
 #: Width of a drawing, in characters.
 _WIDTH = 100
@@ -55,7 +56,7 @@ def layers() -> list[list[str]]:
     Examples
     --------
     >>> layers()[0], layers()[-1]
-    (['cli', 'integrations'], ['missing_files'])
+    (['cli', 'integrations'], ['missing_files', 'processors'])
     """
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     (contract,) = (contract for contract in contracts if contract.get("containers") == ["ozx"])

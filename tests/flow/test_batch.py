@@ -40,7 +40,7 @@ def test_a_fault_of_ozx_fails_one_source_only(jobs):
     fault, good, memory = run_batch(work, fail, pairs, jobs=jobs, what="", progress=NO_PROGRESS)
     assert good == "good"
     assert fault["message"].startswith("this is a fault of ozx, not of your files: TypeError: unsupported operand")
-    assert fault["fault"].startswith("TypeError at ozx/flow/batch.py:")
+    assert fault["fault"].startswith("TypeError at ozx/flow/tasks.py:")
     assert memory["message"] == "this computer ran out of memory"
     assert "fault" not in memory
 
@@ -81,12 +81,12 @@ def test_a_batch_of_an_executor_can_be_cancelled():
         begun.append(source)
         gate.wait()
 
-    pairs = [("a", "b"), ("c", "d"), ("e", "f")]
+    pairs = [("/a", "/b"), ("/c", "/d"), ("/e", "/f")]
     with ThreadPoolExecutor(1) as executor:
         with pytest.raises(Cancelled):
             run_batch(wait, None, pairs, jobs=1, what="", progress=Cancelling(begun), executor=executor)
         gate.set()
-    assert begun == ["a"]
+    assert begun == ["/a"]
 
 
 def test_files_that_are_complete_when_a_batch_is_cancelled_are_told():

@@ -129,7 +129,8 @@ class FileSource:
 
 
 def _identity(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
+    # Without the device: each computer gives a file server another number, and sources go to workers elsewhere.
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 class MemorySource:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,6 @@ from ozx.cli.output import print_json
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError
 from ozx.flow.batch import FileResult, run_each
-from ozx.flow.sinks.output import present_outputs
 from ozx.flow.sources.location import Location, given_output
 from ozx.progress import Progress
 
@@ -142,18 +141,18 @@ def run_verb(
             result = verb.call(sources[0], out, batch.progress, **options)
             report(FileResult(sources[0], os.fspath(result.path), verb.done, result))
             return _print_one(result, verb, as_json=as_json)
-        work = partial(_call_again, verb.call, options)
         pairs = _pairs(verb, sources, out_dir)
         if executor is not None:
-            work = partial(work, present=_present(verb, [target for _, target in pairs]))
+            _check_targets(verb, [target for _, target in pairs])
         results = run_each(
-            work,
+            partial(_call, verb.call, options),
             pairs,
             done=verb.done,
             jobs=jobs,
             progress=batch.progress,
             on_result=report,
             executor=executor,
+            again=partial(_call, verb.call, options | {"force": True}),  # replaces the output of the task's first run
         )
     if as_json:
         print_json({"schema": 1, "results": [result.to_dict() for result in results]})
@@ -227,29 +226,14 @@ def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[st
     ]
 
 
-def _present(verb: Verb, targets: list[str]) -> frozenset[str]:
-    """Return the outputs that already exist before the tasks of a cluster begin."""
+def _check_targets(verb: Verb, targets: list[str]) -> None:
     if verb.done == "unpacked" and any(Location(target).is_remote for target in targets):
         raise UsageError(
             "--dask: expected a folder on this computer as --out-dir; found a URL. A cluster may run the same "
             "task twice at once; a run that fails would then remove objects that the other run has written",
             hint="Leave out --dask; --jobs N unpacks several files at a time.",
         )
-    return present_outputs(targets)
 
 
-def _call_again(
-    call: Callable[..., Any],
-    options: dict[str, Any],
-    source: str,
-    target: str,
-    progress: Progress,
-    present: Collection[str] | None = None,
-) -> Any:
-    """Run a command as a task of a cluster; if the cluster repeats the task, replace the output of its first run.
-
-    `present` contains the outputs that existed before the first task.
-    """
-    if present is not None and target not in present:
-        options = options | {"force": True}
+def _call(call: Callable[..., Any], options: dict[str, Any], source: str, target: str, progress: Progress) -> Any:
     return call(source, target, progress, **options)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from ozx.archive.remote.access import carrying_options
 from ozx.atomic.targets import EXISTS_HINT
-from ozx.errors import OzxError, ResourceError, UsageError, shortened
-from ozx.faults import FaultError, as_error
+from ozx.errors import OzxError
+from ozx.faults import FaultError
 from ozx.flow.distinct_outputs import check_distinct
 from ozx.flow.sources.location import printable_location
 from ozx.flow.space import check_room
+from ozx.flow.tasks import Groups, attempt, groups_elsewhere
 from ozx.flow.workers import checked_jobs
-from ozx.progress import NO_PROGRESS, Progress, StoppableProgress
+from ozx.progress import Progress, StoppableProgress
 
 __all__ = [
     "FileResult",
@@ -34,8 +31,6 @@ __all__ = [
 ]
 
 _RESUME_HINT = "Give --resume (resume=True) to skip complete outputs, or --force (force=True) to replace them."
-
-_SECONDS_BETWEEN_REPORTS = 0.5
 
 # A hint that ends in a command for the files of a folder, such as raw/*.tif.
 _FOR_FILES_OF_A_FOLDER = re.compile(r"ozx (import|pack) .*\*\.\S+$")
@@ -55,6 +50,7 @@ def run_batch(
     progress: Progress,
     on_result: Callable[[_Result], object] | None = None,
     executor: Executor | None = None,
+    again: _Work[_Result] | None = None,
 ) -> tuple[_Result, ...]:
     """Run an operation on each pair of source and target; return the results in the order of the pairs.
 
@@ -75,9 +71,11 @@ def run_batch(
     on_result
         The calling thread passes each result to this function as soon as the result exists.
     executor
-        Executor that replaces the threads and runs one task for each pair. Its tasks may run in other processes: `work`
-        and `fail` must be picklable, and `work` gets no progress; `progress` only gets regular reports of 0 bytes. A
-        task may run twice if its first worker is lost.
+        Executor that replaces the threads and gets the pairs in groups, with absolute paths. Its tasks may run in other
+        processes: `work` and `fail` must be picklable, and `work` gets no progress; `progress` only gets regular
+        reports of 0 bytes. A task may run twice if its first worker is lost.
+    again
+        Replaces `work` on an executor for pairs whose target is new, and so may come from the first run of their task.
 
     Raises
     ------
@@ -97,68 +95,50 @@ def run_batch(
     progress.start(f"{len(pairs):,} {what if len(pairs) != 1 else what.removesuffix('s')}", None)
     try:
         if executor is not None:
-            task = partial(_attempt_of_version, importlib.import_module("ozx").__version__, work, fail)
-            return _run_tasks(task, fail, pairs, executor, stoppable, tell)
+            return _collect(groups_elsewhere(work, fail, pairs, executor, stoppable, again), stoppable, tell)
         if jobs <= 1 or len(pairs) <= 1:
             results = []
             for pair in pairs:
-                results.append(_attempt(work, fail, pair, stoppable))
+                results.append(attempt(work, fail, pair, stoppable))
                 tell(results[-1])
             return tuple(results)
         with ThreadPoolExecutor(min(jobs, len(pairs)), "ozx-batch") as pool:
-            task = partial(_attempt, work, fail, progress=stoppable)
-            return _run_tasks(task, fail, pairs, pool, stoppable, tell, waits=True)
+            step = partial(attempt, work, fail, progress=stoppable)
+            return _collect(Groups(step, fail, pairs, pool, stoppable, most=1), stoppable, tell, waits=True)
     except _DisplayError as failure:
         raise failure.error from None
     finally:
         progress.stop()
 
 
-def _run_tasks(
-    task: Callable[[tuple[str, str]], _Result],
-    fail: _Fail[_Result],
-    pairs: Sequence[tuple[str, str]],
-    executor: Executor,
+def _collect(
+    groups: Groups[_Result],
     stoppable: StoppableProgress,
     tell: Callable[[_Result], object],
     *,
     waits: bool = False,
 ) -> tuple[_Result, ...]:
-    """Run a task for each pair; return the results in order.
+    """Return the results in order.
 
     After an interrupt, tell the results that exist by then; with `waits`, wait before for the tasks that have begun.
     """
     results: dict[int, _Result] = {}
-    futures: dict[Future[_Result], int] = {}
-    task = carrying_options(task)
-
-    def take(future: Future[_Result]) -> None:
-        number = futures[future]
-        results[number] = _result_of(future, fail, pairs[number])
-        tell(results[number])
-
     try:
-        for number, pair in enumerate(pairs):
-            futures[executor.submit(task, pair)] = number
-        for future in _as_completed(futures, stoppable):
-            take(future)
-        return tuple(results[number] for number in range(len(pairs)))
+        for number, result in groups:
+            results[number] = result
+            tell(result)
     except BaseException:
         stoppable.stop_all()
-        for future in futures:
-            future.cancel()
-        if waits:
-            executor.shutdown()
-        for future, number in futures.items():
-            if number not in results and future.done() and not future.cancelled() and not future.exception():
-                take(future)
+        for _, result in groups.stop(waits=waits):
+            tell(result)
         raise
+    return tuple(results[number] for number in range(len(results)))
 
 
 class _DisplayError(BaseException):
     """Wrapper of an error that the progress display raised; it ends the whole batch.
 
-    It is not an `Exception`, because `_attempt` turns each `Exception` into the failure of a single file.
+    It is not an `Exception`, because `attempt` turns each `Exception` into the failure of a single file.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -175,42 +155,6 @@ class _BatchProgress(StoppableProgress):
             super().advance(amount)
         except Exception as error:
             raise _DisplayError(error) from error
-
-
-def _as_completed(futures: Collection[Future[_Result]], progress: Progress) -> Iterator[Future[_Result]]:
-    """Yield futures as they end; report progress in between, so that the program can cancel the batch."""
-    ended: SimpleQueue[Future[_Result]] = SimpleQueue()
-    for future in futures:
-        future.add_done_callback(ended.put)
-    left = len(futures)
-    while left:
-        progress.advance(0)
-        with suppress(Empty):
-            yield ended.get(timeout=_SECONDS_BETWEEN_REPORTS)
-            left -= 1
-
-
-def _attempt(work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str], progress: Progress) -> _Result:
-    try:
-        return work(*pair, progress)
-    except Exception as error:  # noqa: BLE001 (a fault of ozx in one file does not stop the others)
-        return fail(*pair, as_error(error))
-
-
-def _attempt_of_version(version: str, work: _Work[_Result], fail: _Fail[_Result], pair: tuple[str, str]) -> _Result:
-    """Process one source and its output on a worker; return a failure if the versions of ozx differ."""
-    own = importlib.import_module("ozx").__version__
-    if own != version:
-        return fail(*pair, UsageError(f"expected a worker with ozx {version}; this one has {own}", path=pair[0]))
-    return _attempt(work, fail, pair, NO_PROGRESS)
-
-
-def _result_of(future: Future[_Result], fail: _Fail[_Result], pair: tuple[str, str]) -> _Result:
-    try:
-        return future.result()
-    except Exception as error:  # noqa: BLE001 (whatever the executor raises when it gives a task up)
-        reason = f"the workers that processed it were lost: {type(error).__name__}: {error}"
-        return fail(*pair, ResourceError(shortened(reason), path=pair[0], hint="Repeat the run with --retry-failed."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +200,7 @@ def run_each(
     progress: Progress,
     on_result: Callable[[FileResult], object],
     executor: Executor | None = None,
+    again: Callable[[str, str, Progress], Any] | None = None,
 ) -> tuple[FileResult, ...]:
     """Run an operation on each pair of source and target, and return the results in order; see `run_batch`.
 
@@ -276,9 +221,9 @@ def run_each(
     check_distinct([source for source, _ in pairs], [target for _, target in pairs], verb="Write")
     check_room(pairs)
 
-    attempt, fail = partial(_done, work, done), _failed
     options: dict[str, Any] = {"jobs": jobs, "what": "files", "progress": progress, "on_result": on_result}
-    return run_batch(attempt, fail, pairs, **options, executor=executor)
+    options |= {"executor": executor, "again": partial(_done, again or work, done)}
+    return run_batch(partial(_done, work, done), _failed, pairs, **options)
 
 
 def _done(work: _Work[Any], done: str, source: str, target: str, progress: Progress) -> FileResult:

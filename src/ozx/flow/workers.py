@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ozx.errors import UsageError
+from ozx.processors import processors
 
 __all__ = ["Workers", "checked_jobs", "default_jobs", "working"]
 
@@ -33,8 +33,8 @@ class Workers:
 
 
 def default_jobs() -> int:
-    """Return the default number of threads: one per processor, at most four, because more threads do not help."""
-    return max(1, min(_MOST_JOBS, os.cpu_count() or 1))
+    """Return the default number of threads: one per usable processor, at most four: more do not help."""
+    return min(_MOST_JOBS, processors())
 
 
 def checked_jobs(jobs: int) -> int:

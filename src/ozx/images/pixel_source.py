@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.flow.tasks import check_same, look_at
 from ozx.images.block_checks import check_block, with_checked_blocks
 
 __all__ = ["ArrayLike", "ArraySource", "FillingSource", "MaskSource", "Part", "PixelSource", "Region", "part_of"]
@@ -105,7 +107,20 @@ class ArraySource:
             # thread pickles it again; two threads that optimize can wait for each other's locks for ever (Python 3.11).
             (self._array,) = dask.optimize(self._array)
             self._is_reduced = True
-        return self.__dict__
+        root = getattr(getattr(self._array, "store", None), "root", None)
+        if not isinstance(root, Path):
+            return self.__dict__
+        # A zarr array on a disk: where a worker sees another folder, missing chunks would read as the fill value.
+        if not root.is_absolute():
+            zarr, root = importlib.import_module("zarr"), root.absolute()
+            store = zarr.storage.LocalStore(root, read_only=True)
+            self._array = zarr.open_array(store, path=getattr(self._array, "path", ""), mode="r")
+        return {**self.__dict__, "_place": (str(root), look_at(str(root)))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if place := state.pop("_place", None):
+            check_same(*place)
+        self.__dict__.update(state)
 
     def part(self, region: Region) -> Part:
         """Return a block to read later; see `part_of`."""

@@ -15,6 +15,7 @@ from ozx.flow.sources.location import Location, StrPath, given_output, given_pat
 from ozx.flow.workers import checked_jobs
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.subset.selection import parse_levels
+from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 if TYPE_CHECKING:
@@ -301,7 +302,7 @@ def _describe(taken: ExportedHierarchy) -> list[ExportedImageResult]:
 
 
 def _jobs(jobs: int | None) -> int:
-    return min(os.cpu_count() or 1, _MOST_JOBS) if jobs is None else checked_jobs(jobs)
+    return min(processors(), _MOST_JOBS) if jobs is None else checked_jobs(jobs)
 
 
 def _check_tile(tile: int | None) -> None:

@@ -15,10 +15,11 @@ from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.distinct_outputs import check_distinct
 from ozx.flow.entry import Entry
-from ozx.flow.sinks.output import check_output, check_output_place, output_exists, present_outputs, spooled_output
+from ozx.flow.sinks.output import check_output, check_output_place, output_exists, spooled_output
 from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sources.location import Location, StrPath, check_is_list, given_output, given_source, printable_location
 from ozx.flow.sources.wrong_sources import check_is_tiff_file
+from ozx.flow.tasks import absolute_source
 from ozx.hierarchy.edit.request import PixelSize, parse_edits
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
@@ -30,6 +31,7 @@ from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewHierarchy
 from ozx.operations.import_result import ImportManyResult, ImportResult, first_sentences, skipped
+from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 __all__ = ["import_tiff", "import_tiffs"]
@@ -229,10 +231,10 @@ def import_tiffs(
     pairs = list(zip(paths, targets, strict=True))
     is_told: dict[str, Any] = {"what": "files", "progress": progress, "on_result": on_result}
     if file_executor is not None:
-        parts = _parts(paths, parsed, claims)
-        present = present_outputs(targets)
-        task = partial(_import_again, replace(parsed, executor=None), parts, present)
-        return ImportManyResult(run_batch(task, _failure, pairs, jobs=1, executor=file_executor, **is_told))
+        parts, alone = _parts(list(map(absolute_source, paths)), parsed, claims), replace(parsed, executor=None)
+        first, again = (partial(_import_task, alone, parts, is_new=is_new) for is_new in (False, True))
+        is_told |= {"executor": file_executor, "again": again}
+        return ImportManyResult(run_batch(first, _failure, pairs, jobs=1, **is_told))
     with _sharing(parsed) if jobs > 1 and len(pairs) > 1 else nullcontext(parsed) as order:
 
         def work(path: str, target: str, told: Progress) -> ImportResult:
@@ -256,17 +258,14 @@ def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str
     return parts
 
 
-def _import_again(
-    order: _Order, parts: Mapping[str, str], present: frozenset[str], path: str, target: str, progress: Progress
+def _import_task(
+    order: _Order, parts: Mapping[str, str], path: str, target: str, progress: Progress, *, is_new: bool
 ) -> ImportResult:
-    """Import a file as a task of a cluster; if the cluster repeats the task, accept the output of its first run.
-
-    `present` contains the outputs that existed before the first task.
-    """
+    """Import a file as a task of a cluster; if the cluster repeats the task, accept the output of its first run."""
     if path in parts:
         whole = _default_output(parts[path], os.path.dirname(target))
         return ImportResult(path, whole, "skipped", part_of=parts[path])
-    if target in present:
+    if not is_new:
         return _import_one(path, target, order, progress, Claims())
     result = _import_one(path, target, replace(order, resume=True), progress, Claims())
     return replace(result, status="imported")
@@ -307,7 +306,7 @@ def _sharing(options: _Order) -> Iterator[_Order]:
     if options.executor is not None:
         yield options
         return
-    threads = os.cpu_count() or 1
+    threads = processors()
     with ThreadPoolExecutor(threads, "ozx-image") as pool:
         yield replace(options, executor=pool, jobs=2 * threads)
 

@@ -14,7 +14,6 @@ from ozx.errors import OzxError, resource_errors
 from ozx.flow.batch import describe_failure_of, run_batch
 from ozx.flow.distinct_outputs import check_distinct
 from ozx.flow.plans.version import VersionChoice
-from ozx.flow.sinks.output import present_outputs
 from ozx.flow.sinks.target import check_name, default_output
 from ozx.flow.sources.location import (
     Location,
@@ -244,11 +243,9 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     pairs = list(zip(roots, targets, strict=True))
     if not remove_source:  # otherwise, each removed source makes room for the next file
         check_room(pairs)
-    work = partial(_pack_with, options)
-    if executor is not None:
-        work = partial(_pack_again, options, present_outputs(targets))
     is_told: dict[str, Any] = {"what": "sources", "progress": progress, "on_result": on_result}
-    return PackManyResult(run_batch(work, _failure, pairs, jobs=jobs, executor=executor, **is_told))
+    is_told |= {"executor": executor, "again": partial(_pack_again, options)}
+    return PackManyResult(run_batch(partial(_pack_with, options), _failure, pairs, jobs=jobs, **is_told))
 
 
 def _failure(root: str, target: str, error: OzxError) -> PackResult:
@@ -260,15 +257,8 @@ def _pack_with(options: PackOptions, root: str, target: str, progress: Progress)
     return pack_one(root, target, options, progress)
 
 
-def _pack_again(
-    options: PackOptions, present: frozenset[str], root: str, target: str, progress: Progress
-) -> PackResult:
-    """Pack a source as a task of a cluster; if the cluster repeats the task, accept the output of its first run.
-
-    `present` contains the outputs that existed before the first task.
-    """
-    if target in present:
-        return pack_one(root, target, options, progress)
+def _pack_again(options: PackOptions, root: str, target: str, progress: Progress) -> PackResult:
+    """Pack a source as a task of a cluster; if the cluster repeats the task, accept the output of its first run."""
     return replace(pack_one(root, target, replace(options, resume=True), progress), status="packed")
 
 

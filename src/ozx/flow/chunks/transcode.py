@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-import os
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -39,6 +38,7 @@ from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.relayout.rechunking import Rechunking, plan_rechunking
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout, relayout_document
 from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
+from ozx.processors import processors
 
 __all__ = ["iter_transcoded"]
 
@@ -105,7 +105,7 @@ def iter_transcoded(
     if layouts.old.shape != layouts.new.shape:
         raise UsageError(f"{path or 'the root'}: expected two documents of the same array; their shapes differ")
     transcoder = _Transcoder(stored, layouts, transcoding, path)
-    return transcoder.iter_entries(jobs or os.cpu_count() or 1, executor)
+    return transcoder.iter_entries(jobs or processors(), executor)
 
 
 @dataclass(frozen=True, slots=True)

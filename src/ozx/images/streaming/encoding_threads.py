@@ -24,6 +24,7 @@ from ozx.images.streaming.frame_ring import FrameRing
 from ozx.images.streaming.live_view import LiveView
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
+from ozx.processors import processors
 
 __all__ = ["EncodingThreads"]
 
@@ -75,7 +76,7 @@ class EncodingThreads:
         # Daemons: a program that never closes its stream can end; `_end_all` waits for what they do by then.
         self._threads = [
             threading.Thread(target=self._work, name=f"ozx-stream-{number}", daemon=True)
-            for number in range(count or os.cpu_count() or 1)
+            for number in range(count or processors())
         ]
         self._syncing = threading.Thread(target=self._answer_flushes, name="ozx-stream-sync", daemon=True)
         for thread in (*self._threads, self._syncing):

@@ -18,6 +18,7 @@ from tifffile import TiffFile, TiffPageSeries
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.flow.decoding.zarr_errors import words_of
 from ozx.flow.sources.wrong_sources import check_is_tiff_file, not_a_tiff_file
+from ozx.flow.tasks import Seen, check_same, look_at
 from ozx.images.description import ImageDescription, PlateDescription
 from ozx.images.ome_xml.claims import check_claims
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
@@ -158,9 +159,10 @@ def _open_again(path: str, options: TiffOptions, state: tuple[int, int]) -> Tiff
 
 
 def _source_again(
-    path: str, options: TiffOptions, state: tuple[int, int], image: int, level: int, files: FileSet
+    path: str, seen: Seen, options: TiffOptions, state: tuple[int, int], image: int, level: int, files: FileSet
 ) -> TiffSource:
     """Recreate a pickled source; in each process, all sources of a file share the open file."""
+    check_same(path, seen)
     files.check_unchanged()
     found = _open_again(path, options, state).images[image]
     return (found.source, *found.levels)[level]
@@ -320,7 +322,10 @@ def _read_image(
                 asked=options.axes,
                 keep_singletons=options.keep_singletons,
                 on_error=options.on_error,
-                recipe=(_source_again, (os.path.abspath(path), options, _state(path), number, level, files)),
+                recipe=(
+                    _source_again,
+                    (os.path.abspath(path), look_at(path), options, _state(path), number, level, files),
+                ),
             )
         except OzxError as error:
             if level == 0:

@@ -11,7 +11,6 @@ with any executor, and with any number of blocks at a time.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -44,6 +43,7 @@ from ozx.images.writing.new_image import NewHierarchy, NewImage
 from ozx.images.writing.pyramid import BlockResult, BlockTask, LevelWork, Pyramid, make_block
 from ozx.images.writing.pyramid_plan import LevelGeometry
 from ozx.images.writing.shard_assembly import ShardAssembler
+from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress
 
 __all__ = ["count_bytes", "write_hierarchy"]
@@ -188,7 +188,7 @@ def _working(executor: Executor | None, jobs: int | None) -> Iterator[Workers]:
     if executor is not None:
         yield Workers(_AHEAD_ELSEWHERE if jobs is None else jobs, executor)
         return
-    threads = (os.cpu_count() or 1) if jobs is None else jobs
+    threads = processors() if jobs is None else jobs
     pool = ThreadPoolExecutor(threads, "ozx-image")
     try:
         yield Workers(threads * _AHEAD, pool)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +20,7 @@ from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
+from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress, begin_phase, needs_total
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import LimitedFindings, finding_from_error, make_finding
@@ -47,7 +47,7 @@ def check_data(
     total = sum(map(source.size, source.iter_keys())) if needs_total(progress) else None
     progress = begin_phase(progress, f"checking {source.name}", total)
     check = _DataCheck(source, arrays, has_checksums=has_checksums, progress=progress)
-    findings.add(check.run(jobs or os.cpu_count() or 1))
+    findings.add(check.run(jobs or processors()))
     progress.stop()
     yield from findings
 

@@ -1,0 +1,37 @@
+"""An executor whose worker has another working directory, and sees other files."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from concurrent.futures import Executor, Future
+from pathlib import Path
+
+__all__ = ["Elsewhere"]
+
+
+class Elsewhere(Executor):
+    """Executor that runs each task at once, in another folder, as a worker in another process would run it.
+
+    Attributes
+    ----------
+    sizes
+        The number of files in each task.
+    """
+
+    def __init__(self, folder: Path, threads: int = 1) -> None:
+        self.folder, self.sizes = folder, []
+        self._max_workers = threads
+
+    def submit(self, task, /, *arguments):
+        """Run a task, and return its result as a future."""
+        future = Future()
+        task, arguments = pickle.loads(pickle.dumps((task, arguments)))
+        if arguments and isinstance(arguments[0], list):
+            self.sizes.append(len(arguments[0]))
+        with contextlib.chdir(self.folder):
+            try:
+                future.set_result(pickle.loads(pickle.dumps(task(*arguments))))
+            except Exception as error:  # noqa: BLE001 (it goes to the future)
+                future.set_exception(error)
+        return future
