@@ -12,7 +12,7 @@ from ozx.archive.byte_source import ByteSource
 from ozx.archive.directory import EndOfDirectory, read_directory
 from ozx.archive.names.decoding import entry_name
 from ozx.archive.names.table import NameTable
-from ozx.archive.records import CENTRAL_HEADER, CENTRAL_SIGNATURE, MASK_32, CentralHeader, resolve_zip64
+from ozx.archive.records import CENTRAL_HEADER, CENTRAL_SIGNATURE, MASK_16, MASK_32, CentralHeader, resolve_zip64
 from ozx.errors import FormatError
 
 __all__ = ["Columns", "parse_columns", "read_columns"]
@@ -69,7 +69,11 @@ class Columns(NameTable):
     def header(self, index: int) -> CentralHeader:
         """Return the header of entry `index`; its offset counts from the beginning of the file."""
         header = CentralHeader.from_bytes(self.buffer, int(self.starts[index]))
-        return header._replace(header_offset=int(self.header_offsets[index]))
+        return header._replace(
+            header_offset=int(self.header_offsets[index]),
+            compressed_size=int(self.compressed_sizes[index]),
+            uncompressed_size=int(self.uncompressed_sizes[index]),
+        )
 
 
 def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
@@ -78,16 +82,21 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
     Raises
     ------
     FormatError
-        As for `parse_columns`; or the directory lies outside of `source`.
+        As for `parse_columns` and `unwrap`; or the directory lies outside of `source`.
     """
     try:
-        return parse_columns(read_directory(source, end), end.entries, end.prepended)
+        columns = parse_columns(read_directory(source, end), end.entries, end.prepended, may_wrap=end.may_wrap)
     except FormatError as error:
         raise error.at(source.name) from None
+    if end.is_wrapped:
+        from ozx.archive.wrapped import unwrap  # noqa: PLC0415 (rare)
+
+        unwrap(source, columns, end.directory_offset)
+    return columns
 
 
-def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
-    """Parse a central directory with `entries` headers; add `prepended` to all offsets.
+def parse_columns(buffer: bytes, entries: int, prepended: int = 0, *, may_wrap: bool = False) -> Columns:
+    """Parse a central directory with `entries` headers, modulo 65,536 if `may_wrap`; add `prepended` to all offsets.
 
     Headers have no fixed length. The function does not follow them one by one at first: it takes every signature for
     the beginning of a header, then checks the chain. The first header must begin at 0, each header must end where the
@@ -100,12 +109,13 @@ def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
         The directory does not hold exactly `entries` headers (``zip/directory``), or a ZIP64 value is missing
         (``zip/zip64-field``), or an offset lies beyond 2**64 (``zip/bounds``).
     """
-    starts = _find_signatures(buffer, entries)
+    most = len(buffer) // CENTRAL_HEADER.size if may_wrap else entries
+    starts = _find_signatures(buffer, most)
     headers = _gather(buffer, starts)
     if not _is_chain(starts, headers, len(buffer)):
-        starts = _follow(buffer, entries)
+        starts = _follow(buffer, most)
         headers = _gather(buffer, starts)
-    if len(starts) != entries:
+    if len(starts) != entries and not (may_wrap and (len(starts) - entries) % (MASK_16 + 1) == 0):
         raise FormatError(
             f"the end record declares {entries:,} entries; the central directory has {len(starts):,}",
             rule="zip/directory",
