@@ -38,9 +38,8 @@ __all__ = [
 LONGEST_TEXT = 2000
 # The way out if counts, sizes or offsets of an archive contradict each other.
 _RECOVER = "Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged entries."
-_RECOVERED = {
-    f"zip/{name}" for name in ("directory", "end-record", "bounds", "zip64-field", "local-header", "leading-entries")
-}
+_RECOVERED = {"zip/directory", "zip/end-record", "zip/leading-entries", "zip/bounds", "zip/zip64-field"}
+_RECOVERED |= {"zip/local-header", "zip/inflate"}
 # Leaves room for the path and the rule.
 _LONGEST_MESSAGE = 1500
 

@@ -52,9 +52,9 @@ def unwrap(source: ByteSource, columns: Columns, directory_offset: int) -> None:
     offsets[:] = starts[:-1]
     for index in np.flatnonzero(more).tolist():
         sizes[index] += more[index].astype(np.uint64) * np.uint64(_MODULUS)
-        # 5 bytes precede each stored block of a deflate stream.
+        # 5 bytes precede each stored block of a deflate stream, so that it is hardly longer than its value.
         stored, size = int(sizes[index]), int(columns.uncompressed_sizes[index])
-        shortest = stored if columns.methods[index] == STORED else stored - stored // 1024
+        shortest = stored if columns.methods[index] == STORED else stored - stored // 1024 - 16
         columns.uncompressed_sizes[index] = size + max(0, -((size - shortest) // _MODULUS)) * _MODULUS
 
 

@@ -212,7 +212,8 @@ class ArchiveBuilder:
         """Write sizes and CRC-32 of an entry after its data, as streaming writers do (APPNOTE 4.3.9)."""
         entry = self[name]
         entry.flags |= DESCRIPTOR
-        fields = (zlib.crc32(entry.value), len(entry.data), len(entry.value))
+        mask = -1 if self.zip64_local else _MASK_32
+        fields = (zlib.crc32(entry.value), len(entry.data) & mask, len(entry.value) & mask)
         descriptor = struct.pack("<IQQ" if self.zip64_local else "<III", *fields)
         entry.after = (b"PK\x07\x08" if signature else b"") + descriptor
         entry.local |= {"crc32": 0, "compressed": 0, "uncompressed": 0}
