@@ -201,7 +201,7 @@ def damage_round(seed: int, number: int, kind: str | None = None) -> Round:
     One of the damages is of `kind`, if given.
     """
     from agreement import check_agreement, check_foreign
-    from damage import bases, check, check_unpacked, mutate
+    from damage import bases, check, check_unpacked, mutate, small_fields
 
     gc.disable()  # there are few reference cycles here, and searching for them takes a tenth of the time
     rng, counts, findings = random.Random(f"{seed}/{kind or 'damage'}/{number}"), Counter[str](), []
@@ -212,12 +212,14 @@ def damage_round(seed: int, number: int, kind: str | None = None) -> Round:
             try:
                 found, wrong = check(base, data)
                 counts.update(found)
-                if place % EVERY_FILE == 0:
-                    wrong += check_unpacked(data, Path(folder) / str(place))
-                if place % EVERY_AGREEMENT == 0:
-                    counts["all readers compared"] += 1
-                    wrong += check_agreement(data)
-                if place % EVERY_FOREIGN == 0:
+                with small_fields(base):
+                    if place % EVERY_FILE == 0:
+                        wrong += check_unpacked(data, Path(folder) / str(place))
+                    if place % EVERY_AGREEMENT == 0:
+                        counts["all readers compared"] += 1
+                        wrong += check_agreement(data)
+                # Other programs cannot be told that numbers wrap early.
+                if place % EVERY_FOREIGN == 0 and not base.wraps:
                     counts["compared with other programs"] += 1
                     wrong += check_foreign(data)
             except Exception:  # noqa: BLE001

@@ -13,28 +13,35 @@ import warnings
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 from hierarchies import tree
 from packed import write_archive
 from stores import put
 
 import ozx
+from ozx.archive import columns, directory, empty_values, entry_reading, inner_archives, wrapped
+from ozx.archive.audit import descriptors
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LocalHeader
+from ozx.archive.recovery import values as recovered_values
 from ozx.archive.recovery.evidence import Witnesses
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.errors import OzxError
 from ozx.flow.repair.salvage import salvage
+from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations.recover import _find as find_entries
 from ozx.progress import NO_PROGRESS
+from ozx.validation.cases import archive_builder
 from ozx.validation.cases.archive_builder import PADDING_FIELD, ArchiveBuilder, array, group
 
-__all__ = ["END_DAMAGES", "Base", "bases", "check", "check_unpacked", "edited", "leave_out", "mutate"]
+__all__ = ["END_DAMAGES", "Base", "bases", "check", "check_unpacked", "edited", "leave_out", "mutate", "small_fields"]
 
 Values = dict[str, bytes]
 #: Offset, number of removed bytes, and inserted bytes.
@@ -76,10 +83,31 @@ class Base:
     records: list[Record] = field(default_factory=list)
     #: Other values with the same keys: replaced values, or values of an archive inside a value.
     others: Values = field(default_factory=dict)
+    #: Whether its numbers are modulo 8 and modulo 512, as those of the Finder are modulo 65,536 and 2**32.
+    wraps: bool = False
 
     def __post_init__(self) -> None:
         """Find the records through the directory, and the data descriptors after the values."""
-        self.records = self.records or list(_records(self.data))
+        with small_fields(self):
+            self.records = self.records or list(_records(self.data))
+
+
+_COUNTS, _NUMBERS = 8, 512
+
+
+@contextmanager
+def small_fields(base: Base | None = None) -> Iterator[None]:
+    """Let ozx expect numbers that wrap early, so that a small archive stands for a large one without ZIP64."""
+    with ExitStack() as stack:
+        masked = (archive_builder, "_MASK_32"), *((module, "MASK_32") for module in _MODULES)
+        others = ((wrapped, "_MODULUS", _NUMBERS), (wrapped, "_MOST_MORE", 60), (columns, "MASK_16", _COUNTS - 1))
+        changes = [*others, (directory, "MASK_16", _COUNTS - 1), *((*place, _NUMBERS - 1) for place in masked)]
+        for module, name, value in changes if base is None or base.wraps else ():
+            stack.enter_context(mock.patch.object(module, name, value))
+        yield
+
+
+_MODULES = (wrapped, inner_archives, entry_reading, empty_values, descriptors, recovered_values)
 
 
 def _records(data: bytes) -> list[Record]:
@@ -170,6 +198,16 @@ def _streamed(values: Values, *, deflated: bool = False, signature: bool = True,
     return builder.build()
 
 
+def _wrapped(values: Values, *, streamed: bool) -> bytes:
+    """Write as the Finder does (`streamed`) or old versions of minizip: without ZIP64, with numbers that wrap."""
+    builder = _builder(values).classic()
+    for name in values if streamed else ():
+        # Nothing but inflating shows how often the size of a compressible value wrapped.
+        (builder if is_metadata_key(name) else builder.deflate(name)).stream(name)
+    with small_fields():
+        return builder.set_end(entries=len(values) % _COUNTS, here=len(values) % _COUNTS).build()
+
+
 def _by_zipfile(values: Values, method: int) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", method) as archive:
@@ -228,6 +266,7 @@ def _like_a_descriptor() -> bytes:
 def bases() -> tuple[Base, ...]:
     """Return the archives; they are made only once."""
     values, holes, odd = full(), sparse(), full() | {"OME/empty": b"", "OME/x": _like_a_descriptor()}
+    long = values | {"0/c/0/1": _pixels(5, 700), "OME/METADATA.ome.xml": _pixels(6, 2_500), "OME/x": b"x"}
     small = {"zarr.json": group(), "0/c/0/0": b"inner"}
     inner = _by_zipfile(small, zipfile.ZIP_STORED)
     nested = values | {"OME/a.zip": inner}
@@ -252,6 +291,8 @@ def bases() -> tuple[Base, ...]:
         Base(
             "built, classic, with a prefix", _builder(holes).classic().with_(prefix=b"#!/bin/sh\n" * 3).build(), holes
         ),
+        Base("wrapped, by the Finder", _wrapped(long, streamed=True), long, wraps=True),
+        Base("wrapped, by minizip", _wrapped(long, streamed=False), long, wraps=True),
     )
 
 
@@ -469,8 +510,9 @@ DAMAGES: tuple[Callable[[Base, random.Random], list[Edit]], ...] = (
 
 def check(base: Base, data: bytes) -> tuple[Counter[str], list[str]]:
     """Recover and read a mutant; return the outcomes, and the faults of ozx."""
-    outcome, wrong = _check_recovered(base, data)
-    stored, more = _check_store(base, data)
+    with small_fields(base):
+        outcome, wrong = _check_recovered(base, data)
+        stored, more = _check_store(base, data)
     return Counter([outcome, stored]), wrong + more
 
 

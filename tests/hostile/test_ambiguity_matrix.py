@@ -30,7 +30,7 @@ needs_programs = pytest.mark.skipif(missing_programs() != [], reason=f"not insta
 
 def archives_of_cases():
     for case in CASES:
-        if case.rule in ("zip/large-entry", "zip/many-entries"):
+        if case.rule in ("zip/large-entry", "zip/many-entries", "zip/overflow"):
             continue
         made = case.make()
         if isinstance(made, ArchiveBuilder):

@@ -14,7 +14,7 @@ from ozx.archive.directory import EndOfDirectory, read_directory
 from ozx.archive.inner_archives import check_headers_before
 from ozx.archive.names.decoding import entry_name
 from ozx.archive.names.table import NameTable
-from ozx.archive.records import CENTRAL_HEADER, CENTRAL_SIGNATURE, MASK_32, CentralHeader, resolve_zip64
+from ozx.archive.records import CENTRAL_HEADER, CENTRAL_SIGNATURE, MASK_16, MASK_32, CentralHeader, resolve_zip64
 from ozx.errors import FormatError
 
 __all__ = ["Columns", "parse_columns", "read_columns"]
@@ -72,7 +72,11 @@ class Columns(NameTable):
     def header(self, index: int) -> CentralHeader:
         """Return the header of entry `index`; its offset counts from the beginning of the file."""
         header = CentralHeader.from_bytes(self.buffer, int(self.starts[index]))
-        return header._replace(header_offset=int(self.header_offsets[index]))
+        return header._replace(
+            header_offset=int(self.header_offsets[index]),
+            compressed_size=int(self.compressed_sizes[index]),
+            uncompressed_size=int(self.uncompressed_sizes[index]),
+        )
 
 
 def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
@@ -81,12 +85,16 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
     Raises
     ------
     FormatError
-        As for `parse_columns`; or the directory lies outside of `source`, or a header stands before it.
+        As for `parse_columns` and `unwrap`; or the directory lies outside of `source`, or a header stands before it.
     """
     try:
-        columns = parse_columns(read_directory(source, end), end.entries, end.prepended)
+        columns = parse_columns(read_directory(source, end), end.entries, end.prepended, may_wrap=end.may_wrap)
     except FormatError as error:
         raise error.at(source.name) from None
+    if end.is_wrapped:
+        from ozx.archive.wrapped import unwrap  # noqa: PLC0415 (rare)
+
+        unwrap(source, columns, end.directory_offset)
     last, size = -1, 0
     if len(columns):
         row = int((columns.header_offsets + columns.compressed_sizes).argmax())
@@ -96,8 +104,8 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
     return columns
 
 
-def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
-    """Parse a central directory with `entries` headers; add `prepended` to all offsets.
+def parse_columns(buffer: bytes, entries: int, prepended: int = 0, *, may_wrap: bool = False) -> Columns:
+    """Parse a central directory with `entries` headers, modulo 65,536 if `may_wrap`; add `prepended` to all offsets.
 
     Headers have no fixed length. The function takes each signature for the beginning of a header, then checks that each
     header ends where the next one begins. If this fails, because a name, a number or an extra field contains a
@@ -110,9 +118,11 @@ def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
         The directory does not hold exactly `entries` headers (``zip/directory``), or a ZIP64 value is missing
         (``zip/zip64-field``), or an offset lies beyond 2**64 (``zip/bounds``).
     """
-    starts, stop = _find_headers(buffer, entries)
-    if len(starts) != entries or stop != len(buffer):
-        _check_headers(buffer, entries)
+    most = len(buffer) // CENTRAL_HEADER.size if may_wrap else entries
+    starts, stop = _find_headers(buffer, most)
+    is_wrapped = may_wrap and (len(starts) - entries) % (MASK_16 + 1) == 0
+    if stop != len(buffer) or not (len(starts) == entries or is_wrapped):
+        _check_headers(buffer, most)
         raise FormatError(
             f"the end record declares {entries:,} entries; the central directory has {len(starts):,}",
             rule="zip/directory",

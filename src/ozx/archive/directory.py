@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ozx.archive.byte_source import ByteSource, keep_span, read_exactly
-from ozx.archive.inner_archives import check_headers_before, check_headers_behind, check_leading
+from ozx.archive.inner_archives import check_headers_before, check_headers_behind, check_leading, has_wrapped
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
 from ozx.archive.records import (
     CENTRAL_HEADER,
@@ -59,7 +59,7 @@ _LONGEST_HEADER = CENTRAL_HEADER.size + 3 * MASK_16
 class EndOfDirectory:
     """The end records of an archive, with ZIP64 values resolved; offsets count from the beginning of the file."""
 
-    entries: int  # number of entries in the central directory
+    entries: int  # declared number of entries in the central directory; modulo 65,536 if `may_wrap`
     directory_offset: int
     directory_size: int  # length of the central directory in bytes
     end_offset: int  # offset of the first end record, the ZIP64 one if there is one
@@ -69,6 +69,8 @@ class EndOfDirectory:
     trailing: int  # bytes after the archive comment
     zip64_length: int | None  # length that the ZIP64 end record declares for itself (4.3.14.1); None without ZIP64
     parts: int | None  # number of parts in the ZIP64 locator (4.4.21); None without ZIP64
+    may_wrap: bool = False  # whether the directory may have 65,536 or more entries than declared, without ZIP64
+    is_wrapped: bool = False  # whether offsets and sizes are modulo 2**32; see `ozx.archive.wrapped`
 
     @property
     def has_zip64_end(self) -> bool:
@@ -101,9 +103,12 @@ def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndO
     end_offset = tail_offset + position if zip64 is None else zip64.offset
     merged = classic if zip64 is None else _merge(source, classic, zip64.record)
     _check_single_disk(source, merged)
-    directory_offset = _locate_directory(source, merged, end_offset)
-    if not allow_leading_entries:
-        check_leading(source, directory_offset - merged.directory_offset)
+    may_wrap = zip64 is None and merged.directory_size >= (merged.entries + MASK_16 + 1) * CENTRAL_HEADER.size
+    directory_offset = _locate_directory(source, merged, end_offset, may_wrap=may_wrap)
+    prepended = directory_offset - merged.directory_offset
+    is_wrapped = zip64 is None and has_wrapped(source, directory_offset, prepended)
+    if not (is_wrapped or allow_leading_entries):
+        check_leading(source, prepended)
     stop = directory_offset + merged.directory_size
     check_headers_behind(source, stop, end_offset, tail, position + END_RECORD.size)
     return EndOfDirectory(
@@ -113,10 +118,12 @@ def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndO
         end_offset=end_offset,
         comment=tail[position + END_RECORD.size : comment_end],
         locator_offset=None if zip64 is None else zip64.declared_offset,
-        prepended=directory_offset - merged.directory_offset,
+        prepended=0 if is_wrapped else prepended,
         trailing=len(tail) - comment_end,
         zip64_length=None if zip64 is None else 12 + zip64.record.size_of_rest,
         parts=None if zip64 is None else zip64.parts,
+        may_wrap=may_wrap or is_wrapped,
+        is_wrapped=is_wrapped,
     )
 
 
@@ -138,6 +145,12 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
         A header is truncated or invalid, bytes of the directory follow the last header, or a header stands before the
         first one (``zip/directory``).
     """
+    if end.may_wrap:
+        from ozx.archive.columns import read_columns  # noqa: PLC0415 (numpy)
+
+        columns = read_columns(source, end)
+        yield from map(columns.header, range(len(columns)))
+        return
     # Small blocks first, for callers that need few headers; large ones later.
     buffer, position, following, block = b"", 0, end.directory_offset, _BLOCK
     stop, last = end.directory_offset + end.directory_size, (0, -1, 0)
@@ -364,14 +377,14 @@ def _split(source: ByteSource, found: str) -> UnsupportedError:
         f"expected a ZIP file in one part; {found}",
         path=source.name,
         rule="rfc9/not-split",
-        hint="Join the parts with the program that split them (zip -s 0), then try again.",
+        hint="Join the parts (zip -s 0), then try again. `ozx recover FILE OUT.ozx` saves the entries of this part.",
     )
 
 
-def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int) -> int:
+def _locate_directory(source: ByteSource, record: EndRecord, end_offset: int, *, may_wrap: bool) -> int:
     """Return the real offset of the central directory: as declared, or directly before the end records."""
     declared, size = record.directory_offset, record.directory_size
-    fits = record.entries * CENTRAL_HEADER.size <= size <= record.entries * _LONGEST_HEADER
+    fits = record.entries * CENTRAL_HEADER.size <= size <= record.entries * _LONGEST_HEADER or may_wrap
     if not fits or declared + size > end_offset:
         raise FormatError(
             f"the end record declares {record.entries:,} entries at bytes {declared:,} to {declared + size:,}; "

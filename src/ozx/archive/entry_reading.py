@@ -13,12 +13,14 @@ from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty, says_nothing_
 from ozx.archive.names.decoding import contradicting_path, entry_name
 from ozx.archive.records import (
     EXTRA_UNICODE_PATH,
+    EXTRA_ZIP64,
     FLAG_DATA_DESCRIPTOR,
     FLAG_ENCRYPTED,
     FLAG_STRONG_ENCRYPTION,
     FLAG_UTF8,
     LOCAL_HEADER,
     LOCAL_SIGNATURE,
+    MASK_32,
     STORED,
     CentralHeader,
     LocalHeader,
@@ -154,7 +156,10 @@ def _number_contradiction(header: CentralHeader, local: LocalHeader) -> str | No
         ("original size", uncompressed, header.uncompressed_size),
     )
     for field, here, there in pairs:
-        if here != there and not (here == 0 and local.flags & FLAG_DATA_DESCRIPTOR):
+        if here == there or (here == 0 and local.flags & FLAG_DATA_DESCRIPTOR):
+            continue
+        # `ozx.archive.wrapped` restores sizes that a writer without ZIP64 wrote modulo 2**32.
+        if here != there & MASK_32 or any(extra.identifier == EXTRA_ZIP64 for extra in iter_extra_fields(header.extra)):
             return f"its {field} is {here:,} in the local header, {there:,} in the central directory"
     return None
 

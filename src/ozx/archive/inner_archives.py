@@ -1,12 +1,14 @@
-"""Detection of end records that describe only a part of the archive.
+"""Reasons for a directory that is not where, or not as long as, the end records say.
 
 A nested archive looks like the whole file if the end of the outer archive is missing. End records may also be wrong
-and agree with each other: a reader that believes them reads zeros in place of chunks.
+and agree with each other: a reader that believes them reads zeros in place of chunks. Without ZIP64, old writers store
+offsets modulo 2**32.
 """
 
 from __future__ import annotations
 
 from ozx.archive.byte_source import ByteSource
+from ozx.archive.entry_reading import header_contradiction, read_local_header
 from ozx.archive.records import (
     CENTRAL_HEADER,
     CENTRAL_SIGNATURE,
@@ -15,14 +17,37 @@ from ozx.archive.records import (
     LOCAL_HEADER,
     LOCAL_SIGNATURE,
     MASK_16,
+    MASK_32,
+    CentralHeader,
 )
 from ozx.errors import FormatError
 
-__all__ = ["check_headers_before", "check_headers_behind", "check_leading"]
+__all__ = ["check_headers_before", "check_headers_behind", "check_leading", "has_wrapped", "is_header_at"]
 
 _LONGEST_HEADER = LOCAL_HEADER.size + 2 * MASK_16
 _LONGEST_CENTRAL_HEADER = CENTRAL_HEADER.size + 3 * MASK_16
 _HINT = "Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged entries."
+
+
+def has_wrapped(source: ByteSource, directory_offset: int, prepended: int) -> bool:
+    """Return whether offsets are modulo 2**32: the directory is `prepended` bytes later, but not the first entry."""
+    if not prepended or prepended & MASK_32:
+        return False
+    try:
+        first = CentralHeader.from_bytes(source.read_at(directory_offset, CENTRAL_HEADER.size + 3 * MASK_16))
+    except FormatError:
+        return False
+    # If the header is at both places, the offsets may also count from the end of the bytes before the archive.
+    places = first.header_offset, first.header_offset + prepended
+    return [is_header_at(source, first, place) for place in places] == [True, False]
+
+
+def is_header_at(source: ByteSource, header: CentralHeader, offset: int) -> bool:
+    """Return whether the local header of an entry is at `offset`."""
+    try:
+        return header_contradiction(header, read_local_header(source, header._replace(header_offset=offset))) is None
+    except FormatError:
+        return False
 
 
 def check_leading(source: ByteSource, prepended: int) -> None:

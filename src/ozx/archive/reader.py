@@ -86,7 +86,7 @@ class ArchiveReader:
         self.source: ByteSource = FileSource(source) if isinstance(source, str) else source
 
     def __len__(self) -> int:
-        return self.end.entries
+        return len(self.columns) if self.end.may_wrap else self.end.entries
 
     def __getstate__(self) -> dict[str, object]:
         return {"source": self.source}

@@ -48,6 +48,8 @@ def splice(reader: ArchiveReader, values: Mapping[int, bytes]) -> list[Run]:
         raise _unmovable(
             "bytes before or after the archive", name, f"zip/{'prepended' if end.prepended else 'trailing'}-bytes"
         )
+    if end.is_wrapped and (columns.uncompressed_sizes > MASK_32).any():
+        raise _unmovable("a size above 4 GiB without ZIP64", name, "zip/overflow")
     runs: list[Run] = []
     position, heads = 0, {}
     for index in sorted(values, key=lambda index: int(columns.header_offsets[index])):

@@ -98,6 +98,9 @@ def _is_ozx_archive(source: ByteSource) -> bool:
         tail = max(0, window.size() - _LOOK)
         window.load(tail, _LOOK)
         end = read_end(window)
+        if end.prepended:  # or the writer does not know ZIP64: then the first header decides
+            window.load(0, _LOOK)
+            end = read_end(window)
         claims = parse_comment(end.comment).version is not None
         if end.directory_offset < tail:
             return claims or _begins_with_root(window.load(0, _LOOK))

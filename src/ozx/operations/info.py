@@ -270,7 +270,8 @@ def _collect(view: ArchiveView | DirectoryView) -> tuple[dict[str, Node], int, i
             except (FormatError, UnsupportedError) as error:
                 collector.add_problem(item.key, error.message)
     if isinstance(view, ArchiveView) and is_whole_archive:
-        entries, size = view.end.entries, view.source.size()
+        entries = sum(1 for _ in view.iter_items()) if view.end.may_wrap else view.end.entries
+        size = view.source.size()
     return collector.nodes(), entries, size
 
 

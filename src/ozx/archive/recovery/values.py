@@ -21,6 +21,7 @@ from ozx.archive.records import (
     FLAG_ENCRYPTED,
     LOCAL_HEADER,
     LOCAL_SIGNATURE,
+    MASK_32,
     METHOD_NAMES,
     SPLIT_SIGNATURE,
     STORED,
@@ -257,7 +258,8 @@ class ValueFinder:
 
 def _descriptor_length(data: bytes, numbers: tuple[int, int, int]) -> int:
     """Return the length of the data descriptor with these numbers at the start of `data`; 0 if it is missing."""
-    fitting = [found.length for found in _descriptors_at(data) if found[:3] == numbers]
+    same = numbers, tuple(number & MASK_32 for number in numbers)  # a writer without ZIP64 writes sizes modulo 2**32
+    fitting = [found.length for found in _descriptors_at(data) if found[:3] in same]
     # The descriptor of an empty value is all zeros in both widths: the following bytes decide.
     return next((length for length in fitting if SIGNATURE.match(data, length)), fitting[0] if fitting else 0)
 

@@ -79,6 +79,8 @@ def container_repairs(
     yield from _entry_forms(reader.columns)
     if not reader.end.has_zip64_end:
         yield Repair("rfc9/zip64", "the archive was not in ZIP64 form")
+    if reader.end.is_wrapped or len(reader) != reader.end.entries:
+        yield Repair("zip/overflow", "counts, offsets or sizes were too large for their fields; ZIP64 holds them")
     if is_ome_zip:
         comment = parse_comment(reader.end.comment)
         yield from _order(keys, reader.columns, comment)

@@ -18,7 +18,7 @@ from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
 from ozx.archive.entry_reading import ReadAhead, find_data, iter_value
 from ozx.archive.names.decoding import entry_name
 from ozx.archive.names.repeated import check_order
-from ozx.archive.records import CENTRAL_HEADER, CentralHeader
+from ozx.archive.records import CENTRAL_HEADER, MASK_32, CentralHeader
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.comment import Comment, parse_comment
 from ozx.hierarchy.entry_order import component_order
@@ -125,7 +125,7 @@ class ArchiveView:
                 yield item
 
     def _iter_all(self) -> Iterator[Item]:
-        is_big = self.end.entries > MANY_ENTRIES
+        is_big = self.end.entries > MANY_ENTRIES or self.end.may_wrap
         starts = []
         for header in self._iter_columns() if is_big else iter_headers(self.source, self.end):
             key = header.name.decode("ascii") if header.name.isascii() else entry_name(header)
@@ -221,8 +221,9 @@ class ArchiveView:
         )
         for index, (start, length, flags, method, checksum, compressed, uncompressed, offset) in enumerate(rows):
             name = columns.buffer[start : start + length]
-            # The extra field may hold the name in Unicode.
-            extra = columns.header(index).extra if index in named_twice or not name.isascii() else b""
+            # The extra field may hold the name in Unicode, or the sizes.
+            has_extra = index in named_twice or not name.isascii() or max(compressed, uncompressed) > MASK_32
+            extra = columns.header(index).extra if has_extra else b""
             yield CentralHeader(0, flags, method, checksum, compressed, uncompressed, 0, offset, name, extra, 0)
 
 

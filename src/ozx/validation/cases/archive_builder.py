@@ -30,6 +30,7 @@ __all__ = [
 
 COMMENT = b'{"ome":{"version":"0.5","zipFile":{"centralDirectory":{"jsonFirst":true}}}}'
 ENCRYPTED, DESCRIPTOR, UTF8 = 0x1, 0x8, 0x800
+_MASK_32 = 0xFFFFFFFF
 PADDING_FIELD = struct.pack("<3H", 0xD935, 2, 1)
 TIME_FIELD = struct.pack("<HHBI", 0x5455, 5, 1, 0)
 
@@ -93,7 +94,7 @@ class BuiltEntry:
         extra, compressed, uncompressed = fields["extra"], fields["compressed"], fields["uncompressed"]
         if zip64:
             extra = struct.pack("<2H2Q", 1, 16, uncompressed, compressed) + extra
-            compressed = uncompressed = 0xFFFFFFFF
+            compressed = uncompressed = _MASK_32
         header = struct.pack(
             "<4s5H3I2H",
             fields.get("signature", b"PK\x03\x04"),
@@ -103,8 +104,8 @@ class BuiltEntry:
             0,
             33,
             fields["crc32"],
-            compressed,
-            uncompressed,
+            compressed & _MASK_32,
+            uncompressed & _MASK_32,
             len(fields["name"]),
             len(extra),
         )
@@ -130,15 +131,15 @@ class BuiltEntry:
             0,
             33,
             fields["crc32"],
-            fields["compressed"],
-            fields["uncompressed"],
+            fields["compressed"] & _MASK_32,
+            fields["uncompressed"] & _MASK_32,
             len(fields["name"]),
             len(fields["extra"]),
             len(fields["comment"]),
             fields["disk"],
             0,
             fields["external"],
-            fields["offset"],
+            fields["offset"] & _MASK_32,
         )
         return b"".join((header, fields["name"], fields["extra"], fields["comment"]))
 
@@ -211,7 +212,8 @@ class ArchiveBuilder:
         """Write sizes and CRC-32 of an entry after its data, as streaming writers do (APPNOTE 4.3.9)."""
         entry = self[name]
         entry.flags |= DESCRIPTOR
-        fields = (zlib.crc32(entry.value), len(entry.data), len(entry.value))
+        mask = -1 if self.zip64_local else _MASK_32
+        fields = (zlib.crc32(entry.value), len(entry.data) & mask, len(entry.value) & mask)
         descriptor = struct.pack("<IQQ" if self.zip64_local else "<III", *fields)
         entry.after = (b"PK\x07\x08" if signature else b"") + descriptor
         entry.local |= {"crc32": 0, "compressed": 0, "uncompressed": 0}
@@ -239,7 +241,7 @@ class ArchiveBuilder:
         return self
 
     def classic(self) -> ArchiveBuilder:
-        """Write the archive without ZIP64 structures."""
+        """Write the archive without ZIP64 structures; numbers that do not fit are modulo 2**16 or 2**32."""
         return self.with_(zip64_local=False, zip64_end=False)
 
     def _pieces(self) -> list[bytes | int]:
@@ -257,7 +259,9 @@ class ArchiveBuilder:
 
     def _end(self, entries: int, size: int, offset: int) -> bytes:
         wide = {"disk": 0, "directory_disk": 0, "here": entries, "entries": entries, "size": size, "offset": offset}
-        end = wide | {"here": min(entries, 0xFFFF), "entries": min(entries, 0xFFFF)} | self.end
+        count = min(entries, 0xFFFF) if self.zip64_end else entries & 0xFFFF
+        place = min(offset, _MASK_32) if self.zip64_end else offset & _MASK_32
+        end = wide | {"here": count, "entries": count, "offset": place} | self.end
         wide |= self.wide_end
         rest = wide.pop("rest", 44)
         locator = {"disk": 0, "offset": offset + size + len(self.tail_gap), "disks": 1} | self.locator

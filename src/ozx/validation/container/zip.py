@@ -48,6 +48,12 @@ def _check_end_records(facts: ArchiveFacts) -> Iterator[Finding]:
     if locator is not None and locator not in (end.end_offset, end.end_offset - end.prepended):
         message = f"the ZIP64 locator points to {locator:,}, but the end record is at {end.end_offset:,}"
         yield make_finding("zip/end-record", message, offset=end.end_offset)
+    # 4.4.1.4: a number that is too large for its field needs ZIP64.
+    if end.is_wrapped or len(facts.columns) != end.entries:
+        found = f"{len(facts.columns):,} entries and {facts.file_size:,} bytes need ZIP64 records; there are none"
+        yield make_finding(
+            "zip/overflow", f"{found}. The end record counts {end.entries:,} entries", offset=end.end_offset
+        )
 
 
 def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
