@@ -1,11 +1,11 @@
 """Run the soak tests: ``python bench/soak.py [--fraction 0.01] [--only PART] [--seed 1] [--state FILE] [--write]``.
 
 The whole soak consists of ten million mutated archives and documents, a million archives damaged in one or two places,
-a thousand kills of writing operations, 4,500 races of a verb and a writer, an hour of reading by four processes of
-eight threads, and an hour of reading and writing pixels by as many processes and threads. Each part runs in rounds; the
-random numbers of a round depend only on the seed and the number of the round. The state file keeps the finished rounds,
-and the next run continues after them. ``--write`` puts the figures into docs/reliability.md. The exit code is 1 if
-there is any finding.
+100,000 more for each kind of end records that are wrong and agree with each other, a thousand kills of writing
+operations, 4,500 races of a verb and a writer, an hour of reading by four processes of eight threads, and an hour of
+reading and writing pixels by as many processes and threads. Each part runs in rounds; the random numbers of a round
+depend only on the seed and the number of the round. The state file keeps the finished rounds, and the next run
+continues after them. ``--write`` puts the figures into docs/reliability.md. The exit code is 1 if there is any finding.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,11 +46,14 @@ sys.path[:0] = [str(ROOT / "fuzz"), str(ROOT / "tests"), str(ROOT / "tests" / "h
 DOCUMENT = ROOT / "docs" / "reliability.md"
 ROUND = 1_000
 PROCESSES, THREADS = 4, 8
+#: Kinds of damage that are also tried by themselves: end records that are wrong and agree with each other.
+KINDS = ("fewer-at-the-end", "fewer-at-the-start", "fewer-at-both-ends", "fewer-and-overwritten", "early-end")
 #: The whole soak: mutations, damaged archives with known values, kills, races, seconds of reading.
 WHOLE = {
     "archives": 5_000_000,
     "documents": 5_000_000,
     "damage": 1_000_000,
+    **dict.fromkeys(KINDS, 100_000),
     "kills": 1_000,
     "races": 4_500,
     "readers": 3_600,
@@ -59,6 +63,7 @@ UNITS = {
     "archives": "mutated archives",
     "documents": "mutated documents",
     "damage": "archives damaged in one or two places",
+    **{kind: f"archives, one damage of which is `{kind}`" for kind in KINDS},
     "kills": "kills",
     "races": "races of a verb and a writer",
     "readers": "s of reading",
@@ -190,17 +195,20 @@ def documents_round(seed: int, number: int) -> Round:
     return ROUND, counts, findings
 
 
-def damage_round(seed: int, number: int) -> Round:
-    """Damage archives with known values in one or two places; expect that no wrong value is accepted as right."""
+def damage_round(seed: int, number: int, kind: str | None = None) -> Round:
+    """Damage archives with known values in one or two places; expect that no wrong value is accepted as right.
+
+    One of the damages is of `kind`, if given.
+    """
     from agreement import check_agreement, check_foreign
     from damage import bases, check, check_unpacked, mutate
 
     gc.disable()  # there are few reference cycles here, and searching for them takes a tenth of the time
-    rng, counts, findings = random.Random(f"{seed}/damage/{number}"), Counter[str](), []
+    rng, counts, findings = random.Random(f"{seed}/{kind or 'damage'}/{number}"), Counter[str](), []
     with tempfile.TemporaryDirectory(prefix="ozx-soak-") as folder:
         for place in range(ROUND):
             base = rng.choice(bases())
-            data, what = mutate(base, rng)
+            data, what = mutate(base, rng, kind)
             try:
                 found, wrong = check(base, data)
                 counts.update(found)
@@ -214,7 +222,7 @@ def damage_round(seed: int, number: int) -> Round:
                     wrong += check_foreign(data)
             except Exception:  # noqa: BLE001
                 wrong = [traceback.format_exc(limit=-4)]
-            findings += [f"damage, round {number}, {place}: {base.name}, {what}: {text}" for text in wrong]
+            findings += [f"{kind or 'damage'}, round {number}, {place}: {base.name}, {what}: {text}" for text in wrong]
     gc.collect()
     return ROUND, dict(counts), findings
 
@@ -370,6 +378,7 @@ ROUNDS: dict[str, Callable[[int, int], Round]] = {
     "archives": archives_round,
     "documents": documents_round,
     "damage": damage_round,
+    **{kind: partial(damage_round, kind=kind) for kind in KINDS},
 }
 
 

@@ -98,15 +98,34 @@ def test_columns_say_what_the_headers_say(members):
 
 
 def test_headers_without_signatures_inside_are_not_followed_one_by_one(monkeypatch):
-    monkeypatch.setattr(columns_module, "_follow", None)
+    monkeypatch.setattr(columns_module, "_follow_signatures", None)
     for members in ([Member(b"")], PLAIN, [*PLAIN, Member(b"a", comment=b"note", central_extra=zip64_extra(5))]):
         assert len(parse_columns(directory_of(members), len(members))) == len(members)
 
 
+def test_signatures_at_which_no_header_ends_are_dropped_without_following_headers(monkeypatch):
+    monkeypatch.setattr(columns_module, "_follow_signatures", None)
+    number = int.from_bytes(SIGNATURE, "little")
+    for fields in (
+        {"central": {"crc": number, "compressed": number}},
+        {"comment": SIGNATURE * 3},
+        {"central_extra": b"x" + SIGNATURE * 2},
+        {"comment": directory_of([Member(b"a header that ends elsewhere")]) + b"x"},
+    ):
+        check_against_headers([*PLAIN, Member(b"0/c/7", **fields), *PLAIN])
+    check_against_headers([Member(SIGNATURE + b"%d" % number) for number in range(50)])
+
+
+def test_headers_within_comments_are_not_headers():
+    inner = directory_of([Member(b"inner", comment=directory_of([Member(b"innermost")]))])
+    check_against_headers([*PLAIN, Member(b"0/c/7", comment=inner), *PLAIN, Member(b"last", comment=inner * 3)])
+
+
 # Names, extra fields and comments in which signatures are likely.
-_text = st.lists(st.sampled_from([SIGNATURE, b"P", b"K", b"\1", b"\2", b"/", b"zarr.json", b"\xff"]), max_size=8).map(
-    b"".join
-)
+_text = st.lists(
+    st.sampled_from([SIGNATURE, directory_of([Member(b"a")]), b"P", b"K", b"\1", b"\2", b"/", b"zarr.json", b"\xff"]),
+    max_size=8,
+).map(b"".join)
 _number = st.sampled_from([0, 1, 0x02014B50, 0x04034B50, SENTINEL - 1]) | st.integers(0, SENTINEL - 1)
 _members = st.builds(
     Member,
@@ -218,7 +237,7 @@ def test_a_directory_full_of_signatures_takes_no_more_memory_than_its_length():
 
 
 def test_signatures_are_found_where_the_searched_blocks_meet(monkeypatch):
-    monkeypatch.setattr(columns_module, "_follow", None)
+    monkeypatch.setattr(columns_module, "_follow_signatures", None)
     # Blocks of 1 MiB begin anywhere within a header.
     members = [Member(b"n" * (number % 97), comment=bytes(number % 89)) for number in range(25_000)]
     buffer = directory_of(members)

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from ozx.atomic.syncing import sync_tree
+from ozx.atomic import syncing
+from ozx.atomic.syncing import flush, sync_tree
 
 
 def test_a_folder_that_cannot_be_listed_is_not_left_out(tmp_path, monkeypatch):
@@ -22,3 +23,28 @@ def test_a_folder_that_cannot_be_listed_is_not_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "scandir", fail)
     with pytest.raises(OSError, match="the disk is gone"):
         sync_tree(str(tmp_path))
+
+
+class Drive:
+    """The module `fcntl` of macOS; `error` is what its file system answers."""
+
+    F_FULLFSYNC = 51
+
+    def __init__(self, error=None):
+        self.error, self.calls = error, []
+
+    def fcntl(self, descriptor, command):
+        self.calls.append(command)
+        if self.error:
+            raise self.error
+
+
+@pytest.mark.parametrize("error", [None, OSError(45, "Operation not supported")])
+def test_macos_empties_the_memory_of_the_drive_where_it_can(tmp_path, monkeypatch, error):
+    drive, synced = Drive(error), []
+    monkeypatch.setattr(syncing, "fcntl", drive)
+    monkeypatch.setattr(os, "fsync", synced.append)
+    with (tmp_path / "a").open("wb") as file:
+        flush(file.fileno())
+    assert drive.calls == [Drive.F_FULLFSYNC]
+    assert len(synced) == (error is not None)

@@ -3,11 +3,12 @@
 import os
 import socket
 import stat
+import sys
 
 import pytest
 from atomic_writing import fill, names, write
 
-from ozx.atomic import renaming
+from ozx.atomic import renaming, targets
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import UsageError
@@ -237,3 +238,40 @@ class TestMarkers:
         fill(tmp_path / "d", force=True)
         assert names(tmp_path / "d.old") == ["thesis.tex"]
         assert names(tmp_path) == ["d", "d.old"]
+
+
+class TestSystems:
+    """How names are exchanged, and never replaced by accident, on systems and file systems that differ."""
+
+    def test_without_hard_links_a_file_that_came_last_is_not_replaced(self, tmp_path, monkeypatch):
+        path, exists = tmp_path / "a", os.path.lexists
+
+        def fail(*_):
+            raise OSError(1, "Operation not permitted")
+
+        def check_and_come_too_late(target, *, force):
+            found = targets.check_target(target, force=force)
+            path.write_bytes(b"another program's")
+            return found
+
+        monkeypatch.setattr(os, "link", fail)
+        monkeypatch.setattr(renaming, "check_target", check_and_come_too_late)
+        with pytest.raises(UsageError, match="exists already"):
+            write(path, b"ours")
+        assert path.read_bytes() == b"another program's"
+        assert exists(path)
+        assert names(tmp_path) == ["a"]
+
+    @pytest.mark.parametrize(("flag", "of_macos"), [(renaming._NOREPLACE, 4), (renaming._EXCHANGE, 2)])
+    def test_macos_is_asked_with_its_own_flags(self, monkeypatch, flag, of_macos):
+        asked = []
+
+        class Library:
+            def renamex_np(self, old, new, flags):
+                asked.append((old, new, flags.value))
+                return 0
+
+        monkeypatch.setattr(sys, "platform", "darwin")
+        monkeypatch.setattr(renaming.ctypes, "CDLL", lambda *_, **__: Library())
+        assert renaming.renameat2("old", "new", flag)
+        assert asked == [(b"old", b"new", of_macos)]

@@ -147,3 +147,45 @@ def test_an_interrupt_before_the_creation_leaves_the_file_of_another_thread(tmp_
         with pytest.raises(KeyboardInterrupt):
             create_file(str(tmp_path / "a"))
         assert os.path.exists(new.path)
+
+
+class TestWithoutLocks:
+    """Windows: which process wrote a file is asked of the system, and nothing young is removed."""
+
+    @pytest.fixture
+    def alive(self, monkeypatch):
+        """The processes that run, with their starts; the computer has no locks."""
+        starts = {}
+        monkeypatch.setattr(temporary, "has_locks", lambda: False)
+        monkeypatch.setattr(temporary, "is_alive", lambda number, since=0: starts.get(number, since + 1) <= since)
+        return starts
+
+    @pytest.fixture
+    def left(self, tmp_path):
+        return tmp_path / f".a.4711.{this_host()}.ozx-tmp"
+
+    @pytest.mark.parametrize(("age", "is_swept"), [(0, False), (599, False), (601, True), (90_000, True)])
+    def test_what_changed_within_ten_minutes_stays(self, tmp_path, alive, monkeypatch, left, age, is_swept):
+        assert alive == {}
+        left.touch()
+        now = left.stat().st_mtime
+        monkeypatch.setattr(temporary.time, "time", lambda: now + age)
+        assert temporary.sweep(str(tmp_path)) == ([str(left)] if is_swept else [])
+
+    @pytest.mark.parametrize(("start", "is_swept"), [(0, False), (90_000, True)])
+    def test_what_a_living_process_wrote_stays(self, tmp_path, alive, left, start, is_swept):
+        left.touch()
+        then = time.time() - 90_000
+        os.utime(left, (then, then))
+        alive[4711] = then + start - 1  # a process that started later is another one of the same number
+        assert temporary.sweep(str(tmp_path)) == ([str(left)] if is_swept else [])
+
+    def test_the_deepest_change_in_a_directory_counts(self, tmp_path, alive, left):
+        assert alive == {}
+        (left / "0" / "c").mkdir(parents=True)
+        (left / "0" / "c" / "0").touch()
+        then = time.time() - 90_000
+        os.utime(left, (then, then))
+        os.utime(left / "0", (then, then))
+        assert temporary.sweep(str(tmp_path)) == []
+        assert left.is_dir()

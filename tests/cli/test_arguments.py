@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from types import SimpleNamespace
+
 import pytest
 
-from ozx.cli.arguments import check_patterns, output_of_one
+from ozx.cli import arguments
+from ozx.cli.arguments import check_patterns, expand_patterns, output_of_one
 from ozx.errors import UsageError
 
 ENDINGS = (".ozx", ".zip")
@@ -65,3 +69,27 @@ def test_a_pattern_in_quotes(tmp_path):
     with pytest.raises(UsageError, match=r"expected files; got the pattern day 2/\*\.tif") as caught:
         check_patterns(["day 2/*.tif"])
     assert caught.value.hint.endswith("write the pattern outside of quotes: 'day 2'/*.tif")
+
+
+class TestPatterns:
+    """Patterns that a shell of Windows leaves to the program."""
+
+    @pytest.fixture(autouse=True)
+    def _files(self):
+        for name in ("g1.ozx", "g[1].ozx", "g2.ozx", "$HOME"):
+            open(name, "w").close()
+
+    def test_windows_expands_stars_and_question_marks(self, monkeypatch):
+        monkeypatch.setattr(arguments, "os", SimpleNamespace(name="nt", path=os.path))
+        assert expand_patterns(["g?.ozx", "x.ozx"]) == ["g1.ozx", "g2.ozx", "x.ozx"]
+        assert expand_patterns(["g[1].*"]) == ["g[1].ozx"]
+        assert expand_patterns(["no*.ozx"]) == ["no*.ozx"]
+
+    @pytest.mark.parametrize("name", ["g[1].ozx", "g[12].ozx", "$HOME", "%HOME%", "~", "s3://bucket/g?.ozx"])
+    def test_windows_takes_all_else_as_written(self, monkeypatch, name):
+        monkeypatch.setattr(arguments, "os", SimpleNamespace(name="nt", path=os.path))
+        assert expand_patterns([name]) == [name]
+
+    @pytest.mark.skipif(os.name == "nt", reason="its shell has expanded them")
+    def test_posix_leaves_patterns_to_the_shell(self):
+        assert expand_patterns(["g?.ozx"]) == ["g?.ozx"]

@@ -1,6 +1,8 @@
 """Values of servers are requested before they are reached, neighbours together, and arrive in order."""
 
+import struct
 import threading
+import zipfile
 
 import pytest
 from hierarchies import FIXTURES
@@ -135,6 +137,20 @@ class TestArchives:
             indices = range(len(local))
             assert values(read_ahead(iter_entries(reader, indices))) == values(iter_entries(local, indices))
             assert len(server.requests) <= 2
+
+    def test_long_local_headers_and_unused_bytes(self, tmp_path):
+        pytest.importorskip("obstore", reason="the extra remote is not installed")
+        extra = struct.pack("<2H", 0x7777, 5000) + bytes(5000)
+        with zipfile.ZipFile(tmp_path / "a.zip", "w") as new:
+            for number in range(300):
+                info = zipfile.ZipInfo(f"{number}")
+                info.extra = extra if number % 2 else b""
+                new.writestr(info, bytes([number % 256]) * 9000)
+                new.fp.write(bytes(6000 * (number % 3)))
+                new.start_dir = new.fp.tell()
+        with serving((tmp_path / "a.zip").read_bytes()) as server:
+            reader, local = ArchiveReader(RemoteSource(server.url)), ArchiveReader(str(tmp_path / "a.zip"))
+            assert values(read_ahead(iter_entries(reader, range(300)))) == values(iter_entries(local, range(300)))
 
     def test_a_damaged_value(self, archive):
         pytest.importorskip("obstore", reason="the extra remote is not installed")

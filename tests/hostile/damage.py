@@ -26,14 +26,15 @@ import ozx
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LocalHeader
-from ozx.archive.recovery.directory import merge_directory
 from ozx.archive.recovery.evidence import Witnesses
-from ozx.archive.recovery.scan import iter_found_value, scan_archive
+from ozx.archive.recovery.scan import iter_found_value
 from ozx.errors import OzxError
 from ozx.flow.repair.salvage import salvage
+from ozx.operations.recover import _find as find_entries
+from ozx.progress import NO_PROGRESS
 from ozx.validation.cases.archive_builder import PADDING_FIELD, ArchiveBuilder, array, group
 
-__all__ = ["Base", "bases", "check", "check_unpacked", "mutate"]
+__all__ = ["END_DAMAGES", "Base", "bases", "check", "check_unpacked", "edited", "leave_out", "mutate"]
 
 Values = dict[str, bytes]
 #: Offset, number of removed bytes, and inserted bytes.
@@ -257,16 +258,23 @@ def bases() -> tuple[Base, ...]:
 # --- damage -----------------------------------------------------------------------------------------------------------
 
 
-def mutate(base: Base, rng: random.Random) -> tuple[bytes, str]:
-    """Return the archive with one or two damages, and their names."""
+def mutate(base: Base, rng: random.Random, kind: str | None = None) -> tuple[bytes, str]:
+    """Return the archive with one or two damages, and their names; `kind` names the first damage."""
     chosen = [rng.choice(DAMAGES) for _ in range(rng.choice((1, 2)))]
-    edits = sorted((edit for damage in chosen for edit in damage(base, rng)), reverse=True)
-    data, before = base.data, len(base.data) + 1
-    for start, length, new in edits:
+    if kind is not None:
+        chosen[0] = END_DAMAGES[kind]
+    edits = [edit for damage in chosen for edit in damage(base, rng)]
+    return edited(base.data, edits), " and ".join(damage.__name__.strip("_") for damage in chosen)
+
+
+def edited(data: bytes, edits: list[Edit]) -> bytes:
+    """Return `data` with the edits."""
+    before = len(data) + 1
+    for start, length, new in sorted(edits, reverse=True):
         if start + length <= before:  # otherwise damages overlap: the one at the higher offset counts
             data = data[:start] + new + data[start + length :]
             before = start
-    return data, " and ".join(damage.__name__.strip("_") for damage in chosen)
+    return data
 
 
 def _field(base: Base, rng: random.Random) -> list[Edit]:
@@ -370,6 +378,71 @@ def _delete(base: Base, rng: random.Random) -> list[Edit]:
     return [(at, min(rng.choice((1, 2, 4, 16, 60)), len(base.data) - at), b"")]
 
 
+# End records that are wrong and agree with each other.
+
+
+def leave_out(base: Base, first: int, last: int) -> list[Edit]:
+    """Change all end records: they leave out the `first` headers at the directory's start and the `last` at its end."""
+    headers = [record for record in base.records if record.kind == b"PK\1\2"]
+    kept = headers[first : len(headers) - last]
+    size = sum(record.length for record in kept)
+    moved = sum(record.length for record in headers[:first])
+    edits = []
+    for record in base.records:
+        if record.kind in (b"PK\6\6", b"PK\5\6"):
+            start, layout = (record.start + 24, "<4Q") if record.kind == b"PK\6\6" else (record.start + 8, "<2H2I")
+            offset = struct.unpack_from(layout, base.data, start)[3] + moved
+            new = struct.pack(layout, len(kept), len(kept), size, offset)
+            edits.append((start, len(new), new))
+    return edits
+
+
+def _how_many(base: Base, rng: random.Random) -> int:
+    return rng.choice((1, 1, 1, 2, 3, rng.randrange(1, sum(record.kind == b"PK\1\2" for record in base.records) + 1)))
+
+
+def _fewer_at_the_end(base: Base, rng: random.Random) -> list[Edit]:
+    return leave_out(base, 0, _how_many(base, rng))
+
+
+def _fewer_at_the_start(base: Base, rng: random.Random) -> list[Edit]:
+    return leave_out(base, _how_many(base, rng), 0)
+
+
+def _fewer_at_both_ends(base: Base, rng: random.Random) -> list[Edit]:
+    return leave_out(base, rng.randrange(1, 4), rng.randrange(1, 4))
+
+
+def _fewer_and_overwritten(base: Base, rng: random.Random) -> list[Edit]:
+    """Overwrite the headers that the end records leave out, too."""
+    headers = [record for record in base.records if record.kind == b"PK\1\2"]
+    first, last = rng.choice(((0, 1), (0, 2), (1, 0), (2, 0), (1, 1)))
+    left_out = [*headers[:first], *headers[len(headers) - last :]]
+    fill = rng.choice((bytes, rng.randbytes))
+    return leave_out(base, first, last) + [(record.start, record.length, fill(record.length)) for record in left_out]
+
+
+def _early_end(base: Base, rng: random.Random) -> list[Edit]:
+    """Write end records between two headers, for the headers before them; keep or remove the old end records."""
+    last = _how_many(base, rng)
+    header = [record for record in base.records if record.kind == b"PK\1\2"][-last]
+    ends = [record for record in base.records if record.kind in (b"PK\6\6", b"PK\6\7", b"PK\5\6")]
+    data, start = edited(base.data, leave_out(base, 0, last)), ends[0].start
+    new = bytearray(data[start : ends[-1].stop])
+    for record in ends:
+        if record.kind == b"PK\6\7":
+            struct.pack_into("<Q", new, record.start - start + 8, header.start)
+    behind = len(data) - header.start if rng.random() < 0.5 else start - header.start
+    struct.pack_into("<H", new, len(new) - 2, rng.choice((0, behind)))  # in the comment, or behind the file
+    return [(header.start, 0, bytes(new))] + (
+        [(start, len(data) - start, b"")] if behind == start - header.start else []
+    )
+
+
+END_DAMAGES: dict[str, Callable[[Base, random.Random], list[Edit]]] = {
+    damage.__name__.strip("_").replace("_", "-"): damage
+    for damage in (_fewer_at_the_end, _fewer_at_the_start, _fewer_at_both_ends, _fewer_and_overwritten, _early_end)
+}
 DAMAGES: tuple[Callable[[Base, random.Random], list[Edit]], ...] = (
     *[_field] * 8,
     _numbers,
@@ -387,6 +460,7 @@ DAMAGES: tuple[Callable[[Base, random.Random], list[Edit]], ...] = (
     _flip,
     _insert,
     _delete,
+    *END_DAMAGES.values(),
 )
 
 
@@ -402,7 +476,10 @@ def check(base: Base, data: bytes) -> tuple[Counter[str], list[str]]:
 
 def _check_recovered(base: Base, data: bytes) -> tuple[str, list[str]]:
     source = MemorySource(data)
-    evidence = merge_directory(source, scan_archive(source))
+    try:
+        evidence = find_entries(source, NO_PROGRESS)
+    except OzxError:
+        return "recover: refused", []
     found = salvage(source, evidence)
     if "" not in found.hierarchy.nodes:
         return "recover: refused", []

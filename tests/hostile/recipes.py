@@ -573,8 +573,9 @@ RECIPES = [
     Recipe(
         "a directory in a value",
         directory_in_a_value,
-        "zip/local-header",
-        "rfc9/zip64 zip/bytes-after-directory zip/local-header zip/unreferenced-bytes",
+        "zip/directory",
+        "zip/directory",
+        info="zip/directory",
     ),
     Recipe(
         "two directories",

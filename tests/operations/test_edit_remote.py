@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import jsonschema
 import numpy as np
@@ -15,11 +17,13 @@ from packed import pack_tree
 from reference_s3 import serving
 
 import ozx
+from ozx.archive.remote.replacing import replacement
 from ozx.archive.remote.upload_records import recorded_uploads
 from ozx.archive.writer import ArchiveWriter
 from ozx.cli.app import run
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.hierarchy.comment import make_comment
+from ozx.operations import repack as repack_module
 from ozx.operations.edit import edit
 
 MIB = 1 << 20
@@ -121,6 +125,38 @@ class TestData:
             assert archive.testzip() is None
             assert archive.namelist() == ["0/c/0/0", "zarr.json", "0/zarr.json", "0/c/0/1"]
         assert "CopyPart" in server.calls
+
+
+class TestRepack:
+    """`repack` of an object onto itself."""
+
+    def test_an_object_onto_itself(self, bucket, large, tmp_path):  # noqa: F811
+        bucket.put("a.ozx", large.read_bytes())
+        url = f"{bucket.url}/a.ozx"
+        ozx.repack(url, url, codec="zstd", force=True)
+        (tmp_path / "a.ozx").write_bytes(bucket.get("a.ozx"))
+        assert (ozx.open(tmp_path / "a.ozx")["0"][:] == ozx.open(large)["0"][:]).all()
+
+    def test_an_object_that_changes_meanwhile(self, bucket, large, monkeypatch):  # noqa: F811
+        bucket.put("a.ozx", large.read_bytes())
+        url, theirs = f"{bucket.url}/a.ozx", large.read_bytes() + bytes(1)
+        write = repack_module.write_archive
+
+        def write_archive(*arguments):
+            written = write(*arguments)
+            bucket.put("a.ozx", theirs)
+            return written
+
+        monkeypatch.setattr(repack_module, "write_archive", write_archive)
+        with pytest.raises(FormatError, match="changed"):
+            ozx.repack(url, url, force=True)
+        assert bucket.get("a.ozx") == theirs
+        assert bucket.uploads() == []
+
+    def test_extract_does_not_replace_its_source(self, bucket, large):  # noqa: F811
+        bucket.put("a.ozx", large.read_bytes())
+        with pytest.raises(UsageError, match="is the file to extract from"):
+            ozx.extract(f"{bucket.url}/a.ozx", f"{bucket.url}/a.ozx", force=True)
 
 
 class TestProperties:
@@ -227,6 +263,31 @@ class TestFailures:
             edit("s3://b/a.ozx", **SIZE, confirm=confirm)
         assert caught.value.rule == "zip/changed"
         assert content(server, "a.ozx") == path.read_bytes()
+
+    @pytest.mark.parametrize("size", ["small", "large"])
+    def test_two_edits_at_the_same_time(self, server, large, tmp_path, monkeypatch, size):
+        """The server ignores conditions; both have compared the ETag before either of them writes."""
+        small = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "a.ozx")
+        server.put_file("a.ozx", large if size == "large" else small)
+        server.ignores_conditions = True
+        writing, written = threading.Barrier(2), threading.Barrier(2)
+        server.before = lambda call: writing.wait(30) if call in ("Complete", "PUT") else None
+        monkeypatch.setattr(replacement, "sleep", lambda seconds: seconds > 0 and written.wait(30))
+        edits = {"name": {"name": "Repaired"}, "size": SIZE}
+        with ThreadPoolExecutor(2) as threads:
+            results = {what: threads.submit(edit, "s3://b/a.ozx", **edits[what]) for what in edits}
+        (lost,) = [what for what, result in results.items() if result.exception()]
+        error = results.pop(lost).exception()
+        assert isinstance(error, FormatError)
+        assert error.rule == "zip/changed"
+        (tmp_path / "b.ozx").write_bytes(content(server, "a.ozx"))
+        assert (ozx.inspect(tmp_path / "b.ozx").images[0].name == "Repaired") == (lost == "size")
+
+    def test_another_program_writes_right_after_the_edit(self, server, large, monkeypatch):
+        server.put_file("a.ozx", large)
+        monkeypatch.setattr(replacement, "sleep", lambda _seconds: server.put_file("a.ozx", large))
+        with pytest.raises(FormatError, match="another program wrote this object at the same time"):
+            edit("s3://b/a.ozx", **SIZE)
 
     def test_a_lost_reply(self, server, large):
         server.put_file("a.ozx", large)

@@ -14,6 +14,7 @@ from hierarchies import FIXTURES, HIERARCHIES, make_image, tree
 from ome_zarr_models import open_ome_zarr
 from range_server import serving
 from resharding import archive_digests
+from zarr.codecs import ShardingCodec, TransposeCodec
 from zarr.storage import ZipStore
 
 import ozx
@@ -154,14 +155,52 @@ def test_chunks_outside_of_the_array_are_left_out_and_named(tmp_path, copy):
     assert "outside" in note
 
 
-def test_copies_of_metadata_that_no_longer_fit_are_left_out(tmp_path, copy):
+@pytest.mark.parametrize("options", [{"shards": "auto"}, {"chunks": "y=32,x=32"}, {"ome_version": "0.6"}])
+def test_copies_of_metadata_are_written_anew_with_the_layout(tmp_path, copy, options):
     with warnings.catch_warnings(action="ignore"):
         zarr.consolidate_metadata(copy)
     kept = repack(copy, tmp_path / "kept.ozx")
     assert kept.notes == ()
-    result = repack(copy, tmp_path / "a.ozx", shards="auto")
-    assert any("consolidated_metadata" in note for note in result.notes)
+    repack(copy, tmp_path / "a.ozx", **options)
+    repack(tmp_path / "a.ozx", tmp_path / "again.ozx")
+    assert (tmp_path / "again.ozx").read_bytes() == (tmp_path / "a.ozx").read_bytes()  # nothing to repair
+    store = ZipStore(tmp_path / "a.ozx", mode="r")
+    with warnings.catch_warnings(action="ignore"):
+        copies, own = (
+            {
+                path: node.metadata.to_dict()
+                for path, node in zarr.open_group(store, mode="r", **more).members(max_depth=None)
+            }
+            for more in ({"use_consolidated": True}, {"use_consolidated": False})
+        )
+    for node in (*copies.values(), *own.values()):
+        node.pop("consolidated_metadata", None)
+    assert copies == own
     assert_same_pixels(pixels(ZipStore(tmp_path / "a.ozx", mode="r")), pixels(copy))
+
+
+def read_by_tensorstore(path, node):
+    store = {"driver": "zip", "base": {"driver": "file", "path": str(path)}, "path": f"{node}/"}
+    return tensorstore.open({"driver": "zarr3", "kvstore": store}).result().read().result()
+
+
+@pytest.mark.filterwarnings("ignore:Combining a")
+def test_shards_beside_other_codecs_stay(tmp_path):
+    """A shard in a shard with a checksum behind it is legal, but tensorstore and zarrita refuse it."""
+    pixels = np.arange(64 * 64, dtype="u2").reshape(64, 64)
+    chain = [TransposeCodec(order=(1, 0)), ShardingCodec(chunk_shape=(8, 8))]
+    group = zarr.create_group(tmp_path / "a.zarr", attributes={"ome": {"version": "0.5"}})
+    with warnings.catch_warnings(action="ignore"):
+        group.create_array(
+            "0", shape=(64, 64), chunks=(32, 32), dtype="u2", filters=chain[:1], serializer=chain[1], compressors=None
+        )[:] = pixels
+
+    for options in ({"shards": "auto"}, {"shards": "y=64,x=64"}, {"chunk_checksums": "add"}):
+        result = repack(tmp_path / "a.zarr", tmp_path / "b.ozx", force=True, **options)
+        assert any(note.startswith("0: its shards stay") for note in result.notes)
+        np.testing.assert_array_equal(read_by_tensorstore(tmp_path / "b.ozx", "0"), pixels)
+    repack(tmp_path / "a.zarr", tmp_path / "c.ozx", codec="zstd:1", shards="auto")
+    np.testing.assert_array_equal(read_by_tensorstore(tmp_path / "c.ozx", "0"), pixels)
 
 
 def test_what_is_not_understood_is_packed_but_not_moved(tmp_path, copy):

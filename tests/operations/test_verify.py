@@ -3,13 +3,16 @@
 import hashlib
 import json
 import os
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 from hierarchies import FIXTURES, make_image
 
 import ozx
 from ozx.archive.writer import ArchiveWriter
+from ozx.cli.app import run
 from ozx.errors import FormatError, ResourceError, UsageError
 from ozx.flow.sinks import fast_packing
 from ozx.operations.pack import pack
@@ -172,8 +175,9 @@ def test_a_replaced_file_loses_what_described_the_old_one(tmp_path, replace):
     shutil.copytree(IMAGE, source)
     pack(source, path, manifest=True, checksum="sha256", sync=False)
     notes = replace(source, path)
-    assert sorted(os.listdir(tmp_path)) == ["cells.ome.zarr", "cells.ozx"]
-    for ending in (".sha256", ".manifest.json"):
+    kept = set(os.listdir(tmp_path)) - {"cells.ome.zarr", "cells.ozx"}
+    assert kept <= {"cells.ozx.manifest.json"}  # edit renews it
+    for ending in {".sha256", ".manifest.json"} - {name.removeprefix("cells.ozx") for name in kept}:
         assert f"removed {path}{ending}: it described the file that was replaced" in notes
 
 
@@ -212,3 +216,95 @@ def test_a_manifest_inside_has_one_place(tmp_path):
         pack(source, manifest_inside=True)
     result = pack(source, verify=True, sync=False)  # it is a file like others
     assert "ozx-manifest.json" in [entry.key for entry in ozx.list_entries(result.path)] or result.left_out
+
+
+class TestFolders:
+    """What became of all files of a folder, and of those that a log lists."""
+
+    @pytest.fixture
+    def folder(self, tmp_path):
+        (tmp_path / "packed" / "inner").mkdir(parents=True)
+        for name in ("a", "b", "c", "inner/d"):
+            root = make_image(tmp_path / f"{name}.ome.zarr", {"0/c/0/0": os.urandom(9)})
+            manifest = name != "b"
+            log = ["--log", tmp_path / "runs.jsonl"]
+            command = ["pack", root, tmp_path / "packed" / f"{name}.ozx", "--checksum", "sha256", "--no-sync", *log]
+            assert run([*map(str, command), *(["--manifest"] if manifest else [])]) == 0
+        return tmp_path / "packed"
+
+    def answer(self, capsys, *words):
+        capsys.readouterr()
+        code = run(["verify", *map(str, words), "--json"])
+        document = json.loads(capsys.readouterr().out)
+        changed = [os.path.basename(each["path"]) for each in document["changed"]]
+        lost, new = ([os.path.basename(path) for path in document[name]] for name in ("lost", "new"))
+        return code, document["verified"], changed, lost, new
+
+    @pytest.fixture(params=["folder", "log"])
+    def asked(self, request, folder):
+        return [folder] if request.param == "folder" else ["--log", folder.parent / "runs.jsonl"]
+
+    def test_files_as_they_were(self, folder, asked, capsys):
+        assert self.answer(capsys, *asked) == (0, 4, [], [], [])
+        assert len(list(folder.iterdir())) == 9
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_lost_changed_and_new_files(self, folder, asked, capsys, jobs):
+        (folder / "a.ozx").unlink()
+        with (folder / "b.ozx").open("r+b") as file:
+            file.seek(200)
+            file.write(b"!")
+        shutil.copy(folder / "c.ozx", folder / "new.ozx")
+        assert self.answer(capsys, *asked, "--jobs", jobs) == (1, 2, ["b.ozx"], ["a.ozx"], ["new.ozx"])
+
+    def test_a_new_file_alone_is_no_fault(self, folder, asked, capsys):
+        shutil.copy(folder / "c.ozx", folder / "new.ozx")
+        assert self.answer(capsys, *asked) == (0, 4, [], [], ["new.ozx"])
+
+    def test_a_file_that_was_replaced_with_its_records_differs_from_the_log(self, folder, capsys):
+        ozx.pack(IMAGE, folder / "c.ozx", force=True, checksum="sha256", manifest=True, sync=False)
+        assert self.answer(capsys, folder) == (0, 4, [], [], [])
+        assert self.answer(capsys, "--log", folder.parent / "runs.jsonl") == (1, 3, ["c.ozx"], [], [])
+
+    def test_the_log_has_the_digests_that_were_made(self, folder):
+        lines = [json.loads(line) for line in (folder.parent / "runs.jsonl").read_text().splitlines()]
+        for line in lines:
+            path = Path(line["output"])
+            assert line["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+            manifest = path.with_name(f"{path.name}.manifest.json")
+            expected = hashlib.sha256(manifest.read_bytes()).hexdigest() if manifest.exists() else None
+            assert line["manifest_sha256"] == expected
+
+    def test_text_names_each_file(self, folder, capsys):
+        (folder / "a.ozx").unlink()
+        assert run(["verify", str(folder)]) == 1
+        told = capsys.readouterr()
+        assert told.err == f"lost: {folder / 'a.ozx'}\n"
+        assert told.out == "3 verified, 0 changed, 1 lost, 0 new\n"
+
+
+class TestEdited:
+    """The manifest of a file that was edited."""
+
+    def test_changed_lines_are_renewed_and_keep_the_old_digest(self, tmp_path):
+        path = tmp_path / "a.ozx"
+        ozx.pack(IMAGE, path, manifest=True, sync=False)
+        before = {value["key"]: value for value in values_of(tmp_path / "a.ozx.manifest.json")}
+        for name in ("first", "second"):
+            ozx.edit(path, name=name, sync=False)
+            assert verify(path).entries == len(before)
+        after = {value["key"]: value for value in values_of(tmp_path / "a.ozx.manifest.json")}
+        changed = {key for key in before if before[key] != after[key]}
+        assert changed == {"zarr.json"}
+        earlier = after["zarr.json"]["earlier"]
+        assert earlier[0]["sha256"] == before["zarr.json"]["sha256"]
+        assert len(earlier) == 2
+        assert all(re.fullmatch(r"20..-..-..T..:..:..\+00:00", each["until"]) for each in earlier)
+
+    def test_a_file_that_is_no_manifest_is_removed_as_before(self, tmp_path):
+        path = tmp_path / "a.ozx"
+        ozx.pack(IMAGE, path, sync=False)
+        (tmp_path / "a.ozx.manifest.json").write_text("{}")
+        result = ozx.edit(path, name="new", sync=False)
+        assert any("a.ozx.manifest.json" in note for note in result.notes)
+        assert os.listdir(tmp_path) == ["a.ozx"]

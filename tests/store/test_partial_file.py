@@ -1,6 +1,7 @@
 """``NAME.partial``: one writer at a time, nothing of a dead one is lost."""
 
 import contextlib
+import errno
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from open_files import closed_files_only  # noqa: F401
 from stores import put
 
 from ozx import OzxStore, ResourceError, UsageError
+from ozx.atomic import locks
 from ozx.errors import PartialFileWarning
 from ozx.store.partial_file import PartialFile
 
@@ -223,3 +225,21 @@ def test_what_has_the_partial_name_by_now_is_neither_published_nor_removed(targe
         with open(partial.path, "rb") as other:
             assert other.read() == b"another writer's"
     assert not os.path.exists(target)
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, errno.EIO])
+@pytest.mark.skipif(os.name == "nt", reason="Windows refuses to move what is open")
+def test_without_locks_the_creation_decides_which_writer_came_first(target, monkeypatch, code):
+    def fail(descriptor, operation):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(locks.fcntl, "flock", fail)
+    first = PartialFile(target)
+    with pytest.raises(ResourceError, match="has no locks") as caught:
+        PartialFile(target)
+    assert f"ozx recover {first.path} OUT.ozx" in caught.value.hint
+    os.write(first.descriptor, b"first")
+    first.publish(force=True, sync=False)
+    with open(target, "rb") as file:
+        assert file.read() == b"first"
+    PartialFile(target).remove()  # the name is free again

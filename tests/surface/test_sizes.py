@@ -1,4 +1,4 @@
-"""Modules and functions of src/ stay short, or say beside themselves why not: ``# long: REASON``."""
+"""Functions of src/ stay short, or say beside themselves why not: ``# long: REASON``."""
 
 import ast
 import re
@@ -11,7 +11,6 @@ import ozx
 ROOT = Path(ozx.__file__).parent
 MODULES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.py"))}
 
-MOST_LINES = 400
 MOST_LINES_OF_CODE = 60
 
 
@@ -19,14 +18,6 @@ def count_code(function):
     """Return the lines from a function's first statement to its end, its docstring and signature left out."""
     body = function.body[1:] if ast.get_docstring(function, clean=False) is not None else function.body
     return body[-1].end_lineno - body[0].lineno + 1 if body else 0
-
-
-def long_modules(modules):
-    return [
-        name
-        for name, text in modules.items()
-        if len(text.splitlines()) > MOST_LINES and not re.search(r"^# long: \S", text, re.MULTILINE)
-    ]
 
 
 def long_functions(text):
@@ -38,10 +29,6 @@ def long_functions(text):
         and count_code(node) > MOST_LINES_OF_CODE
         and not any(re.search(r"# long: \S", line) for line in lines[node.lineno - 1 : node.body[0].lineno - 1])
     ]
-
-
-def test_modules_are_short():
-    assert long_modules(MODULES) == []
 
 
 def test_functions_are_short():
@@ -56,6 +43,3 @@ def test_what_is_longer_needs_a_reason(reason):
         == expected
     )
     assert long_functions('def one(a):\n    """Say.\n\n    More.\n    """\n' + "    a\n" * 60) == []
-    module = {"a.py": f"{reason.strip()}\n" + "a\n" * 400}
-    assert long_modules(module) == ([] if reason else ["a.py"])
-    assert long_modules({"a.py": "a\n" * 400}) == []

@@ -17,7 +17,8 @@
 ``entry_reading``, ``entry_blocks``, ``coalesced_reads``
     Reading of one entry's value, of adjacent values with one read, and of many short spans with few reads.
 ``empty_values``, ``inner_archives``, ``file_kinds``
-    Checks against misreadings: values without sizes, archives in values, entries that are no plain files.
+    Checks against misreadings: values without sizes, end records of a part of the archive, entries that are no plain
+    files.
 ``other_formats``
     Detection of other file formats by first bytes and names, with hints on conversion to .ozx.
 ``reader``, ``writer``, ``splicing``

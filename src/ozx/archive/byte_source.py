@@ -11,7 +11,17 @@ from ozx.archive.positional_reading import PositionalFile
 from ozx.atomic.locks import has_locks
 from ozx.errors import FormatError
 
-__all__ = ["ByteSource", "FileSource", "MemorySource", "Run", "Window", "iter_exactly", "keep_span", "read_exactly"]
+__all__ = [
+    "ByteSource",
+    "FileSource",
+    "MemorySource",
+    "Run",
+    "Window",
+    "iter_exactly",
+    "keep_span",
+    "read_exactly",
+    "read_in_runs",
+]
 
 
 _BLOCK = 1 << 20
@@ -202,9 +212,17 @@ def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> byt
 
 
 def iter_exactly(source: ByteSource, offset: int, length: int, what: str) -> Iterator[bytes]:
-    """Yield exactly `length` bytes in blocks of 1 MiB, or raise an error as `read_exactly` does."""
-    for start in range(offset, offset + length, _BLOCK):
-        yield read_exactly(source, start, min(_BLOCK, offset + length - start), what)
+    """Yield exactly `length` bytes in blocks (of 1 MiB, of a remote file more), or raise errors as `read_exactly`."""
+    block = getattr(source, "block", _BLOCK)
+    for start in range(offset, offset + length, block):
+        yield read_exactly(source, start, min(block, offset + length - start), what)
+
+
+def read_in_runs(source: object) -> None:
+    """Let a remote source combine later short reads into long requests, because most of the file will be read."""
+    begin = getattr(source, "read_in_runs", None)
+    if begin is not None:
+        begin()
 
 
 def keep_span(source: ByteSource, offset: int, data: bytes, *, is_directory: bool = False) -> None:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
 
-__all__ = ["MARGIN", "Pieces", "read_pieces"]
+__all__ = ["MARGIN", "Pieces", "in_order", "read_pieces"]
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 # Reading a gap of this length costs about as much as a second read.
 _GAP = 1 << 14
 _READ = 1 << 20
 _BATCH = 4 << 20
+# Simultaneous requests to a server.
+_REQUESTS = 8
 #: Bytes appended to each batch, so that a number may be read at a position near its end.
 MARGIN = bytes(64)
 
@@ -40,26 +47,52 @@ def read_pieces(source: ByteSource, starts: NDArray[np.int64], stops: NDArray[np
     [b'bc', b'fgh']
     """
     furthest = np.maximum.accumulate(stops) if len(stops) else stops
-    # One read fetches a whole run, or as much of it as the length of a block allows.
-    run_ends = np.append(np.flatnonzero(starts[1:] - furthest[:-1] > _GAP) + 1, len(starts)).tolist()
+    gap, longest = getattr(source, "coalescing", (_GAP, _READ))
     blocks: list[bytes] = []
     positions: list[NDArray[np.int64]] = []
     ends: list[NDArray[np.int64]] = []
-    first = following = used = 0
-    for run_end in run_ends:
-        while following < run_end:
-            stop = int(np.searchsorted(starts[following:run_end], starts[following] + _READ)) + following
-            begin = int(starts[following])
-            block = source.read_at(begin, int(furthest[stop - 1]) - begin)
-            blocks.append(block)
-            positions.append(starts[following:stop] - begin + used)
-            ends.append(np.minimum(stops[following:stop] - begin, len(block)) + used)
-            used, following = used + len(block), stop
-            if used >= _BATCH:
-                yield _joined(blocks, slice(first, stop), positions, ends)
-                blocks, positions, ends, first, used = [], [], [], stop, 0
+    first = used = 0
+
+    def read(run: tuple[int, int]) -> tuple[int, int, int, bytes]:
+        begin = int(starts[run[0]])
+        return *run, begin, source.read_at(begin, int(furthest[run[1] - 1]) - begin)
+
+    runs = _runs(starts, furthest, gap, longest)
+    for following, stop, begin, block in in_order(read, runs) if hasattr(source, "coalescing") else map(read, runs):
+        blocks.append(block)
+        positions.append(starts[following:stop] - begin + used)
+        ends.append(np.minimum(stops[following:stop] - begin, len(block)) + used)
+        used += len(block)
+        if used >= _BATCH:
+            yield _joined(blocks, slice(first, stop), positions, ends)
+            blocks, positions, ends, first, used = [], [], [], stop, 0
     if blocks:
         yield _joined(blocks, slice(first, len(starts)), positions, ends)
+
+
+def _runs(starts: NDArray[np.int64], furthest: NDArray[np.int64], gap: int, longest: int) -> Iterator[tuple[int, int]]:
+    """Yield the pieces of each read: a whole run of close pieces, or as much of it as the longest read allows."""
+    following = 0
+    for run_end in np.append(np.flatnonzero(starts[1:] - furthest[:-1] > gap) + 1, len(starts)).tolist():
+        while following < run_end:
+            stop = int(np.searchsorted(starts[following:run_end], starts[following] + longest)) + following
+            yield following, stop
+            following = stop
+
+
+def in_order(read: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
+    """Yield the result of `read` for each item; up to eight requests run at the same time, ahead of the caller."""
+    threads = ThreadPoolExecutor(_REQUESTS, "ozx-request")
+    waiting: deque[Future[_R]] = deque()
+    try:
+        for item in items:
+            if len(waiting) == _REQUESTS:
+                yield waiting.popleft().result()
+            waiting.append(threads.submit(read, item))
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        threads.shutdown(cancel_futures=True)
 
 
 def _joined(

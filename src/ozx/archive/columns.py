@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.directory import EndOfDirectory, read_directory
+from ozx.archive.inner_archives import check_headers_before
 from ozx.archive.names.decoding import entry_name
 from ozx.archive.names.table import NameTable
 from ozx.archive.records import CENTRAL_HEADER, CENTRAL_SIGNATURE, MASK_32, CentralHeader, resolve_zip64
@@ -25,7 +27,8 @@ _FIELDS = (
 _TYPES = "u4" + 6 * " u2" + 3 * " u4" + 5 * " u2" + 2 * " u4"
 _HEADER = np.dtype(list(zip(_FIELDS.split(), _TYPES.split(), strict=True))).newbyteorder("<")
 _SIGNATURE = int.from_bytes(CENTRAL_SIGNATURE, "little")
-_BLOCK = 1 << 20
+_LENGTHS, _LENGTHS_OFFSET = struct.Struct("<3H"), 28  # of name, extra field and comment
+_BLOCK = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +81,28 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
     Raises
     ------
     FormatError
-        As for `parse_columns`; or the directory lies outside of `source`.
+        As for `parse_columns`; or the directory lies outside of `source`, or a header stands before it.
     """
     try:
-        return parse_columns(read_directory(source, end), end.entries, end.prepended)
+        columns = parse_columns(read_directory(source, end), end.entries, end.prepended)
     except FormatError as error:
         raise error.at(source.name) from None
+    last, size = -1, 0
+    if len(columns):
+        row = int((columns.header_offsets + columns.compressed_sizes).argmax())
+        last, size = int(columns.header_offsets[row]), int(columns.compressed_sizes[row])
+        size += int(columns.name_lengths[row])
+    check_headers_before(source, end.directory_offset, last, size)
+    return columns
 
 
 def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
     """Parse a central directory with `entries` headers; add `prepended` to all offsets.
 
-    Headers have no fixed length. The function does not follow them one by one at first: it takes every signature for
-    the beginning of a header, then checks the chain. The first header must begin at 0, each header must end where the
-    next one begins, and the last header must end at the end of the directory. If this check fails, because a name or an
-    extra field contains a signature, the function follows the headers one by one.
+    Headers have no fixed length. The function takes each signature for the beginning of a header, then checks that each
+    header ends where the next one begins. If this fails, because a name, a number or an extra field contains a
+    signature, it drops the signatures at which no header ends. In a block where this fails, too, it follows the
+    headers one by one.
 
     Raises
     ------
@@ -100,16 +110,14 @@ def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
         The directory does not hold exactly `entries` headers (``zip/directory``), or a ZIP64 value is missing
         (``zip/zip64-field``), or an offset lies beyond 2**64 (``zip/bounds``).
     """
-    starts = _find_signatures(buffer, entries)
-    headers = _gather(buffer, starts)
-    if not _is_chain(starts, headers, len(buffer)):
-        starts = _follow(buffer, entries)
-        headers = _gather(buffer, starts)
-    if len(starts) != entries:
+    starts, stop = _find_headers(buffer, entries)
+    if len(starts) != entries or stop != len(buffer):
+        _check_headers(buffer, entries)
         raise FormatError(
             f"the end record declares {entries:,} entries; the central directory has {len(starts):,}",
             rule="zip/directory",
         )
+    headers = _gather(buffer, starts)
     columns = Columns(
         buffer=buffer,
         starts=starts,
@@ -127,19 +135,49 @@ def parse_columns(buffer: bytes, entries: int, prepended: int = 0) -> Columns:
     return columns
 
 
-def _find_signatures(buffer: bytes, entries: int) -> NDArray[np.int64]:
-    # In blocks: a comparison of the whole buffer would take as much memory again. The search ends as soon as there are
-    # more signatures than entries, because these signatures cannot form a chain.
+def _find_headers(buffer: bytes, entries: int) -> tuple[NDArray[np.int64], int]:
+    """Return the positions of the headers, and the end of the last one.
+
+    The search ends where no header follows, or after more than `entries` headers. In blocks: a comparison of the whole
+    buffer would take as much memory again.
+    """
     last = len(buffer) - CENTRAL_HEADER.size + 1
-    found, total = [np.empty(0, np.int64)], 0
-    for start in range(0, max(last, 0), _BLOCK):
-        count = min(_BLOCK, last - start)
-        words: NDArray[np.uint32] = np.ndarray((count,), "<u4", buffer, start, (1,))
-        found.append(np.flatnonzero(words == _SIGNATURE) + start)
-        total += len(found[-1])
-        if total > entries:
-            return np.empty(0, np.int64)
-    return np.concatenate(found)
+    found, total, stop = [np.empty(0, np.int64)], 0, 0
+    while stop < last and total <= entries:
+        count = min(_BLOCK, last - stop)
+        words: NDArray[np.uint32] = np.ndarray((count,), "<u4", buffer, stop, (1,))
+        lengths: NDArray[np.uint16] = np.ndarray((count, 3), "<u2", buffer, stop + _LENGTHS_OFFSET, (1, 2))
+        places = np.flatnonzero(words == _SIGNATURE)
+        ends = places + CENTRAL_HEADER.size + lengths[places].sum(1, dtype=np.int64)
+        if not _is_chain(places, ends):  # drop the signatures at which no header ends
+            is_end = np.zeros(count, bool)
+            is_end[0] = is_end[ends[ends < count]] = True
+            places, ends = places[is_end[places]], ends[is_end[places]]
+        if _is_chain(places, ends):
+            starts, stop = places + stop, int(ends[-1]) + stop
+        else:
+            starts, stop = _follow_signatures(buffer, stop, stop + count)
+        if len(starts) == 0:
+            break
+        found.append(starts)
+        total += len(starts)
+    return np.concatenate(found), stop
+
+
+def _is_chain(places: NDArray[np.int64], ends: NDArray[np.int64]) -> bool:
+    return len(places) > 0 and places[0] == 0 and np.array_equal(ends[:-1], places[1:])
+
+
+def _follow_signatures(buffer: bytes, position: int, stop: int) -> tuple[NDArray[np.int64], int]:
+    """Return the positions of the headers that begin before `stop`, and the end of the last one.
+
+    Signatures within names, extra fields and numbers do not count, however many there are.
+    """
+    starts: list[int] = []
+    while position < stop and buffer.startswith(CENTRAL_SIGNATURE, position):
+        starts.append(position)
+        position += CENTRAL_HEADER.size + sum(_LENGTHS.unpack_from(buffer, position + _LENGTHS_OFFSET))
+    return np.array(starts, np.int64), position
 
 
 def _gather(buffer: bytes, starts: NDArray[np.int64]) -> NDArray[np.void]:
@@ -149,28 +187,17 @@ def _gather(buffer: bytes, starts: NDArray[np.int64]) -> NDArray[np.void]:
     return everywhere[starts]
 
 
-def _is_chain(starts: NDArray[np.int64], headers: NDArray[np.void], length: int) -> bool:
-    if len(starts) == 0:
-        return length == 0
-    ends = starts + CENTRAL_HEADER.size
-    for field in ("name_length", "extra_length", "comment_length"):
-        ends += headers[field]
-    return bool(starts[0] == 0 and ends[-1] == length and np.array_equal(ends[:-1], starts[1:]))
-
-
-def _follow(buffer: bytes, entries: int) -> NDArray[np.int64]:
-    starts: list[int] = []
-    position = 0
-    while position < len(buffer) and len(starts) < entries:
-        starts.append(position)
-        position += CentralHeader.from_bytes(buffer, position).length
+def _check_headers(buffer: bytes, entries: int) -> None:
+    """Raise the error of the first header that is wrong or missing, or of bytes behind the last header."""
+    position = count = 0
+    while position < len(buffer) and count < entries:
+        position, count = position + CentralHeader.from_bytes(buffer, position).length, count + 1
     if position != len(buffer):
         raise FormatError(
-            f"the end record declares {len(starts):,} entries, but the central directory has "
-            f"{len(buffer) - position:,} bytes after its {len(starts):,} entries",
+            f"the end record declares {count:,} entries, but the central directory has "
+            f"{len(buffer) - position:,} bytes after its {count:,} entries",
             rule="zip/directory",
         )
-    return np.array(starts, np.int64)
 
 
 def _shift(offsets: NDArray[np.uint64], prepended: int) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ozx.archive.byte_source import ByteSource, keep_span, read_exactly
-from ozx.archive.inner_archives import check_leading
+from ozx.archive.inner_archives import check_headers_before, check_headers_behind, check_leading
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
 from ozx.archive.records import (
     CENTRAL_HEADER,
@@ -85,8 +85,9 @@ def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndO
     ------
     FormatError
         There is no end record (``zip/not-a-zip``, ``zip/truncated``); there are two, or the end records contradict each
-        other (``zip/end-record``); the directory would lie outside the file (``zip/directory``); or the archive follows
-        entries of another archive (``zip/leading-entries``).
+        other (``zip/end-record``); the directory would lie outside the file, or more headers follow it
+        (``zip/directory``, ``zip/bytes-after-directory``); or the archive follows entries of another archive
+        (``zip/leading-entries``).
     UnsupportedError
         The archive is one part of several (``rfc9/not-split``).
     """
@@ -103,6 +104,8 @@ def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndO
     directory_offset = _locate_directory(source, merged, end_offset)
     if not allow_leading_entries:
         check_leading(source, directory_offset - merged.directory_offset)
+    stop = directory_offset + merged.directory_size
+    check_headers_behind(source, stop, end_offset, tail, position + END_RECORD.size)
     return EndOfDirectory(
         entries=merged.entries,
         directory_offset=directory_offset,
@@ -132,11 +135,12 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
     Raises
     ------
     FormatError
-        A header is truncated or invalid, or bytes of the directory follow the last header (``zip/directory``).
+        A header is truncated or invalid, bytes of the directory follow the last header, or a header stands before the
+        first one (``zip/directory``).
     """
     # Small blocks first, for callers that need few headers; large ones later.
     buffer, position, following, block = b"", 0, end.directory_offset, _BLOCK
-    stop = end.directory_offset + end.directory_size
+    stop, last = end.directory_offset + end.directory_size, (0, -1, 0)
     for _ in range(end.entries):
         while following < stop and len(buffer) - position < _LONGEST_HEADER and not _holds_header(buffer, position):
             length = min(block, stop - following)
@@ -149,7 +153,9 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
         except FormatError as error:
             raise error.at(source.name) from None
         position += header.length
-        yield header._replace(header_offset=header.header_offset + end.prepended)
+        offset, size = header.header_offset + end.prepended, header.compressed_size + len(header.name)
+        last = max(last, (offset + size, offset, size))
+        yield header._replace(header_offset=offset)
     left = len(buffer) - position + stop - following
     if left:
         raise FormatError(
@@ -158,6 +164,7 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
             path=source.name,
             rule="zip/directory",
         )
+    check_headers_before(source, end.directory_offset, *last[1:])
 
 
 def _holds_header(buffer: bytes, position: int) -> bool:

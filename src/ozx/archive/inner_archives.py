@@ -1,14 +1,28 @@
-"""Detection of a nested archive that looks like the whole file because the end of the outer archive is missing."""
+"""Detection of end records that describe only a part of the archive.
+
+A nested archive looks like the whole file if the end of the outer archive is missing. End records may also be wrong
+and agree with each other: a reader that believes them reads zeros in place of chunks.
+"""
 
 from __future__ import annotations
 
 from ozx.archive.byte_source import ByteSource
-from ozx.archive.records import LOCAL_HEADER, LOCAL_SIGNATURE, MASK_16
+from ozx.archive.records import (
+    CENTRAL_HEADER,
+    CENTRAL_SIGNATURE,
+    DIGITAL_SIGNATURE,
+    END_SIGNATURE,
+    LOCAL_HEADER,
+    LOCAL_SIGNATURE,
+    MASK_16,
+)
 from ozx.errors import FormatError
 
-__all__ = ["check_leading"]
+__all__ = ["check_headers_before", "check_headers_behind", "check_leading"]
 
 _LONGEST_HEADER = LOCAL_HEADER.size + 2 * MASK_16
+_LONGEST_CENTRAL_HEADER = CENTRAL_HEADER.size + 3 * MASK_16
+_HINT = "Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged entries."
 
 
 def check_leading(source: ByteSource, prepended: int) -> None:
@@ -39,7 +53,7 @@ def check_leading(source: ByteSource, prepended: int) -> None:
         "an entry of another archive, it was appended to another archive, or bytes were inserted into the file",
         path=source.name,
         rule="zip/leading-entries",
-        hint="Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged entries.",
+        hint=_HINT,
     )
 
 
@@ -54,3 +68,58 @@ def _ends_in_header(before: bytes) -> bool:
                 return True
         position = before.rfind(LOCAL_SIGNATURE, 0, position)
     return False
+
+
+def check_headers_behind(source: ByteSource, stop: int, end_offset: int, tail: bytes, comment: int) -> None:
+    """Raise an error if headers may follow the directory, which ends at `stop`, or the end record.
+
+    `tail` is the end of the file; the archive comment begins at its position `comment`. Less than a header, or a
+    digital signature (APPNOTE 4.3.13), may follow the directory.
+
+    Raises
+    ------
+    FormatError
+        A header is there (``zip/directory``), or may have been there (``zip/bytes-after-directory``).
+    """
+    tail_offset = source.size() - len(tail)
+    found = tail.find(CENTRAL_SIGNATURE, max(0, stop - tail_offset), max(0, end_offset - tail_offset))
+    found = tail.find(CENTRAL_SIGNATURE, comment) if found < 0 else found
+    length = end_offset - stop
+    start = source.read_at(stop, 4) if length >= CENTRAL_HEADER.size else DIGITAL_SIGNATURE
+    if found >= 0 or start == CENTRAL_SIGNATURE:
+        raise _left_out(source, f"another header is at {tail_offset + found if found >= 0 else stop:,}")
+    if start != DIGITAL_SIGNATURE:
+        raise _left_out(source, f"{length:,} bytes, long enough for a header, follow it", "zip/bytes-after-directory")
+
+
+def check_headers_before(source: ByteSource, start: int, last: int, size: int) -> None:
+    """Raise an error if a header stands between the last value and the directory, which begins at `start`.
+
+    The last local header is at `last`, or negative without entries; its name and value have at least `size` bytes. An
+    older directory, which its own end record follows, may stand there.
+
+    Raises
+    ------
+    FormatError
+        A header is there (``zip/directory``).
+    """
+    stop = last + LOCAL_HEADER.size + size if last >= 0 else 0
+    if start - stop < CENTRAL_HEADER.size:  # in a file of ozx, these are the 20 bytes of a ZIP64 field
+        return
+    first = max(stop, start - _LONGEST_CENTRAL_HEADER)
+    data = source.read_at(first, start - first)
+    found = data.rfind(CENTRAL_SIGNATURE, 0, len(data) - CENTRAL_HEADER.size + len(CENTRAL_SIGNATURE))
+    if found <= data.rfind(END_SIGNATURE):
+        return
+    extra_length = int.from_bytes(source.read_at(last + LOCAL_HEADER.size - 2, 2), "little") if last >= 0 else 0
+    if first + found >= stop + extra_length:  # else the bytes belong to the last value
+        raise _left_out(source, f"another header is at {first + found:,}")
+
+
+def _left_out(source: ByteSource, found: str, rule: str = "zip/directory") -> FormatError:
+    return FormatError(
+        f"the end records leave out a part of the central directory: {found}",
+        path=source.name,
+        rule=rule,
+        hint=_HINT,
+    )

@@ -6,6 +6,7 @@ lock therefore proves that the writer is dead only if the writer ran on this com
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import platform
@@ -17,6 +18,10 @@ __all__ = ["HOST", "is_alive", "is_of_this_host", "this_host"]
 HOST = r"(?P<host>[A-Za-z0-9-]{1,20})-(?P<boot>[0-9a-f]{8})"
 
 _NO_BOOT = "0" * 8
+# Of the Windows API: the right to ask a process for its times, an error, and the exit code of a running process.
+_QUERY_LIMITED_INFORMATION, _ACCESS_DENIED, _STILL_ACTIVE = 0x1000, 5, 259
+# In seconds: Windows counts time from the year 1601.
+_FROM_1601_TO_1970 = 11_644_473_600
 
 
 @functools.cache
@@ -79,8 +84,10 @@ def is_of_this_host(host: str, boot: str, path: str) -> bool:
     return boot == own_boot or os.lstat(path).st_mtime < _boot_time()
 
 
-def is_alive(process: int) -> bool:
+def is_alive(process: int, *, since: float | None = None) -> bool:
     """Return whether a process with this number runs on this computer; False if the system cannot tell.
+
+    On Windows, a process that started after the time `since` is another one of the same number.
 
     Examples
     --------
@@ -88,7 +95,8 @@ def is_alive(process: int) -> bool:
     True
     """
     if os.name == "nt":  # os.kill would end the process
-        return False
+        start = _start_on_windows(process)
+        return start is not None and (since is None or start <= since)
     try:
         os.kill(process, 0)
     except PermissionError:  # the process of another user
@@ -96,3 +104,21 @@ def is_alive(process: int) -> bool:
     except (OSError, OverflowError):
         return False
     return True
+
+
+def _start_on_windows(process: int) -> float | None:
+    """Return when a process started, in seconds since 1970; None if none runs, 0 if the system does not tell."""
+    kernel = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined]
+    kernel.OpenProcess.restype = ctypes.c_void_p
+    handle = ctypes.c_void_p(kernel.OpenProcess(_QUERY_LIMITED_INFORMATION, False, ctypes.c_uint32(process)))
+    if not handle:
+        return 0.0 if ctypes.get_last_error() == _ACCESS_DENIED else None  # type: ignore[attr-defined]
+    try:
+        code, times = ctypes.c_uint32(), [ctypes.c_uint64() for _ in range(4)]
+        if not kernel.GetExitCodeProcess(handle, ctypes.byref(code)) or code.value != _STILL_ACTIVE:
+            return None
+        if not kernel.GetProcessTimes(handle, *map(ctypes.byref, times)):
+            return 0.0
+        return times[0].value / 1e7 - _FROM_1601_TO_1970
+    finally:
+        kernel.CloseHandle(handle)

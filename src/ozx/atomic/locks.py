@@ -18,19 +18,19 @@ def has_locks() -> bool:
     return fcntl is not None
 
 
-def lock_file(descriptor: int) -> bool:
-    """Lock a file as its writer; return False if another process holds the lock.
+def lock_file(descriptor: int) -> bool | None:
+    """Lock a file as its writer; return False if another process holds the lock, None if there are no locks here.
 
-    On systems without locks, return True.
+    Windows has no such locks, and some network file systems refuse them.
     """
     if fcntl is None:
-        return True
+        return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks: other processes cannot take one either
-        return True
+    except OSError:  # any error but EWOULDBLOCK says nothing about another writer
+        return None
     return True
 
 

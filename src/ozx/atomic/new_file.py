@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ozx.atomic.locks import has_locks
 from ozx.atomic.permissions import PRIVATE_FILE, can_set_permissions, keep_permissions
 from ozx.atomic.renaming import rename_file
-from ozx.atomic.syncing import check_written, close_written, sync_folder
+from ozx.atomic.syncing import check_written, close_written, flush, sync_folder
 from ozx.atomic.targets import absolute_path, check_target, naming_errors, naming_given
 from ozx.atomic.temporary import create_file, sweep
 
@@ -80,7 +80,7 @@ def replacing_file(
             if mode is not None and can_set_permissions():
                 os.fchmod(descriptor, mode)
             if sync:
-                os.fsync(descriptor)
+                flush(descriptor)
             else:
                 check_written(descriptor)
             if not has_locks():

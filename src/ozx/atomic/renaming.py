@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 
 from ozx.atomic.locks import has_locks
+from ozx.atomic.syncing import flush
 from ozx.atomic.targets import check_regular, check_target, exists_error
 from ozx.atomic.temporary import hidden_name, name_beside
 from ozx.errors import UsageError
@@ -31,8 +32,9 @@ __all__ = [
 #: Endings of side files, which describe the file beside them: its checksum and its manifest.
 CHECKSUM_ENDING, MANIFEST_ENDING = SIDE_ENDINGS = (".sha256", ".manifest.json")
 
-# Flags of renameat2(2), from linux/fs.h.
+# Flags of renameat2(2), from linux/fs.h, and those of macOS's renamex_np(2), from sys/stdio.h.
 _NOREPLACE, _EXCHANGE = 1, 2
+_OF_MACOS = {_NOREPLACE: 4, _EXCHANGE: 2}
 _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
@@ -61,7 +63,8 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
             raise exists_error(path) from None
         except OSError:  # no hard links here
             check_target(path, force=False)
-            os.rename(temporary, path)
+            if not renameat2(temporary, path, _NOREPLACE):
+                os.rename(temporary, path)
         else:
             _discard(temporary)
     return []
@@ -124,7 +127,7 @@ def rename_directory(temporary: str, path: str, *, force: bool) -> None:
 
 
 def renameat2(old: str, new: str, flag: int) -> bool:
-    """Rename with the Linux call renameat2(2); return False if the system or file system does not support it.
+    """Rename with renameat2(2), on macOS renamex_np(2); return False if the system or file system does not support it.
 
     Raises
     ------
@@ -133,11 +136,17 @@ def renameat2(old: str, new: str, flag: int) -> bool:
     OSError
         The system refuses for another reason.
     """
-    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    if sys.platform not in ("linux", "darwin"):
+        return False
+    library, here = ctypes.CDLL(None, use_errno=True), -100  # AT_FDCWD
+    names: tuple[bytes, ...] = os.fsencode(old), os.fsencode(new)
+    if sys.platform == "darwin":
+        call, arguments = getattr(library, "renamex_np", None), (*names, ctypes.c_uint(_OF_MACOS[flag]))
+    else:
+        call, arguments = getattr(library, "renameat2", None), (here, names[0], here, names[1], ctypes.c_uint(flag))
     if call is None:
         return False
-    here = -100  # AT_FDCWD
-    if call(here, os.fsencode(old), here, os.fsencode(new), ctypes.c_uint(flag)) == 0:
+    if call(*arguments) == 0:
         return True
     code = ctypes.get_errno()
     if code == errno.EEXIST:
@@ -195,7 +204,7 @@ def _write_marker(marker: str, path: str) -> None:
     descriptor = os.open(marker, flags, 0o666)
     try:
         os.write(descriptor, f"ozx was replacing the directory {inode}; run ozx again to finish\n".encode())
-        os.fsync(descriptor)
+        flush(descriptor)
     finally:
         os.close(descriptor)
 

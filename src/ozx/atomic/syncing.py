@@ -7,10 +7,27 @@ import ctypes
 import os
 import sys
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 from ozx.atomic.locks import has_locks
 from ozx.errors import raise_error
 
-__all__ = ["check_written", "close_written", "sync_file", "sync_folder", "sync_tree"]
+__all__ = ["check_written", "close_written", "flush", "sync_file", "sync_folder", "sync_tree"]
+
+
+def flush(descriptor: int) -> None:
+    """Sync an open file or folder to the disk.
+
+    On macOS, `os.fsync` leaves the data in the memory of the drive; F_FULLFSYNC empties it, where it is possible.
+    """
+    if fcntl is not None and hasattr(fcntl, "F_FULLFSYNC"):
+        with contextlib.suppress(OSError):  # network file systems refuse it
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(descriptor)
 
 
 def check_written(descriptor: int) -> None:
@@ -42,7 +59,7 @@ def sync_file(path: str) -> None:
     # Windows syncs writable files only.
     descriptor = os.open(path, os.O_RDONLY if has_locks() else os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
-        os.fsync(descriptor)
+        flush(descriptor)
     finally:
         os.close(descriptor)
     sync_folder(os.path.dirname(os.path.abspath(path)))
@@ -55,7 +72,7 @@ def sync_folder(folder: str) -> None:
     with contextlib.suppress(OSError):  # some file systems refuse it, and some folders cannot be listed
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            flush(descriptor)
         finally:
             os.close(descriptor)
 
@@ -81,7 +98,7 @@ def sync_tree(path: str) -> None:
         for file in (os.path.join(folder, name) for name in names):
             descriptor = os.open(file, os.O_RDWR)
             try:
-                os.fsync(descriptor)
+                flush(descriptor)
             finally:
                 os.close(descriptor)
         sync_folder(folder)

@@ -41,9 +41,11 @@ _REPLACED = re.compile(rf"\.(.+)\.\d+(?:-\d+)?\.{HOST}\.ozx-old", re.DOTALL)
 _LONGEST_STEM = 90
 # Default limit of names, and the reserve for a number: NAME.partial.12.
 _LONGEST_NAME, _SPARE = 255, 8
-# After this number of seconds without a change, a directory on a system without locks counts as a leftover. The same
-# holds for files and directories of another computer.
+# After this number of seconds without a change, files and directories of another computer count as leftovers.
 _OLD = 24 * 3600
+# On a system without locks, nothing that changed within so many seconds is a leftover: its writer may have closed it
+# to rename it, or the system may name another process than the writer.
+_UNTOUCHED = 600
 # A process needs less than this number of seconds to lock a file that it has created.
 _NEW = 10
 
@@ -193,7 +195,7 @@ def _remove_unlocked(temporary: str) -> None:
 def _lock_new(descriptor: int, temporary: str) -> bool:
     """Lock a new file or directory; return False if another process has already removed it."""
     try:
-        if lock_file(descriptor) and still_has_name(descriptor, temporary):
+        if lock_file(descriptor) is not False and still_has_name(descriptor, temporary):
             return True
     except BaseException:  # an interrupt, too
         os.close(descriptor)
@@ -294,7 +296,7 @@ def remove_leftover(leftover: Leftover) -> bool:
     """
     if has_locks():
         return _remove_if_dead(leftover.path, needs_lock=leftover.is_of_this_host)
-    return _remove_if_not_open(leftover.path)
+    return _remove_if_untouched(leftover)
 
 
 def show_replaced(hidden: str, path: str) -> str:
@@ -343,13 +345,14 @@ def _remove_if_dead(path: str, *, needs_lock: bool) -> bool:
     return True
 
 
-def _remove_if_not_open(path: str) -> bool:
-    """Remove a leftover on Windows, except an open file or a recently changed directory.
+def _remove_if_untouched(leftover: Leftover) -> bool:
+    """Remove a leftover on Windows unless its process runs, or it is open or changed a short time ago.
 
     Return whether the leftover no longer exists.
     """
-    if os.path.isdir(path) and time.time() - os.path.getmtime(path) < _OLD:
+    latest = _last_change(leftover.path)
+    if time.time() - latest < _UNTOUCHED or (leftover.is_of_this_host and is_alive(leftover.process, since=latest)):
         return False
     with contextlib.suppress(OSError):
-        _remove(path)
-    return not os.path.lexists(path)
+        _remove(leftover.path)
+    return not os.path.lexists(leftover.path)

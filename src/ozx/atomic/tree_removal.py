@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
-from ozx.atomic.syncing import sync_folder
+from ozx.atomic.syncing import flush, sync_folder
 from ozx.atomic.tree_record import FACTS, TreeRecord, facts_of, identity_of
 
 __all__ = ["MARKER", "RemovalMarker", "finish_removal", "read_marker", "remove_recorded", "write_marker"]
@@ -54,7 +54,7 @@ def write_marker(root: str, newest: int, copy: str) -> None:
     with open(os.path.join(root, MARKER), "x", encoding="utf-8") as file:
         json.dump(asdict(marker), file)
         file.flush()
-        os.fsync(file.fileno())
+        flush(file.fileno())
     sync_folder(root)
 
 

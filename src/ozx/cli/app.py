@@ -133,7 +133,8 @@ def run(arguments: list[str] | None = None) -> int:
         say_error("expected arguments without NUL characters")
         return WRONG_USAGE
     try:
-        return int(_ozx.main(arguments, prog_name="ozx", standalone_mode=False) or DONE)
+        # On Windows, click would expand patterns and variables in outputs and options, too; see `expand_patterns`.
+        return int(_ozx.main(arguments, prog_name="ozx", standalone_mode=False, windows_expand_args=False) or DONE)
     except click.ClickException as error:
         report_usage(error, sys.argv[1:] if arguments is None else arguments)
         return WRONG_USAGE

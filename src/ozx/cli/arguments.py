@@ -6,12 +6,13 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from glob import glob
 
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 from ozx.missing_files import hint_at_pattern, is_pattern
 
-__all__ = ["check_patterns", "is_zarr", "names_output", "output_of_one", "refuse_folder"]
+__all__ = ["check_patterns", "expand_patterns", "is_zarr", "names_output", "output_of_one", "refuse_folder"]
 
 _LIST_ITEM = re.compile("[A-Za-z]+=[^/]+")
 _LIST_HINT = "Write the list of an option without blanks, as in --pixel-size y=0.65um,x=0.65um."
@@ -41,6 +42,19 @@ def check_patterns(sources: Sequence[str]) -> None:
                 raise UsageError(f"expected files; got the pattern {source}", hint=hint)
             hint = "Correct the folder or the pattern. If an earlier run removed these sources, its log lists them."
             raise UsageError(f"no file matches {source}", hint=hint)
+
+
+def expand_patterns(sources: Sequence[str]) -> list[str]:
+    """Return the sources; on Windows, whose shells expand nothing, replace each pattern by the files that match it.
+
+    Only ``*`` and ``?`` count, which no name there contains, and only if no file has the name as written.
+    """
+    expanded: list[str] = []
+    for source in sources:
+        is_pattern_there = os.name == "nt" and "://" not in source and not os.path.lexists(source)
+        found = sorted(glob(source.replace("[", "[[]"))) if is_pattern_there else []
+        expanded += found or [source]
+    return expanded
 
 
 def _refuse_list_item(argument: str) -> None:

@@ -21,7 +21,7 @@ COMMANDS = {
     "ls": "List the entries of an .ozx file, or the files of an OME-Zarr directory.",
     "cat": "Write one value to standard output, byte for byte.",
     "validate": "Check .ozx files and OME-Zarr directories against RFC-9, Zarr and OME-Zarr.",
-    "verify": "Compare .ozx files with the manifests written when they were packed.",
+    "verify": "Compare .ozx files, or all of a folder or log, with what was recorded when they were packed.",
     "edit": "Correct pixel sizes, units, channels and names in an .ozx file.",
     "recover": "Recover the intact values of a damaged or unfinished .ozx file.",
     "thumbnail": "Make a small picture of an .ozx file or an OME-Zarr directory.",

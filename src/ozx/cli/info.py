@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ozx.cli.access import access_options
+from ozx.cli.arguments import expand_patterns
 from ozx.cli.exit_codes import DONE, batch_code
 from ozx.cli.info_text import describe
 from ozx.cli.output import print_json, report_error
@@ -36,6 +37,7 @@ def command(*, paths: tuple[str, ...], as_json: bool) -> int:
       ozx info packed/*.ozx --json > survey.json
       ozx info ozx:///data/cells.ozx/labels/nuclei
     """
+    paths = tuple(expand_patterns(paths))
     if len(paths) == 1:
         _print(paths[0], as_json=as_json)
         return DONE

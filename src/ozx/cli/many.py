@@ -99,7 +99,7 @@ def run_verb(
     UsageError
         Several sources without ``--out-dir``, or two that would become the same file.
     """
-    given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
+    given = sources_of_run(arguments, retry_failed, out_dir=out_dir, has_output=verb.name_output is not None)
     is_many = out_dir is not None or retry_failed is not None or (verb.name_output is None and len(given) > 1)
     sources, out = (given, None) if is_many else _one(verb, given)
     sum_up = counted(verb.done, "failed")

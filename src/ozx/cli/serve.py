@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ozx.cli.arguments import expand_patterns
 from ozx.cli.output import say
 
 __all__ = ["command"]
@@ -29,6 +30,6 @@ def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
     from ozx.desktop.viewer.file_server import serve_files  # noqa: PLC0415 (loads zarr, which takes half a second)
 
     try:
-        serve_files(paths, port=port, cors=cors, announce=click.echo)
+        serve_files(expand_patterns(paths), port=port, cors=cors, announce=click.echo, warn=say)
     except KeyboardInterrupt:
         say("closed")

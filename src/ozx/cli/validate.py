@@ -126,7 +126,7 @@ def command(
     if as_json and form is not None:
         raise UsageError("expected either --json or --format; got both", hint="Give only one of them.")
     page = None if report is None else given_output(report)
-    asked = sources_of_run(paths, retry_failed)
+    asked = sources_of_run(paths, retry_failed, has_output=False)
     options: dict[str, Any] = {"level": level, "profile": profile, "revision": revision}
     options["second_opinion"] = not no_second_opinion
     reports: dict[int, Report] = {}

@@ -13,17 +13,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from ozx.flow.entry import BytesPart, Entry, Part
+from ozx.flow.entry import BytesPart, Entry, Part, read_part
 
-__all__ = ["LONGEST_HEADER", "Place", "RemotePart", "read_ahead", "spans_of"]
+__all__ = ["LONGEST_HEADER", "Place", "RemotePart", "place_of", "read_ahead", "spans_of"]
 
 # Simultaneous requests: to a web server, and to an object store.
 _REQUESTS, _MOST_REQUESTS = 64, 128
 # Bytes that are requested or kept at the same time; for a moment, twice as many are in use.
 _ROOM = 128 << 20
-# The largest length of joined values, and the longest request.
-_JOINED = 8 << 20
-_LONGEST = 16 << 20
+# Values are joined until their length is at least the first number, and at most the second; then the longest request. A
+# plan that runs twice (``--verify``) thus still makes less than one request for 8 MB of the source.
+_JOINED, _MOST_JOINED = 16 << 20, 64 << 20
+_LONGEST = 32 << 20
 # A gap between adjacent values is requested with them if its length is at most this share of the length of the values,
 # or at most that of a local header: the central directory, which is read in any case, has as many bytes per entry.
 _GAP_SHARE = 1 / 32
@@ -76,7 +77,7 @@ class _Batch:
         gap = place.start - self.places[-1].stop
         length = place.stop - self.places[0].start
         allowed = max(LONGEST_HEADER, (self.payload + place.stop - place.start) * _GAP_SHARE)
-        return 0 <= gap <= allowed and length <= _JOINED
+        return 0 <= gap <= allowed and self.length < _JOINED and length <= _MOST_JOINED
 
     def add(self, piece: _Piece) -> None:
         self.pieces.append(piece)
@@ -121,7 +122,7 @@ def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
     """
     following = iter(entries)
     for entry in following:
-        if any(_place_of(part) is not None for part in entry.parts):
+        if any(place_of(part) is not None for part in entry.parts):
             yield from _request_ahead(itertools.chain([entry], following))
             return
         yield entry
@@ -168,7 +169,7 @@ def _batches(entries: Iterable[Entry]) -> Iterator[_Batch]:
 
 def _pieces(entries: Iterable[Entry]) -> Iterator[_Piece]:
     for entry in entries:
-        places = [_place_of(part) for part in entry.parts] if entry.size <= _ROOM else []
+        places = [place_of(part) for part in entry.parts] if entry.size <= _ROOM else []
         if not any(place is not None for place in places):
             yield _Piece(entry, None, None, is_last=True)
             continue
@@ -177,9 +178,14 @@ def _pieces(entries: Iterable[Entry]) -> Iterator[_Piece]:
             yield _Piece(entry, part, place, is_last=number == last)
 
 
-def _place_of(part: Part) -> Place | None:
+def place_of(part: Part, change: Callable[[BytesPart], Part] | None = None) -> Place | None:
+    """Return the place of a part on a server, or None; `change` makes another part of the bytes."""
     find: Callable[[], Place | None] | None = getattr(part, "place", None)
-    return None if find is None else find()
+    place = None if find is None else find()
+    if place is None or change is None:
+        return place
+    take = place.take
+    return place._replace(take=lambda offset, data: read_part(change(BytesPart(take(offset, data)))))
 
 
 def _finish(batch: _Batch, futures: list[Future[bytes]], parts: list[Part]) -> Iterator[Entry]:

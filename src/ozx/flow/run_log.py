@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from ozx.atomic.syncing import flush
 from ozx.errors import UsageError, resource_errors
 
-__all__ = ["LogLine", "LogSummary", "RunLog", "failed_lines", "read_log", "summarise"]
+__all__ = ["LogLine", "LogSummary", "RunLog", "failed_lines", "read_log", "summarise", "written_lines"]
 
 _SCHEMA = 1
 
@@ -39,6 +40,8 @@ class LogLine:
         Length of the output in bytes, if it is known.
     sha256
         The output's digest in hexadecimal digits, if it was requested.
+    manifest_sha256
+        The digest of the output's manifest, if one was requested.
     verified, source_removed
         Whether the output was read back and compared; whether the whole source was deleted.
     exit
@@ -59,6 +62,7 @@ class LogLine:
     status: str
     bytes: int | None = None
     sha256: str | None = None
+    manifest_sha256: str | None = None
     verified: bool = False
     source_removed: bool = False
     exit: int = 0
@@ -127,7 +131,7 @@ class RunLog:
         data = json.dumps({"schema": _SCHEMA} | asdict(line)).encode("ascii") + b"\n"
         while data:
             data = data[os.write(self._descriptor, data) :]
-        os.fsync(self._descriptor)
+        flush(self._descriptor)
 
 
 def read_log(path: str) -> Iterator[LogLine | None]:
@@ -210,6 +214,19 @@ def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
     """
     last = [account.last for account in _accounts(lines).values()]
     return [line for line in last if line.verb == verb and line.exit != 0]
+
+
+def written_lines(lines: Iterable[LogLine | None]) -> list[LogLine]:
+    """Return the last line about each output, in the order of their times.
+
+    Examples
+    --------
+    >>> written_lines([])
+    []
+    """
+    made = (account.made for account in _accounts(lines).values())
+    last = {line.output: line for line in sorted(filter(None, made), key=lambda line: line.time)}
+    return [line for output, line in last.items() if output is not None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def removal_turn(root: str, progress: Progress) -> Iterator[bool]:
         yield False
         return
     try:
-        while not lock_file(descriptor):
+        while lock_file(descriptor) is False:
             time.sleep(_PAUSE)
             progress.advance(0)  # raises an error if the batch was interrupted
         yield not os.path.lexists(root)

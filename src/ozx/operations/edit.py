@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.archive.byte_source import FileSource
+from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.opening import open_remote
-from ozx.atomic.renaming import SIDE_ENDINGS
+from ozx.atomic.renaming import MANIFEST_ENDING, SIDE_ENDINGS
 from ozx.atomic.targets import naming_errors
 from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.editing import plan_edit
+from ozx.flow.sinks.manifest import parse_manifest, renewed_manifest
+from ozx.flow.sinks.output import write_small
 from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.browsing import ArchiveView
 from ozx.flow.sources.location import Location, parse_location
@@ -22,6 +25,7 @@ from ozx.hierarchy.edit.differences import Difference
 from ozx.hierarchy.edit.plan import Change, EditPlan
 from ozx.hierarchy.edit.request import Edits, PixelSize, parse_edits, unit_note
 from ozx.hierarchy.json.values import plain_json
+from ozx.hierarchy.keys import is_metadata_key
 
 __all__ = ["EditResult", "Transfer", "edit", "edit_file"]
 
@@ -189,9 +193,35 @@ def edit_file(location: Location, edits: Edits, *, dry_run: bool = False, sync: 
         target = os.path.realpath(file)
         with naming_errors(file, name_beside(target, ".partial")):
             described = [path for ending in SIDE_ENDINGS if os.path.exists(path := target + ending)]
+            manifest = _read_manifest(target)
             _write(target, plan, sync=sync)
+            if manifest is not None:
+                _renew_manifest(target, manifest, sync=sync)
             notes += swept_notes(path for path in described if not os.path.exists(path))
     return EditResult(file, is_written, plan.differences, plan.changes, notes)
+
+
+def _read_manifest(path: str) -> bytes | None:
+    """Return the manifest beside a file; None if there is none, or if the file beside is no manifest."""
+    try:
+        with open(path + MANIFEST_ENDING, "rb") as file:
+            document = file.read()
+        parse_manifest(document, path)
+    except (OSError, UsageError):
+        return None
+    return document
+
+
+def _renew_manifest(path: str, manifest: bytes, *, sync: bool) -> None:
+    """Write the manifest of an edited file again, with the digests of its metadata as they are stored now."""
+    source = FileSource(path)
+    try:
+        reader = ArchiveReader(source)
+        keys = filter(is_metadata_key, parse_manifest(manifest, path))
+        values = {key: reader.read(index) for key in keys if (index := reader.find(key)) is not None}
+    finally:
+        source.close()
+    write_small(path + MANIFEST_ENDING, renewed_manifest(manifest, values), sync=sync)
 
 
 def _edit_object(

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ozx.archive.byte_source import read_in_runs
 from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sinks.output import check_output, spooled_output
 from ozx.flow.sinks.target import check_name, swept_notes
@@ -190,6 +191,7 @@ def export(
     _check_target(path, target, force=force)
     try:
         with opened_hierarchy(path) as group:
+            read_in_runs(getattr(getattr(group.store, "archive_session", None), "source", None))
             taken = take_hierarchy(group, node, choice)
             _check_price(taken, parse_location(path))
             full_node = "/".join(part for part in (group.path, node.strip("/")) if part)

@@ -277,5 +277,5 @@ def _check_target(source: str, target: str, *, force: bool) -> None:
             hint="Extract into an .ozx file; ozx unpack makes a directory of it.",
         )
     check_output(target, force=force)
-    if os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):
+    if source == target or (os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target)):
         raise UsageError(f"{target} is the file to extract from", hint="Choose another name.")

@@ -55,6 +55,8 @@ class PackResult:
         Remarks, one sentence each.
     sha256
         The file's digest in hexadecimal digits, if requested and written.
+    manifest_sha256
+        The digest of the manifest, if one was written.
     verified, source_removed
         Whether the file was read back and compared; whether the whole source was deleted afterwards.
     error
@@ -69,6 +71,7 @@ class PackResult:
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     sha256: str | None = None
+    manifest_sha256: str | None = None
     verified: bool = False
     source_removed: bool = False
     error: dict[str, str | None] | None = None
@@ -343,7 +346,8 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
     if options.manifest and not output_exists(result.path + MANIFEST_ENDING):
         from ozx.flow.sinks.verification import manifest_of_archive  # noqa: PLC0415 (numpy)
 
-        write_manifest(result.path, manifest_of_archive(result.path, result.source), sync=options.sync)
+        manifest = manifest_of_archive(result.path, result.source)
+        result = replace(result, manifest_sha256=write_manifest(result.path, manifest, sync=options.sync))
     notes = (*result.notes, *dict.fromkeys(plan.notes))
     return replace(_measured(result), status="skipped", notes=notes, sha256=digest)
 
@@ -381,7 +385,7 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
     if digest is not None:
         write_checksum_file(place, digest, sync=options.sync, sync_name=not options.manifest)
     if manifest is not None and options.manifest:
-        write_manifest(place, manifest, sync=options.sync)
+        result = replace(result, manifest_sha256=write_manifest(place, manifest, sync=options.sync))
     progress.stop()
     said = [*name_notes(result.path), *entry_notes(entries), *dict.fromkeys(plan.notes), *swept_notes(new.swept)]
     if isinstance(new, NewObject):

@@ -224,7 +224,7 @@ def _check_places(file: str, target: str, *, force: bool) -> None:
 def _check_not_written(source: FileSource) -> None:
     """Raise an error if a lock on the file shows that another program is still writing the file."""
     if is_partial(source.name):
-        if not lock_file(source.descriptor()):
+        if lock_file(source.descriptor()) is False:
             raise ResourceError(
                 "another program is writing this file", hint="Wait until that program has closed the file."
             )
@@ -260,6 +260,8 @@ def _waiting_notes(count: int, path: str) -> Iterator[str]:
 
 def _find(source: ByteSource, progress: Progress) -> Evidence:
     scan = scan_archive(source, progress)
+    # A directory without the document of the root has lost headers.
+    scan.is_listed_whole &= ROOT_METADATA in scan.listed.names or ROOT_METADATA not in scan.found.names
     evidence = merge_directory(source, scan)
     if len(evidence.order):
         return evidence
@@ -380,6 +382,11 @@ def _level_notes(found: Salvage, losses: Sequence[ArrayLoss], target: str) -> It
 def _chunk_notes(found: Salvage) -> Iterator[str]:
     if found.rebuilt:
         yield f"damaged values rebuilt from chunks with a correct checksum: {len(found.rebuilt):,}"
+    if found.unlisted:
+        yield (
+            f"the central directory does not list {len(found.unlisted):,} entries, which were left out; they were "
+            f"deleted, or the directory lost their headers: {', '.join(found.unlisted[:10])}"
+        )
     if found.unproven:
         yield (
             f"damaged values left out, because no checksum proves their chunks: {found.unproven:,}; "

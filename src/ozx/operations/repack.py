@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from ozx.archive.byte_source import FileSource
+from ozx.archive.byte_source import FileSource, read_in_runs
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.targets import check_folder
 from ozx.errors import OzxError, UsageError, resource_errors
@@ -211,6 +212,7 @@ def repack(
     recorded = record_in_place(os.fspath(source), target) if is_directory else None
     own = None if is_directory else _replaced_source(os.fspath(source), target)
     with open_repaired(source) as repaired, working(jobs, executor) as workers:
+        read_in_runs(repaired.remote)
         try:
             if recorded is not None:
                 check_nothing_left_out(target, repaired.left_out)
@@ -238,7 +240,7 @@ def repack(
                     check_old=partial(_check_own, own, repaired),
                 ) as new:
                     entries, count = write_archive(plan, new.descriptor, workers, progress)
-                    repaired.check_unchanged()
+                    _check_unchanged(repaired, target)
                 swept = new.swept
             progress.stop()
         except OzxError as error:
@@ -283,6 +285,14 @@ def _check_own(own: FileSource | None, repaired: RepairedSource, path: str) -> N
     if own is not None:
         repaired.close()  # Windows replaces closed files only
         own.check_before_replacing(path)
+
+
+def _check_unchanged(repaired: RepairedSource, target: str) -> None:
+    """Check that the source has not changed; request the mark of an object that the target replaces."""
+    repaired.check_unchanged()
+    if getattr(repaired.remote, "url", None) == target:
+        old: Any = copy(repaired.remote)
+        old.size()  # compares the answer with the first one
 
 
 def _add_thumbnail(repaired: RepairedSource, plan: RelayoutPlan) -> None:

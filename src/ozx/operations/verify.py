@@ -1,26 +1,30 @@
-"""verify: compare an .ozx file with the manifest and the checksum that were written when it was packed."""
+"""verify: compare .ozx files with what was recorded when they were packed: manifests, checksums, and logs of runs."""
 
 from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.opening import open_remote
 from ozx.archive.remote.urls import split_url
-from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
-from ozx.errors import FormatError, ResourceError, UsageError, resource_errors
-from ozx.flow.sinks.checksum import check_checksum_file
+from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING, SIDE_ENDINGS
+from ozx.errors import FormatError, ResourceError, UsageError, raise_error, resource_errors
+from ozx.flow.batch import FileResult, run_each
+from ozx.flow.run_log import LogLine, read_log, written_lines
+from ozx.flow.sinks.checksum import check_checksum_file, sha256_of
 from ozx.flow.sinks.manifest import MANIFEST_KEY, ManifestValue, parse_manifest
-from ozx.flow.sinks.output import open_output
+from ozx.flow.sinks.output import open_output, output_exists
 from ozx.flow.sinks.verification import hash_values
 from ozx.flow.sources.location import Location, StrPath, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
-__all__ = ["VerifyResult", "verify"]
+__all__ = ["FixityResult", "VerifyResult", "verify", "verify_folder", "verify_log"]
 
 _MOST_NAMED = 5
 
@@ -189,3 +193,114 @@ def _compare(path: str, expected: dict[str, ManifestValue], manifest: str, progr
             hint="Take another copy of the file, or pack the source again.",
         )
     return count, total
+
+
+@dataclass(frozen=True, slots=True)
+class FixityResult:
+    """The state of recorded files.
+
+    Attributes
+    ----------
+    path
+        The folder or the log.
+    verified
+        The number of files that equal their records.
+    changed
+        The files that differ from their records or cannot be read, each with the reason.
+    lost
+        Recorded files that no longer exist.
+    new
+        Archives beside them that have no record.
+    """
+
+    path: str
+    verified: int
+    changed: Mapping[str, str] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return not (self.changed or self.lost)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON output of ``ozx verify --json`` as a dictionary."""
+        changed = [{"path": path, "message": message} for path, message in self.changed.items()]
+        lists = {"changed": changed, "lost": list(self.lost), "new": list(self.new)}
+        return {"schema": 1, "path": self.path, "verified": self.verified, **lists}
+
+
+def verify_folder(folder: str, *, jobs: int = 1, progress: Progress = NO_PROGRESS) -> FixityResult:
+    """Compare all archives of a folder, and of the folders in it, with the manifests and checksums beside them.
+
+    Raises
+    ------
+    OSError
+        A folder cannot be listed.
+    """
+    found = {os.path.join(place, name) for place, _, names in os.walk(folder, onerror=raise_error) for name in names}
+    recorded = {path.removesuffix(ending) for path in found for ending in SIDE_ENDINGS if path.endswith(ending)}
+    recorded = {path for path in recorded if path in found or _is_archive(path)}
+    new = sorted(path for path in found - recorded if _is_archive(path))
+    work = {path: partial(verify, path) for path in sorted(recorded & found)}
+    return _run(folder, work, sorted(recorded - found), new, jobs, progress)
+
+
+def verify_log(log: str, *, jobs: int = 1, progress: Progress = NO_PROGRESS) -> FixityResult:
+    """Compare the files that the runs of a log have written with the lengths and digests in the log.
+
+    Raises
+    ------
+    ResourceError
+        The log cannot be read.
+    UsageError
+        The log is of a newer version of ozx.
+    """
+    lines = {line.output: line for line in written_lines(read_log(log)) if line.output is not None}
+    local = {path for path in lines if not Location(path).is_remote}
+    lost = sorted(path for path in local if not os.path.lexists(path))
+    folders = {os.path.dirname(path) for path in local if _is_archive(path)}
+    beside = {os.path.join(folder, name) for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)}
+    new = sorted(path for path in beside - local if _is_archive(path))
+    work = {path: partial(_compare_output, path, lines[path]) for path in sorted(lines.keys() - lost)}
+    return _run(log, work, lost, new, jobs, progress)
+
+
+def _is_archive(path: str) -> bool:
+    return path.lower().endswith((".ozx", ".zip"))
+
+
+def _compare_output(path: str, line: LogLine, *, progress: Progress) -> None:
+    """Compare an output with its line in the log, and with the manifest and the checksum beside it."""
+    if os.path.isdir(path):
+        return  # the log has no digest of a directory
+    if not Location(path).is_remote and line.bytes is not None and os.path.getsize(path) != line.bytes:
+        raise FormatError(f"expected {line.bytes:,} bytes, as in the log; it has {os.path.getsize(path):,}", path=path)
+    manifest = path + MANIFEST_ENDING
+    for file, expected in ((path, line.sha256), (manifest, line.manifest_sha256)):
+        if expected is not None and sha256_of(file) != expected:
+            raise FormatError("its SHA-256 is not the one in the log", path=file)
+    if any(output_exists(path + ending) for ending in SIDE_ENDINGS):
+        verify(path, progress=progress)
+
+
+def _run(
+    path: str,
+    work: Mapping[str, Callable[..., object]],
+    lost: Iterable[str],
+    new: Iterable[str],
+    jobs: int,
+    progress: Progress,
+) -> FixityResult:
+    changed: dict[str, str] = {}
+
+    def compare(source: str, target: str, progress: Progress) -> None:
+        del target  # nothing is written
+        work[source](progress=progress)
+
+    def collect(result: FileResult) -> None:
+        if result.error is not None:
+            changed[result.source] = result.error["message"] or ""
+
+    pairs = [(source, source) for source in work]
+    run_each(compare, pairs, done="verified", jobs=jobs, progress=progress, on_result=collect)
+    return FixityResult(path, len(work) - len(changed), dict(sorted(changed.items())), tuple(lost), tuple(new))

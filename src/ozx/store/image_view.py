@@ -26,6 +26,8 @@ from ozx.hierarchy.ome.label_colors import LabelDisplay, parse_label_display
 from ozx.hierarchy.ome.metadata import Axis, Multiscale, OmeMetadata, parse_ome
 from ozx.hierarchy.ome.rendering import ShownChannel, ShownPlane, parse_shown_channels, parse_shown_plane
 from ozx.hierarchy.ome.transformation_words import describe_transformation, unapplied_note
+from ozx.hierarchy.zarr.chunk_layout import unsupported_grid
+from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.store.pixels.pipeline import with_archive_pipeline
 
 __all__ = [
@@ -154,7 +156,16 @@ class GroupNodes(Mapping[str, Node]):
 
 
 def _check_chunks(array: zarr.Array[Any], path: str) -> None:
-    """Raise `FormatError` for a chunk shape with a length of 0, because zarr-python would divide by this length."""
+    """Raise `FormatError` for a chunk shape with a length of 0, because zarr-python would divide by this length.
+
+    Raises
+    ------
+    UnsupportedError
+        The chunk grid is not regular: zarr-python may read it, but has no single chunk shape for it.
+    """
+    grid = parse_named(array.metadata.to_dict().get("chunk_grid"))
+    if grid is not None and grid.name != "regular":
+        raise unsupported_grid(grid.name, path or "the root")
     # Core 3.1, "Regular grids": "elements of `chunk_shape` … MUST be … non-zero"; an empty array has no chunks.
     if any(length and not chunk for length, chunk in zip(array.shape, array.chunks, strict=True)):
         raise FormatError(

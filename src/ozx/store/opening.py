@@ -121,7 +121,8 @@ def open_array(
     path, options
         As for `ozx.open`; a node in the path may be an array.
     node
-        The path of the array, counted from the root of the file, or from the node in `path`.
+        The path of the array, counted from the root of the file, or from the node in `path`. Empty if the root is an
+        array.
 
     Raises
     ------
@@ -141,6 +142,7 @@ def open_array(
     import zarr  # noqa: PLC0415 (see open_store)
 
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415 (see open_store)
+    from ozx.store.pixels.pipeline import with_archive_pipeline  # noqa: PLC0415
 
     store, given_node = open_store(path, options=options)
     given, hint = printable_location(path), "ozx info lists the arrays."
@@ -152,6 +154,10 @@ def open_array(
         )
     names = join_path(given_node, node.strip("/"))
     folder, _, name = names.rpartition("/")
+    if not name and _is_array(store, ""):
+        with refused_by_zarr("the root"):
+            array: zarr.Array[Any] = with_archive_pipeline(zarr.open_array(store, mode="r", zarr_format=3))
+            return array
     group = _open_node(store, folder, given)
     if not name:
         hint += ' Give the path of one of them, as in ozx.open_array(path, "0").'
@@ -168,20 +174,25 @@ def open_array(
     return found
 
 
+def _is_array(store: NormalisedStore, node: str) -> bool | None:
+    """Return whether a node is an array; None if it does not exist."""
+    document = store.get_sync(join_path(node, METADATA))
+    return None if document is None else json.loads(document.to_bytes()).get("node_type") == "array"
+
+
 def _open_node(store: NormalisedStore, node: str, given: str) -> zarr.Group:
     """Return the group at a node of a store; errors name the path as the caller gave it."""
     import zarr  # noqa: PLC0415 (see open_store)
 
-    document = store.get_sync(f"{node}/{METADATA}" if node else ROOT_METADATA)
-    if document is None:
+    if (is_array := _is_array(store, node)) is None:
         raise _missing(store, node, given)
-    if json.loads(document.to_bytes()).get("node_type") == "array":
+    if is_array:
         raise UsageError(
             f"expected a group; {node or 'the root'} is an array",
             path=given,
             hint=f"Open the group that contains it, then read group[{node.rpartition('/')[2]!r}]."
             if node
-            else "The root of an OME-Zarr is a group. Open this array with zarr.open_array(ozx.OzxStore(path)).",
+            else "The root of an OME-Zarr is a group. Open this array with ozx.open_array(path).",
         )
     from ozx.store.extension_groups import opened_group  # noqa: PLC0415 (see open_store)
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415

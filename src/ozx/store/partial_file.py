@@ -15,14 +15,14 @@ from collections.abc import Callable
 from ozx.atomic.locks import has_locks, lock_file, still_has_name, unlock_file
 from ozx.atomic.permissions import PRIVATE_FILE, can_set_permissions, keep_permissions
 from ozx.atomic.renaming import rename_file
-from ozx.atomic.syncing import check_written, close_written, sync_folder
+from ozx.atomic.syncing import check_written, close_written, flush, sync_folder
 from ozx.atomic.targets import check_target
 from ozx.atomic.temporary import name_beside
 from ozx.errors import PartialFileWarning, ResourceError, UsageError
 
 __all__ = ["PartialFile", "left_behind_warning"]
 
-_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # Follows no link, and does not block on a pipe that appears between two checks.
 _FLAGS |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -61,16 +61,13 @@ class PartialFile:
             if not has_locks():
                 self._move_aside()  # Windows refuses to rename what is open
             try:
-                descriptor = self._open()
+                descriptor, is_new = self._open()
             except FileExistsError:
                 continue
-            if not lock_file(descriptor):
+            is_locked = lock_file(descriptor)
+            if is_locked is False or (is_locked is None and not is_new):
                 os.close(descriptor)
-                raise ResourceError(
-                    "another program is writing this file",
-                    path=self.target,
-                    hint=f"Wait until it has finished. It writes to {self.path}.",
-                )
+                raise self._taken_error(has_lock=is_locked is False)
             try:
                 if still_has_name(descriptor, self.path):
                     if os.fstat(descriptor).st_size == 0:
@@ -84,17 +81,41 @@ class PartialFile:
             os.close(descriptor)
         raise ResourceError(f"other programs keep creating and removing {self.path}", path=self.target)
 
-    def _open(self) -> int:
+    def _taken_error(self, *, has_lock: bool) -> ResourceError:
+        hint = f"Wait until it has finished. It writes to {self.path}."
+        if has_lock:
+            return ResourceError("another program is writing this file", path=self.target, hint=hint)
+        return ResourceError(
+            f"{self.path} exists: another program may be writing this file. This file system has no locks, which would "
+            "show whether the program still runs",
+            path=self.target,
+            hint=f"{hint} If no program does, ozx recover {shlex.quote(self.path)} OUT.ozx saves its data; then "
+            "remove it.",
+        )
+
+    def _open(self) -> tuple[int, bool]:
+        """Open the file; return its descriptor, and whether this call has created it.
+
+        Without locks, only the creation shows which of two writers came first.
+        """
         self._check_kind(os.lstat(self.path) if os.path.lexists(self.path) else None)
-        # Without locks, only the creation itself shows which of two writers came first.
-        flags = _FLAGS if has_locks() else _FLAGS | os.O_EXCL
-        descriptor = os.open(self.path, flags, 0o666 if self._old is None else PRIVATE_FILE)
+        mode = 0o666 if self._old is None else PRIVATE_FILE
+        is_new = True
+        try:
+            descriptor = os.open(self.path, _FLAGS | os.O_CREAT | os.O_EXCL, mode)
+        except FileExistsError:
+            if not has_locks():
+                raise
+            try:
+                descriptor, is_new = os.open(self.path, _FLAGS), False
+            except FileNotFoundError:  # removed meanwhile: as if it were there, so that the caller tries again
+                raise FileExistsError(self.path) from None
         try:
             self._check_kind(os.fstat(descriptor))
         except BaseException:
             os.close(descriptor)
             raise
-        return descriptor
+        return descriptor, is_new
 
     def _check_kind(self, status: os.stat_result | None) -> None:
         if status is not None and not stat.S_ISREG(status.st_mode):
@@ -135,7 +156,7 @@ class PartialFile:
         if self._old is not None:
             keep_permissions(self.descriptor, self.target, self._old)
         if sync:
-            os.fsync(self.descriptor)
+            flush(self.descriptor)
         else:
             check_written(self.descriptor)
         if not has_locks():

@@ -9,7 +9,7 @@ from functools import cache
 
 from ozx.archive.audit.facts import ArchiveFacts, audit
 from ozx.archive.audit.names import iter_names
-from ozx.archive.byte_source import FileSource
+from ozx.archive.byte_source import FileSource, read_in_runs
 from ozx.archive.entry_reading import ReadAhead, iter_value
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.opening import open_remote
@@ -118,6 +118,8 @@ def validate(
         with suppress(FormatError, UnsupportedError):  # for a broken archive, the findings give the reason
             open_view(path)
     source = open_remote(where) if location.is_remote else FileSource(where)
+    if level == "data":
+        read_in_runs(source)
     try:
         findings = [] if location.is_remote else [*check_surroundings(where)]
         strict = profile == "strict"
@@ -140,6 +142,8 @@ def check_archive(
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Finding]:
     """Yield all findings about an archive, except about its file name and its folder."""
+    with suppress(FormatError, UnsupportedError):  # the audit reports all of them
+        reader.prefetch_head()
     try:
         facts = audit(reader)
     except (FormatError, UnsupportedError) as error:

@@ -62,7 +62,7 @@ class TestRequests:
                 assert use(server.url + query) == ENTRIES + 2
                 assert server.take_requests() == [MARK]
 
-    @pytest.mark.parametrize(("verb", "count"), [("info", 1), ("ls", 1), ("cat", 3), ("validate", 5), ("open", 1)])
+    @pytest.mark.parametrize(("verb", "count"), [("info", 1), ("ls", 1), ("cat", 3), ("validate", 3), ("open", 1)])
     def test_verbs(self, data, folder, verb, count, capsys):
         def call(url):
             if verb == "open":

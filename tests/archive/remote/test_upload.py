@@ -129,6 +129,24 @@ class TestAtomic:
         assert store.get("a.ozx") == b"theirs"
 
     @pytest.mark.parametrize("size", [10, 12 * MIB])
+    def test_another_program_replaces_the_object_at_the_same_time(self, store, size):
+        upload = Upload(f"{store.url}/a.ozx", part_size=PART, force=True)
+        upload.write_at(0, NOISE[:size])
+        client, theirs = upload._client, NOISE[:size][::-1]
+        find = client.find
+
+        def replaced():
+            store.put("a.ozx", theirs)
+            return find()
+
+        client.find = replaced
+        with pytest.raises(FormatError, match="another program wrote this object at the same time") as caught:
+            upload.finish()
+        assert caught.value.rule == "zip/changed"
+        upload.abort()
+        assert store.get("a.ozx") == theirs
+
+    @pytest.mark.parametrize("size", [10, 12 * MIB])
     def test_a_lost_reply_is_no_failure(self, store, size):
         upload = Upload(f"{store.url}/a.ozx", part_size=PART)
         upload.write_at(0, NOISE[:size])

@@ -141,7 +141,7 @@ def test_levels_get_the_names_of_their_axes(tmp_path):
     assert not faults(tmp_path / "a.ozx")
 
 
-def test_copies_of_metadata_are_left_out(tmp_path):
+def test_copies_of_metadata_are_renewed(tmp_path):
     source = make_image(tmp_path / "a")
     path = source / "zarr.json"
     document = json.loads(path.read_bytes())
@@ -149,7 +149,8 @@ def test_copies_of_metadata_are_left_out(tmp_path):
     document["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": copy}
     path.write_text(json.dumps(document))
     ozx.pack(source, tmp_path / "a.ozx", ome_version="0.6", sync=False)
-    assert "consolidated_metadata" not in documents(tmp_path / "a.ozx")["zarr.json"]
+    written = documents(tmp_path / "a.ozx")
+    assert written["zarr.json"]["consolidated_metadata"]["metadata"] == {"0": written["0/zarr.json"]}
 
 
 def test_options_that_contradict_each_other(tmp_path):

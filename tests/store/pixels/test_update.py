@@ -427,3 +427,18 @@ def test_xarray_writes_regions_through_the_pipeline(tmp_path: Path) -> None:
                 part.to_zarr(store, zarr_format=3, consolidated=False, region={"t": slice(start, min(5, start + 4))})
         written = zarr.open_array(ozx.OzxStore(tmp_path / "a.ozx"), path="image", mode="r")
         np.testing.assert_array_equal(written[:], pixels)
+
+
+@pytest.mark.parametrize("layout", ["uncompressed", "shards"])
+@pytest.mark.parametrize(
+    "selection",
+    [np.s_[:, 3:1], np.s_[:, 5:5], np.s_[4:2, 70:3, 9:8], np.s_[:, 63:-70], np.s_[2:1, 5], np.s_[:, :, 7:-200]],
+)
+@pytest.mark.parametrize("is_scalar", [True, False])
+def test_a_slice_that_ends_before_it_starts_changes_nothing(tmp_path, layout, selection, is_scalar):
+    value = 9 if is_scalar else np.zeros(np.empty(SHAPE)[selection].shape, "u2")
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        array[...] = 1
+        array[selection] = value
+    assert (ozx.open(tmp_path / "a.ozx")["0"][:] == 1).all()

@@ -4,8 +4,8 @@
     All facts about one archive.
 ``local_headers``, ``descriptors``
     All local headers and all data descriptors, compared with the central directory.
-``gaps``
-    Order of entries, gaps and overlaps.
+``gaps``, ``unlisted``
+    Order of entries, gaps and overlaps; undamaged entries in gaps.
 ``names``
     Names that are unusual, repeated or refused.
 ``ambiguities``

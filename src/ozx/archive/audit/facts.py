@@ -14,6 +14,7 @@ from ozx.archive.audit.ambiguities import Ambiguities, find_ambiguities
 from ozx.archive.audit.gaps import Layout, find_layout
 from ozx.archive.audit.local_headers import LocalHeaders, read_local_headers
 from ozx.archive.audit.names import NameFacts, audit_names
+from ozx.archive.audit.unlisted import find_unlisted
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.columns import Columns, read_columns
 from ozx.archive.directory import END_SEARCH_LENGTH, EndOfDirectory, ends_archive
@@ -69,6 +70,7 @@ class ArchiveFacts:
     on_other_disk: _Indices  # entries in another part of a split archive
     commented: _Indices  # entries with a comment
     embedded: _Indices  # stored entries that are archives by their content
+    unlisted: dict[str, int]  # name and offset of undamaged entries that the central directory does not list
     ambiguities: Ambiguities  # facts that readers interpret in different ways
 
     @property
@@ -126,6 +128,7 @@ def audit(reader: ArchiveReader) -> ArchiveFacts:
         on_other_disk=np.flatnonzero((disks != 0) & ((disks != MASK_16) | ~central_extras.has_zip64)),
         commented=np.flatnonzero(central_field(columns, "<u2", 32)),
         embedded=_embedded(source, columns, local),
+        unlisted=find_unlisted(source, columns, layout),
         ambiguities=find_ambiguities(source, end, columns, local, central_extras, layout),
     )
 

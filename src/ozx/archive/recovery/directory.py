@@ -237,9 +237,7 @@ class _DirectoryMerge:
         return True
 
     def _believe_local(self, row: int, index: int | None) -> bool:
-        """Keep an entry whose value agrees with its local header, but not with its row in the directory.
-
-        Return whether the entry was kept.
+        """Keep an entry whose value agrees with its local header, but not with its row; return whether it was kept.
 
         A length that was found by a search may be too short, unless another entry begins right after it.
         """
@@ -307,9 +305,10 @@ class _DirectoryMerge:
     def _lose_broken(self) -> None:
         """Record a lost entry for each damaged entry that the remaining directory does not list."""
         result = self._result
-        if result.is_whole:
-            return
         matched, lost = set(self._starts.tolist()), {entry.name for entry in result.lost}
+        if result.is_whole:
+            result.unlisted = {entry.name for entry in self._scan.broken if entry.start not in matched}
+            return
         for entry in self._scan.broken:
             if entry.start in matched or entry.name in lost or entry.name.endswith("/"):
                 continue
@@ -334,7 +333,10 @@ class _DirectoryMerge:
                 if latest.get(result.entries.names[index], 0) > result.entries.starts[index]:
                     result.names_by[index] = Witnesses.ONE
         doubtful = unlisted if result.is_whole else [index for index in unlisted if index in self._scan.inside_broken]
-        result.left_out += len(set(doubtful) - self._dropped)
+        left_out = set(doubtful) - self._dropped
+        result.unlisted |= {result.entries.names[index] for index in left_out if result.is_whole}
+        result.unlisted -= self._listed_names
+        result.left_out += len(left_out)
         self._dropped.update(doubtful)
 
     def _is_tiled(self) -> bool:

@@ -84,6 +84,8 @@ class Evidence:
     listed: Sequence[str] = ()  # all names in the surviving directory
     # names that are listed several times with different values, of which the last one counts
     replaced: set[str] = field(default_factory=set)
+    # names of entries that a whole directory does not list at all: deleted, or lost from the directory
+    unlisted: set[str] = field(default_factory=set)
     left_out: int = 0  # number of right values that are no entries: deleted ones, and parts of other values
     has_holes: bool = False  # whether there is free space between entries
     is_whole: bool = False  # whether the directory is complete: then unlisted entries never existed

@@ -14,17 +14,7 @@ __all__ = ["find_shift", "pair_by_value", "rows_inside_values"]
 
 
 def find_shift(found_starts: NDArray[np.uint64], listed_starts: NDArray[np.uint64], prepended: int) -> int:
-    """Return the shift with which the largest number of offsets in the directory match a scanned entry.
-
-    Parameters
-    ----------
-    found_starts
-        The offsets of the scanned entries.
-    listed_starts
-        The offsets in the directory.
-    prepended
-        The number of bytes before the archive, according to its end records.
-    """
+    """Return the shift with which the largest number of offsets in the directory match a scanned entry."""
     if not len(found_starts) or not len(listed_starts):
         return 0
     first = int(found_starts[0]) - int(listed_starts.min())
@@ -35,19 +25,7 @@ def find_shift(found_starts: NDArray[np.uint64], listed_starts: NDArray[np.uint6
 def rows_inside_values(
     rows: NDArray[np.int64], starts: NDArray[np.uint64], found: EntryTable, directory_start: int | None
 ) -> list[int]:
-    """Return the rows with an impossible offset: inside a scanned entry, or not before the directory.
-
-    Parameters
-    ----------
-    rows
-        Rows of the directory.
-    starts
-        The offset in each row of the directory.
-    found
-        The scanned entries, in the order of the file.
-    directory_start
-        The offset of the directory; None if it is unknown.
-    """
+    """Return the rows with an impossible offset: inside an entry of `found`, or not before the directory."""
     if not len(rows) or not len(found):
         return []
     begins, stops, offsets = np.array(found.starts, np.uint64), np.array(found.stops, np.uint64), starts[rows]
@@ -64,17 +42,8 @@ def pair_by_value(
 ) -> Iterator[tuple[int, int]]:
     """Yield pairs of a row and a scanned entry that have the same CRC-32 and size, but other names and offsets.
 
-    Parameters
-    ----------
-    rows
-        Rows of the directory with an impossible offset.
-    listed
-        The directory.
-    unlisted
-        Scanned entries that fit no row by their names or offsets. An entry whose name is in another row is an earlier
-        value of that key.
-    found
-        The scanned entries.
+    The `rows` have an impossible offset; the `unlisted` entries fit no row by their names or offsets. An entry whose
+    name is in another row is an earlier value of that key.
     """
     names = set(listed.names)
     free = defaultdict[tuple[int, int], list[int]](list)

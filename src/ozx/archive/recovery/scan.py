@@ -71,7 +71,11 @@ class _Scanner:
         is_inner = end is not None and end.prepended > 0 and end.trailing > 0
         listed = None if end is None or is_inner else _read_listed(source, end)
         self._result = Scan(end=end, listed=listed or EntryTable(), is_listed_whole=listed is not None)
-        self._directory = (end.directory_offset, end.end_offset) if end is not None and listed is not None else None
+        self._directory = (
+            (end.directory_offset, end.directory_offset + end.directory_size)
+            if end is not None and listed is not None
+            else None
+        )
         # The evident end of broken entries; a header before it starts no new broken entry.
         self._shadow = 0
         self._listed_end = self._value_end = -1

@@ -8,6 +8,8 @@
     Opening of a URL as a source, without imports that only requests need.
 ``source``
     `RemoteSource`: ``read_at`` by range requests; every answer is compared with the first one.
+``runs``
+    Reading of many values of a file with few requests.
 ``reading``
     Reading of one entry with as few requests as possible.
 ``transport``

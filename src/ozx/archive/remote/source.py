@@ -19,6 +19,7 @@ from ozx.archive.remote.cache import LONGEST_RECORD, Record, Span, find_record, 
 from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.forks import is_forked
+from ozx.archive.remote.runs import Runs
 from ozx.archive.remote.transport import Mark, ObstoreTransport, Transport
 from ozx.archive.remote.urls import split_key_url
 
@@ -93,6 +94,9 @@ class RemoteSource:
     ('https://example.org/cells.ozx', 0)
     """
 
+    #: The length of one request for a part of a long value.
+    block = 32 << 20
+
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         scheme = split_key_url(url).scheme
         self.url = url
@@ -102,6 +106,7 @@ class RemoteSource:
         self._expected: Mark | None = None
         self._known: _Known | None = None
         self._head = Span(0, b"")
+        self._runs: Runs | None = None
         self._kept = _Kept(url, self._options)
         weakref.finalize(self, self._kept.store)
         self._of_process = _OfProcess()
@@ -136,10 +141,25 @@ class RemoteSource:
         remembered, missing = self._look(self._first(), offset, length)
         if missing == 0:
             return remembered
-        self._count(missing)
-        data = self._transport().fetch(offset, missing, self._mark()).data
-        count_traffic(1, missing)
+        data = (self._request if self._runs is None else self._runs.read)(offset, missing)
         return b"".join((data, remembered))
+
+    def read_in_runs(self) -> None:
+        """Combine later short reads into requests for 32 MiB, because most of the file will be read."""
+        self._runs = Runs(self._request)
+
+    @property
+    def coalescing(self) -> tuple[int, int]:
+        """The longest gap between two values that costs less than a second request, and the length of one request."""
+        return (1 << 20, 16 << 20) if self._runs is None else (0, 1 << 20)
+
+    def _request(self, offset: int, length: int) -> bytes:
+        """Return `length` bytes from `offset`, or fewer bytes where the tail of the file begins, by one request."""
+        length = min(length, self._first().tail.offset - offset)
+        self._count(length)
+        data = self._transport().fetch(offset, length, self._mark()).data
+        count_traffic(1, length)
+        return bytes(data)
 
     async def read_at_async(self, offset: int, length: int) -> bytes:
         """Return the same bytes as `read_at`, without blocking the event loop."""
@@ -153,6 +173,8 @@ class RemoteSource:
         remembered, missing = self._look(known, offset, length)
         if missing == 0:
             return remembered
+        if self._runs is not None:
+            return await asyncio.to_thread(self.read_at, offset, length)
         self._count(missing)
         data = (await self._transport().fetch_async(offset, missing, known.mark)).data
         count_traffic(1, missing)
@@ -190,6 +212,7 @@ class RemoteSource:
         """Close connections and drop remembered bytes; a later read reconnects, and expects the same file."""
         self._kept.store()
         self._expected, self._known, self._head = self._mark(), None, Span(0, b"")
+        self._runs = None if self._runs is None else Runs(self._request)
         transport, self._of_process = self._of_process.transport, _OfProcess()
         if transport is not None:
             transport.close()

@@ -17,7 +17,7 @@ from contextlib import closing
 from typing import IO, Any, Self
 
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.outputs.client import exists_error
+from ozx.archive.remote.outputs.client import check_made, exists_error
 from ozx.archive.remote.outputs.opening import open_object
 from ozx.archive.remote.upload_records import SentPart, UploadRecord, end_leftover, recorded_uploads
 from ozx.errors import ResourceError, UsageError
@@ -199,12 +199,7 @@ class Upload:
         except (UsageError, ResourceError):
             if not self._is_ours():  # a lost reply: the object may be there
                 raise
-        found = self._client.find()
-        if found is None or found.size != self._end:
-            size = "no object" if found is None else f"{found.size:,} bytes"
-            raise ResourceError(
-                f"expected an object of {self._end:,} bytes on the server; found {size}", path=self.name
-            )
+        check_made(self._client.find(), self._end, self._mark, self.name)
         self._close_record()
         self._threads.shutdown()
         if self._taken:
@@ -212,7 +207,7 @@ class Upload:
                 f"continued an upload to {self.name}: {self._taken:,} of {self._sent:,} parts ({self._taken_bytes:,} "
                 "bytes) were already on the server"
             )
-        return found.size
+        return self._end
 
     def abort(self) -> None:
         """Abort the upload; no data stays on the server, except data that the server itself discards later."""

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Self
 from ozx.archive.remote.user_folders import user_folder
 from ozx.atomic.host import HOST, is_of_this_host, this_host
 from ozx.atomic.locks import has_locks, is_locked, lock_file, lock_leftover, still_has_name, unlock_file
+from ozx.atomic.syncing import flush
 
 __all__ = ["RecordedUpload", "SentPart", "UploadRecord", "end_leftover", "recorded_uploads", "records_folder"]
 
@@ -168,7 +169,7 @@ class UploadRecord:
         text = json.dumps({**_load(self._descriptor), "upload_id": upload_id})
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         os.write(self._descriptor, text.encode())  # one call; the new text is longer than the old text
-        os.fsync(self._descriptor)
+        flush(self._descriptor)
 
     def add_part(self, number: int, part: SentPart) -> None:
         """Record a part that the server has; a part that cannot be recorded will be sent again."""

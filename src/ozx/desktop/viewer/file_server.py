@@ -12,7 +12,7 @@ from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, refusal, serving
 from ozx.desktop.viewer.presence import Presence
 from ozx.desktop.viewer.ranges import answer_range, value_type
-from ozx.errors import UsageError
+from ozx.errors import OzxError, UsageError
 from ozx.flow.sources.browsing import DirectoryView
 from ozx.flow.sources.location import parse_location, printable_location
 from ozx.flow.sources.opening import open_view
@@ -22,6 +22,12 @@ __all__ = ["FileServer", "ServedArchive", "serve_files"]
 
 _BLOCK = 1 << 20
 _EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag"
+
+
+def file_etag(path: str) -> str:
+    """Return a mark of the file at `path` that changes with its contents."""
+    status = os.stat(path)
+    return f'"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"'
 
 
 class ServedArchive:
@@ -38,12 +44,12 @@ class ServedArchive:
         self.source: ByteSource = FileSource(path)
         self._session = ArchiveSession(self.source)
         self._session.reader  # noqa: B018 (a file that cannot be read is an error now, not at the first request)
-        status = os.stat(path)
-        self._etag = f'"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"'
+        self.source.check_unchanged()
+        self.etag = file_etag(path)
 
     def answer_file(self, request: Request) -> Answer:
         """Return a response with the file, or with the requested range of it."""
-        return answer_range(request, self._etag, self.source.size(), self._iter_file, "application/vnd.ome.zarr+zip")
+        return answer_range(request, self.etag, self.source.size(), self._iter_file, "application/vnd.ome.zarr+zip")
 
     def answer_value(self, key: str, request: Request) -> Answer:
         """Return a response with the value of `key`, or the requested range of it; 404 if there is no such key."""
@@ -58,7 +64,7 @@ class ServedArchive:
                 self.source.check_unchanged()
                 yield block
 
-        return answer_range(request, self._etag, size, iter_value, value_type(key))
+        return answer_range(request, self.etag, size, iter_value, value_type(key))
 
     def _iter_file(self, offset: int, length: int) -> Iterator[bytes]:
         for start in range(offset, offset + length, _BLOCK):
@@ -80,8 +86,15 @@ class FileServer:
     page of another origin. A directory, a URL or a missing node raises `UsageError`.
     """
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str]], *, cors: str | None = None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        cors: str | None = None,
+        warn: Callable[[str], object] = str,  # by default, nobody is told
+    ) -> None:
         self._cors = cors
+        self._warn = warn
         self._shelves: dict[str, _Shelf] = {}
         for path in paths:
             location = parse_location(path)
@@ -115,9 +128,22 @@ class FileServer:
         if shelf is None:
             answer = refusal(HTTPStatus.NOT_FOUND, "there is no such file")
         else:
-            archive = shelf.archive
-            answer = archive.answer_value(key, request) if slash else archive.answer_file(request)
+            try:
+                archive = self._current(name, shelf)
+                answer = archive.answer_value(key, request) if slash else archive.answer_file(request)
+            except (OSError, OzxError) as error:
+                self._warn(f"{shelf.archive.source.name}: it changed, and cannot be served any more: {error}")
+                answer = refusal(HTTPStatus.CONFLICT, f"the file changed, and cannot be served any more: {error}")
         return replace(answer, headers={**answer.headers, **allowed})
+
+    def _current(self, name: str, shelf: _Shelf) -> ServedArchive:
+        """Return the archive; if its file was edited or replaced, open the new one first."""
+        path = shelf.archive.source.name
+        if shelf.archive.etag != file_etag(path):
+            shelf = replace(shelf, archive=ServedArchive(path))
+            self._shelves[name] = shelf
+            self._warn(f"{path}: it changed; the new file is served from now on")
+        return shelf.archive
 
     def _allowed(self, request: Request) -> dict[str, str]:
         """Return the CORS headers that let the requesting page read the response."""
@@ -136,13 +162,19 @@ _PREFLIGHT = {
 
 
 def serve_files(
-    paths: Sequence[str | os.PathLike[str]], *, port: int = 0, cors: str | None = None, announce: Callable[[str], None]
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    port: int = 0,
+    cors: str | None = None,
+    announce: Callable[[str], None],
+    warn: Callable[[str], None],
 ) -> None:
     """Serve files on this computer until an interrupt.
 
-    With the `port` 0, any free port is used. `announce` gets the URL of each file, in order.
+    With the `port` 0, any free port is used. `announce` gets the URL of each file, in order, and `warn` what happens
+    to the files meanwhile.
     """
-    files = FileServer(paths, cors=cors)
+    files = FileServer(paths, cors=cors, warn=warn)
     with serving(LoopbackServer(files.respond, port)) as server:
         for location in files.locations:
             announce(f"{server.origin}/{location}")

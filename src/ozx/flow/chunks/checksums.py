@@ -13,6 +13,7 @@ from ozx.errors import FormatError
 from ozx.flow.chunks.inner_chunks import FoundChunks, InnerChunks
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Part, read_into
+from ozx.flow.read_ahead import Place, place_of
 from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
@@ -88,6 +89,9 @@ class _SummedPart(NamedTuple):
             yield block
         yield _stored(checksum)
 
+    def place(self) -> Place | None:
+        return place_of(self.chunk, lambda chunk: self._replace(chunk=chunk))
+
     def read_into(self, view: memoryview) -> None:
         body = view[:-CHECKSUM_BYTES]
         read_into(self.chunk, body)
@@ -115,6 +119,9 @@ class _ComparedPart(NamedTuple):
             yield body
         if held != _stored(checksum):
             raise self.chunks.mismatch_error(self.number)
+
+    def place(self) -> Place | None:
+        return place_of(self.chunk, lambda chunk: self._replace(chunk=chunk))
 
 
 def _stored(checksum: int) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError
 from ozx.flow.chunks.stored_chunks import StoredChunks
 from ozx.flow.entry import Part, read_part
+from ozx.flow.read_ahead import Place, place_of
 from ozx.hierarchy.zarr_v2.zlib_to_gzip import zlib_to_gzip
 
 __all__ = ["GzipChunks"]
@@ -68,3 +69,6 @@ class _ReframedPart:
                 hint="Repack with --codec, which decodes the chunks.",
             )
         yield data
+
+    def place(self) -> Place | None:
+        return place_of(self.part, lambda part: replace(self, part=part))

@@ -25,7 +25,7 @@ from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.core.config import config
 from zarr.storage import StorePath, WrapperStore
 
-from ozx.errors import OzxError, ResourceError
+from ozx.errors import OzxError, ResourceError, UnsupportedError
 from ozx.flow.decoding.bounded import BOUNDED, OversizeError, UndecodableChunkError, decompress
 from ozx.flow.decoding.bounded_filters import bounded_filters, check_count, check_item_sizes, largest_stored, most_text
 from ozx.flow.decoding.zarr_errors import missing_codec
@@ -308,6 +308,13 @@ def _first_of(error: Exception) -> Exception:
 
 def _named(error: Exception, getter: Any) -> Exception:
     reason = str(error).partition("\n")[0] or type(error).__name__
+    if isinstance(getter, StorePath) and reason.startswith("unhashable type"):
+        return UnsupportedError(
+            f"{getter.path}: zarr-python {zarr.__version__} cannot read shards of structured data types ({reason})",
+            path=str(getter.store),
+            rule="zarr/not-decoded",
+            hint="Install a newer zarr-python.",
+        )
     if isinstance(getter, StorePath):
         return missing_codec(error, getter.path) or UndecodableChunkError(getter.path, reason)
     # An inner chunk has no path: the shard's reader prepends that of the shard.

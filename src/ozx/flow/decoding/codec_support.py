@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from zarr import registry
+from zarr import config, registry
 from zarr.core.metadata import v3
 from zarr.dtype import data_type_registry
 
@@ -12,8 +12,8 @@ from ozx.hierarchy.zarr.codecs import parse_named
 
 __all__ = ["zarr_understands"]
 
-# Grids have no registry. Rectilinear ones came with zarr-python 3.2.
-_GRIDS = frozenset(("regular", "rectilinear") if hasattr(v3, "RectilinearChunkGridMetadata") else ("regular",))
+# Grids have no registry. zarr-python 3.2 and newer read rectilinear ones, if this setting allows it.
+_RECTILINEAR_SETTING = "array.rectilinear_chunks"
 
 
 def zarr_understands(point: str, value: Any) -> bool:
@@ -43,7 +43,10 @@ def zarr_understands(point: str, value: Any) -> bool:
         return _is_registered(registry.get_codec_class, name)
     if point == "chunk_key_encoding":
         return _is_registered(registry.get_chunk_key_encoding_class, name)
-    return point == "chunk_grid" and name in _GRIDS
+    if name == "rectilinear":
+        is_known = hasattr(v3, "RectilinearChunkGridMetadata")
+        return point == "chunk_grid" and is_known and bool(config.get(_RECTILINEAR_SETTING, default=False))
+    return point == "chunk_grid" and name == "regular"
 
 
 def _is_registered(find: Any, name: str) -> bool:

@@ -26,7 +26,7 @@ from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.hierarchy.zarr.consolidation import FIELD as CONSOLIDATED
-from ozx.hierarchy.zarr.consolidation import without_copies
+from ozx.hierarchy.zarr.consolidation import renew_copies
 from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray
 
@@ -144,16 +144,30 @@ class _Relaying:
     def _relay(self) -> dict[str, ArrayPlan]:
         for path in self._arrays:
             self._check_groups_above(path)
-        documents = self._layout.new_documents(self._arrays, axes_of_images(self._groups), understands_relayout)
-        arrays = {}
+        movable = {path: document for path, document in self._arrays.items() if not self._hides_shards(path, document)}
+        documents = self._layout.new_documents(movable, axes_of_images(self._groups), understands_relayout)
+        arrays, changed = {}, {}
         for path, document in documents.items():
             array = self._array(path, self._arrays[path], document)
             if array is not None:
                 arrays[path] = array
-                relaid = self._relay_extensions(path, document)
-                self._changed[join_path(path, METADATA)] = dump_document(relaid)
-        self._drop_consolidated()
+                changed[path] = self._relay_extensions(path, document)
+                self._changed[join_path(path, METADATA)] = dump_document(changed[path])
+        self._renew_consolidated(changed)
         return arrays
+
+    def _hides_shards(self, path: str, document: Document) -> bool:
+        """Return whether an array stays as it is, because other codecs stand beside its ``sharding_indexed``.
+
+        Such a shard is one chunk. In another shard, or with a checksum behind it, tensorstore and zarrita refuse it.
+        """
+        if self._layout.decodes or not parse_layout(document, path, understands_relayout).hides_shards:
+            return False
+        self._notes.append(
+            f"{path or 'the root'}: its shards stay as they are, because other codecs stand beside sharding_indexed; "
+            "--codec or --chunks decodes the array and encodes it again"
+        )
+        return True
 
     def _array(self, path: str, old_document: Document, document: Document) -> ArrayPlan | None:
         old, new = (parse_layout(found, path, understands_relayout) for found in (old_document, document))
@@ -185,20 +199,12 @@ class _Relaying:
                 check_group_extensions(above, self._groups[above], path, old, document)
         return relaid_document(path, old, document)
 
-    def _drop_consolidated(self) -> None:
-        """Drop ``consolidated_metadata`` (outdated copies of other nodes' metadata) from groups."""
-        if not self._changed:
-            return
-        dropped = []
+    def _renew_consolidated(self, changed: Mapping[str, Document]) -> None:
+        """Write consolidated metadata anew that repeat changed arrays."""
+        nodes = {**self._groups, **self._arrays, **changed}
         for path, document in self._groups.items():
-            if document.get(CONSOLIDATED) is not None:
-                self._changed[join_path(path, METADATA)] = dump_document(without_copies(document))
-                dropped.append(path or "the root")
-        if dropped:
-            self._notes.append(
-                f"{dropped[0]}{f' and {len(dropped) - 1:,} more' if len(dropped) > 1 else ''}: left out the copies of "
-                "other nodes' metadata (consolidated_metadata), which are outdated; readers do not need them"
-            )
+            if changed and document.get(CONSOLIDATED) is not None:
+                self._changed[join_path(path, METADATA)] = dump_document(renew_copies(document, path, nodes.get))
 
 
 class _Upgrading:

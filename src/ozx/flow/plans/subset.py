@@ -24,10 +24,11 @@ from ozx.hierarchy.json.documents import Document, parse_document
 from ozx.hierarchy.json.values import as_object, as_text
 from ozx.hierarchy.keys import DRAW_AGAIN, METADATA, THUMBNAIL, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.note_collector import tell
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
 from ozx.hierarchy.subset.hierarchy import ImageSubset, Subset, plan_subset
 from ozx.hierarchy.subset.selection import Selection
+from ozx.hierarchy.zarr.consolidation import FIELD as CONSOLIDATED
+from ozx.hierarchy.zarr.consolidation import renew_copies
 from ozx.hierarchy.zarr.must_understand import check_understood
 
 __all__ = ["Extractor", "SubsetPlan", "Subtree"]
@@ -107,7 +108,7 @@ class Extractor:
                 changed[path], note = without
                 notes.append(f"{path or 'the root'}: {note}")
         self._name_version(changed)
-        notes += _drop_copies(kept, changed, subset.dropped)
+        _renew_copies(kept, changed, subset.dropped)
         if (subset.dropped or subset.arrays) and _ORIGINAL_METADATA in self._source:
             notes.append(f"{_ORIGINAL_METADATA} is kept unchanged: it describes the whole original file")
         if (subset.dropped or subset.arrays) and THUMBNAIL in self._source:
@@ -264,19 +265,15 @@ def _is_below(path: str, dropped: set[str]) -> bool:
     return False
 
 
-def _drop_copies(kept: Mapping[str, Document], changed: dict[str, Document], dropped: set[str]) -> list[str]:
-    """Drop outdated ``consolidated_metadata`` from groups, in place; return a note."""
+def _renew_copies(kept: Mapping[str, Document], changed: dict[str, Document], dropped: set[str]) -> None:
+    """Write consolidated metadata anew that repeat changed or dropped nodes, in place."""
     stale: set[str] = set()
     for path in (*changed, *dropped):
         stale.update(_above(path))
-    found = [path for path in kept if path in stale and kept[path].get("consolidated_metadata") is not None]
-    for path in found:
-        document = changed.get(path, kept[path])
-        changed[path] = {name: value for name, value in document.items() if name != "consolidated_metadata"}
-    if not found:
-        return []
-    note = "left out the copies of other nodes' metadata (consolidated_metadata), which are outdated"
-    return [tell(found[0], len(found), note)]
+    nodes = {**{path: document for path, document in kept.items() if not _is_below(path, dropped)}, **changed}
+    for path in stale:
+        if path in kept and kept[path].get(CONSOLIDATED) is not None:
+            changed[path] = renew_copies(changed.get(path, kept[path]), path, nodes.get)
 
 
 class Subtree:

@@ -15,7 +15,7 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.note_collector import NoteCollector
 from ozx.hierarchy.ome.conversion import checked_version, convert_group
 from ozx.hierarchy.zarr.consolidation import FIELD as CONSOLIDATED
-from ozx.hierarchy.zarr.consolidation import without_copies
+from ozx.hierarchy.zarr.consolidation import renew_copies
 
 __all__ = ["VersionChoice", "in_version"]
 
@@ -108,11 +108,16 @@ class _Conversion:
         self._changed[key] = {**array, "dimension_names": list(names)}
         self.notes.add(path, "added the names of the axes as dimension_names, which OME-Zarr 0.5 requires")
 
+    def _find(self, path: str) -> Document | None:
+        key = join_path(path, METADATA)
+        if key in self._changed or key not in self._metadata:
+            return self._changed.get(key)
+        return parse_document(self._metadata[key], key)
+
     def metadata(self) -> Mapping[str, bytes]:
         """Return all documents in their order, converted or unchanged."""
         for key, document in self._copies.items():
-            self._changed[key] = without_copies(self._changed.get(key, document))
-            self.notes.add(node_of(key), "left out the copies of other nodes' metadata (consolidated_metadata)")
+            self._changed[key] = renew_copies(self._changed.get(key, document), node_of(key), self._find)
         changed = {key: dump_document(document) for key, document in self._changed.items()}
         stored = self._metadata
         return StoredValues(list(stored), lambda key: changed[key] if key in changed else stored[key])

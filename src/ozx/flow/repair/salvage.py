@@ -357,9 +357,10 @@ class _KeyResolver:
         return None if is_known else array
 
     def finish(self) -> Salvage:
-        result = self._result
+        result, names_by = self._result, self._evidence.names_by
         result.indices = list(self._kept())
-        names_by = self._evidence.names_by
+        unlisted = (name for name in sorted(self._evidence.unlisted) if not name.endswith("/"))
+        result.unlisted = [name for name in unlisted if result.hierarchy.role(name).kind != "misfit"]
         result.unconfirmed = sum(names_by[index] < Witnesses.TWO for index in result.indices)
         if any(first >= second for first, second in pairwise(map(archive_rank, self._names()))):
             result.indices.sort(key=lambda index: archive_rank(self._name(index)))

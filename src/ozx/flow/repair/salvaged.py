@@ -52,67 +52,31 @@ class LostChunk:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltValue:
-    """A damaged value, rebuilt without its lost chunks.
+    """A damaged value, rebuilt without its lost chunks."""
 
-    Attributes
-    ----------
-    parts
-        Spans of the archive, as offset and length, and new bytes.
-    size
-        Length in bytes.
-    """
-
-    parts: tuple[tuple[int, int] | bytes, ...]
+    parts: tuple[tuple[int, int] | bytes, ...]  # spans of the archive, as offset and length, and new bytes
     size: int
 
 
 @dataclass(slots=True)
 class Salvage:
-    """The values to write in archive order, and the lost values.
+    """The values to write in archive order, and the lost values."""
 
-    Attributes
-    ----------
-    evidence
-        The findings of the scan.
-    hierarchy
-        The nodes.
-    indices
-        The entries to write.
-    names
-        The keys of the entries whose key differs from the name in the local header.
-    made
-        Documents to write that were not found in the archive, by key: copies from consolidated metadata, empty groups.
-    copied
-        The keys of the copies.
-    lost
-        Entries that could not be recovered.
-    orphans
-        Number of values left out, by the path of the array whose metadata is missing.
-    rebuilt
-        Values that lost a part, by key.
-    lost_chunks
-        The chunks of damaged values that are lost, or kept without proof.
-    unproven
-        Number of lost values left out because no checksum proves their chunks.
-    unconfirmed
-        Number of keys that only one header confirms and the hierarchy does not determine.
-    repeated
-        Number of keys with several values, of which the last counts.
-    """
-
-    evidence: Evidence
+    evidence: Evidence  # the findings of the scan
     hierarchy: PartialHierarchy
-    indices: list[int] = field(default_factory=list)
-    names: dict[int, str] = field(default_factory=dict)
+    indices: list[int] = field(default_factory=list)  # the entries to write
+    names: dict[int, str] = field(default_factory=dict)  # keys that differ from the name in the local header
+    # documents to write that are not in the archive: copies from consolidated metadata, empty groups
     made: dict[str, bytes] = field(default_factory=dict)
-    copied: list[str] = field(default_factory=list)
+    copied: list[str] = field(default_factory=list)  # keys of these copies
     lost: list[LostEntry] = field(default_factory=list)
-    orphans: dict[str, int] = field(default_factory=dict)
-    rebuilt: dict[str, RebuiltValue] = field(default_factory=dict)
-    lost_chunks: list[LostChunk] = field(default_factory=list)
-    unproven: int = 0
-    unconfirmed: int = 0
-    repeated: int = 0
+    orphans: dict[str, int] = field(default_factory=dict)  # number of values left out, by array without metadata
+    rebuilt: dict[str, RebuiltValue] = field(default_factory=dict)  # values that lost a part, by key
+    lost_chunks: list[LostChunk] = field(default_factory=list)  # chunks of damaged values: lost, or kept without proof
+    unproven: int = 0  # lost values left out because no checksum proves their chunks
+    unconfirmed: int = 0  # keys that only one header confirms and the hierarchy does not determine
+    repeated: int = 0  # keys with several values, of which the last counts
+    unlisted: list[str] = field(default_factory=list)  # keys of entries that a whole directory does not list
 
     def key(self, index: int) -> str:
         """Return the key that an entry of the damaged archive gets."""
@@ -125,5 +89,5 @@ class Salvage:
     @property
     def is_complete(self) -> bool:
         """Whether every expected value is present, and every value and key is confirmed."""
-        gaps = self.lost or self.orphans or self.rebuilt or self.made or self.unconfirmed
+        gaps = self.lost or self.orphans or self.rebuilt or self.made or self.unconfirmed or self.unlisted
         return self.evidence.is_accounted and not gaps

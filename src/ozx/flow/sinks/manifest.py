@@ -7,8 +7,9 @@ import importlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from ozx.atomic.renaming import MANIFEST_ENDING
@@ -24,6 +25,7 @@ __all__ = [
     "encode_manifest",
     "is_manifest_of",
     "parse_manifest",
+    "renewed_manifest",
     "write_manifest",
 ]
 
@@ -103,14 +105,38 @@ def encode_manifest(manifest: Manifest, archive: str) -> bytes:
     source = manifest.source if Location(manifest.source).is_remote else os.path.abspath(manifest.source)
     head = {"schema": _SCHEMA, "file": os.path.basename(archive), "source": source}
     version = importlib.import_module("ozx").__version__
-    # One value per line: line tools can read it, and a comparison of two manifests shows the values that differ.
-    lines = ",\n".join(values)
-    return (json.dumps({**head, "version": version})[:-1] + f', "values": [\n{lines}\n]}}\n').encode("ascii")
+    return _document({**head, "version": version}, ",\n".join(values))
 
 
-def write_manifest(path: str, manifest: Manifest, *, sync: bool) -> None:
-    """Write ``PATH.manifest.json``."""
-    write_small(path + MANIFEST_ENDING, encode_manifest(manifest, path), sync=sync)
+def write_manifest(path: str, manifest: Manifest, *, sync: bool) -> str:
+    """Write ``PATH.manifest.json``, and return its SHA-256 in hexadecimal digits."""
+    document = encode_manifest(manifest, path)
+    write_small(path + MANIFEST_ENDING, document, sync=sync)
+    return hashlib.sha256(document).hexdigest()
+
+
+def renewed_manifest(document: bytes, values: Mapping[str, bytes]) -> bytes:
+    """Return a manifest in which the lines of changed `values` are renewed.
+
+    A renewed line keeps the old length and digest, and the time of the change, in the list ``earlier``.
+    """
+    content, now = json.loads(document), datetime.now(UTC).isoformat(timespec="seconds")
+    for value in content["values"]:
+        new = values.get(value["key"])
+        if new is None or (digest := hashlib.sha256(new).hexdigest()) == value["sha256"]:
+            continue
+        old = {"bytes": value["bytes"], "sha256": value["sha256"], "until": now}
+        value |= {"bytes": len(new), "sha256": digest, "mtime_ns": None, "earlier": [*value.get("earlier", []), old]}
+    lines = ",\n".join(map(json.dumps, content.pop("values")))
+    return _document(content, lines)
+
+
+def _document(head: Mapping[str, Any], lines: str) -> bytes:
+    """Return the document of a manifest.
+
+    One value per line: line tools can read it, and a comparison of two manifests shows the values that differ.
+    """
+    return (json.dumps(head)[:-1] + f', "values": [\n{lines}\n]}}\n').encode("ascii")
 
 
 def is_manifest_of(path: str, source: str) -> bool:

@@ -14,6 +14,7 @@ from ozx.archive.byte_source import FileSource
 from ozx.archive.remote.access import carrying_options
 from ozx.archive.remote.opening import open_remote
 from ozx.atomic.new_file import NewFile, replacing_file
+from ozx.atomic.syncing import flush
 from ozx.atomic.targets import absolute_path, check_target
 from ozx.flow.sinks.target import check_place
 from ozx.flow.sources.location import Location
@@ -119,7 +120,7 @@ def new_output(
             yield new
             if check is not None:
                 if sync:
-                    os.fsync(new.descriptor)
+                    flush(new.descriptor)
                 check(new.path)
         return
     from ozx.archive.remote.upload import Upload  # noqa: PLC0415 (few outputs are remote)

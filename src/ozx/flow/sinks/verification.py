@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from ozx.archive.byte_source import read_in_runs
 from ozx.archive.directory import read_end
 from ozx.archive.positional_reading import forget_cache, open_for_reading
 from ozx.archive.reader import ArchiveReader
@@ -84,6 +85,7 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
         finally:
             os.close(descriptor)
     source = open_output(archive)
+    read_in_runs(source)
     try:
         reader = ArchiveReader(source)
         reader.check()

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from ozx.archive.byte_source import FileSource, read_exactly
+from ozx.archive.coalesced_reads import in_order
 from ozx.archive.remote.opening import open_remote
 from ozx.progress import Progress
 
 __all__ = ["copied"]
 
 _BLOCK = 8 << 20
-_REQUESTS = 8
 
 
 class _Copy(FileSource):
@@ -48,19 +46,14 @@ def copied(url: str, progress: Progress) -> Iterator[FileSource]:
     source = open_remote(url)
     descriptor, path = tempfile.mkstemp(prefix="ozx-copy-")
     try:
-        with open(descriptor, "wb") as file, ThreadPoolExecutor(_REQUESTS, "ozx-copy") as threads:
-            size, waiting = source.size(), deque[Future[bytes]]()
-            try:
-                for start in range(0, size, _BLOCK):
-                    length = min(_BLOCK, size - start)
-                    waiting.append(threads.submit(read_exactly, source, start, length, "the file"))
-                    if len(waiting) >= _REQUESTS:
-                        progress.advance(file.write(waiting.popleft().result()))
-                while waiting:
-                    progress.advance(file.write(waiting.popleft().result()))
-            finally:
-                for future in waiting:
-                    future.cancel()
+        with open(descriptor, "wb") as file:
+            size = source.size()
+
+            def read(start: int) -> bytes:
+                return read_exactly(source, start, min(_BLOCK, size - start), "the file")
+
+            for data in in_order(read, range(0, size, _BLOCK)):
+                progress.advance(file.write(data))
         copy = _Copy(path, source.name)
         try:
             yield copy

@@ -151,8 +151,13 @@ def given_path(path: StrPath) -> str:
         raise UsageError(f"expected a path as a text; got {name!r}", hint="Decode the path with os.fsdecode(path).")
     if not name:
         raise UsageError("expected a path; got an empty string", hint="Perhaps a shell variable is not set.")
-    if "\0" in name:  # no system allows it, and Python's functions raise various errors for it
-        raise UsageError(f"expected a path; got one with a NUL character: {name!r}")
+    is_encoded = "://" in name and "%00" in name.partition("?")[0]
+    if "\0" in name or is_encoded:  # no system allows it, and Python's functions raise various errors for it
+        raise UsageError(
+            "expected a path without NUL characters",
+            path=printable_url(name),
+            hint="No system allows it: choose another name.",
+        )
     return name
 
 

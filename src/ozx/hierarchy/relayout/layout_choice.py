@@ -65,8 +65,12 @@ class LayoutChoice:
     @property
     def changes_nothing(self) -> bool:
         """Whether the layout of Zarr v3 arrays stays unchanged."""
-        is_same_layout = self.shards.kind == "keep" and self.chunks is None and self.codec is None
-        return is_same_layout and self.checksums in (None, "keep")
+        return self.shards.kind == "keep" and not self.decodes and self.checksums in (None, "keep")
+
+    @property
+    def decodes(self) -> bool:
+        """Whether chunks are decoded, and encoded in another way."""
+        return self.chunks is not None or self.codec is not None
 
     def checksum_option(self, *, come_into_shards: bool) -> ChecksumOption:
         """Return whether chunk checksums are added to an array, kept unchanged, or removed.
@@ -88,7 +92,7 @@ class LayoutChoice:
             return ShardArray(parse_layout(document, path, understands), axes.get(path, ()))
 
         arrays = {path: described(document, path) for path, document in documents.items()}
-        if self.chunks is None and self.codec is None:
+        if not self.decodes:
             chosen = choose_shards(arrays, self.shards)
             return {
                 path: self._relaid(arrays[path], document, document, chosen[path])

@@ -12,7 +12,7 @@ from typing import Any
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import as_object
 
-__all__ = ["FIELD", "is_stale", "say_the_same", "without_copies"]
+__all__ = ["FIELD", "is_stale", "renew_copies", "say_the_same", "without_copies"]
 
 FIELD = "consolidated_metadata"
 
@@ -20,6 +20,27 @@ FIELD = "consolidated_metadata"
 def without_copies(document: Document) -> Document:
     """Return a group's document without consolidated metadata."""
     return {name: value for name, value in document.items() if name != FIELD}
+
+
+def renew_copies(document: Document, path: str, find: Callable[[str], Document | None]) -> Document:
+    """Return a group's document whose consolidated metadata repeats the nodes as they are now.
+
+    Parameters
+    ----------
+    document, path
+        The group with consolidated metadata.
+    find
+        Returns the document of a node by its path, or None if the node no longer exists.
+    """
+    field = as_object(document[FIELD])
+    copies = {}
+    for name, copy in as_object(field.get("metadata")).items():
+        found = find(f"{path}/{name}" if path else name)
+        if found is not None:
+            # zarr-python writes an empty field in the copy of a group.
+            empty = {FIELD: copy[FIELD]} if FIELD in as_object(copy) else {}
+            copies[name] = without_copies(found) | empty
+    return {**document, FIELD: {**field, "metadata": copies}} if copies else without_copies(document)
 
 
 def say_the_same(copy: Any, document: Any) -> bool:

@@ -22,6 +22,7 @@ from ozx.archive.names.decoding import encode_name
 from ozx.archive.positional_reading import read_into_at
 from ozx.archive.positional_writing import write_parts_at
 from ozx.archive.writer import local_header
+from ozx.atomic.syncing import flush
 from ozx.atomic.targets import check_regular
 from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError
@@ -231,7 +232,7 @@ class ChunkStore:
         with self._lock:
             self._released = {}
             if self._is_created:
-                os.fsync(self._descriptor())
+                flush(self._descriptor())
 
     def drop_unneeded(self) -> None:
         """Rewrite the file if most of its chunks are no longer needed.

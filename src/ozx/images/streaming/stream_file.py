@@ -13,7 +13,6 @@ the central directory overwrites the copy after the values.
 
 from __future__ import annotations
 
-import os
 import shlex
 import threading
 import warnings
@@ -23,6 +22,7 @@ from contextlib import contextmanager
 from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
 from ozx.archive.writer import local_header
+from ozx.atomic.syncing import flush
 from ozx.atomic.targets import EXISTS_HINT, check_target, naming_errors, naming_given
 from ozx.atomic.temporary import name_beside
 from ozx.errors import UnsupportedError, UsageError, resource_errors
@@ -175,7 +175,7 @@ class StreamFile:
     def sync(self) -> None:
         """Wait until all written bytes are on disk."""
         with self.errors():
-            os.fsync(self._growing.partial.descriptor)
+            flush(self._growing.partial.descriptor)
 
     def finish(self, documents: Documents) -> tuple[int, int]:
         """Complete the file with its metadata, and rename it; return the number of entries and its length in bytes.

@@ -110,6 +110,8 @@ class PixelUpdate:
         for item, (codec, box) in zip(self._items, self._plan, strict=True):
             path, spec, _, _, is_complete, *_ = item
             selection, pixels = self._change(item)
+            if not pixels.size:  # as a[3:1] = value, which changes nothing
+                continue
             stored = None if is_complete else self._session.read(path.path)
             view = None if stored is None else memoryview(stored)
             background = Background(fill_value_or_default(spec), spec.config.write_empty_chunks)
@@ -134,12 +136,17 @@ class PixelUpdate:
         if self._drop_axes or not _is_box(selection):
             return selection, pixels
         box = tuple(
-            slice(*part.indices(length)[:2]) if isinstance(part, slice) else slice(int(part), int(part) + 1)
+            _forwards(*part.indices(length)[:2]) if isinstance(part, slice) else slice(int(part), int(part) + 1)
             for part, length in zip(selection, spec.shape, strict=True)
         )
         if self._value.shape:
             pixels = pixels[tuple(slice(None) if isinstance(part, slice) else None for part in selection)]
         return box, np.broadcast_to(pixels, tuple(part.stop - part.start for part in box))
+
+
+def _forwards(start: int, stop: int) -> slice:
+    """Return a slice whose end is not before its start: ``a[3:1]`` is empty."""
+    return slice(start, max(start, stop))
 
 
 # The changed chunks of a value, encoded, each with its place; None for a chunk that is not stored.

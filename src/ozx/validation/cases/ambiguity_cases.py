@@ -45,9 +45,15 @@ def _leading(data: bytes) -> ArchiveBuilder:
     return builder
 
 
-def _deleted() -> bytes:
-    builder = _valid(**{"0/c/0": b"old!"})
-    return builder["0/c/0"].local_header(zip64=True) + b"old!"
+def _deleted(name: str = "0/c/0") -> bytes:
+    builder = ArchiveBuilder().add(name, b"old!")
+    return builder[name].local_header(zip64=True) + b"old!"
+
+
+def _with_unlisted(name: str) -> ArchiveBuilder:
+    builder = _valid()
+    builder["0/c/0"].before = _deleted(name)
+    return builder
 
 
 def _digital_signature() -> bytes:
@@ -174,6 +180,13 @@ AMBIGUITY_CASES = (
         "a value that looks like an entry",
         lambda: _valid().add("notes", _deleted()),
     ),
+    Case(
+        "zip/unlisted-entry",
+        "the entry of a chunk that is not in the directory",
+        lambda: _with_unlisted("0/c/1"),
+        "zip/unlisted-entry zip/unreferenced-bytes",
+    ),
+    Case("zip/unlisted-entry", "an old value of a chunk", lambda: _with_unlisted("0/c/0"), "zip/unreferenced-bytes"),
     Case("zip/bytes-after-directory", "a byte", lambda: _valid().with_(tail_gap=b"x"), "zip/bytes-after-directory"),
     Case(
         "zip/bytes-after-directory",

@@ -99,6 +99,15 @@ def _check_places(facts: ArchiveFacts) -> Iterator[Finding]:
         message = f"{int(lengths.sum()):,} bytes in {places} belong to no entry"
         yield make_finding("zip/unreferenced-bytes", message, offset=int(offsets[0]))
 
+    # 4.3.12: the central directory has a header for each entry.
+    yield from each(
+        "zip/unlisted-entry",
+        sorted(facts.unlisted.items()),
+        lambda entry: make_finding(
+            "zip/unlisted-entry", f"the undamaged entry {entry[0]!r} is not in the central directory", offset=entry[1]
+        ),
+    )
+
 
 def _check_headers(facts: ArchiveFacts) -> Iterator[Finding]:
     columns = facts.columns

@@ -7,7 +7,7 @@ from typing import IO, NamedTuple, Protocol, Self
 
 from ozx.archive.remote.errors import printable_url
 from ozx.atomic.targets import EXISTS_HINT
-from ozx.errors import ResourceError, UsageError
+from ozx.errors import FormatError, ResourceError, UsageError
 from ozx.extras import install_hint
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "FoundObject",
     "ObjectClient",
     "UnnamedUploads",
+    "check_made",
     "exists_error",
     "forbidden_error",
     "missing_package",
@@ -31,6 +32,28 @@ class FoundObject(NamedTuple):
 
     size: int
     mark: str
+
+
+def check_made(found: FoundObject | None, size: int, mark: str, name: str) -> None:
+    """Raise an error if the object that a server has after an upload is not the one with this length and mark.
+
+    Raises
+    ------
+    FormatError
+        Another program has replaced the object (``zip/changed``).
+    ResourceError
+        There is no object, or it has another length.
+    """
+    if found is not None and found.mark != mark:
+        raise FormatError(
+            "another program wrote this object at the same time; what was written here is lost",
+            path=name,
+            rule="zip/changed",
+            hint="Look at the object, then run the command again.",
+        )
+    if found is None or found.size != size:
+        there = "no object" if found is None else f"{found.size:,} bytes"
+        raise ResourceError(f"expected an object of {size:,} bytes on the server; found {there}", path=name)
 
 
 class ObjectClient(Protocol):

@@ -9,10 +9,11 @@ import contextlib
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from ozx.archive.remote.errors import changed_error, printable_url
-from ozx.archive.remote.outputs.client import MARK
+from ozx.archive.remote.outputs.client import MARK, check_made
 from ozx.archive.remote.outputs.s3 import S3Object
 from ozx.archive.remote.replacing.parts import Part
 from ozx.archive.remote.replacing.properties import kept_properties
@@ -23,6 +24,7 @@ from ozx.errors import ResourceError, UnsupportedError
 __all__ = ["LOOKS", "Cost", "OldObject", "look_at", "predict_cost", "replace_object"]
 
 _THREADS = 8
+_LONGEST_PAUSE = 10.0
 _CHANGED = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 _NO_COPIES = ("NotImplemented", "501", "MethodNotAllowed", "405")
 
@@ -120,13 +122,15 @@ def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
     if _is_whole(parts):
         try:
             body = _bytes_of(parts[0], read)
-            _check_unchanged(old)
+            since = _check_unchanged(old)
             old.object.client.put_object(**old.object.target, **properties, Body=body, IfMatch=old.tag)
         except client_errors() as error:
             _check_done(old, mark, error)
     else:
-        _upload(old, parts, read, properties, mark)
-    _check_size(old, sum(part.length for part in parts))
+        since = _upload(old, parts, read, properties, mark)
+    # A server may ignore `If-Match`: let another program finish that also compared the ETag just before this one wrote.
+    sleep(min(monotonic() - since, _LONGEST_PAUSE))
+    check_made(old.object.find(), sum(part.length for part in parts), mark, printable_url(old.url))
 
 
 def _is_whole(parts: Sequence[Part]) -> bool:
@@ -134,7 +138,8 @@ def _is_whole(parts: Sequence[Part]) -> bool:
     return len(parts) == 1
 
 
-def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dict[str, Any], mark: str) -> None:
+def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dict[str, Any], mark: str) -> float:
+    """Make the new object, and return the time at which the old one was compared."""
     client, target = old.object.client, old.object.target
     record = UploadRecord.intend(printable_url(old.url))
     try:
@@ -155,7 +160,7 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
             except BaseException:
                 threads.shutdown(cancel_futures=True)
                 raise
-        _check_unchanged(old)
+        since = _check_unchanged(old)
         listed = [{"PartNumber": number, "ETag": tag} for number, tag in enumerate(tags, 1)]
         arguments = {"UploadId": upload, "MultipartUpload": {"Parts": listed}, "IfMatch": old.tag}
         try:
@@ -166,6 +171,7 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
         _abort(old, upload, record)
         raise
     record.close()
+    return since
 
 
 def _make_part(old: OldObject, upload: str, number: int, part: Part, read: ReadAt) -> str:
@@ -205,17 +211,19 @@ def _explain(old: OldObject, error: BaseException, *, is_copy: bool) -> Exceptio
     return explain_client_error(error, old.url, doing="write")
 
 
-def _check_unchanged(old: OldObject) -> None:
-    """Raise an error if the object's ETag has changed.
+def _check_unchanged(old: OldObject) -> float:
+    """Raise an error if the object's ETag has changed; return the time of this comparison.
 
     Some servers ignore ``If-Match`` in the request that creates the new object.
     """
+    since = monotonic()
     try:
         head = old.object.client.head_object(**old.object.target)
     except client_errors() as error:
         raise _explain(old, error, is_copy=False) from None
     if head.get("ETag") != old.tag:
         raise changed_error(printable_url(old.url), old.size, int(head["ContentLength"]))
+    return since
 
 
 def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
@@ -225,13 +233,6 @@ def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
         if found is not None and found.mark == mark:
             return
     raise _explain(old, error, is_copy=False) from None
-
-
-def _check_size(old: OldObject, expected: int) -> None:
-    found = old.object.find()
-    size = 0 if found is None else found.size
-    if size != expected:
-        raise ResourceError(f"expected {expected:,} bytes on the server; found {size:,}", path=printable_url(old.url))
 
 
 def _abort(old: OldObject, upload: str, record: UploadRecord) -> None:

@@ -1,0 +1,98 @@
+"""Short reads of a file share requests for blocks."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ozx.archive.remote import runs as module
+from ozx.archive.remote.runs import Runs
+
+DATA = bytes(range(250)) * 4
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", 100)
+    monkeypatch.setattr(module, "_LONG", 80)
+
+
+class Server:
+    def __init__(self):
+        self.requests = []
+
+    def fetch(self, offset, length):
+        self.requests.append((offset, length))
+        return DATA[offset : offset + length]
+
+
+def read(runs, *spans):
+    for offset, length in spans:
+        assert runs.read(offset, length) == DATA[offset : offset + length]
+
+
+def test_the_second_read_requests_the_block():
+    server = Server()
+    read(Runs(server.fetch), (210, 5), (220, 5), (299, 1), (200, 70))
+    assert server.requests == [(210, 5), (200, 100)]
+
+
+def test_far_values_are_read_alone():
+    server = Server()
+    read(Runs(server.fetch), *((100 * number, 5) for number in range(9)))
+    assert server.requests == [(100 * number, 5) for number in range(9)]
+
+
+def test_long_reads_are_requests_of_their_own():
+    server = Server()
+    read(Runs(server.fetch), (10, 80), (10, 80))
+    assert server.requests == [(10, 80), (10, 80)]
+
+
+def test_a_read_of_two_blocks():
+    server = Server()
+    read(Runs(server.fetch), (110, 5), (120, 5), (190, 20))
+    assert server.requests == [(110, 5), (100, 100), (200, 10)]
+
+
+def test_the_end_of_the_file():
+    server = Server()
+    runs = Runs(server.fetch)
+    assert [runs.read(990, 20), runs.read(995, 9)] == [DATA[990:], DATA[995:]]
+
+
+def test_a_block_that_is_displaced_again_and_again_is_not_requested_for_ever():
+    server = Server()
+    runs = Runs(server.fetch)
+    for _ in range(20):
+        read(runs, *((100 * number + 3, 5) for number in range(9)))
+    assert [length for _, length in server.requests].count(100) == 9 * 3
+
+
+def test_threads_share_a_request():
+    server, barrier = Server(), threading.Barrier(8)
+    runs = Runs(server.fetch)
+    read(runs, (0, 1))
+
+    def read_later(offset):
+        barrier.wait(30)
+        read(runs, (offset, 5))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(read_later, range(8)))
+    assert server.requests == [(0, 1), (0, 100)]
+
+
+def test_a_block_is_requested_again_after_an_error():
+    server, errors = Server(), [ConnectionError("away")]
+
+    def fetch(offset, length):
+        if length == 100 and errors:
+            raise errors.pop()
+        return server.fetch(offset, length)
+
+    runs = Runs(fetch)
+    read(runs, (0, 1))
+    with pytest.raises(ConnectionError):
+        runs.read(5, 1)
+    read(runs, (5, 1))
