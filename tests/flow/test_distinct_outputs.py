@@ -5,7 +5,7 @@ import os
 import pytest
 
 from ozx.errors import UsageError
-from ozx.flow.distinct_outputs import check_distinct
+from ozx.flow.batch_checks import check_distinct
 
 
 @pytest.mark.parametrize(

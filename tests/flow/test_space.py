@@ -9,7 +9,7 @@ from commands import command
 from hierarchies import make_image
 
 from ozx.errors import ResourceError
-from ozx.flow.space import check_room
+from ozx.flow.batch_checks import check_room
 from ozx.operations.pack import pack_many
 
 ozx = command()
@@ -47,7 +47,7 @@ def test_a_batch_without_room_does_not_begin(tmp_path, monkeypatch):
 def test_sources_are_not_measured_if_they_must_fit(tmp_path, monkeypatch):
     image = make_image(tmp_path / "a.ome.zarr")
     disk(monkeypatch, free=10, used=10)
-    monkeypatch.setattr("ozx.flow.space._size", lambda path: pytest.fail("measured"))
+    monkeypatch.setattr("ozx.flow.batch_checks._size", lambda path: pytest.fail("measured"))
     check_room([(str(image), str(tmp_path / "a.ozx"))])
 
 

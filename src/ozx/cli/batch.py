@@ -40,27 +40,10 @@ class BatchResult(Protocol):
 
 
 class Batch:
-    """Reporter that prints and logs the result of each file of one command.
+    """Reporter that prints and logs the result of each of the `files` of one command.
 
-    Parameters
-    ----------
-    files
-        Number of the files.
-    bar
-        The bar of a terminal, or None.
-    logger
-        Writes the log, or None.
-    quiet, as_json
-        Whether only failures are printed; whether results are printed as JSON later.
-
-    Attributes
-    ----------
-    progress
-        Receives the progress of the command.
-    counts
-        Number of files by status.
-    is_single
-        Whether there is one file, which needs no name in notes.
+    `progress` receives the progress of the command; `counts` are the numbers of files by status. With `quiet`, only
+    failures are printed; with `as_json`, the results are printed later.
     """
 
     def __init__(
@@ -85,17 +68,9 @@ class Batch:
     ) -> None:
         """Print the lines about a completed file, and append its line to the log.
 
-        Parameters
-        ----------
-        result
-            The file's result; for a failure, only the error is printed.
-        notes
-            Remarks for stderr; with --quiet, the caller passes only important ones. If the command has several files,
-            the file's name is put before each remark.
-        lines
-            Returns the lines for stdout.
-        code
-            Exit code for this file alone, unless it has an error. If the code is not 0, --quiet prints the lines, too.
+        For a failure, only the error is printed. The caller passes only important `notes` with --quiet; with several
+        files, the name of the file stands before each. `code` is the exit code for this file alone, unless it has an
+        error; if it is not 0, --quiet prints the `lines`, too.
         """
         self.counts[result.status] += 1
         if self._logger is not None:

@@ -23,7 +23,7 @@ _SECONDS = 10
 def dask_option(command: _Command) -> _Command:
     """Add the option ``--dask`` to a command."""
     return click.option(
-        "--dask", metavar="ADDRESS", help="Run a task per file on the Dask cluster with this address: tcp://host:8786."
+        "--dask", metavar="ADDRESS", help="Process the files on the Dask cluster with this address: tcp://host:8786."
     )(command)
 
 

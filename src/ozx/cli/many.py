@@ -23,44 +23,20 @@ from ozx.flow.batch import FileResult, run_each
 from ozx.flow.sources.location import Location, given_output
 from ozx.progress import Progress
 
-__all__ = ["Verb", "many_options", "run_verb", "threads_of"]
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A command that makes an output from each of its sources.
+    """A command that makes an output from each of its sources."""
 
-    Attributes
-    ----------
-    done
-        The status of a file without error, such as ``unpacked``.
-    call
-        Makes the output of a source; takes the source, the output (None: the default), progress and the options.
-    lines
-        Returns the lines for stdout of a result.
-    notes
-        Returns the notes of a result.
-    name_output
-        Returns the name of the output of a source in ``--out-dir``; None if the file is changed where it is.
-    code
-        Returns the exit code for a result.
-    needs_output
-        Whether the output of a single source must be given.
-    writes_urls
-        Whether ``--out-dir`` may be the URL of an object store.
-    writes_folders
-        Whether the output may be a folder.
-    """
-
-    done: str
-    call: Callable[..., Any]
-    lines: Callable[[Any], Iterable[str]]
+    done: str  # the status of a file without error, such as ``unpacked``
+    call: Callable[..., Any]  # makes an output; takes the source, the output (None: the default), progress and options
+    lines: Callable[[Any], Iterable[str]]  # the lines of a result for stdout
     notes: Callable[[Any], Iterable[str]]
-    name_output: Callable[[str], str] | None
+    name_output: Callable[[str], str] | None  # in ``--out-dir``; None if the file is changed where it is
     code: Callable[[Any], int] = lambda _: DONE
-    needs_output: bool = False
+    needs_output: bool = False  # of a single source
     writes_urls: bool = True
     writes_folders: bool = False
 

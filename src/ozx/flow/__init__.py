@@ -22,10 +22,10 @@
     The threads of a run.
 ``batch``
     Many sources, each into its own file.
-``distinct_outputs``
-    A check that no two sources of a batch have the same output file.
-``space``
-    A check that the disk has room for many copies, made before the first copy.
+``tasks``
+    The tasks of a batch on workers that may see other files.
+``batch_checks``
+    Checks before the first output of a batch: no two sources have the same output, and the disk has room.
 ``run_log``
     The log of runs: a line for each file.
 ``byte_ranges``

@@ -14,21 +14,11 @@ from typing import Any, TypeVar
 from ozx.atomic.targets import EXISTS_HINT
 from ozx.errors import OzxError
 from ozx.faults import FaultError
-from ozx.flow.distinct_outputs import check_distinct
+from ozx.flow.batch_checks import check_distinct, check_room
 from ozx.flow.sources.location import printable_location
-from ozx.flow.space import check_room
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
 from ozx.flow.workers import checked_jobs
 from ozx.progress import Progress, StoppableProgress
-
-__all__ = [
-    "FileResult",
-    "describe_failure",
-    "describe_failure_of",
-    "hint_with_folder",
-    "run_batch",
-    "run_each",
-]
 
 _RESUME_HINT = "Give --resume (resume=True) to skip complete outputs, or --force (force=True) to replace them."
 
@@ -54,40 +44,17 @@ def run_batch(
 ) -> tuple[_Result, ...]:
     """Run an operation on each pair of source and target; return the results in the order of the pairs.
 
-    Parameters
-    ----------
-    work
-        Makes the target of a source and reports its progress.
-    fail
-        Turns an error of one pair, or a fault of ozx, into a result. An interrupt ends the batch.
-    pairs
-        Sources and targets.
-    jobs
-        Number of threads.
-    what
-        Plural noun for the sources, shown with the progress; without its s, it is the singular.
-    progress
-        Receives the progress of `work`.
-    on_result
-        The calling thread passes each result to this function as soon as the result exists.
-    executor
-        Executor that replaces the threads and gets the pairs in groups, with absolute paths. Its tasks may run in other
-        processes: `work` and `fail` must be picklable, and `work` gets no progress; `progress` only gets regular
-        reports of 0 bytes. A task may run twice if its first worker is lost.
-    again
-        Replaces `work` on an executor for pairs whose target is new, and so may come from the first run of their task.
+    `fail` turns an error of one pair, or a fault of ozx, into a result; an interrupt ends the batch. `what` is the
+    plural noun for the sources, shown with the progress. The calling thread passes each result to `on_result`.
+
+    An `executor` replaces the threads and gets groups of pairs, with absolute paths. Its tasks may run in other
+    processes: functions must be picklable, and `progress` only gets regular reports of 0 bytes. A task may run twice if
+    its first worker is lost; `again` replaces `work` where the target was not there before.
 
     Raises
     ------
     UsageError
         `jobs` is less than 1, or not a whole number.
-
-    Examples
-    --------
-    >>> from ozx.progress import NO_PROGRESS
-    >>> pairs = [("a", "b"), ("c", "d")]
-    >>> run_batch(lambda *pair: pair[:2], lambda *pair: None, pairs, jobs=2, what="letters", progress=NO_PROGRESS)
-    (('a', 'b'), ('c', 'd'))
     """
     jobs = checked_jobs(jobs)
     stoppable = _BatchProgress(progress)
@@ -159,19 +126,7 @@ class _BatchProgress(StoppableProgress):
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """The result for one file of a batch.
-
-    Attributes
-    ----------
-    source, path
-        The file that was read, and the one that was written.
-    status
-        The word for success, or ``failed``.
-    result
-        The result of the operation, or None.
-    error
-        For a failure ``{"code", "message", "rule", "hint"}``, else None.
-    """
+    """The result for one file of a batch; without error, `status` is the word for success."""
 
     source: str
     path: str
@@ -210,13 +165,6 @@ def run_each(
         A source is given twice, or two sources would become the same file.
     ResourceError
         The file system has less room than the outputs need.
-
-    Examples
-    --------
-    >>> from ozx.progress import NO_PROGRESS
-    >>> options = {"done": "read", "jobs": 1, "progress": NO_PROGRESS, "on_result": lambda result: None}
-    >>> run_each(lambda source, target, progress: None, [("a", "b")], **options)[0].status
-    'read'
     """
     check_distinct([source for source, _ in pairs], [target for _, target in pairs], verb="Write")
     check_room(pairs)
@@ -244,6 +192,7 @@ def describe_failure_of(
 
     Examples
     --------
+    >>> from ozx.errors import UsageError
     >>> describe_failure_of("a.tif", "a.ozx", UsageError("the file exists already", path="a.ozx"))["message"]
     'a.tif: a.ozx: the file exists already'
     >>> error = UsageError("raw is a directory of 2 TIFF images", hint="Run: ozx import raw/*.tif")
@@ -275,12 +224,6 @@ def hint_with_folder(hint: str, folder: str) -> str:
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:
-    """Return the ``--json`` fields of an error: ``code``, ``message``, ``rule``, ``hint``; for a bug, also ``fault``.
-
-    Examples
-    --------
-    >>> describe_failure(UsageError("is given twice", path="a.tif", hint="Name it once."))
-    {'code': 'usage', 'message': 'a.tif: is given twice', 'rule': None, 'hint': 'Name it once.'}
-    """
+    """Return the ``--json`` fields of an error: ``code``, ``message``, ``rule``, ``hint``; of a bug, also ``fault``."""
     answer = {"code": error.code, "message": str(error), "rule": error.rule, "hint": error.hint}
     return answer | {"fault": error.fault} if isinstance(error, FaultError) else answer

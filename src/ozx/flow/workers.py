@@ -11,22 +11,12 @@ from dataclasses import dataclass
 from ozx.errors import UsageError
 from ozx.processors import processors
 
-__all__ = ["Workers", "checked_jobs", "default_jobs", "working"]
-
 _MOST_JOBS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """The number of threads and the executor of one run.
-
-    Attributes
-    ----------
-    jobs
-        The number of threads that move bytes, and of shards that are transcoded at the same time.
-    executor
-        Decodes and encodes chunks.
-    """
+    """The number of threads of one run, which also is that of concurrent shards, and the executor that transcodes."""
 
     jobs: int
     executor: Executor
@@ -46,11 +36,6 @@ def checked_jobs(jobs: int) -> int:
     ------
     UsageError
         `jobs` is less than 1, or not a whole number.
-
-    Examples
-    --------
-    >>> checked_jobs(4)
-    4
     """
     try:
         count = operator.index(jobs)
@@ -63,14 +48,7 @@ def checked_jobs(jobs: int) -> int:
 
 @contextmanager
 def working(jobs: int | None = None, executor: Executor | None = None) -> Iterator[Workers]:
-    """Yield the workers of a run; shut the executor down afterwards if this function created it.
-
-    Parameters
-    ----------
-    jobs
-        The number of threads; by default `default_jobs`.
-    executor
-        Decodes and encodes chunks; threads by default, which start when there is work.
+    """Yield the workers of a run, by default `default_jobs` threads; shut an executor down that was created here.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from typing import Any
 
 from ozx.errors import OzxError, UsageError, resource_errors
 from ozx.flow.batch import describe_failure_of, run_batch
-from ozx.flow.distinct_outputs import check_distinct
+from ozx.flow.batch_checks import check_distinct
 from ozx.flow.entry import Entry
 from ozx.flow.sinks.output import check_output, check_output_place, output_exists, spooled_output
 from ozx.flow.sinks.target import check_name, name_notes, swept_notes
@@ -26,7 +26,7 @@ from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.tiff.axes import parse_axes
 from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
 from ozx.images.tiff.imported import Claims, has_images, known_damage
-from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff
+from ozx.images.tiff.opening import TiffImages, TiffOptions, count_files, open_tiff
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
 from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import NewHierarchy
@@ -189,9 +189,10 @@ def import_tiffs(
     on_result
         Called with each result as soon as the result exists, in the calling thread.
     file_executor
-        Executor that runs one task for each file, instead of `jobs` threads, such as the executor of a Dask cluster.
-        Its workers need to see the files under the same paths. `progress` then gets no bytes, only regular calls of
-        ``advance(0)``, in which it can cancel the batch; tasks that have begun continue after the call.
+        Executor that runs tasks for groups of files, instead of `jobs` threads, such as that of a Dask cluster.
+        Its workers need to see the files under the same absolute paths, else the files fail; results have absolute
+        paths. `progress` then gets no bytes, only regular calls of ``advance(0)``, in which it can cancel the batch;
+        tasks that have begun continue after the call.
     **options
         As for `import_tiff`.
 
@@ -252,9 +253,11 @@ def _parts(paths: Sequence[str], order: _Order, claims: Claims) -> dict[str, str
     parts = {}
     for path in paths:
         # Only OME-TIFF has images of several files. Errors are ignored here: the task of each file reports them.
-        with suppress(OzxError, OSError), open_tiff(path, order.tiff) as found:
-            if (first := claims.first(found)) != path:
-                parts[path] = first
+        with suppress(Exception):
+            if count_files(path) > 1:
+                with open_tiff(path, order.tiff) as found:
+                    if (first := claims.first(found)) != path:
+                        parts[path] = first
     return parts
 
 

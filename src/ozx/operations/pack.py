@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from ozx.errors import OzxError, resource_errors
 from ozx.flow.batch import describe_failure_of, run_batch
-from ozx.flow.distinct_outputs import check_distinct
+from ozx.flow.batch_checks import check_distinct, check_room
 from ozx.flow.plans.version import VersionChoice
 from ozx.flow.sinks.target import check_name, default_output
 from ozx.flow.sources.location import (
@@ -24,7 +24,6 @@ from ozx.flow.sources.location import (
     parse_location,
     printable_location,
 )
-from ozx.flow.space import check_room
 from ozx.operations.pack_one import PackManyResult, PackOptions, PackResult, pack_one
 from ozx.progress import NO_PROGRESS, Progress
 
@@ -189,9 +188,10 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     on_result
         Called with each result as soon as the result exists, in the calling thread.
     executor
-        Executor that runs one task for each source, instead of `jobs` threads, such as the executor of a Dask cluster.
-        Its workers need to see the files under the same paths. `progress` then gets no bytes, only regular calls of
-        ``advance(0)``, in which it can cancel the batch; tasks that have begun continue after the call.
+        Executor that runs tasks for groups of files, instead of `jobs` threads, such as that of a Dask cluster.
+        Its workers need to see the files under the same absolute paths, else the files fail; results have absolute
+        paths. `progress` then gets no bytes, only regular calls of ``advance(0)``, in which it can cancel the batch;
+        tasks that have begun continue after the call.
 
     Returns
     -------

@@ -18,8 +18,6 @@ from ozx.progress import NO_PROGRESS, Progress
 from ozx.validation.report import Level, Report
 from ozx.validation.validate import validate
 
-__all__ = ["Outcome", "validate_many"]
-
 #: A report, or the error that prevents it: the file cannot be read, or ozx has a fault.
 Outcome = Report | OzxError
 

@@ -129,7 +129,11 @@ def carrying_options(task: Callable[..., _Result]) -> Callable[..., _Result]:
     >>> task(), "abc" in repr(task)
     ({'secret_access_key': 'abc'}, False)
     """
-    return partial(_call_with, _Carried(current_options()), task)
+    options = current_options()
+    for name in options:
+        if name.endswith(("service_account", "service_account_path", "application_credentials", "token_file")):
+            options[name] = os.path.abspath(options[name])  # another process may have another working directory
+    return partial(_call_with, _Carried(options), task)
 
 
 def _call_with(carried: _Carried, task: Callable[..., _Result], *arguments: Any, **options: Any) -> _Result:

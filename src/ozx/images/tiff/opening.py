@@ -31,7 +31,7 @@ from ozx.images.tiff.pages import list_series
 from ozx.images.tiff.segments import FileSet, check_decodable
 from ozx.images.tiff.source import OnError, TiffSource
 
-__all__ = ["TiffImage", "TiffImages", "TiffOptions", "open_tiff"]
+__all__ = ["TiffImage", "TiffImages", "TiffOptions", "count_files", "open_tiff"]
 
 # tifffile's messages about truncated files and bad offsets; tifffile then continues without the missing parts.
 _BROKEN = re.compile(r"corrupted tag list|invalid offset to page|invalid page offset|circular reference|corrupted file")
@@ -150,6 +150,12 @@ def open_tiff(path: str, options: TiffOptions | None = None) -> TiffImages:
         # Contradictory tags make tifffile divide by zero, or take a tuple for a number.
         problem = f"the tags of the file cannot be understood: {words_of(error)}"
         raise FormatError(problem, path=path) from error
+
+
+def count_files(path: str) -> int:
+    """Return the number of files that the OME-XML of a TIFF file names; much faster than `open_tiff`."""
+    with _listening(), _opened(path) as (_, document, _):
+        return 0 if document is None else len(document.files)
 
 
 @lru_cache(maxsize=4)
