@@ -36,10 +36,12 @@ if TYPE_CHECKING:
 
 __all__ = ["PackManyResult", "PackOptions", "PackResult", "pack_one"]
 
+# long: the options, the steps and the results of one verb stand together
+
 
 @dataclass(frozen=True, slots=True)
 class PackResult:
-    """The result of packing one source.
+    """The result of packing one source; true unless it failed.
 
     Attributes
     ----------
@@ -73,6 +75,9 @@ class PackResult:
     source_removed: bool = False
     error: dict[str, str | None] | None = None
 
+    def __bool__(self) -> bool:
+        return self.error is None
+
     def to_dict(self) -> dict[str, Any]:
         """Return one element of ``results`` in ``ozx pack --json``."""
         return {**asdict(self), "left_out": list(self.left_out), "notes": list(self.notes)}
@@ -80,7 +85,7 @@ class PackResult:
 
 @dataclass(frozen=True, slots=True)
 class PackManyResult:
-    """The results of packing several sources.
+    """The results of packing several sources; true unless one failed.
 
     Attributes
     ----------
@@ -89,6 +94,9 @@ class PackManyResult:
     """
 
     results: tuple[PackResult, ...]
+
+    def __bool__(self) -> bool:
+        return all(self.results)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON output of ``ozx pack --json`` as a dictionary."""
@@ -344,7 +352,7 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
         from ozx.flow.sinks.verification import manifest_of_archive  # noqa: PLC0415 (numpy)
 
         write_manifest(result.path, manifest_of_archive(result.path, result.source), sync=options.sync)
-    notes = (*result.notes, *dict.fromkeys(plan.notes))
+    notes = (*result.notes, *plan.all_notes())
     return replace(_measured(result), status="skipped", notes=notes, sha256=digest)
 
 
@@ -383,7 +391,7 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
     if manifest is not None and options.manifest:
         write_manifest(place, manifest, sync=options.sync)
     progress.stop()
-    said = [*name_notes(result.path), *entry_notes(entries), *dict.fromkeys(plan.notes), *swept_notes(new.swept)]
+    said = [*name_notes(result.path), *entry_notes(entries), *plan.all_notes(), *swept_notes(new.swept)]
     if isinstance(new, NewObject):
         said += new.notes
     return replace(
