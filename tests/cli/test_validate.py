@@ -84,7 +84,7 @@ def test_findings_are_readable(wrong, capsys):
 def test_where_names_pointer_and_offset(tmp_path, capsys):
     builder = ArchiveBuilder.valid().value("0/zarr.json", group("0.4")).with_(suffix=b"x")
     _, out, _ = check(capsys, builder.write(tmp_path / "a.ozx"))
-    assert "  0: 1 error, 1 note\n    error    rfc9/one-hierarchy  in zarr.json#/attributes/ome/version\n" in out
+    assert "  0: 2 errors\n    error    rfc9/one-hierarchy  in zarr.json#/attributes/ome/version\n" in out
     assert "zip/trailing-bytes  at byte " in out
 
 

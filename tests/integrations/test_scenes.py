@@ -56,7 +56,7 @@ def test_drafts_are_named(tmp_path, version):
     assert any(note.startswith(f"OME-Zarr {version} is ") for note in ozx.inspect(tmp_path / "a.zarr").notes)
     report = ozx.validate(tmp_path / "a.zarr")
     assert report.valid
-    assert [finding.id for finding in report.findings] == ["ome/unknown-version"]
+    assert [finding.id for finding in report.findings] == ["ome/draft-version"]
 
 
 @pytest.mark.usefixtures("napari_stand_in")

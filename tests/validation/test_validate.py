@@ -412,7 +412,8 @@ def test_validate_and_pack_refuse_the_same_zarr_v2(tmp_path, attributes):
     group = zarr.create_group(source, zarr_format=2, attributes=attributes)
     group.create_array("0", shape=(4, 4), chunks=(4, 4), dtype="uint8")
     report = validate(source)
-    (error,) = [finding for finding in report.findings if finding.severity == "error"]
+    errors = [finding for finding in report.findings if finding.severity == "error"]
+    (error,) = [finding for finding in errors if finding.id != "ome/unknown-version"]
     with pytest.raises(OzxError) as refusal:
         ozx.pack(source, tmp_path / "a.ozx")
     assert (error.id, error.message, error.hint) == (refusal.value.rule, refusal.value.message, refusal.value.hint)

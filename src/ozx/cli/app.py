@@ -16,7 +16,7 @@ from ozx.cli.commands import COMMANDS, load_command
 from ozx.cli.exit_codes import DONE, INTERRUPTED, WRONG_USAGE, exit_code
 from ozx.cli.output import drop_stdout, report_error, say, say_error
 from ozx.cli.usage import check_values, report_usage, suggest_command
-from ozx.errors import ResourceError, UsageError, resource_error
+from ozx.errors import OzxWarning, ResourceError, UsageError, resource_error
 from ozx.faults import as_error
 
 __all__ = ["main", "run"]
@@ -133,8 +133,9 @@ def run(arguments: list[str] | None = None) -> int:
         say_error("expected arguments without NUL characters")
         return WRONG_USAGE
     try:
-        # On Windows, click would expand patterns and variables in outputs and options, too; see `expand_patterns`.
-        return int(_ozx.main(arguments, prog_name="ozx", standalone_mode=False, windows_expand_args=False) or DONE)
+        with _shown_warnings():
+            # On Windows, click would expand patterns and variables in outputs and options, too; see `expand_patterns`.
+            return int(_ozx.main(arguments, prog_name="ozx", standalone_mode=False, windows_expand_args=False) or DONE)
     except click.ClickException as error:
         report_usage(error, sys.argv[1:] if arguments is None else arguments)
         return WRONG_USAGE
@@ -145,6 +146,23 @@ def run(arguments: list[str] | None = None) -> int:
         failure = as_error(error)
         report_error(failure)
         return exit_code(failure)
+
+
+@contextlib.contextmanager
+def _shown_warnings() -> Iterator[None]:
+    """Print warnings of ozx as messages, without the line of code that Python adds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", OzxWarning)
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **rest: Any) -> None:
+            if issubclass(category, OzxWarning):
+                say(f"warning: {message}")
+            else:
+                others(message, category, *place, **rest)
+
+        warnings.showwarning = show
+        yield
 
 
 def main() -> NoReturn:

@@ -19,6 +19,7 @@ from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.values import as_object, as_text
 from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.ome.versions import is_known
 
 __all__ = ["Plan"]
 
@@ -71,6 +72,12 @@ class Plan:
         except FormatError:
             return ""
         return as_text(as_object(as_object(root.get("attributes")).get("ome")).get("version")) or ""
+
+    def all_notes(self) -> list[str]:
+        """Return each note once, and a warning about metadata of an unknown OME-Zarr version."""
+        known = is_known(self.version or None)
+        warned = () if known else (f"warning: OME-Zarr {self.version} is unknown: its metadata was not checked",)
+        return [*dict.fromkeys(self.notes), *warned]
 
     @property
     def comment(self) -> bytes:

@@ -7,12 +7,15 @@ that holds a version key"; ``ome.zipFile.centralDirectory.jsonFirst`` promises t
 from __future__ import annotations
 
 import json
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ozx.errors import OzxWarning
 from ozx.hierarchy.json.values import as_object
 
-__all__ = ["Comment", "make_comment", "parse_comment"]
+__all__ = ["Comment", "make_comment", "parse_comment", "warn_of_unknown_keys"]
 
 
 # 4.4.12: the length is a field of two bytes.
@@ -32,6 +35,8 @@ class Comment:
     # Whether NUL bytes follow the JSON; tools of 2025 wrote them.
     has_trailing_nul: bool
     problem: str | None
+    # Keys below ``ome`` that RFC-9 does not define.
+    unknown: tuple[str, ...] = ()
 
 
 def make_comment(version: str, *, json_first: bool, old: bytes = b"") -> bytes:
@@ -89,4 +94,31 @@ def parse_comment(data: bytes) -> Comment:
         document=document if isinstance(document, dict) else None,
         has_trailing_nul=text != data,
         problem=problem,
+        unknown=tuple(_iter_unknown(as_object(ome))),
     )
+
+
+def _iter_unknown(ome: dict[str, Any]) -> Iterator[str]:
+    zip_file = as_object(ome.get("zipFile"))
+    directory = as_object(zip_file.get("centralDirectory"))
+    for place, found, known in (
+        ("ome", ome, {"version", "zipFile"}),
+        ("ome.zipFile", zip_file, {"centralDirectory"}),
+        ("ome.zipFile.centralDirectory", directory, {"jsonFirst"}),
+    ):
+        yield from (f"{place}.{key}" for key in sorted(found.keys() - known))
+
+
+def warn_of_unknown_keys(comment: Comment, name: str) -> None:
+    """Warn of an archive comment with keys that ozx does not understand; `name` is the path or URL of the archive.
+
+    RFC-9, the authors' first response: readers must understand every key below ``ome``, so that a later key can change
+    the meaning of the file, for example by naming another root.
+    """
+    if comment.unknown:
+        keys = ", ".join(comment.unknown[:5])
+        message = (
+            f"{name}: the archive comment has keys that ozx does not understand: {keys}; they may change the meaning "
+            "of the file. ozx ignores them, and files that it writes do not have them"
+        )
+        warnings.warn(message, OzxWarning, stacklevel=1)  # one warning of a file, however often it is opened

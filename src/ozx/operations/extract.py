@@ -217,7 +217,7 @@ def extract(
             extractor = Extractor(source, root)
             plan = extractor.take(selection) if limit is None else extractor.take_within(selection, limit)
             plan = in_version(plan, version)
-            said = check_new_metadata(plan.metadata, plan.legacy_keys, path=extractor.name)
+            said = check_new_metadata(plan.metadata, plan.legacy_keys, path=source.name, node=root)
             if dry_run:
                 return _predict(path, target, root, source, plan, workers)
             # Counting the bytes needs a second look at each shard; for a URL, this is one request for each shard.
@@ -247,7 +247,7 @@ def _result(path: StrPath, target: str, root: str, source: RepairedSource, plan:
         ome_version=plan.version,
         images=tuple(map(ExtractedImage.of, images[:_DESCRIBED])),
         image_count=len(images),
-        notes=(*source.repaired, *dict.fromkeys(plan.notes)),
+        notes=(*source.repaired, *plan.all_notes()),
         requests=None if remote is None else remote.requests,
         bytes_read=None if remote is None else remote.bytes_read,
     )

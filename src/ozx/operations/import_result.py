@@ -22,7 +22,7 @@ _NOT_COMPARED = (
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result for one TIFF file.
+    """The result for one TIFF file; true unless it failed.
 
     Attributes
     ----------
@@ -56,6 +56,9 @@ class ImportResult:
     part_of: str | None = None
     error: dict[str, str | None] | None = None
 
+    def __bool__(self) -> bool:
+        return self.error is None
+
     def to_dict(self) -> dict[str, Any]:
         """Return one element of ``results`` in ``ozx import --json``."""
         return {**asdict(self), "notes": list(self.notes), "damage": list(self.damage)}
@@ -63,7 +66,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class ImportManyResult:
-    """The results for several TIFF files.
+    """The results for several TIFF files; true unless one failed.
 
     Attributes
     ----------
@@ -72,6 +75,9 @@ class ImportManyResult:
     """
 
     results: tuple[ImportResult, ...]
+
+    def __bool__(self) -> bool:
+        return all(self.results)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON output of ``ozx import --json`` as a dictionary."""

@@ -28,7 +28,7 @@ from ozx.hierarchy.images import (
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import Node, NodeCollector
 from ozx.hierarchy.ome.metadata import Scene
-from ozx.hierarchy.ome.versions import describe_draft
+from ozx.hierarchy.ome.versions import describe_draft, is_known
 
 __all__ = ["MOST_IMAGES", "Container", "Inspection", "NodeSummary", "PlateSummary", "inspect"]
 
@@ -339,10 +339,11 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
         notes.append("not OME-Zarr: the root is a Zarr array, not a group with ome metadata")
     elif root.ome is None:
         notes.append("not OME-Zarr: the root is a Zarr group without ome metadata")
-    elif root.ome.version is not None and (draft := describe_draft(root.ome.version)) is not None:
-        notes.append(f"OME-Zarr {root.ome.version} is {draft}")
-    elif root.ome.version is None and root.zarr_format == 3:
-        notes.append("the root does not state its OME-Zarr version (ome.version)")
+    else:
+        notes += _remark_on_version(root.ome.version, is_v3=root.zarr_format == 3)
+    if isinstance(view, ArchiveView) and view.comment.unknown:
+        keys = ", ".join(view.comment.unknown[:5])
+        notes.append(f"the archive comment has keys that ozx does not understand: {keys}")
     if isinstance(view, ArchiveView) and root is not None and root.zarr_format == 2:
         # RFC-9 (R2, 2026-04-20) builds on Zarr v3: the root zarr.json is a MUST.
         notes.append("Zarr v2 (OME-Zarr 0.4) in a ZIP file is not RFC-9: ozx repack converts it to OME-Zarr 0.5")
@@ -350,3 +351,12 @@ def _remark(view: ArchiveView | DirectoryView, nodes: Mapping[str, Node]) -> lis
     if isinstance(view, ArchiveView) and is_v3 and view.comment.json_first and not view.is_metadata_first:
         notes.append("the comment declares jsonFirst, but a zarr.json comes after an entry that is not a zarr.json")
     return notes
+
+
+def _remark_on_version(version: str | None, *, is_v3: bool) -> list[str]:
+    if version is None:
+        return ["the root does not state its OME-Zarr version (ome.version)"] if is_v3 else []
+    draft = describe_draft(version)
+    if draft is not None:
+        return [f"OME-Zarr {version} is {draft}"]
+    return [] if is_known(version, is_v3=is_v3) else [f"OME-Zarr {version} is unknown: its metadata was not checked"]

@@ -36,10 +36,12 @@ if TYPE_CHECKING:
 
 __all__ = ["PackManyResult", "PackOptions", "PackResult", "pack_one"]
 
+# long: the options, the steps and the results of one verb stand together
+
 
 @dataclass(frozen=True, slots=True)
 class PackResult:
-    """The result of packing one source.
+    """The result of packing one source; true unless it failed.
 
     Attributes
     ----------
@@ -76,6 +78,9 @@ class PackResult:
     source_removed: bool = False
     error: dict[str, str | None] | None = None
 
+    def __bool__(self) -> bool:
+        return self.error is None
+
     def to_dict(self) -> dict[str, Any]:
         """Return one element of ``results`` in ``ozx pack --json``."""
         return {**asdict(self), "left_out": list(self.left_out), "notes": list(self.notes)}
@@ -83,7 +88,7 @@ class PackResult:
 
 @dataclass(frozen=True, slots=True)
 class PackManyResult:
-    """The results of packing several sources.
+    """The results of packing several sources; true unless one failed.
 
     Attributes
     ----------
@@ -92,6 +97,9 @@ class PackManyResult:
     """
 
     results: tuple[PackResult, ...]
+
+    def __bool__(self) -> bool:
+        return all(self.results)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON output of ``ozx pack --json`` as a dictionary."""
@@ -348,7 +356,7 @@ def _finish_skipped(result: PackResult, plan: Plan, run: _Run) -> PackResult:
 
         manifest = manifest_of_archive(result.path, result.source)
         result = replace(result, manifest_sha256=write_manifest(result.path, manifest, sync=options.sync))
-    notes = (*result.notes, *dict.fromkeys(plan.notes))
+    notes = (*result.notes, *plan.all_notes())
     return replace(_measured(result), status="skipped", notes=notes, sha256=digest)
 
 
@@ -387,7 +395,7 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
     if manifest is not None and options.manifest:
         result = replace(result, manifest_sha256=write_manifest(place, manifest, sync=options.sync))
     progress.stop()
-    said = [*name_notes(result.path), *entry_notes(entries), *dict.fromkeys(plan.notes), *swept_notes(new.swept)]
+    said = [*name_notes(result.path), *entry_notes(entries), *plan.all_notes(), *swept_notes(new.swept)]
     if isinstance(new, NewObject):
         said += new.notes
     return replace(

@@ -32,6 +32,7 @@ from ozx.flow.sources.local_copy import copied
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.flow.workers import working
+from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import plain_json
@@ -51,7 +52,7 @@ _ENCRYPTED = "it is encrypted"
 
 @dataclass(frozen=True, slots=True)
 class RecoverResult:
-    """The result of a recovery: saved and lost values.
+    """The result of a recovery: saved and lost values; true only if it is `complete`.
 
     Attributes
     ----------
@@ -96,6 +97,9 @@ class RecoverResult:
     lost_chunks: tuple[LostChunk, ...]
     made: tuple[str, ...]
     notes: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return self.complete
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON output of ``ozx recover --json`` as a dictionary."""
@@ -262,6 +266,8 @@ def _find(source: ByteSource, progress: Progress) -> Evidence:
     scan = scan_archive(source, progress)
     # A directory without the document of the root has lost headers.
     scan.is_listed_whole &= ROOT_METADATA in scan.listed.names or ROOT_METADATA not in scan.found.names
+    if scan.end is not None:
+        warn_of_unknown_keys(parse_comment(scan.end.comment), source.name)
     evidence = merge_directory(source, scan)
     if len(evidence.order):
         return evidence

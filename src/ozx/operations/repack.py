@@ -217,7 +217,8 @@ def repack(
             if recorded is not None:
                 check_nothing_left_out(target, repaired.left_out)
             plan = in_version(plan_relayout(repaired, layout), version)
-            plan.notes.extend(check_new_metadata(plan.metadata, path=repaired.name))
+            node = parse_location(source).node
+            plan.notes.extend(check_new_metadata(plan.metadata, path=repaired.name, node=node))
             if thumbnail:
                 _add_thumbnail(repaired, plan)
             size = plan.count_bytes() * (2 if verify else 1) if needs_total(progress) else None
@@ -255,7 +256,7 @@ def repack(
             _count(plan),
             _reports(plan),
             tuple(repaired.repaired),
-            (*dict.fromkeys(plan.notes), *(() if is_directory else name_notes(target)), *swept_notes(swept)),
+            (*plan.all_notes(), *(() if is_directory else name_notes(target)), *swept_notes(swept)),
             verify,
         )
 

@@ -27,6 +27,7 @@ from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.location import Location, StrPath, given_output, parse_location, printable_location
 from ozx.flow.sources.opening import open_view
 from ozx.flow.sources.wrong_sources import folder_error, refuse_images
+from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
@@ -139,6 +140,7 @@ def unpack(
     if not is_remote:
         check_outside(archive, target)
         check_folder(target, force=force, replace_folder=replace_folder)
+    warn_of_unknown_keys(parse_comment(reader.end.comment), source.name)
     reader.check(allow_bombs=allow_bombs)
     columns = reader.columns
     _check_kind(columns, source.name)

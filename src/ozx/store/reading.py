@@ -17,6 +17,7 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.opening import open_remote
 from ozx.errors import ResourceError, resource_error
 from ozx.flow.byte_ranges import requested_span
+from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.json.limits import check_value_length
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.sorted_keys import SortedKeys
@@ -95,6 +96,7 @@ class ArchiveSession:
             # A pickled source belongs to one file; another file of that name may look like a broken archive.
             self.source.check_unchanged()
             reader = ArchiveReader(self.source)
+            warn_of_unknown_keys(parse_comment(reader.end.comment), self.source.name)
             try:
                 reader.check(allow_duplicates=True)
                 reader.prefetch_head()

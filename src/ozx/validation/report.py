@@ -109,6 +109,8 @@ class Finding:
 class Report:
     """Findings about one file or directory, the most severe first; one finding may stand for many of the same kind.
 
+    It is true if the file is valid.
+
     Attributes
     ----------
     path
@@ -146,21 +148,25 @@ class Report:
         """Whether no finding is an error."""
         return self.count("error") == 0
 
+    def __bool__(self) -> bool:
+        return self.valid
+
     @property
     def looked_at(self) -> dict[str, Extent]:
         """Extent of the checks of structure (ZIP file, RFC-9), metadata and pixels: ``all``, ``some`` or ``none``.
 
-        For chunks that ozx could not decode, there is a finding ``zarr/not-decoded``.
+        For chunks that ozx could not decode, there is a finding ``zarr/not-decoded``; for metadata of an unknown
+        version, ``ome/unknown-version``.
 
         Examples
         --------
         >>> Report.of("cells.ozx", "hierarchy", []).looked_at
         {'structure': 'all', 'metadata': 'all', 'pixels': 'none'}
         """
-        pixels: Extent = "all" if self.level == "data" else "none"
-        if self.level == "data" and any(finding.id == "zarr/not-decoded" for finding in self.findings):
-            pixels = "some"
-        return {"structure": "all", "metadata": "none" if self.level == "archive" else "all", "pixels": pixels}
+        found = {finding.id for finding in self.findings}
+        metadata: Extent = "none" if self.level == "archive" else "some" if "ome/unknown-version" in found else "all"
+        pixels: Extent = "none" if self.level != "data" else "some" if "zarr/not-decoded" in found else "all"
+        return {"structure": "all", "metadata": metadata, "pixels": pixels}
 
     def count(self, severity: Severity) -> int:
         """Return the number of findings of one severity.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 
 from ozx.archive.audit.facts import ArchiveFacts, audit
@@ -43,6 +45,8 @@ __all__ = ["PROFILES", "check_archive", "validate"]
 #: ``strict`` also forbids ZIP compression, comments other than RFC-9's, and extra fields other than those of ZIP64,
 #: times and owners.
 PROFILES = ("rfc9", "strict")
+
+_REWRITES = re.compile(r"ozx (edit|extract|pack|recover|repack|unpack)\b")
 
 
 @resource_errors()
@@ -124,7 +128,7 @@ def validate(
         findings = [] if location.is_remote else [*check_surroundings(where)]
         strict = profile == "strict"
         found = check_archive(ArchiveReader(source), level, options, strict=strict, jobs=jobs, progress=progress)
-        findings += by_revision(found, revision)
+        findings += by_revision(_keep_comment(list(found)), revision)
         if all(finding.id != "zip/not-a-zip" for finding in findings):  # the name matters only for a ZIP file
             findings[:0] = check_file_name(source.name)
     finally:
@@ -167,6 +171,14 @@ def check_archive(
         yield finding_from_error(error)
 
 
+def _keep_comment(findings: list[Finding]) -> list[Finding]:
+    """Replace hints that name a command which drops unknown keys of the archive comment, if there are such keys."""
+    if all(finding.id != "rfc9/comment-keys" for finding in findings):
+        return findings
+    hint = "First find out what the unknown keys in the archive comment mean: files that ozx writes do not have them."
+    return [replace(one, hint=hint) if _REWRITES.search(one.hint) else one for one in findings]
+
+
 def _concerns(finding: Finding, node: str) -> bool:
     entry = finding.where.entry
     return not node or entry is None or entry.startswith(f"{node}/")
@@ -182,7 +194,7 @@ def _check_hierarchy(
     nodes, faults = read_nodes(values, values.damaged(), None if rules is None else rules.look)
     yield from check_read_faults(faults)
     legacy = _MetadataEntries(reader, facts, roles.legacy, roles.legacy_indices)
-    yield from check_nodes(nodes, roles.legacy, _iter_data_keys(facts), legacy)
+    yield from check_nodes(nodes, roles.legacy, _iter_data_keys(facts), legacy, path=reader.source.name)
     yield from check_sharding(nodes, _iter_data_keys(facts))
     root = nodes.get("")
     version = root.version if root is not None and isinstance(root.version, str) else None

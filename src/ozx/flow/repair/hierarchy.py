@@ -29,6 +29,7 @@ from ozx.flow.sources.hierarchy_root import choose_root, find_root_folder
 from ozx.flow.sources.listing import list_directory
 from ozx.flow.sources.location import parse_location
 from ozx.flow.sources.source import Source
+from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.values import as_object, as_text
 from ozx.hierarchy.keys import ROOT_METADATA, node_of
@@ -90,6 +91,7 @@ def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fa
 
 def _open_archive(file: FileSource | RemoteSource, node: str, *, allow_bombs: bool) -> RepairedSource:
     reader = ArchiveReader(file)
+    warn_of_unknown_keys(parse_comment(reader.end.comment), file.name)
     reader.check_values(allow_bombs=allow_bombs)
     names = repair_names(reader.columns, file.name)
     root, repairs, left_out = _cut_to_root(names, file.name, node)

@@ -20,7 +20,7 @@ from ozx.archive.names.decoding import entry_name
 from ozx.archive.names.repeated import check_order
 from ozx.archive.records import CENTRAL_HEADER, MASK_32, CentralHeader
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.comment import Comment, parse_comment
+from ozx.hierarchy.comment import Comment, parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.entry_order import component_order
 from ozx.hierarchy.json.limits import LongDocuments
 from ozx.hierarchy.keys import (
@@ -81,6 +81,7 @@ class ArchiveView:
         self._prefix = f"{node}/" if node else ""
         self.end: EndOfDirectory = read_end(source)
         self.comment: Comment = parse_comment(self.end.comment)
+        warn_of_unknown_keys(self.comment, source.name)
         # Offsets of all entries, once they are known.
         self._starts: list[int] = []
         self._is_sorted = False

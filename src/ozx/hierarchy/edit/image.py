@@ -23,7 +23,7 @@ from ozx.hierarchy.json.values import as_list, as_object, as_text, copy_json
 from ozx.hierarchy.ome.metadata import Axis, Multiscale, OmeMetadata, parse_ome
 from ozx.hierarchy.ome.systems import with_axes, with_systems
 from ozx.hierarchy.ome.transformations import parse_transformations
-from ozx.hierarchy.ome.versions import has_systems, is_before_objects
+from ozx.hierarchy.ome.versions import has_systems, is_before_objects, is_understood
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
 __all__ = ["check_editable", "edit_image", "edit_label", "edit_plate_name", "update_copy"]
@@ -43,12 +43,15 @@ def check_editable(document: _Document, node: str, version: str | None) -> OmeMe
     ome = parse_ome(attributes, 3) if document.get("zarr_format") == 3 else None
     found = None if ome is None else ome.version or version
     raw = as_object(attributes.get("ome"))
-    has_form = all(("coordinateSystems" in item) == has_systems(found) for item in _objects(raw.get("multiscales")))
+    is_new = has_systems(found)
+    has_form = is_new is None or all(("coordinateSystems" in one) == is_new for one in _objects(raw.get("multiscales")))
     if ome is None or found is None or not _is_edited(found) or not has_form:
         what = f"version {found}" if has_form else f"version {found} with axes in the form of another version"
         raise UnsupportedError(
             f"{node or 'the root'}: expected OME-Zarr 0.5 or 0.6 to edit; found {what if ome else 'no ome metadata'}",
-            hint="ozx cannot edit other versions.",
+            hint="ozx cannot edit other versions."
+            if has_form
+            else "ozx validate names what the version does not allow.",
         )
     return ome
 
@@ -154,8 +157,7 @@ def update_copy(document: _Document, below: str, new: _Document) -> bool:
 
 
 def _is_edited(version: str) -> bool:
-    is_05 = version == "0.5" or version.startswith(("0.5.", "0.5-"))
-    return is_05 or (version.startswith("0.6") and not is_before_objects(version))
+    return is_understood(version, is_v3=True) and not is_before_objects(version)
 
 
 def _with_axes(item: _Document, node: str) -> _Document:

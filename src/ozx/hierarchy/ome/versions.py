@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["describe_draft", "has_systems", "is_before_objects", "is_understood"]
+__all__ = ["describe_draft", "has_systems", "is_before_objects", "is_known", "is_understood"]
 
 # Before 0.6.dev4 the ends of a transformation were strings.
 _EARLY = re.compile(r"0\.6\.?dev[123]")
@@ -28,7 +28,7 @@ def has_systems(version: str | None) -> bool | None:
         return None
     if version in ("0.4", "0.5"):
         return False
-    return True if version.startswith("0.6") or describe_draft(version) is not None else None
+    return True if version == "0.6" or describe_draft(version) is not None else None
 
 
 def is_before_objects(version: str) -> bool:
@@ -54,13 +54,20 @@ def describe_draft(version: str) -> str | None:
 
 
 def is_understood(version: str | None, *, is_v3: bool) -> bool:
-    """Return whether ozx supports a version: 0.4 in Zarr v2, 0.5 and 0.6 in Zarr v3.
+    """Return whether ozx supports a version: 0.4 in Zarr v2, 0.5, 0.6 and drafts of 0.6 in Zarr v3.
 
     Examples
     --------
-    >>> [is_understood(version, is_v3=True) for version in ("0.5", "0.6.dev3", "0.9")]
-    [True, True, False]
+    >>> [is_understood(version, is_v3=True) for version in ("0.5", "0.6.dev3", "0.6.1", "0.9.dev1")]
+    [True, True, False, False]
     """
     if version is None:  # the rule `ome/version` reports it; readers go by the keys of the metadata
         return True
-    return version == "0.5" or version.startswith("0.6") if is_v3 else version == "0.4"
+    if not is_v3:
+        return version == "0.4"
+    return version in ("0.5", "0.6") or (version.startswith("0.6") and describe_draft(version) is not None)
+
+
+def is_known(version: str | None, *, is_v3: bool = True) -> bool:
+    """Return whether ozx can check metadata of a version, at least as a draft."""
+    return is_understood(version, is_v3=is_v3) or (is_v3 and describe_draft(version or "") is not None)

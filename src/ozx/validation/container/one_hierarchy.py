@@ -5,6 +5,8 @@ No function here reads a file: the documents, or facts about them, come from an 
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
@@ -13,6 +15,7 @@ from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
+from ozx.hierarchy.nodes import join_path
 from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_nodes
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
@@ -36,13 +39,19 @@ _JOIN = (
     "Each chunk covers all of one time point or channel, and automatic shards do not join time points or channels. "
     "`ozx repack --shards {}`, for example, joins them."
 )
+_OF_ARRAY = (
+    "Write the metadata of OME-Zarr into a group around the arrays, or make an image of one array in Python: "
+    'ozx.write_image("OUT.ozx", array, axes="tcyx").'
+)
 _EXPECTED = "expected a zarr.json at the root; found"
 
 _Nodes = Mapping[str, NodeFacts]
 
 
-def check_new_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (), *, path: str) -> tuple[str, ...]:
-    """Check ``zarr.json`` documents before they are written to the file `path`, and return notes about them.
+def check_new_metadata(
+    metadata: Mapping[str, bytes], legacy_keys: Iterable[str] = (), *, path: str, node: str = ""
+) -> tuple[str, ...]:
+    """Check ``zarr.json`` documents read from `node` in `path` before they are written, and return notes about them.
 
     A mapping may read the documents lazily: each key is looked up once, the root's first.
 
@@ -52,7 +61,7 @@ def check_new_metadata(metadata: Mapping[str, bytes], legacy_keys: Iterable[str]
         The metadata are no OME-Zarr hierarchy; `rule` names the broken rule.
     """
     nodes, faults = read_nodes(metadata)
-    for finding in chain(check_read_faults(faults), check_nodes(nodes, tuple(legacy_keys))):
+    for finding in chain(check_read_faults(faults), check_nodes(nodes, tuple(legacy_keys), path=path, node=node)):
         if finding.severity == "error":
             raise FormatError(finding.message, path=path, rule=finding.id, hint=finding.hint)
     # RFC 8259, 6: "Numeric values that cannot be represented in the grammar below (such as Infinity and NaN) are not
@@ -83,9 +92,12 @@ def check_nodes(
     legacy: Mapping[str, bytes] | None = None,
     *,
     folder: str | None = None,
+    path: str | None = None,
+    node: str = "",
 ) -> Iterator[Finding]:
     """Yield findings about a hierarchy; `nodes` are the facts about its nodes, by path.
 
+    Hints name `path`, by default `folder`, and the path of the root in it, `node`.
     `names` are the names of all files, used if there is no node; `legacy` are the documents of `legacy_keys`.
     If the hierarchy is in the directory `folder`, OME-Zarr 0.4 is only a note.
     """
@@ -105,7 +117,7 @@ def check_nodes(
         yield replace(missing, severity="note", hint=f"No action is needed. {_CONVERT}") if is_old else missing
         return
     # RFC-9: "The ZIP file MUST contain exactly one OME-Zarr hierarchy."
-    yield from _check_root(root)
+    yield from _check_root(root, nodes, folder if path is None else path, node)
     yield from _check_reached(nodes)
     yield from each(
         "rfc9/one-hierarchy",
@@ -185,13 +197,13 @@ def _refused_by_pack(legacy: Mapping[str, bytes]) -> Finding | None:
     return None
 
 
-def _check_root(root: NodeFacts) -> Iterator[Finding]:
+def _check_root(root: NodeFacts, nodes: _Nodes, path: str | None, node: str) -> Iterator[Finding]:
     if not root.is_known:
         return
     pointer, hint = None, None
     if root.node_type == "array":
         message = "the root is an array: this is Zarr, but not OME-Zarr, which has a group at its root"
-        hint = "Put the array into a group with OME-Zarr metadata."
+        hint = _OF_ARRAY
     elif root.node_type != "group":
         message = f"zarr.json: expected the node_type group; found {brief(root.node_type)}"
         pointer = "/node_type"
@@ -200,10 +212,11 @@ def _check_root(root: NodeFacts) -> Iterator[Finding]:
         pointer = "/zarr_format"
     elif not root.has_ome:
         message = "zarr.json has no attributes.ome: this is Zarr, but not OME-Zarr"
-        hint = (
-            "Write OME-Zarr metadata, at least attributes.ome.version, into the root's zarr.json; ozx pack and ozx "
-            "repack refuse Zarr without it."
-        )
+        hint = _OF_ARRAY
+        below = [key for key in sorted(filter(None, nodes), key=breadth_first) if isinstance(nodes[key].version, str)]
+        if below:
+            message += f"; OME-Zarr groups are below it: {', '.join(below[:3])}{', …' if len(below) > 3 else ''}"
+            hint = f"Make a file of each group. For the first, run: {_command(path or 'FILE', node, below[0])}"
         pointer = "/attributes"
     elif not isinstance(root.version, str):
         found = "none" if root.version is None else brief(root.version)
@@ -213,6 +226,14 @@ def _check_root(root: NodeFacts) -> Iterator[Finding]:
     else:
         return
     yield make_finding("rfc9/one-hierarchy", message, entry=ROOT_METADATA, pointer=pointer, hint=hint)
+
+
+def _command(path: str, node: str, below: str) -> str:
+    """Return the command that makes a file of one group."""
+    if os.path.isdir(path):
+        return f"ozx pack {shlex.quote(os.path.join(path, node, below))}"
+    name = shlex.quote(f"{below.rpartition('/')[2]}.ozx")
+    return f"ozx extract {shlex.quote(path)} {name} --path {shlex.quote(join_path(node, below))}"
 
 
 def _check_reached(nodes: _Nodes) -> Iterator[Finding]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -149,27 +148,13 @@ def check_comment(
         if "jsonFirst" in found:
             message = f"expected ome.zipFile.centralDirectory.jsonFirst; found {place}jsonFirst, where no reader looks"
             yield make_finding("rfc9/comment", message, severity="note")
-    yield from _check_keys(ome)
+    if comment.unknown:
+        message = f"the archive comment has keys that RFC-9 does not define: {', '.join(comment.unknown[:5])}"
+        yield make_finding("rfc9/comment-keys", message)
     others = sorted(document.keys() - {"ome"}) + sorted(f"ome.{key}" for key in ome.keys() - {"version", "zipFile"})
     if strict and others:
         message = f"the archive comment contains more than RFC-9 specifies: {', '.join(others[:5])}"
         yield make_finding("rfc9/comment", message, severity="error")
-
-
-def _check_keys(ome: dict[str, Any]) -> Iterator[Finding]:
-    """Yield a finding if the archive comment has keys below ``ome`` that RFC-9 does not define."""
-    zip_file = as_object(ome.get("zipFile"))
-    directory = as_object(zip_file.get("centralDirectory"))
-    places = (
-        ("ome", ome, {"version", "zipFile"}),
-        ("ome.zipFile", zip_file, {"centralDirectory"}),
-        ("ome.zipFile.centralDirectory", directory, {"jsonFirst"}),
-    )
-    unknown = [f"{place}.{key}" for place, found, known in places for key in sorted(found.keys() - known)]
-    if unknown:
-        yield make_finding(
-            "rfc9/comment-keys", f"the archive comment has keys that RFC-9 does not define: {', '.join(unknown[:5])}"
-        )
 
 
 def check_file_name(path: str) -> Iterator[Finding]:

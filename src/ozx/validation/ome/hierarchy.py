@@ -46,7 +46,7 @@ def _check_version(node: NodeFacts) -> Iterator[Finding]:
     if not node.path and isinstance(node.version, str):
         draft = describe_draft(node.version)
         if draft is not None:
-            yield node.ome_finding("ome/unknown-version", f"{node.version} is {draft}", "/version")
+            yield node.ome_finding("ome/draft-version", f"{node.version} is {draft}", "/version")
     # OME-Zarr 0.5.2, "OME-Zarr Metadata": "The version of the OME-Zarr Metadata is denoted as a string in the `version`
     # attribute within the `ome` namespace." `rfc9/one-hierarchy` checks the root.
     if node.ome is None or node.zarr_format == 2 or not node.path or isinstance(node.ome.get("version"), str):
