@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.server
 import threading
 from contextlib import contextmanager
@@ -20,6 +21,12 @@ class FolderServer(http.server.ThreadingHTTPServer):
         The status by path, for files whose requests do not get the usual status.
     tags
         The ETag by path, instead of the ETag from the content of the file.
+    makes_md5
+        Whether other ETags are the MD5 of the file.
+    flips
+        By path: in how many answers the last bit is flipped.
+    headers
+        More headers of all answers.
     """
 
     daemon_threads = True
@@ -31,6 +38,9 @@ class FolderServer(http.server.ThreadingHTTPServer):
         self.requests: list[tuple[str, str]] = []
         self.statuses: dict[str, int] = {}
         self.tags: dict[str, str] = {}
+        self.makes_md5 = False
+        self.flips: dict[str, int] = {}
+        self.headers: dict[str, str] = {}
 
     @property
     def url(self) -> str:
@@ -63,19 +73,27 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._answer(status, b"")
             return
         data = file.read_bytes()
-        tag = server.tags.get(path, f'"{hash(data):x}"')
+        tag = server.tags.get(path, f'"{hashlib.md5(data).hexdigest() if server.makes_md5 else hex(hash(data))}"')
         wanted = self.headers.get("Range")
         if wanted is None:
-            self._answer(200, data, tag)
+            self._answer(200, self._flipped(path, data), tag)
             return
         first, last = wanted.removeprefix("bytes=").split("-")
         start = int(first) if first else max(0, len(data) - int(last))
         stop = min(len(data), int(last) + 1) if first and last else len(data)
-        self._answer(206, data[start:stop], tag, f"bytes {start}-{stop - 1}/{len(data)}")
+        self._answer(206, self._flipped(path, data[start:stop]), tag, f"bytes {start}-{stop - 1}/{len(data)}")
+
+    def _flipped(self, path, body):
+        if not body or not self.server.flips.get(path) or self.command != "GET":
+            return body
+        self.server.flips[path] -= 1
+        return body[:-1] + bytes([body[-1] ^ 1])
 
     def _answer(self, status, body, tag=None, span=None):
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
         if tag is not None:
             self.send_header("ETag", tag)
         if span is not None:

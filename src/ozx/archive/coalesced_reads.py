@@ -80,13 +80,13 @@ def _runs(starts: NDArray[np.int64], furthest: NDArray[np.int64], gap: int, long
             following = stop
 
 
-def in_order(read: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
-    """Yield the result of `read` for each item; up to eight requests run at the same time, ahead of the caller."""
-    threads = ThreadPoolExecutor(_REQUESTS, "ozx-request")
+def in_order(read: Callable[[_T], _R], items: Iterable[_T], most: int = _REQUESTS) -> Iterator[_R]:
+    """Yield the result of `read` for each item; up to `most` requests run at the same time, ahead of the caller."""
+    threads = ThreadPoolExecutor(most, "ozx-request")
     waiting: deque[Future[_R]] = deque()
     try:
         for item in items:
-            if len(waiting) == _REQUESTS:
+            if len(waiting) == most:
                 yield waiting.popleft().result()
             waiting.append(threads.submit(read, item))
         while waiting:

@@ -107,13 +107,6 @@ def read_ahead(entries: Iterable[Entry]) -> Iterator[Entry]:
     At most 64 requests (to an object store 128) run at the same time, and at most 128 MiB wait in memory. A value of
     more than 128 MiB is read in pieces when it is reached. Entries on this computer pass unchanged, without a thread.
 
-    Raises
-    ------
-    FormatError
-        A value is damaged, or changed since it was listed.
-    ResourceError
-        A server cannot be reached, or refuses.
-
     Examples
     --------
     >>> entry = Entry("zarr.json", (BytesPart(b"{}"),))

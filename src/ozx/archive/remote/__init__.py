@@ -16,6 +16,7 @@
     Requests for parts of a file.
 ``requests/``
     Requests by obstore, repeated after failures; a busy server can set the pause before the next attempt.
+    ETags that are an MD5 are compared.
 ``deadline``
     The time limit for all requests of a caller.
 ``cache``, ``user_folders``

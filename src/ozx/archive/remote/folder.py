@@ -8,14 +8,16 @@ object then raises an error, never gives wrong bytes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
+from ozx.archive.coalesced_reads import in_order
 from ozx.archive.remote.access import access_options
 from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import changed_error, explain, printable_url
 from ozx.archive.remote.forks import check_not_forked
+from ozx.archive.remote.requests.etags import ETags, damaged_error, md5_of
 from ozx.archive.remote.requests.object_store import ObjectStore
 from ozx.archive.remote.transport import Mark
 from ozx.archive.remote.urls import split_key_url
@@ -70,6 +72,7 @@ class RemoteFolder:
         self._options = access_options(parts.scheme, options or {})
         self._lock = threading.Lock()
         self._opened: ObjectStore | None = None
+        self.etags = ETags(lambda key: self._store().headers(key))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"url": self.url, "options": self._options}
@@ -110,34 +113,45 @@ class RemoteFolder:
 
     def find_all(self, keys: Iterable[str]) -> Iterator[RemoteObject]:
         """Yield the existing objects with these keys in the order of the keys; make up to 64 requests at a time."""
-        with ThreadPoolExecutor(REQUESTS, "ozx-head") as threads:
-            for batch in _batched(keys, 16 * REQUESTS):
-                yield from filter(None, threads.map(self.find, batch))
+        return filter(None, in_order(self.find, keys, REQUESTS))
 
     def read(self, key: str, offset: int = 0, length: int | None = None, expected: Mark | None = None) -> bytes:
-        """Return the bytes of an object, or a part of them; if `length` is None, read to the end.
-
-        Raises
-        ------
-        FormatError
-            The length or the identity of the object differs from `expected` (``zip/changed``).
-        KeyError
-            There is no such object.
-        ResourceError
-            The server cannot be reached, or refuses.
-        """
+        """Return the bytes of an object from `offset`, to its end if `length` is None; `KeyError` if it is missing."""
         return self.fetch(key, offset, length, expected)[1]
 
     def fetch(
         self, key: str, offset: int = 0, length: int | None = None, expected: Mark | None = None
     ) -> tuple[RemoteObject, bytes]:
-        """Return the same bytes as `read`, and the object from which they come.
+        """Return the same bytes as `read`, and the object from which they come; compare a whole object with its MD5."""
+        found, data = self._fetch(key, offset, length, expected)
+
+        def again() -> bytes:
+            nonlocal data
+            data = self._fetch(key, 0, found.size, found.mark)[1]
+            return md5_of([data])
+
+        if data and offset == 0 and len(data) == found.size and self.etags.covers(found.mark.identity):
+            self.etags.check(found.mark.identity, key, self.name_of(key), md5_of([data]), again)
+        return found, data
+
+    def check_md5(self, key: str, mark: Mark, read: bytes, blocks: Callable[[], Iterable[bytes]]) -> None:
+        """Compare the MD5 `read` of an object that was read in blocks; `blocks` reads them once more.
 
         Raises
         ------
-        FormatError, KeyError, ResourceError
-            As for `read`.
+        ResourceError
+            The bytes were damaged on the way.
         """
+
+        def again() -> bytes:
+            second = md5_of(blocks())
+            if second != read:
+                raise damaged_error(self.name_of(key))
+            return second
+
+        self.etags.check(mark.identity, key, self.name_of(key), read, again)
+
+    def _fetch(self, key: str, offset: int, length: int | None, expected: Mark | None) -> tuple[RemoteObject, bytes]:
         if length == 0 and expected is not None:
             return RemoteObject(key, expected), b""
         store = self._store()
@@ -176,13 +190,7 @@ class RemoteFolder:
         return length
 
     def list_objects(self) -> list[RemoteObject]:
-        """Return all objects in the folder and its sub-folders, in any order.
-
-        Raises
-        ------
-        ResourceError
-            The server cannot be reached, or refuses; the bucket does not exist.
-        """
+        """Return all objects in the folder and its sub-folders, in any order."""
         pages = self._iter_pages("")
         found = next(pages, [])
         if len(found) < _PAGE or (following := next(pages, None)) is None:
@@ -256,14 +264,3 @@ def _mark(meta: Any) -> Mark:
 
 def _object(meta: Any) -> RemoteObject:
     return RemoteObject(meta["path"], _mark(meta))
-
-
-def _batched(keys: Iterable[str], count: int) -> Iterator[list[str]]:
-    batch: list[str] = []
-    for key in keys:
-        batch.append(key)
-        if len(batch) == count:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

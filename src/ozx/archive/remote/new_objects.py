@@ -59,25 +59,11 @@ class NewObjects:
         self._sending: dict[Future[None], int] = {}
 
     def list_keys(self) -> list[str]:
-        """Return the keys of all objects below the URL.
-
-        Raises
-        ------
-        ResourceError
-            The server cannot be reached, or refuses; there is no such bucket.
-        """
+        """Return the keys of all objects below the URL."""
         return [found.key for found in self._folder.list_objects()]
 
     def add(self, key: str, size: int, blocks: Iterable[bytes]) -> None:
-        """Write a value of `size` bytes as an object; small values may be complete only after `wait`.
-
-        Raises
-        ------
-        UsageError
-            The object exists, and may not be replaced.
-        ResourceError
-            The server cannot be reached, or refuses.
-        """
+        """Write a value of `size` bytes as an object; small values may be complete only after `wait`."""
         if size > _SMALL:
             self._upload(key, size, blocks)
             return
@@ -90,13 +76,7 @@ class NewObjects:
         self._wait(0, 0)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove objects; ignore missing objects.
-
-        Raises
-        ------
-        ResourceError
-            The server cannot be reached, or refuses.
-        """
+        """Remove objects; ignore missing objects."""
         list(self._threads.map(self._remove, keys))
 
     def abort(self) -> int:

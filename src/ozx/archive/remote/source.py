@@ -129,15 +129,7 @@ class RemoteSource:
         return self._first().mark.identity
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return `length` bytes from `offset`, or fewer bytes at the end of the file; make at most one request.
-
-        Raises
-        ------
-        FormatError
-            The file changed (``zip/changed``).
-        ResourceError
-            The server cannot be reached, refuses the bytes, or does not support ranges; or obstore is not installed.
-        """
+        """Return `length` bytes from `offset`, or fewer bytes at the end of the file; make at most one request."""
         remembered, missing = self._look(self._first(), offset, length)
         if missing == 0:
             return remembered

@@ -35,11 +35,6 @@ class UploadWriter(ArchiveWriter):
         """Write one entry from blocks; send the part that contains the local header as soon as the CRC-32 is known.
 
         If the store requires parts in order, a value of more than 64 MiB is first written to a temporary file.
-
-        Raises
-        ------
-        FormatError, ResourceError
-            As for `ArchiveWriter.add_blocks` and `Upload.write_at`.
         """
         if self._upload.is_in_order and size > _MOST_HELD:
             self._add_by_file(name, size, blocks)

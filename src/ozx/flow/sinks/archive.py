@@ -112,11 +112,6 @@ def write_entries(
     """Write `entries` to `writer` in order; read each entry only when it is written.
 
     With `is_copy`, the manifest records each entry as a copy of the source file with the same key.
-
-    Raises
-    ------
-    FormatError
-        A value is damaged or changed; the archive must not be used then.
     """
     for entry in entries:
         blocks = entry.iter_blocks() if manifest is None else manifest.hashed(entry, is_copy=is_copy)

@@ -42,13 +42,7 @@ class PlannedReplacement:
         return ("the bucket keeps versions: the old file stays, and occupies space, until its version is removed",)
 
     def apply(self) -> None:
-        """Replace the object on the server.
-
-        Raises
-        ------
-        FormatError, UnsupportedError, ResourceError
-            As for `ozx.archive.remote.replacing.replacement.replace_object`.
-        """
+        """Replace the object on the server."""
         replace_object(self.old, self.parts, self._read)
 
     def _read(self, offset: int, length: int) -> bytes:

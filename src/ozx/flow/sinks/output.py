@@ -107,13 +107,6 @@ def new_output(
         Whether to continue the upload of a killed run; see `ozx.archive.remote.upload.Upload`.
     options
         More options of `ozx.atomic.new_file.replacing_file`.
-
-    Raises
-    ------
-    UsageError
-        The target exists, and `force` is not given.
-    ResourceError
-        The server cannot be reached, or refuses; the folder does not exist.
     """
     if not Location(target).is_remote:
         with replacing_file(target, force=force, sync=sync, **options) as new:
@@ -143,13 +136,6 @@ def spooled_output(target: str, *, force: bool = False, sync: bool = True, **opt
         The path or URL.
     force, sync, options
         See `new_output`.
-
-    Raises
-    ------
-    UsageError
-        The target exists, and `force` is not given.
-    ResourceError
-        The server cannot be reached, or refuses; the folder does not exist; the disk is full.
     """
     if not Location(target).is_remote:
         with replacing_file(target, force=force, sync=sync, **options) as new:
@@ -179,13 +165,6 @@ def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] 
         Whether an existing object may be replaced.
     options
         Options that take precedence over those of `ozx.storage_options`.
-
-    Raises
-    ------
-    UsageError
-        The object exists, and `force` is not given.
-    ResourceError
-        The server cannot be reached, or refuses.
     """
     from ozx.archive.remote.upload import Upload  # noqa: PLC0415 (few outputs are remote)
 
@@ -203,13 +182,7 @@ def open_output(target: str) -> FileSource | RemoteSource:
 
 
 def output_exists(target: str) -> bool:
-    """Return whether a file or object exists at `target`.
-
-    Raises
-    ------
-    ResourceError
-        The server cannot be reached, or refuses.
-    """
+    """Return whether a file or object exists at `target`."""
     if not Location(target).is_remote:
         return os.path.exists(target)
     from ozx.archive.remote.folder import RemoteFolder  # noqa: PLC0415 (few outputs are remote)
@@ -219,13 +192,7 @@ def output_exists(target: str) -> bool:
 
 
 def present_outputs(targets: Iterable[str]) -> frozenset[str]:
-    """Return the outputs (paths or URLs) at which a file or object already exists.
-
-    Raises
-    ------
-    ResourceError
-        A server cannot be reached, or refuses.
-    """
+    """Return the outputs (paths or URLs) at which a file or object already exists."""
     remote: list[str] = []
     local: list[str] = []
     for target in targets:
@@ -247,26 +214,13 @@ def check_output(target: str, *, force: bool) -> None:
     """Check that a file may be written at `target`.
 
     For an object, this is only checked when its upload begins.
-
-    Raises
-    ------
-    UsageError
-        The target exists and `force` is not given, or the target is not a regular file.
-    ResourceError
-        The folder of the target does not exist.
     """
     if not Location(target).is_remote:
         check_target(target, force=force)
 
 
 def check_output_place(source: str, target: str) -> None:
-    """Raise `UsageError` if a local target is inside a hierarchy; see `ozx.flow.sinks.target.check_place`.
-
-    Raises
-    ------
-    UsageError
-        `target` is inside a hierarchy.
-    """
+    """Raise `UsageError` if a local target is inside a hierarchy; see `ozx.flow.sinks.target.check_place`."""
     if not Location(target).is_remote:
         check_place(source, target)
 
@@ -274,15 +228,7 @@ def check_output_place(source: str, target: str) -> None:
 def write_small(
     target: str, data: bytes, *, sync: bool, sync_name: bool = True, force: bool = True, mode: int | None = None
 ) -> None:
-    """Write a small file or object; replace an existing file or object only if `force` is true.
-
-    Raises
-    ------
-    UsageError
-        The target exists, and `force` is not given.
-    ResourceError
-        The file or object cannot be written.
-    """
+    """Write a small file or object; replace an existing file or object only if `force` is true."""
     with new_output(target, force=force, sync=sync, sync_name=sync_name, mode=mode) as new:
         if isinstance(new, NewObject):
             new.upload.write_at(0, data)

@@ -107,13 +107,7 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
 
 
 def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
-    """Yield the key, length and SHA-256 of each value of an archive.
-
-    Raises
-    ------
-    FormatError
-        The archive is invalid, or a value is damaged.
-    """
+    """Yield the key, length and SHA-256 of each value of an archive."""
     source = open_output(archive)
     try:
         reader = ArchiveReader(source)
@@ -129,13 +123,7 @@ def hash_values(archive: str) -> Iterator[tuple[str, int, str]]:
 
 
 def manifest_of_archive(archive: str, source: str) -> Manifest:
-    """Return the manifest of a complete archive, with the current times of the files in `source`.
-
-    Raises
-    ------
-    FormatError
-        See `hash_values`.
-    """
+    """Return the manifest of a complete archive, with the current times of the files in `source`."""
     manifest = Manifest(source)
     for key, size, digest in hash_values(archive):
         path = os.path.join(source, key)
@@ -145,13 +133,7 @@ def manifest_of_archive(archive: str, source: str) -> Manifest:
 
 
 def measure_archive(path: str) -> tuple[int, int]:
-    """Return the number of entries and the length in bytes of an archive.
-
-    Raises
-    ------
-    FormatError
-        The file is not an archive.
-    """
+    """Return the number of entries and the length in bytes of an archive."""
     source = open_output(path)
     try:
         return read_end(source).entries, source.size()
@@ -177,27 +159,15 @@ def _differs(archive: str, found: str) -> CopyDiffersError:
     return error
 
 
-def _is_same(first: Iterable[bytes], second: Iterable[bytes]) -> bool:
+def _is_same(first: Iterator[bytes], second: Iterator[bytes]) -> bool:
     """Return whether two streams contain the same bytes, regardless of block boundaries."""
-    left, right = _Stream(first), _Stream(second)
+    left = right = memoryview(b"")
     while True:
-        length = min(left.fill(), right.fill())
+        left = left or memoryview(next(filter(None, first), b""))
+        right = right or memoryview(next(filter(None, second), b""))
+        length = min(len(left), len(right))
         if length == 0:
-            return left.fill() == right.fill()
-        if left.take(length) != right.take(length):
+            return len(left) == len(right)
+        if left[:length] != right[:length]:
             return False
-
-
-class _Stream:
-    def __init__(self, blocks: Iterable[bytes]) -> None:
-        self._blocks: Iterator[bytes] = iter(blocks)
-        self._rest = memoryview(b"")
-
-    def fill(self) -> int:
-        while not self._rest and (block := next(self._blocks, None)) is not None:
-            self._rest = memoryview(block)
-        return len(self._rest)
-
-    def take(self, length: int) -> memoryview:
-        taken, self._rest = self._rest[:length], self._rest[length:]
-        return taken
+        left, right = left[length:], right[length:]

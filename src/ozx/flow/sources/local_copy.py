@@ -35,13 +35,6 @@ def copied(url: str, progress: Progress) -> Iterator[FileSource]:
     """Yield a temporary copy of the file at a URL, and remove the copy after the ``with`` block.
 
     The copy lies in the folder for temporary files (``TMPDIR``).
-
-    Raises
-    ------
-    FormatError
-        The file changed while it was read (``zip/changed``).
-    ResourceError
-        The server cannot be reached, or refuses; the disk is full.
     """
     source = open_remote(url)
     descriptor, path = tempfile.mkstemp(prefix="ozx-copy-")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.archive.remote.folder import RemoteFolder
+from ozx.archive.remote.requests.etags import md5_of
 from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
 from ozx.flow.entry import Entry, Part
@@ -68,17 +70,7 @@ class RemoteDirectorySource:
         return self._mark(key).size
 
     def read(self, key: str) -> bytes:
-        """Return the bytes of the object of a key.
-
-        Raises
-        ------
-        FormatError
-            The object changed since it was listed, or is metadata of excessive length.
-        KeyError
-            The key is not in the listing.
-        ResourceError
-            The server cannot be reached, or refuses.
-        """
+        """Return the bytes of the object of a key."""
         self._mark(key)
         return self._objects.read_document(key)
 
@@ -96,7 +88,7 @@ class RemoteDirectorySource:
         return Entry(key, (self.part(key),))
 
     def crc32(self, key: str) -> None:
-        """Return None, because an object's ETag is not a checksum of its content."""
+        """Return None: an object has no CRC-32."""
         del key
 
     def count_bytes(self) -> int:
@@ -126,20 +118,26 @@ class ObjectPart:
     length: int
 
     def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the bytes, with one request per 16 MiB.
+        """Yield the bytes, with one request per 16 MiB."""
+        digest = hashlib.md5(usedforsecurity=False)
+        for block in self._blocks():
+            if self._is_compared:
+                digest.update(block)
+            yield block
+        if self._is_compared:
+            self.folder.check_md5(self.key, self.mark, digest.digest(), self._blocks)
 
-        Raises
-        ------
-        FormatError
-            The object changed since it was listed (``zip/changed``), or is an archive (``rfc9/not-embedded``).
-        ResourceError
-            The server cannot be reached, or refuses.
-        """
+    def _blocks(self) -> Iterator[bytes]:
         for start in range(self.offset, self.offset + self.length, _BLOCK):
             block = self.folder.read(self.key, start, min(_BLOCK, self.offset + self.length - start), self.mark)
             if start == 0 and block.startswith(LOCAL_SIGNATURE):
                 self._check_not_embedded()
             yield block
+
+    @property
+    def _is_compared(self) -> bool:
+        """Whether the part is a whole object of several blocks with an MD5; `RemoteFolder` compares a single block."""
+        return self.length == self.mark.size > _BLOCK and self.folder.etags.covers(self.mark.identity)
 
     def place(self) -> Place:
         """Return the byte range of this part in its object, with functions to request and check the bytes."""
@@ -151,6 +149,8 @@ class ObjectPart:
             del offset
             if self.offset == 0 and data.startswith(LOCAL_SIGNATURE):
                 self._check_not_embedded()
+            if self._is_compared:
+                self.folder.check_md5(self.key, self.mark, md5_of([data]), self._blocks)
             return data
 
         is_of_object_store = self.folder.can_list
@@ -178,13 +178,6 @@ def list_remote_directory(url: str) -> RemoteDirectorySource:
     ----------
     url
         The URL of the directory.
-
-    Raises
-    ------
-    FormatError
-        There is no hierarchy (``rfc9/root``), or the hierarchy has a key that cannot become an entry.
-    ResourceError
-        The server cannot be reached, or refuses; there is no such bucket.
     """
     objects = find_objects(url)
     return RemoteDirectorySource(objects, list_keys(objects.folder.name, objects.marks))

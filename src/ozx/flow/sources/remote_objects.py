@@ -43,17 +43,7 @@ class RemoteObjects:
     _long: LongDocuments = field(default_factory=LongDocuments)
 
     def read_document(self, key: str) -> bytes:
-        """Return a metadata document; the first call requests all documents concurrently.
-
-        Raises
-        ------
-        FormatError
-            The document changed since it was listed (``zip/changed``), or is excessively long.
-        KeyError
-            There is no such object.
-        ResourceError
-            The server cannot be reached, or refuses.
-        """
+        """Return a metadata document; the first call requests all documents concurrently."""
         self._long.check(self.marks[key].size, key)
         if self.documents is None:
             self.documents = {}

@@ -106,15 +106,6 @@ def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
 
     After an error or an interrupt, the old object still exists, and the upload is aborted. If the upload cannot be
     aborted, or after a kill, its record remains, so that a later run can abort it.
-
-    Raises
-    ------
-    FormatError
-        The object has changed meanwhile.
-    UnsupportedError
-        The server cannot copy parts of objects.
-    ResourceError
-        The server cannot be reached, or refuses.
     """
     properties = dict(old.properties)
     mark = uuid.uuid4().hex

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from ozx.archive.remote.access import allows_http
 from ozx.archive.remote.cache import CACHE
@@ -14,7 +14,7 @@ from ozx.archive.remote.deadline import DEADLINE, Deadline, call_in_time
 from ozx.archive.remote.errors import explain_options, missing_extra, printable_url
 from ozx.archive.remote.profiles import profile_options
 from ozx.archive.remote.requests.retries import Retries
-from ozx.archive.remote.requests.retry_after import ask_retry_after
+from ozx.archive.remote.requests.retry_after import ask_headers, ask_retry_after
 
 __all__ = ["ObjectStore", "open_object_store"]
 
@@ -76,34 +76,17 @@ class ObjectStore:
         """Call `request` with obstore's store and return the result; repeat the request after failures.
 
         `length` is the number of requested bytes, or None for a whole object.
-
-        Raises
-        ------
-        OzxError
-            An error of `request`, or the time is over.
         """
         store = self._store_for(length)
         return self._retries.run(lambda: request(store))
 
     async def run_async(self, request: Callable[[Any], Awaitable[_T]], length: int = 0) -> _T:
-        """Return the same result as `run`, without blocking the event loop.
-
-        Raises
-        ------
-        OzxError
-            As for `run`.
-        """
+        """Return the same result as `run`, without blocking the event loop."""
         store = self._store_for(length)
         return await self._retries.run_async(lambda: request(store))
 
     def iter_pages(self, listing: Callable[[Any], Iterator[_T]]) -> Iterator[_T]:
-        """Yield the pages of a listing; obstore repeats failed requests itself.
-
-        Raises
-        ------
-        ResourceError
-            The time is over.
-        """
+        """Yield the pages of a listing; obstore repeats failed requests itself."""
         pages = iter(listing(self._store_for(None)))
         end = object()
         while True:
@@ -129,17 +112,25 @@ class ObjectStore:
                 self._patient = open_object_store(self._url, self._options)
             return self._patient
 
+    def headers(self, key: str) -> Mapping[str, str]:
+        """Return the headers of an object, which obstore does not show; none if the server does not answer."""
+        return ask_headers(self._http_url(key))[1]
+
     def _ask(self) -> float | None:
         """Return the number of seconds that the server asks clients to wait, or None."""
-        url = self._url.partition("#")[0]
-        if not url.lower().startswith(("http://", "https://")):
-            if str(self._options.get("skip_signature", "")).lower() in ("true", "1"):
-                return None
-            try:
-                url = self.module.sign(self._store, "GET", "", _SIGNED_FOR)
-            except Exception:  # noqa: BLE001 (obstore's own kinds; a guess at the time serves as well)
-                return None
-        return ask_retry_after(url)
+        return ask_retry_after(self._http_url(""))
+
+    def _http_url(self, key: str) -> str:
+        """Return the URL of an object below the store's root for plain HTTP, or an empty string."""
+        parts = urlsplit(self._url)._replace(fragment="")
+        if parts.scheme.lower() in ("http", "https"):
+            return parts._replace(path=f"{parts.path}/{quote(key)}").geturl() if key else parts.geturl()
+        if str(self._options.get("skip_signature", "")).lower() in ("true", "1"):
+            return ""
+        try:
+            return str(self.module.sign(self._store, "GET", key, _SIGNED_FOR))
+        except Exception:  # noqa: BLE001 (obstore's own kinds; a guess at the time serves as well)
+            return ""
 
 
 def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = True) -> Any:

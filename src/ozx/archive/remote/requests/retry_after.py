@@ -10,10 +10,11 @@ import http.client
 import math
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["ask_retry_after", "parse_retry_after"]
+__all__ = ["ask_headers", "ask_retry_after", "parse_retry_after"]
 
 _TIMEOUT = 10
 
@@ -43,16 +44,21 @@ def ask_retry_after(url: str) -> float | None:
     obstore does not return the headers of failed requests, so this function makes a second request. If the server is
     ready again, return None.
     """
-    if not url.lower().startswith(("http://", "https://")):
-        return None
-    try:
-        with _OPENER.open(_request(url), timeout=_TIMEOUT):
-            return None
-    except urllib.error.HTTPError as error:
-        with error:
-            return parse_retry_after(error.headers.get("Retry-After")) if error.code in (429, 503) else None
-    except (OSError, ValueError, http.client.HTTPException):
-        return None
+    code, headers = ask_headers(url)
+    return parse_retry_after(headers.get("Retry-After")) if code in (429, 503) else None
+
+
+def ask_headers(url: str) -> tuple[int, Mapping[str, str]]:
+    """Request one byte, and return the status code and the headers of the answer; 0 and no headers if there is none."""
+    if url.lower().startswith(("http://", "https://")):
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+            try:
+                answer = _OPENER.open(_request(url), timeout=_TIMEOUT)
+            except urllib.error.HTTPError as error:
+                answer = error
+            with answer:
+                return answer.status, answer.headers
+    return 0, {}
 
 
 def _request(url: str) -> urllib.request.Request:
