@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from commands import schema_of
 from jsonschema import Draft202012Validator
+from packed import write_archive
 from scenes import PIXELS, make_scene
 
 import ozx
@@ -125,3 +126,43 @@ def test_extract_and_edit_keep_the_places(scene, tmp_path):
     result = ozx.edit(tmp_path / "part.ozx", pixel_size={"y": 1, "x": 1}, sync=False)
     assert any("transformations to other coordinate systems are unchanged" in note for note in result.notes)
     assert ozx.inspect(tmp_path / "part.ozx").images[1].levels[0].scale == (1, 1)
+
+
+def _collection(**ome):
+    attributes = {"ome": {"version": "0.9.dev3", "type": "collection", **ome}}
+    return {"zarr.json": json.dumps({"zarr_format": 3, "node_type": "group", "attributes": attributes}).encode()}
+
+
+def test_a_collection_is_described_with_its_nodes(tmp_path):
+    inner = {"name": "days", "type": "collection", "nodes": [{"name": "2", "type": "mobie:table", "path": "./2"}]}
+    nodes = [{"name": "raw", "type": "multiscale", "path": {"type": "zarr", "path": "./raw"}}, inner, 7]
+    inspection = ozx.inspect(write_archive(tmp_path / "a.ozx", _collection(name="all", nodes=nodes)))
+    assert (inspection.kind, inspection.name) == ("collection", "all")
+    answer = json.loads(json.dumps(inspection.to_dict()))
+    Draft202012Validator(schema_of("info")).validate(answer)
+    assert [tuple(node.values()) for node in answer["collection"]["nodes"]] == [
+        ("raw", "multiscale", "./raw", 0),
+        ("days", "collection", None, 0),
+        ("2", "mobie:table", "./2", 1),
+        (None, None, None, 0),
+    ]
+    lines = [" ".join(line.split()) for line in describe(inspection).splitlines()]
+    start = lines.index("nodes of the collection")
+    assert lines[start + 1 : start + 5] == ["raw multiscale ./raw", "days collection", "2 mobie:table ./2", "? ?"]
+
+
+@pytest.mark.parametrize("nodes", [None, 1, [], [{"type": "collection", "nodes": {}}], [{"path": {"path": 1}}]])
+def test_a_malformed_collection_is_still_one(tmp_path, nodes):
+    inspection = ozx.inspect(write_archive(tmp_path / "a.ozx", _collection(nodes=nodes)))
+    assert (inspection.kind, inspection.name) == ("collection", "a")
+    assert describe(inspection)
+
+
+def test_of_a_deep_or_long_collection_the_first_nodes_are_listed(tmp_path):
+    node = {"type": "multiscale"}
+    for _ in range(300):
+        node = {"type": "collection", "nodes": [node]}
+    for nodes in ([node], [{"name": "x"}] * 1000):
+        inspection = ozx.inspect(write_archive(tmp_path / "a.ozx", _collection(nodes=nodes)))
+        assert len(inspection.collection.nodes) == 100
+        assert len(describe(inspection).splitlines()) < 30

@@ -47,10 +47,7 @@ def describe(inspection: Inspection) -> str:
     """Return the text that describes an `inspection`, at most 80 columns wide unless names are long."""
     images = inspection.images
     lines = _head(inspection)
-    if inspection.plate is not None:
-        lines += _row("plate", _plate(inspection.plate))
-    if inspection.scene is not None:
-        lines += _coordinates(inspection.scene.systems, inspection.scene.transformations, None)
+    lines += _whole(inspection)
     if inspection.image_count > 1:
         # The fields of a plate are alike; the images of a series are not.
         is_big_plate = inspection.plate is not None and inspection.image_count > _MOST_ROWS
@@ -133,6 +130,21 @@ def _plate(plate: PlateSummary) -> str:
         f"{len(plate.rows):,} rows {_TIMES} {len(plate.columns):,} columns; "
         f"{len(plate.wells):,} wells, {sum(fields):,} fields, {each}"
     )
+
+
+def _whole(inspection: Inspection) -> list[str]:
+    """Return the lines on what holds the images: a plate, a scene or a collection."""
+    lines: list[str] = []
+    if inspection.plate is not None:
+        lines += _row("plate", _plate(inspection.plate))
+    if inspection.scene is not None:
+        lines += _coordinates(inspection.scene.systems, inspection.scene.transformations, None)
+    if inspection.collection is not None:
+        nodes = inspection.collection.nodes
+        shown = nodes[:_MOST_ROWS]
+        rows = [["  " * node.depth + (node.name or "?"), node.type or "?", node.path or ""] for node in shown]
+        lines += ["", "nodes of the collection", *_table(rows), *_more(len(nodes) - len(rows))]
+    return lines
 
 
 def _image(image: Image, *, is_only: bool) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +17,7 @@ from ozx.hierarchy.zarr.extensions import declared_extensions
 from ozx.hierarchy.zarr.group import GroupMetadata, parse_group
 from ozx.hierarchy.zarr_v2.documents import parse_v2_array, parse_v2_group
 
-__all__ = ["Node", "NodeCollector", "join_path"]
+__all__ = ["Node", "NodeCollector", "group_command", "join_path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,18 @@ class NodeCollector:
             node = found.get(path, Node(path, None, 3))
             found[path] = _with_problems(node, problems)
         return {path: found[path] for path in sorted(found, key=path_order)}
+
+
+def group_command(path: str, node: str, *, is_v2: bool = False) -> str:
+    """Return the command that makes an .ozx file of one group in a directory or archive, which may be remote."""
+    out = shlex.quote(f"{node.rpartition('/')[2]}.ozx")
+    if os.path.isdir(path):
+        return f"ozx pack {shlex.quote(os.path.join(path, node))} {out}"
+    if "://" in path and not path.lower().endswith((".ozx", ".zip")):
+        return f"ozx pack {shlex.quote(path.rstrip('/') + f'/{node}/')} {out}"
+    if is_v2:
+        return f"ozx repack {shlex.quote(f'{path}|zip:{node}/')} {out}"
+    return f"ozx extract {shlex.quote(path)} {out} --path {shlex.quote(node)}"
 
 
 def join_path(parent: str, path: str) -> str:

@@ -9,7 +9,7 @@ from ozx.errors import FormatError, OzxError, UnsupportedError
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.json.documents import Document, dump_document, parse_document
 from ozx.hierarchy.keys import METADATA
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.nodes import group_command, join_path
 from ozx.hierarchy.note_collector import NoteCollector, tell
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray, upgrade_array
 from ozx.hierarchy.zarr_v2.groups import UpgradedGroup, group_document, upgrade_group
@@ -47,20 +47,16 @@ class UpgradedHierarchy:
             yield join_path(path, METADATA), known[id(document)]
 
 
-def upgrade_hierarchy(documents: Mapping[str, bytes], *, keep_numcodecs: bool = False) -> UpgradedHierarchy:
+def upgrade_hierarchy(
+    documents: Mapping[str, bytes], *, keep_numcodecs: bool = False, path: str = "FILE"
+) -> UpgradedHierarchy:
     """Upgrade the metadata of a hierarchy from OME-Zarr 0.4 to 0.5, given the values of all its metadata keys.
 
     Each value is read at most once. Values of ``.zmetadata`` are never read, because they are copies. `keep_numcodecs`
-    keeps chunks whose codecs only zarr-python reads, instead of transcoding them.
-
-    Raises
-    ------
-    FormatError
-        It is no hierarchy of OME-Zarr in Zarr v2: no group at the root, no OME-Zarr metadata in this group, or a
-        ``zarr.json`` of Zarr v3 (``rfc9/root``, ``rfc9/one-hierarchy``).
+    keeps chunks whose codecs only zarr-python reads, instead of transcoding them. Hints name `path`.
     """
     upgrade = _HierarchyUpgrade(documents, keep_numcodecs=keep_numcodecs)
-    upgrade.upgrade_groups()
+    upgrade.upgrade_groups(path)
     upgrade.add_folders()
     upgrade.upgrade_arrays()
     return upgrade.finish()
@@ -73,11 +69,6 @@ def check_root(documents: Mapping[str, bytes]) -> None:
     ----------
     documents
         The metadata documents by key; only those of the root are read.
-
-    Raises
-    ------
-    FormatError, UnsupportedError
-        The root is an array, has no OME-Zarr metadata, or has metadata of another version than 0.4.
     """
     root = {key: documents[key] for key in (_GROUP, _ARRAY, _ATTRIBUTES) if key in documents}
     upgrade = _HierarchyUpgrade(root, keep_numcodecs=False)
@@ -139,8 +130,8 @@ class _HierarchyUpgrade:
         # By error: the paths of the nodes that have it.
         self._refusals: dict[tuple[type[OzxError], str, str | None, str | None], list[str]] = {}
 
-    def upgrade_groups(self) -> None:
-        """Upgrade every group, and collect the dimension names of all levels."""
+    def upgrade_groups(self, source: str = "FILE") -> None:
+        """Upgrade every group, and collect the dimension names of all levels; hints name `source`."""
         images, root_is_ome = [], True
         for path in self._nodes.iter_groups():
             try:
@@ -158,12 +149,15 @@ class _HierarchyUpgrade:
             if not path:
                 root_is_ome = group.is_ome
         if not root_is_ome:
-            first = min(images, key=breadth_first, default="")
+            below = sorted(images, key=breadth_first)
+            found = (
+                f"; OME-Zarr images are below it: {', '.join(below[:3])}{', …' if below[3:] else ''}" if below else ""
+            )
             raise FormatError(
-                "expected OME-Zarr metadata at the root; found a plain Zarr group",
+                f"expected OME-Zarr metadata at the root; found a plain Zarr group{found}",
                 rule=_ONE_HIERARCHY,
-                hint=f"Convert the images below this group, such as {first!r}, one by one."
-                if images
+                hint=f"Make a file of each image. For the first, run: {group_command(source, below[0], is_v2=True)}"
+                if below
                 else "An .ozx file holds OME-Zarr: write OME-Zarr metadata first, for example with ome-zarr-py.",
             )
 

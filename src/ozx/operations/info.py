@@ -27,6 +27,7 @@ from ozx.hierarchy.images import (
 )
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.nodes import Node, NodeCollector
+from ozx.hierarchy.ome.collection import Collection
 from ozx.hierarchy.ome.metadata import Scene
 from ozx.hierarchy.ome.versions import describe_draft, is_known
 
@@ -111,9 +112,9 @@ class Inspection:
     path
         The file, directory or node, as given.
     kind
-        ``image``, ``plate``, ``series``, ``labels``, ``scene`` or ``other``.
+        ``image``, ``plate``, ``series``, ``labels``, ``scene``, ``collection`` or ``other``.
     name
-        Name of the image, of the plate, or else of the file.
+        Name of the image, of the plate, of the collection, or else of the file.
     ome_version
         OME-Zarr version of the root, or None.
     zarr_format
@@ -138,6 +139,8 @@ class Inspection:
         The plate, or None.
     scene
         The places of the images relative to each other (OME-Zarr 0.6), or None.
+    collection
+        The collection (a draft, RFC-8), or None.
     nodes
         All nodes, breadth-first.
     notes
@@ -159,6 +162,7 @@ class Inspection:
     arrays: tuple[Level, ...]
     plate: PlateSummary | None
     scene: Scene | None
+    collection: Collection | None
     nodes: tuple[NodeSummary, ...]
     notes: tuple[str, ...]
 
@@ -216,13 +220,14 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
     images = _describe(nodes, paths, notes)
     labels = dict.fromkeys(label for image in images for label in label_paths(nodes, image.path))
     root = nodes.get("")
-    kind = "other" if root is None or root.ome is None else root.ome.kind
+    ome = None if root is None else root.ome
+    collection = None if ome is None else ome.collection
     plate = _summarise_plate(nodes)
     arrays = [] if images else [node for node in nodes.values() if node.array is not None]
     return Inspection(
         path=name,
-        kind=kind,
-        name=_name(view.node or view.name, images, plate),
+        kind="other" if ome is None else ome.kind,
+        name=_name(view.node or view.name, images, plate or collection),
         ome_version=_version(nodes),
         zarr_format=None if root is None else root.zarr_format,
         entries=entries,
@@ -234,7 +239,8 @@ def inspect(path: str | os.PathLike[str]) -> Inspection:
         labels=tuple(_describe(nodes, labels, notes)),
         arrays=tuple(describe_level(node.path, node.array) for node in islice(arrays, MOST_IMAGES)),
         plate=plate,
-        scene=None if root is None or root.ome is None else root.ome.scene,
+        scene=None if ome is None else ome.scene,
+        collection=collection,
         nodes=tuple(
             NodeSummary(node.path, node.node_type, node.extensions, node.conventions) for node in nodes.values()
         ),
@@ -298,8 +304,8 @@ def _describe_container(view: ArchiveView | DirectoryView) -> Container:
     return Container("zip", view.end.has_zip64_end, comment, view.comment.json_first)
 
 
-def _name(path: str, images: list[Image], plate: PlateSummary | None) -> str:
-    given = plate.name if plate is not None else images[0].name if len(images) == 1 else None
+def _name(path: str, images: list[Image], whole: PlateSummary | Collection | None) -> str:
+    given = whole.name if whole is not None else images[0].name if len(images) == 1 else None
     if given is not None:
         return given
     name = os.path.basename(os.path.abspath(path))

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -405,7 +406,7 @@ def test_several_hierarchies_are_named(tmp_path, kind):
         open_repaired(tmp_path / "h")
     assert "found 7 nodes without a common root: 'a.zarr', 'b.zarr', " in caught.value.message
     assert caught.value.hint is not None
-    one = caught.value.hint.rpartition(": ")[2]
+    (one,) = shlex.split(caught.value.hint.rpartition(": ")[2])
     ids, found = repair(one)
     assert found == VALUES
     assert ids == ({"repair/outside"} if kind == "archive" else set())

@@ -77,7 +77,6 @@ def test_an_old_root_names_the_way_to_convert_it():
     (finding,) = check_metadata({}, [".zgroup"])
     assert "ozx repack" in finding.hint
     (finding,) = check_metadata({}, ["a/.zgroup"])
-    assert "Pack the folder 'a' itself" in finding.hint
     assert "ozx repack" in finding.hint
 
 

@@ -48,14 +48,17 @@ class Deadline(NamedTuple):
         """Return the number of seconds until the deadline, at least 0."""
         return max(0.0, self.end - time.time())
 
-    def error(self, name: str | None) -> ResourceError:
-        """Return the error for a missed deadline; its message contains the number of bytes read so far."""
+    def error(self, name: str | None, *, writes: bool = False) -> ResourceError:
+        """Return the error for a missed deadline; of a reader, it contains the number of bytes read so far."""
+        passed = f"the time limit of {self.seconds:g} s has passed (--timeout, ozx.storage_options(timeout=…))"
+        if writes:
+            hint = "Set a longer limit. An upload that did not end leaves no object; the next run sends it again."
+            return ResourceError(passed, path=name, hint=hint)
         now = traffic()
         # The counts of a worker process begin at 0, and may be lower than `before`.
         requests, size = (max(0, new - old) for new, old in zip(now, self.before, strict=True))
         return ResourceError(
-            f"the time limit of {self.seconds:g} s has passed (--timeout, ozx.storage_options(timeout=…)); "
-            f"{requests:,} requests received {size:,} bytes",
+            f"{passed}; {requests:,} requests received {size:,} bytes",
             path=name,
             hint="Set a longer limit, or read less (ozx extract --dry-run counts bytes). No incomplete file is left.",
         )
@@ -84,13 +87,7 @@ def traffic() -> Traffic:
 
 
 def new_deadline(timeout: Any, present: Deadline | None = None) -> Deadline:
-    """Return the deadline `timeout` seconds from now, or the `present` deadline if it is earlier.
-
-    Raises
-    ------
-    UsageError
-        `timeout` is not a positive number of seconds.
-    """
+    """Return the deadline `timeout` seconds from now, or the `present` deadline if it is earlier."""
     try:
         seconds = float(timeout)
     except (TypeError, ValueError):
@@ -101,14 +98,8 @@ def new_deadline(timeout: Any, present: Deadline | None = None) -> Deadline:
     return deadline if present is None or deadline.end < present.end else present
 
 
-def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str) -> _T:
-    """Return the result of `call`; stop waiting for the result at the deadline.
-
-    Raises
-    ------
-    ResourceError
-        The time is over. The call continues in a thread that does not keep the process from ending.
-    """
+def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str, *, writes: bool = False) -> _T:
+    """Return the result of `call`, which may write; stop waiting for the result at the deadline."""
     if deadline is None:
         return call()
     result: Future[_T] = Future()
@@ -124,4 +115,4 @@ def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str) -
         threading.Thread(target=work, daemon=True, name="ozx-in-time").start()
         if wait([result], left).done:
             return result.result()
-    raise deadline.error(name)
+    raise deadline.error(name, writes=writes)

@@ -111,11 +111,10 @@ def changed_error(name: str, expected: int, found: int) -> FormatError:
 
 def folder_error(name: str) -> ResourceError:
     """Return the error for a folder where an archive is expected."""
-    return ResourceError(
-        "expected a file; found a folder: there are objects below this URL",
-        path=name,
-        hint="If it is an OME-Zarr directory, give the URL with a slash at its end.",
-    )
+    hint = "If it is an OME-Zarr directory, give the URL with a slash at its end."
+    if name.endswith(("/", ".zarr")):  # commands that read directories would have read it as one
+        hint = f"This command reads files. If it is an OME-Zarr directory, make a file: ozx pack {name} OUT.ozx"
+    return ResourceError("expected a file; found a folder: there are objects below this URL", path=name, hint=hint)
 
 
 def object_error(name: str) -> FormatError:

@@ -113,12 +113,12 @@ def _limit_in_time(client: Any, deadline: Deadline, name: str) -> None:
 
     def check(event_name: str, **_: Any) -> None:
         if deadline.left() == 0 and not event_name.endswith(".AbortMultipartUpload"):
-            raise deadline.error(name)
+            raise deadline.error(name, writes=True)
 
     def stop(attempts: int, caught_exception: Exception | None, **_: Any) -> None:
         # Without time for another attempt, the error of this attempt says more than the error of the deadline.
         if caught_exception is not None and deadline.left() < min(2.0 ** (attempts - 1), _LONGEST_PAUSE):
-            raise caught_exception if deadline.left() else deadline.error(name)
+            raise caught_exception if deadline.left() else deadline.error(name, writes=True)
 
     client.meta.events.register("before-send.s3", check)
     client.meta.events.register_first("needs-retry.s3", stop)

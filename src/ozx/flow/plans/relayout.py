@@ -58,15 +58,6 @@ def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:
     """Return a plan that writes the hierarchy of `source` in another layout; read metadata, but no chunk.
 
     Zarr v2 becomes v3. Unchanged parts are copied byte for byte.
-
-    Raises
-    ------
-    FormatError
-        Metadata are broken or inconsistent.
-    UnsupportedError
-        Zarr v3 cannot express a part of the metadata, or an unknown extension forbids moving chunks.
-    UsageError
-        The requested layout does not fit the arrays.
     """
     legacy = [key for key in source.iter_keys() if is_legacy_metadata_key(key)]
     if legacy and METADATA not in source:
@@ -215,7 +206,7 @@ class _Upgrading:
         self._layout = layout
         keys = [*legacy, *(key for key in source.iter_keys() if is_metadata_key(key))]
         self._upgraded: UpgradedHierarchy = upgrade_hierarchy(
-            StoredValues(keys, source.read), keep_numcodecs=layout.keep_numcodecs
+            StoredValues(keys, source.read), keep_numcodecs=layout.keep_numcodecs, path=source.name
         )
 
     def plan(self) -> RelayoutPlan:

@@ -29,6 +29,7 @@ from ozx.flow.sources.hierarchy_root import choose_root, find_root_folder
 from ozx.flow.sources.listing import list_directory
 from ozx.flow.sources.location import parse_location
 from ozx.flow.sources.source import Source
+from ozx.flow.sources.wrong_sources import refuse_folder_of_images
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.values import as_object, as_text
@@ -53,16 +54,6 @@ def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fa
         (`ozx.flow.sources.location.parse_location`) that is the root of a hierarchy.
     allow_bombs
         Whether entries may inflate to enormous sizes.
-
-    Raises
-    ------
-    FormatError, UnsupportedError
-        The location is not a hierarchy, or has a fault that cannot be repaired; the error's `rule` names the broken
-        rule.
-    UsageError
-        The location holds several hierarchies, or the node does not exist.
-    ResourceError, OSError
-        The location cannot be read.
 
     Examples
     --------
@@ -140,6 +131,7 @@ def _open_remote_directory(url: str) -> RepairedSource:
 
     source = list_remote_directory(url)
     listing = source.listing
+    refuse_folder_of_images(listing)
     if not listing.metadata and not listing.legacy_keys:
         choose_root((), source.name, files=list(islice(listing.iter_keys(), _FEW)))
     zarr_format, changes, repairs = _repair_metadata(source, listing.metadata, listing.legacy_keys)

@@ -68,11 +68,6 @@ class ArchiveView:
         Path of the node to show; empty for the root.
     ahead
         Minimal number of bytes per read of metadata.
-
-    Raises
-    ------
-    FormatError, UnsupportedError
-        What `ozx.archive.directory.read_end` raises.
     """
 
     def __init__(self, source: ByteSource, node: str = "", *, ahead: int = 1 << 17) -> None:

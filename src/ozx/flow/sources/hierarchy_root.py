@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -43,13 +44,6 @@ def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Se
     files
         Some of the existing files, for the message if there is no node.
 
-    Raises
-    ------
-    UsageError
-        Several nodes are side by side, or `asked` does not exist.
-    FormatError
-        There is no node at all (``rfc9/root``).
-
     Examples
     --------
     >>> choose_root({"cells.ome.zarr", "cells.ome.zarr/0"}, "cells.zip")
@@ -67,11 +61,15 @@ def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Se
         raise UsageError(
             f"expected one hierarchy; found {len(found):,} nodes without a common root: {_few(found)}",
             path=path,
-            hint=f"If these are separate images, name one of them: {example}",
+            hint=f"If these are separate images, name one of them: {shlex.quote(example)}",
         )
     what = f"{len(files):,} other {'file' if len(files) == 1 else 'files'}: {_few(files)}" if files else "nothing"
     archives = [name for name in files if name.lower().endswith((".ozx", ".zip"))]
-    hint = f"Give the path of one file: {os.path.join(path, archives[0])}" if archives and os.path.isdir(path) else None
+    hint = (
+        f"Give the path of one file: {shlex.quote(os.path.join(path, archives[0]))}"
+        if archives and os.path.isdir(path)
+        else None
+    )
     if not archives:
         what, hint = describe_names(files, path, is_folder=os.path.isdir(path)) or (what, None)
     raise FormatError(
@@ -83,15 +81,7 @@ def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Se
 
 
 def find_root_folder(path: str) -> FoundRoot:
-    """Find the topmost nodes in a directory, down to a few folder levels.
-
-    Raises
-    ------
-    FormatError
-        There are too many folders (``rfc9/root``).
-    OSError
-        A folder cannot be read.
-    """
+    """Find the topmost nodes in a directory, down to a few folder levels."""
     found, level, seen = FoundRoot(), [""], 0
     for _ in range(_DEPTH):
         following: list[str] = []

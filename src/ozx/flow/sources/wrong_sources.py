@@ -28,15 +28,7 @@ _GROUP_NAMES = (METADATA, LEGACY_METADATA[0])
 
 
 def check_is_directory(root: str) -> None:
-    """Check that the source of ``ozx pack`` is a directory.
-
-    Raises
-    ------
-    UsageError
-        `root` is a file; the hint fits its format.
-    FileNotFoundError
-        `root` does not exist.
-    """
+    """Check that the source of ``ozx pack`` is a directory."""
     if not os.path.lexists(root):
         raise FileNotFoundError(2, "no such directory", root)
     if os.path.isdir(root):
@@ -51,16 +43,7 @@ def check_is_directory(root: str) -> None:
 
 
 def check_is_tiff_file(path: str) -> None:
-    """Check that the source of ``ozx import`` is a regular file.
-
-    Raises
-    ------
-    UsageError
-        `path` is a folder, perhaps of OME-Zarr or of TIFF files; the hint names the right command. Or `path` is a
-        device, pipe or socket.
-    OSError
-        `path` does not exist.
-    """
+    """Check that the source of ``ozx import`` is a regular file."""
     status = os.stat(path)
     if stat.S_ISREG(status.st_mode):
         return
@@ -125,36 +108,26 @@ def describe_folder(path: str, *, packs: bool = True) -> tuple[str, str] | None:
 
 
 def refuse_folder_of_images(listing: Listing) -> None:
-    """Raise an error for a folder of several images, with a hint on how to pack each image separately.
-
-    Raises
-    ------
-    FormatError
-        There are several OME-Zarr images, or images of other formats and no hierarchy (``rfc9/root``).
-    """
+    """Raise an error for a folder of several images, with a hint on how to pack each image separately."""
     folders = {key.partition("/")[0] for key in (*listing.metadata, *listing.legacy_keys)}
     for ending in (".ome.zarr", ".zarr"):
         if len(folders) > 1 and all(folder.endswith(ending) for folder in folders):
+            first, more = sorted(folders)[:3], " …" if len(folders) > 3 else ""
+            sources = f"{shlex.quote(listing.root)}/*{ending}"
+            if "://" in listing.root:
+                sources = " ".join(shlex.quote(f"{listing.root}/{name}/") for name in first) + more
             raise FormatError(
-                f"expected one hierarchy; found {len(folders):,}: {', '.join(sorted(folders)[:3])}, …",
+                f"expected one hierarchy; found {len(folders):,}: {', '.join(first)}{more and ', …'}",
                 path=listing.root,
                 rule="rfc9/root",
-                hint=f"Pack each into its own file: ozx pack {shlex.quote(listing.root)}/*{ending}"
-                if "://" not in listing.root
-                else f"Pack each into its own file: ozx pack {listing.root}/{min(folders)} …",
+                hint=f"Pack each into its own file: ozx pack {sources}",
             )
     if not folders:
         refuse_images(listing.iter_keys(), listing.root, is_folder="://" not in listing.root)
 
 
 def refuse_images(names: Iterable[str], path: str, *, is_folder: bool) -> None:
-    """Raise an error for a ZIP file or folder without a hierarchy if most of its files are images.
-
-    Raises
-    ------
-    FormatError
-        Most files are images (``rfc9/root``).
-    """
+    """Raise an error for a ZIP file or folder without a hierarchy if most of its files are images."""
     found = describe_names(names, path, is_folder=is_folder)
     if found is not None:
         raise FormatError(

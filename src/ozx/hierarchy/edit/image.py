@@ -32,13 +32,7 @@ _Document = dict[str, Any]
 
 
 def check_editable(document: _Document, node: str, version: str | None) -> OmeMetadata:
-    """Return a group's OME-Zarr metadata if it can be edited; `version` is the default if the group has no version.
-
-    Raises
-    ------
-    UnsupportedError
-        It is of another version than 0.5 and 0.6.
-    """
+    """Return a group's OME-Zarr metadata if it can be edited; `version` is the default if the group has no version."""
     attributes = as_object(document.get("attributes"))
     ome = parse_ome(attributes, 3) if document.get("zarr_format") == 3 else None
     found = None if ome is None else ome.version or version
@@ -62,15 +56,6 @@ def edit_image(
     """Return a copy of an image's ``zarr.json`` with the requested changes.
 
     `array` is the array of the full resolution. Only edits of channels need it, for the number of channels.
-
-    Raises
-    ------
-    UsageError
-        The image has no such axis, or more or fewer channels than an edit has values.
-    FormatError
-        The metadata is too broken to have a pixel size.
-    UnsupportedError
-        It is of another version than 0.5 and 0.6, or a level has other transformations than scale and translation.
     """
     ome = check_editable(document, node, version)
     if not ome.multiscales:

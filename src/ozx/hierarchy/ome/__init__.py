@@ -16,6 +16,8 @@
     Transformations in messages.
 ``plate_names``
     Usual names of the rows of a plate.
+``collection``
+    Collections of images (RFC-8, a draft).
 ``versions``
     Versions of OME-Zarr, and its drafts.
 ``rendering``, ``dyes``, ``colors``

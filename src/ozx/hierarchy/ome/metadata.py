@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_object, as_text, as_texts
+from ozx.hierarchy.ome.collection import Collection, parse_collection
 from ozx.hierarchy.ome.systems import intrinsic_system
 from ozx.hierarchy.ome.transformations import parse_transformations
 
@@ -195,12 +196,13 @@ class OmeMetadata:
     # Paths of the images that the group (``OME``) lists, or None.
     series: tuple[str, ...] | None = None
     scene: Scene | None = None
+    collection: Collection | None = None
     # Missing values and values of the wrong type, one phrase each.
     problems: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
-        """Kind of the hierarchy at this root: ``image``, ``plate``, ``series``, ``labels``, ``scene`` or ``other``."""
+        """Kind of the hierarchy at this root, as in ``ozx info --json``."""
         if self.plate is not None:  # bioformats2raw writes its layout into plates, too
             return "plate"
         if self.multiscales:
@@ -209,6 +211,8 @@ class OmeMetadata:
             return "series"
         if self.scene is not None:
             return "scene"
+        if self.collection is not None:
+            return "collection"
         return "other" if self.labels is None else "labels"
 
 
@@ -254,6 +258,7 @@ def parse_ome(attributes: dict[str, Any], zarr_format: int) -> OmeMetadata | Non
         layout=layout if type(layout) is int else None,
         series=_parse_names(ome, "series", problems),
         scene=_parse_scene(ome["scene"]) if isinstance(ome.get("scene"), dict) else None,
+        collection=parse_collection(ome) if zarr_format == 3 else None,
         problems=tuple(problems),
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from ozx.archive.remote.access import current_options
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.opening import check_object_url
@@ -21,13 +23,6 @@ class StreamUpload:
         ``s3://bucket/key``, ``gs://bucket/key`` or ``az://container/key``.
     force
         Whether an existing object may be replaced.
-
-    Raises
-    ------
-    UsageError
-        The URL has another form; or the object exists, and `force` is not given.
-    ResourceError
-        The server cannot be reached, or refuses.
     """
 
     def __init__(self, url: str, *, force: bool) -> None:
@@ -38,17 +33,10 @@ class StreamUpload:
             check_absent(url, self._options)
 
     def send(self, path: str) -> None:
-        """Upload the finished file; the local file stays.
-
-        Raises
-        ------
-        UsageError
-            Another program has created the object, and `force` is not given.
-        ResourceError
-            The server cannot be reached, or refuses. The hint has the command that sends the file.
-        """
+        """Upload the finished file; the local file stays."""
         try:
             upload_file(path, self._url, force=self._force, options=self._options)
         except OzxError as error:
-            error.hint = f"{error.hint or ''} {path} is complete; to upload it: ozx repack {path} {self.name}".strip()
+            command = f"ozx repack {shlex.quote(path)} {shlex.quote(self.name)}"
+            error.hint = f"{error.hint or ''} {path} is complete; to upload it: {command}".strip()
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import threading
 import time
 from typing import Self
@@ -52,11 +53,6 @@ class FollowedFile:
     state
         ``growing``, ``finished``, ``unfinished`` (the writer ended without finishing the file), or ``removed`` (the
         writer removed the file).
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no such file, or it has no index.
     """
 
     def __init__(self, partial: str) -> None:
@@ -96,13 +92,7 @@ class FollowedFile:
             return is_new or self.state != "growing"
 
     def read(self, key: str, offset: int, length: int) -> bytes:
-        """Return a part of a listed value; check the whole value before its first part is returned.
-
-        Raises
-        ------
-        FormatError
-            The bytes of the value are not those that the writer wrote (``zip/crc``).
-        """
+        """Return a part of a listed value; check the whole value before its first part is returned."""
         value = self.index.values[key]
         if key not in self._checked:
             self._check(key, value)
@@ -146,15 +136,7 @@ class FollowedFile:
 
 
 def find_followed(path: str) -> FollowedFile | None:
-    """Return a stream's unfinished file, given its final or partial name; None if the finished file must be read.
-
-    Raises
-    ------
-    ResourceError
-        There is no such file, the file cannot be followed, or no frame is complete yet.
-    UnsupportedError
-        This system has no locks, which show whether a writer is alive.
-    """
+    """Return a stream's unfinished file, given its final or partial name; None if the finished file must be read."""
     target = path.removesuffix(_PARTIAL)
     partial = path if path != target else name_beside(target, _PARTIAL)
     for _ in range(_TRIES):
@@ -205,7 +187,7 @@ def _open(partial: str, target: str, *, is_named: bool) -> FollowedFile | None:
     raise ResourceError(
         "its writer has ended, and no frame is complete",
         path=partial,
-        hint=f"To save the written data, run: ozx recover {partial} OUT.ozx",
+        hint=f"To save the written data, run: ozx recover {shlex.quote(partial)} OUT.ozx",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 import warnings
 from collections.abc import Iterator
@@ -99,15 +100,7 @@ class LiveSession(ArchiveSession):
         return None if value is None else value.size
 
     def read(self, key: str, byte_range: ByteRequest | None = None) -> bytes | None:
-        """Return the requested bytes of a value; None if there is no such key.
-
-        Raises
-        ------
-        FormatError
-            As for a finished file; or the bytes are not those that were written (``zip/crc``).
-        ResourceError
-            The file cannot be read, or nothing in it is complete yet.
-        """
+        """Return the requested bytes of a value; None if there is no such key."""
         followed = self._open()
         if followed is None:
             return super().read(key, byte_range)
@@ -152,4 +145,4 @@ class LiveSession(ArchiveSession):
         self._followed = None if followed.state == "finished" else followed
         if followed.state == "unfinished":
             message = f"{followed.target}: the stream ended unfinished. To save the received frames: ozx recover "
-            warnings.warn(f"{message}{followed.partial} OUT.ozx", PartialFileWarning, stacklevel=4)
+            warnings.warn(f"{message}{shlex.quote(followed.partial)} OUT.ozx", PartialFileWarning, stacklevel=4)

@@ -5,8 +5,6 @@ No function here reads a file: the documents, or facts about them, come from an 
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
@@ -15,7 +13,7 @@ from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
-from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.nodes import group_command, join_path
 from ozx.validation.nodes.facts import NodeFacts, ReadFault, read_nodes
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
@@ -54,16 +52,12 @@ def check_new_metadata(
     """Check ``zarr.json`` documents read from `node` in `path` before they are written, and return notes about them.
 
     A mapping may read the documents lazily: each key is looked up once, the root's first.
-
-    Raises
-    ------
-    FormatError
-        The metadata are no OME-Zarr hierarchy; `rule` names the broken rule.
     """
     nodes, faults = read_nodes(metadata)
     for finding in chain(check_read_faults(faults), check_nodes(nodes, tuple(legacy_keys), path=path, node=node)):
         if finding.severity == "error":
-            raise FormatError(finding.message, path=path, rule=finding.id, hint=finding.hint)
+            where = f"{path}/{node}" if node else path
+            raise FormatError(finding.message, path=where, rule=finding.id, hint=finding.hint)
     # RFC 8259, 6: "Numeric values that cannot be represented in the grammar below (such as Infinity and NaN) are not
     # permitted." zarr-python writes them, so this is no reason to refuse a hierarchy.
     found = sorted((node.key for node in nodes.values() if node.bare_words), key=breadth_first)
@@ -105,7 +99,7 @@ def check_nodes(
     if root is None:
         # RFC-9: "The ZIP file MUST contain the OME-Zarr's root-level zarr.json." Other findings would only follow from
         # this one.
-        missing = _missing_root(nodes, legacy_keys)
+        missing = _missing_root(nodes, legacy_keys, folder)
         if not nodes and not legacy_keys:
             found, hint = describe_names(names, folder or "", is_folder=folder is not None) or ("", "")
             missing = make_finding("rfc9/root", f"{_EXPECTED} {found}", hint=hint) if found else missing
@@ -155,7 +149,7 @@ def check_sharding(nodes: _Nodes, keys: Iterable[str]) -> Iterator[Finding]:
     )
 
 
-def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
+def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str], folder: str | None) -> Finding:
     found = [name for name in LEGACY_METADATA if name in legacy_keys]
     if found:
         message = f"{_EXPECTED} {found[0]}: this is OME-Zarr 0.4 (Zarr v2)"
@@ -170,8 +164,8 @@ def _missing_root(nodes: _Nodes, legacy_keys: Sequence[str]) -> Finding:
     if paths and is_root and all(path == top or path.startswith(f"{top}/") for path in paths):
         version = "an OME-Zarr 0.4 (Zarr v2) hierarchy" if is_legacy else "the hierarchy"
         message = f"{_EXPECTED} {version} in the folder {top!r} instead"
-        hint = f"Pack the folder {top!r} itself, not a folder around it."
-        return make_finding("rfc9/root", message, entry=top, hint=f"{hint} {_CONVERT}" if is_legacy else hint)
+        command = None if folder is None else f"Pack this folder itself: {group_command(folder, top)}"
+        return make_finding("rfc9/root", message, entry=top, hint=command)
     if paths:
         folders = sorted({path.partition("/")[0] for path in paths})
         names = ", ".join(map(repr, folders[:3])) + (", …" if len(folders) > 3 else "")
@@ -215,8 +209,9 @@ def _check_root(root: NodeFacts, nodes: _Nodes, path: str | None, node: str) -> 
         hint = _OF_ARRAY
         below = [key for key in sorted(filter(None, nodes), key=breadth_first) if isinstance(nodes[key].version, str)]
         if below:
-            message += f"; OME-Zarr groups are below it: {', '.join(below[:3])}{', …' if len(below) > 3 else ''}"
-            hint = f"Make a file of each group. For the first, run: {_command(path or 'FILE', node, below[0])}"
+            message += f"; OME-Zarr groups below it: {', '.join(below[:3])}{', …' if below[3:] else ''}"
+            command = group_command(path or "FILE", join_path(node, below[0]))
+            hint = f"Make a file of each group. For the first, run: {command}"
         pointer = "/attributes"
     elif not isinstance(root.version, str):
         found = "none" if root.version is None else brief(root.version)
@@ -226,14 +221,6 @@ def _check_root(root: NodeFacts, nodes: _Nodes, path: str | None, node: str) -> 
     else:
         return
     yield make_finding("rfc9/one-hierarchy", message, entry=ROOT_METADATA, pointer=pointer, hint=hint)
-
-
-def _command(path: str, node: str, below: str) -> str:
-    """Return the command that makes a file of one group."""
-    if os.path.isdir(path):
-        return f"ozx pack {shlex.quote(os.path.join(path, node, below))}"
-    name = shlex.quote(f"{below.rpartition('/')[2]}.ozx")
-    return f"ozx extract {shlex.quote(path)} {name} --path {shlex.quote(join_path(node, below))}"
 
 
 def _check_reached(nodes: _Nodes) -> Iterator[Finding]:

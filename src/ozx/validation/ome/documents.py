@@ -31,6 +31,7 @@ _CHECKS: dict[str, _Check] = {
     LAYOUT: check_layout,
     "series": check_series,
 }
+_SPATIALDATA = "The library spatialdata writes and reads this version. ozx copies such metadata, but cannot convert it."
 # RFC-3, in 0.9.dev1 and 0.9.dev2, allows any number, types and order of axes.
 _FREE_AXES = ("ome/axes-count", "ome/axes-order", "ome/axes-zyx", "ome/axis-type")
 # Parts with a version in OME-Zarr 0.4.
@@ -79,7 +80,8 @@ def check_ome(node: NodeDocument) -> Iterator[Finding]:
     else:
         known = "0.5 and 0.6" if node.is_v3 else "0.4"
         message = f"not checked: unknown OME-Zarr version {shown(version)}; in this Zarr version, ozx checks {known}"
-        yield place.finding("ome/unknown-version", message)
+        hint = _SPATIALDATA if str(version).endswith("-spatialdata") else None
+        yield place.finding("ome/unknown-version", message, hint=hint)
 
 
 def _without_errors(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -261,7 +261,7 @@ def _call_azure(
     from azure.core.exceptions import AzureError  # noqa: PLC0415 (an extra)
 
     try:
-        return call_in_time(call, deadline, printable_url(url))
+        return call_in_time(call, deadline, printable_url(url), writes=True)
     except AzureError as error:
         status, code = getattr(error, "status_code", None), _code(error)
         kind = type(error).__name__

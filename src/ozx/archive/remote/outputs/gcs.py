@@ -194,7 +194,9 @@ class GcsObject(UnnamedUploads):
         from requests.exceptions import RequestException  # noqa: PLC0415
 
         try:
-            return call_in_time(partial(function, *arguments, **options), deadline, printable_url(self._url))
+            return call_in_time(
+                partial(function, *arguments, **options), deadline, printable_url(self._url), writes=True
+            )
         except ResourceError:  # the deadline
             raise
         except (GoogleAPIError, GoogleAuthError, InvalidResponse, DataCorruption, RequestException, OSError) as error:
