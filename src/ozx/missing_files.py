@@ -46,8 +46,9 @@ def hint_at_pattern(path: str) -> str | None:
         return None
     import glob  # noqa: PLC0415 (only this error needs it)
 
-    if not glob.glob(path):
-        return None
+    found = sorted(glob.glob(path))
+    if not found or os.name == "nt":
+        return f"These names match, give one: {', '.join(found[:3])}" if found else None
     parts = [part if is_pattern(part) else shlex.quote(part) if part else "" for part in path.split(os.sep)]
     return f"ozx does not expand patterns. In a shell, write the pattern outside of quotes: {os.sep.join(parts)}"
 

@@ -1,5 +1,6 @@
 """Whose leftovers a run may remove: those of its own computer, by name, boot identifier and time."""
 
+import errno
 import fcntl
 import os
 import time
@@ -79,15 +80,50 @@ def test_with_locks_of_one_node_the_file_of_a_running_process_elsewhere_stays(tm
     assert path.exists()
 
 
-def test_with_locks_that_fail_nothing_is_removed(tmp_path, monkeypatch):
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EBADF, errno.EIO])
+@pytest.mark.parametrize(("age", "process", "is_swept"), [(2, 99999999, True), (0.5, 99999999, False), (2, 0, False)])
+def test_where_locks_fail_only_what_a_dead_process_left_a_day_ago_is_removed(
+    tmp_path, monkeypatch, code, age, process, is_swept
+):
     def fail(descriptor, operation):
-        raise OSError(9, "Bad file descriptor")  # as for an exclusive lock on a descriptor for reading, on NFS
+        raise OSError(code, "flock fails")
+
+    path = tmp_path / f".own.ozx.{process or os.getpid()}.{this_host()}.ozx-tmp"
+    path.touch()
+    os.utime(path, (time.time() - age * DAY,) * 2)
+    monkeypatch.setattr(locks.fcntl, "flock", fail)
+    assert write(tmp_path / "a", b"a").swept == ([str(path)] if is_swept else [])
+    assert path.exists() != is_swept
+    assert remove_leftover(leftover_at(str(leave(tmp_path, "node8-12345678"))))  # the caller knows
+
+
+def test_where_only_exclusive_locks_fail_the_shared_lock_decides(tmp_path, monkeypatch):
+    # NFS refuses an exclusive lock of a file that is open for reading; another computer sees the lock of the writer.
+    original = fcntl.flock
+    path = leave(tmp_path, "own", 2 * DAY)
+
+    def fail(descriptor, operation):
+        if operation & fcntl.LOCK_EX:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        original(descriptor, operation)
+
+    with path.open("rb") as file:
+        original(file, fcntl.LOCK_EX)
+        monkeypatch.setattr(locks.fcntl, "flock", fail)
+        assert write(tmp_path / "a", b"a").swept == []
+        assert not remove_leftover(leftover_at(str(path)))
+
+
+@pytest.mark.parametrize("code", [errno.EAGAIN, errno.EACCES])
+def test_a_held_lock_is_told_by_two_errors(tmp_path, monkeypatch, code):
+    def fail(descriptor, operation):
+        raise OSError(code, "it is held")
 
     monkeypatch.setattr(locks.fcntl, "flock", fail)
-    path = leave(tmp_path, "own", 100 * DAY)
-    assert write(tmp_path / "a", b"a").swept == []
-    assert names(tmp_path) == sorted([path.name, "a"])
-    assert remove_leftover(leftover_at(str(leave(tmp_path, "node8-12345678"))))  # the caller knows
+    with leave(tmp_path, "own", 2 * DAY).open("rb") as file:
+        assert locks.lock_file(file.fileno()) is False
+        assert not locks.is_free(file.fileno())
+    assert not remove_leftover(leftover_at(file.name))
 
 
 def test_what_another_process_has_locked_stays_whatever_its_name(tmp_path):

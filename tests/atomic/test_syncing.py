@@ -1,5 +1,6 @@
 """Waiting for the disk, file by file where the system has no call for all of them."""
 
+import errno
 import os
 import sys
 
@@ -48,3 +49,20 @@ def test_macos_empties_the_memory_of_the_drive_where_it_can(tmp_path, monkeypatc
         flush(file.fileno())
     assert drive.calls == [Drive.F_FULLFSYNC]
     assert len(synced) == (error is not None)
+
+
+def test_an_error_of_the_drive_is_raised(tmp_path, monkeypatch):
+    monkeypatch.setattr(syncing, "fcntl", Drive(OSError(errno.EIO, "the drive fails")))
+    with (tmp_path / "a").open("wb") as file, pytest.raises(OSError, match="the drive fails"):
+        flush(file.fileno())
+
+
+def test_macos_empties_the_memory_of_the_drive_once_for_a_tree(tmp_path, monkeypatch):
+    drive = Drive()
+    for number in range(3):
+        (tmp_path / "tree" / str(number)).mkdir(parents=True)
+        (tmp_path / "tree" / str(number) / "a").touch()
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(syncing, "fcntl", drive)
+    sync_tree(str(tmp_path / "tree"))
+    assert len(drive.calls) == 2  # a file, then its name

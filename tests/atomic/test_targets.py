@@ -4,6 +4,7 @@ import os
 import socket
 import stat
 import sys
+from contextlib import nullcontext
 
 import pytest
 from atomic_writing import fill, names, write
@@ -261,6 +262,28 @@ class TestSystems:
         assert path.read_bytes() == b"another program's"
         assert exists(path)
         assert names(tmp_path) == ["a"]
+
+    @pytest.mark.parametrize("fails", [False, True])
+    def test_without_any_call_that_replaces_nothing_the_name_is_taken_first(self, tmp_path, monkeypatch, fails):
+        """An empty file keeps the name; if the renaming fails, it goes."""
+        path, replace, found = tmp_path / "a", os.replace, []
+
+        def fail(*_):
+            raise OSError(1, "Operation not permitted")
+
+        def replace_own(old, new):
+            with pytest.raises(FileExistsError):
+                os.open(new, os.O_CREAT | os.O_EXCL)  # another program comes too late
+            found.append(os.path.getsize(new))
+            fail() if fails else replace(old, new)
+
+        monkeypatch.setattr(os, "link", fail)
+        monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
+        monkeypatch.setattr(os, "replace", replace_own)
+        with pytest.raises(OSError, match="not permitted") if fails else nullcontext():
+            write(path, b"ours")
+        assert found == [0]
+        assert names(tmp_path) == ([] if fails else ["a"])
 
     @pytest.mark.parametrize(("flag", "of_macos"), [(renaming._NOREPLACE, 4), (renaming._EXCHANGE, 2)])
     def test_macos_is_asked_with_its_own_flags(self, monkeypatch, flag, of_macos):

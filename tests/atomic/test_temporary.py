@@ -189,3 +189,19 @@ class TestWithoutLocks:
         os.utime(left / "0", (then, then))
         assert temporary.sweep(str(tmp_path)) == []
         assert left.is_dir()
+
+    @pytest.mark.parametrize("age", [0, 601])
+    def test_a_replaced_directory_of_a_dead_process_gets_a_visible_name(self, tmp_path, alive, monkeypatch, age):
+        assert alive == {}
+        hidden = tmp_path / f".a.zarr.4711.{this_host()}.ozx-old"
+        hidden.mkdir()
+        now = hidden.stat().st_mtime
+        monkeypatch.setattr(temporary.time, "time", lambda: now + age)
+        assert temporary.sweep(str(tmp_path)) == ([str(tmp_path / "a.zarr.old")] if age else [])
+        assert names(tmp_path) == ["a.zarr.old" if age else hidden.name]
+
+    def test_the_files_of_a_living_process_are_not_looked_at(self, tmp_path, alive, left, monkeypatch):
+        (left / "0").mkdir(parents=True)
+        alive[4711] = 0
+        monkeypatch.setattr(os, "walk", None)
+        assert temporary.sweep(str(tmp_path)) == []

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hierarchies import FIXTURES
 
 from ozx.cli import arguments
+from ozx.cli.app import run
 from ozx.cli.arguments import check_patterns, expand_patterns, output_of_one
 from ozx.errors import UsageError
 
@@ -93,3 +97,22 @@ class TestPatterns:
     @pytest.mark.skipif(os.name == "nt", reason="its shell has expanded them")
     def test_posix_leaves_patterns_to_the_shell(self):
         assert expand_patterns(["g?.ozx"]) == ["g?.ozx"]
+
+    def test_what_a_pattern_matches_is_never_an_output(self, monkeypatch, capsys):
+        shutil.copytree(FIXTURES / "image.ome.zarr", "h1.ome.zarr")
+        shutil.copytree(FIXTURES / "image.ome.zarr", "h2.ome.zarr")
+        kept = Path("h1.ozx")
+        kept.write_bytes(b"kept")
+        monkeypatch.setattr(arguments, "os", SimpleNamespace(name="nt", path=os.path))
+        assert run(["pack", "h?.ome.zarr", "out.ozx"]) == 2
+        assert "expected one source; 2 files match h?.ome.zarr" in capsys.readouterr().err
+        assert run(["unpack", "h1.o*", "g*"]) != 0
+        assert run(["pack", "h2*", "h?.ozx", "--force"]) == (4 if os.name == "nt" else 0)  # Windows has no such names
+        assert kept.read_bytes() == b"kept"
+
+    @pytest.mark.parametrize(("source", "code"), [("h?.ozx", 0), ("*.ozx", 4)])
+    def test_a_single_source_is_expanded_if_one_file_matches(self, monkeypatch, source, code):
+        shutil.copytree(FIXTURES / "image.ome.zarr", "h.ome.zarr")
+        assert run(["pack", "h.ome.zarr", "h1.ozx"]) == 0
+        monkeypatch.setattr(arguments, "os", SimpleNamespace(name="nt", path=os.path))
+        assert [run([verb, source, *rest]) for verb, *rest in (["ls"], ["cat", "zarr.json"])] == [code, code]

@@ -15,6 +15,7 @@ from stores import put
 from ozx import OzxStore, ResourceError, UsageError
 from ozx.atomic import locks
 from ozx.errors import PartialFileWarning
+from ozx.store import partial_file
 from ozx.store.partial_file import PartialFile
 
 
@@ -243,3 +244,47 @@ def test_without_locks_the_creation_decides_which_writer_came_first(target, monk
     with open(target, "rb") as file:
         assert file.read() == b"first"
     PartialFile(target).remove()  # the name is free again
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows refuses to move what is open")
+def test_locks_that_fail_for_the_first_writer_only_do_not_join_two_writers(target, monkeypatch):
+    """The table of locks is full for a moment: the second writer gets the lock of the first writer's empty file."""
+    flock, codes = locks.fcntl.flock, [errno.ENOLCK]
+
+    def fail_once(descriptor, operation):
+        if codes:
+            raise OSError(codes.pop(), "No locks available")
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(locks.fcntl, "flock", fail_once)
+    first, second = PartialFile(target), PartialFile(target)
+    for partial, data in ((first, b"first"), (second, b"second")):
+        os.write(partial.descriptor, data)
+    with pytest.raises(ResourceError, match="moved or removed"):
+        first.publish(force=True, sync=False)
+    second.publish(force=True, sync=False)
+    with open(target, "rb") as file:
+        assert file.read() == b"second"
+    first.close()
+
+
+@pytest.mark.parametrize("has_locks", [True, False])
+def test_what_comes_during_the_sync_is_not_published(target, request, monkeypatch, has_locks):
+    if not has_locks:
+        request.getfixturevalue("closed_files_only")
+    partial = PartialFile(target)
+    os.write(partial.descriptor, b"ours")
+    check = partial_file.check_target
+
+    def check_and_replace(path, *, force):
+        os.rename(partial.path, f"{target}.moved")
+        with open(partial.path, "wb") as file:
+            file.write(b"another writer's")
+        return check(path, force=force)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(partial_file, "check_target", check_and_replace)
+        with pytest.raises(ResourceError, match="moved or removed"):
+            partial.publish(force=True, sync=True)
+    partial.close()
+    assert not os.path.exists(target)

@@ -12,10 +12,13 @@ import os
 import platform
 import re
 
-__all__ = ["HOST", "is_alive", "is_of_this_host", "this_host"]
+__all__ = ["CLOCKS", "HOST", "is_alive", "is_of_this_host", "this_host"]
 
 #: The pattern of the results of `this_host`, as they appear in file names.
 HOST = r"(?P<host>[A-Za-z0-9-]{1,20})-(?P<boot>[0-9a-f]{8})"
+
+#: Seconds by which the clock of a file server may differ from that of this computer.
+CLOCKS = 600
 
 _NO_BOOT = "0" * 8
 # Of the Windows API: the right to ask a process for its times, an error, and the exit code of a running process.
@@ -87,7 +90,7 @@ def is_of_this_host(host: str, boot: str, path: str) -> bool:
 def is_alive(process: int, *, since: float | None = None) -> bool:
     """Return whether a process with this number runs on this computer; False if the system cannot tell.
 
-    On Windows, a process that started after the time `since` is another one of the same number.
+    A process that started well after the time `since` is another one of the same number; asked on Windows only.
 
     Examples
     --------
@@ -96,7 +99,7 @@ def is_alive(process: int, *, since: float | None = None) -> bool:
     """
     if os.name == "nt":  # os.kill would end the process
         start = _start_on_windows(process)
-        return start is not None and (since is None or start <= since)
+        return start is not None and (since is None or start <= since + CLOCKS)
     try:
         os.kill(process, 0)
     except PermissionError:  # the process of another user

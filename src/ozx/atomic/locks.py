@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 
 try:
@@ -10,7 +11,10 @@ try:
 except ImportError:  # Windows: an open file cannot be deleted there, so that no lock is needed
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["has_locks", "is_free", "is_locked", "lock_file", "lock_leftover", "still_has_name", "unlock_file"]
+__all__ = ["fcntl", "has_locks", "is_free", "lock_file", "still_has_name", "unlock_file"]
+
+# Some network file systems turn flock(2) into fcntl(2), whose F_SETLK "sets errno to EACCES or EAGAIN" for a held lock.
+_HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 def has_locks() -> bool:
@@ -18,44 +22,18 @@ def has_locks() -> bool:
     return fcntl is not None
 
 
-def lock_file(descriptor: int) -> bool | None:
-    """Lock a file as its writer; return False if another process holds the lock, None if there are no locks here.
+def lock_file(descriptor: int, *, is_shared: bool = False) -> bool | None:
+    """Lock a file; return False if another process holds the lock, None if there are no locks here.
 
     Windows has no such locks, and some network file systems refuse them.
     """
     if fcntl is None:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # any error but EWOULDBLOCK says nothing about another writer
-        return None
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except OSError as error:  # any other error says nothing about another writer
+        return False if error.errno in _HELD else None
     return True
-
-
-def lock_leftover(descriptor: int) -> bool:
-    """Lock a file that may be a leftover; return False if its writer is alive or may be alive."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # alive, or on a file system without locks
-        return False
-    return True
-
-
-def is_locked(descriptor: int) -> bool:
-    """Return whether another process on this computer holds the lock of a file; False on systems without locks."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def is_free(descriptor: int) -> bool:
@@ -63,11 +41,7 @@ def is_free(descriptor: int) -> bool:
 
     This check itself holds the lock for a moment: use it only for a file that its writer has already locked.
     """
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:  # a living writer, or a file system without locks
+    if not lock_file(descriptor, is_shared=True):
         return False
     unlock_file(descriptor)
     return True

@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from ozx.atomic.locks import has_locks
+from ozx.atomic.locks import has_locks, still_has_name
 from ozx.atomic.syncing import flush
 from ozx.atomic.targets import check_regular, check_target, exists_error
 from ozx.atomic.temporary import hidden_name, name_beside
@@ -64,10 +64,26 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
         except OSError:  # no hard links here
             check_target(path, force=False)
             if not renameat2(temporary, path, _NOREPLACE):
-                os.rename(temporary, path)
+                _rename_over_own(temporary, path)
         else:
             _discard(temporary)
     return []
+
+
+def _rename_over_own(temporary: str, path: str) -> None:
+    """Rename a file to a free name: create an empty file, which keeps the name from other programs, and replace it."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    except FileExistsError:
+        raise exists_error(path) from None
+    try:
+        os.replace(temporary, path)
+    except BaseException:
+        if still_has_name(descriptor, path):
+            _discard(path)
+        raise
+    finally:
+        os.close(descriptor)
 
 
 def _discard(path: str) -> bool:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import sys
+from collections.abc import Callable
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-from ozx.atomic.locks import has_locks
+from ozx.atomic.full_disk import NO_ROOM
+from ozx.atomic.locks import fcntl, has_locks
 from ozx.errors import raise_error
 
 __all__ = ["check_written", "close_written", "flush", "sync_file", "sync_folder", "sync_tree"]
@@ -24,8 +22,12 @@ def flush(descriptor: int) -> None:
     On macOS, `os.fsync` leaves the data in the memory of the drive; F_FULLFSYNC empties it, where it is possible.
     """
     if fcntl is not None and hasattr(fcntl, "F_FULLFSYNC"):
-        with contextlib.suppress(OSError):  # network file systems refuse it
+        try:
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        except OSError as error:  # network file systems refuse it
+            if error.errno in (errno.EIO, *NO_ROOM):
+                raise
+        else:
             return
     os.fsync(descriptor)
 
@@ -65,14 +67,14 @@ def sync_file(path: str) -> None:
     sync_folder(os.path.dirname(os.path.abspath(path)))
 
 
-def sync_folder(folder: str) -> None:
+def sync_folder(folder: str, *, sync: Callable[[int], None] = flush) -> None:
     """Sync the names in `folder` to the disk."""
     if not has_locks():  # Windows cannot sync folders, and does not need to
         return
     with contextlib.suppress(OSError):  # some file systems refuse it, and some folders cannot be listed
         descriptor = os.open(folder, os.O_RDONLY)
         try:
-            flush(descriptor)
+            sync(descriptor)
         finally:
             os.close(descriptor)
 
@@ -94,11 +96,14 @@ def sync_tree(path: str) -> None:
             raise OSError(code, os.strerror(code), path)
         finally:
             os.close(descriptor)
+    file = None
     for folder, _, names in os.walk(path, onerror=raise_error):
         for file in (os.path.join(folder, name) for name in names):
             descriptor = os.open(file, os.O_RDWR)
             try:
-                flush(descriptor)
+                os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-        sync_folder(folder)
+        sync_folder(folder, sync=os.fsync)
+    if file is not None:
+        sync_file(file)  # empties the memory of the drive once, for all files

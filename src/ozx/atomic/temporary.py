@@ -13,11 +13,12 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count
 
-from ozx.atomic.host import HOST, is_alive, is_of_this_host, this_host
-from ozx.atomic.locks import has_locks, is_locked, lock_file, lock_leftover, still_has_name
+from ozx.atomic.host import CLOCKS, HOST, is_alive, is_of_this_host, this_host
+from ozx.atomic.locks import has_locks, lock_file, still_has_name
 from ozx.atomic.targets import naming_errors
 from ozx.errors import ResourceError
 
@@ -36,16 +37,14 @@ __all__ = [
 
 _LEFTOVER = re.compile(rf"\..+\.(?P<process>\d+)(-\d+)?\.{HOST}\.ozx-tmp", re.DOTALL)
 # Hidden name of a replaced directory until it is compared with its record: such a name is never swept.
-_REPLACED = re.compile(rf"\.(.+)\.\d+(?:-\d+)?\.{HOST}\.ozx-old", re.DOTALL)
+_REPLACED = re.compile(rf"\.(.+)\.(?P<process>\d+)(?:-\d+)?\.{HOST}\.ozx-old", re.DOTALL)
 # In bytes: with additions, names stay below the 143 that encrypted file systems allow.
 _LONGEST_STEM = 90
 # Default limit of names, and the reserve for a number: NAME.partial.12.
 _LONGEST_NAME, _SPARE = 255, 8
-# After this number of seconds without a change, files and directories of another computer count as leftovers.
+# After this number of seconds without a change, files and directories of another computer count as leftovers. So do
+# those of a dead process of this computer on a file system without locks: it may run, unseen, in another container.
 _OLD = 24 * 3600
-# On a system without locks, nothing that changed within so many seconds is a leftover: its writer may have closed it
-# to rename it, or the system may name another process than the writer.
-_UNTOUCHED = 600
 # A process needs less than this number of seconds to lock a file that it has created.
 _NEW = 10
 
@@ -188,8 +187,8 @@ def _remove_unlocked(temporary: str) -> None:
 
     If another thread has taken the name, that thread holds the lock, and nothing is removed.
     """
-    if has_locks():
-        _remove_if_dead(temporary, needs_lock=True)
+    if has_locks() and (found := leftover_at(temporary)):
+        remove_leftover(found)
 
 
 def _lock_new(descriptor: int, temporary: str) -> bool:
@@ -229,7 +228,8 @@ def sweep(folder: str) -> list[str]:
     own = [found for found in leftovers if found.is_of_this_host and not found.may_be_new()]
     removed = [found.path for found in own if remove_leftover(found)]
     foreign = [found.path for found in leftovers if not found.is_of_this_host and found.age() > _OLD]
-    shown = [_show_if_dead(folder, match) for name in names if (match := _REPLACED.fullmatch(name))]
+    replaced = [found for name in names if (found := leftover_at(os.path.join(folder, name), _REPLACED))]
+    shown = [_show_if_dead(found) for found in replaced if found.is_of_this_host]
     return [*removed, *foreign, *filter(None, shown)]
 
 
@@ -260,12 +260,35 @@ class Leftover:
 
     def may_be_new(self) -> bool:
         """Return whether a living process of this computer may have just created it, and not locked it yet."""
-        return is_alive(self.process) and self.age() < _NEW
+        return has_locks() and is_alive(self.process) and self.age() < _NEW
+
+    @contextmanager
+    def locked(self) -> Iterator[bool]:
+        """Yield whether its writer is dead: its lock is free, and held during the block.
+
+        Where there are no locks, its process is asked, and nothing that changed a short time ago is a leftover.
+        """
+        if not has_locks():
+            yield self._is_abandoned(CLOCKS)
+            return
+        descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            lock = lock_file(descriptor)
+            if lock is None and lock_file(descriptor, is_shared=True) is not False:
+                lock = not self.is_of_this_host or self._is_abandoned(_OLD)
+            yield bool(lock)
+        finally:
+            os.close(descriptor)
+
+    def _is_abandoned(self, untouched: float) -> bool:
+        since = os.lstat(self.path).st_mtime  # even of a folder: its writer started earlier, and no file is looked at
+        is_running = self.is_of_this_host and is_alive(self.process, since=since)
+        return not is_running and self.age() >= untouched
 
 
-def leftover_at(path: str) -> Leftover | None:
+def leftover_at(path: str, pattern: re.Pattern[str] = _LEFTOVER) -> Leftover | None:
     """Return the temporary file or directory at `path`; None if `path` is missing or not temporary."""
-    match = _LEFTOVER.fullmatch(os.path.basename(path))
+    match = pattern.fullmatch(os.path.basename(path))
     if match is None:
         return None
     host, boot = match["host"], match["boot"]
@@ -294,9 +317,19 @@ def remove_leftover(leftover: Leftover) -> bool:
     A held lock shows on any computer that the process is alive. A free lock shows that the process is dead only if the
     process ran on this computer. For a leftover of another computer, the caller must know that the process is dead.
     """
-    if has_locks():
-        return _remove_if_dead(leftover.path, needs_lock=leftover.is_of_this_host)
-    return _remove_if_untouched(leftover)
+    try:
+        mode = os.lstat(leftover.path).st_mode
+        if stat.S_ISLNK(mode):  # a link has no lock, and its program no longer needs it
+            os.unlink(leftover.path)
+            return True
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a device would have effects
+            return False
+        with leftover.locked() as is_dead:
+            if is_dead:
+                _remove(leftover.path)
+            return is_dead
+    except OSError:
+        return False
 
 
 def show_replaced(hidden: str, path: str) -> str:
@@ -308,51 +341,11 @@ def show_replaced(hidden: str, path: str) -> str:
     return shown
 
 
-def _show_if_dead(folder: str, match: re.Match[str]) -> str | None:
-    hidden = os.path.join(folder, match[0])
+def _show_if_dead(replaced: Leftover) -> str | None:
+    folder, name = os.path.split(replaced.path)
+    match = _REPLACED.fullmatch(name)
     try:
-        descriptor = os.open(hidden, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with replaced.locked() as is_dead:
+            return show_replaced(replaced.path, os.path.join(folder, match[1])) if match and is_dead else None
     except OSError:
         return None
-    try:
-        is_dead = is_of_this_host(match["host"], match["boot"], hidden) and lock_leftover(descriptor)
-        return show_replaced(hidden, os.path.join(folder, match[1])) if is_dead else None
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-
-
-def _remove_if_dead(path: str, *, needs_lock: bool) -> bool:
-    try:
-        mode = os.lstat(path).st_mode
-        if stat.S_ISLNK(mode):  # a link has no lock, and its program no longer needs it
-            os.unlink(path)
-            return True
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a device would have effects
-            return False
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
-    except OSError:
-        return False
-    try:
-        if not lock_leftover(descriptor) and (needs_lock or is_locked(descriptor)):
-            return False
-        _remove(path)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
-
-
-def _remove_if_untouched(leftover: Leftover) -> bool:
-    """Remove a leftover on Windows unless its process runs, or it is open or changed a short time ago.
-
-    Return whether the leftover no longer exists.
-    """
-    latest = _last_change(leftover.path)
-    if time.time() - latest < _UNTOUCHED or (leftover.is_of_this_host and is_alive(leftover.process, since=latest)):
-        return False
-    with contextlib.suppress(OSError):
-        _remove(leftover.path)
-    return not os.path.lexists(leftover.path)

@@ -7,12 +7,23 @@ import re
 import shlex
 from collections.abc import Sequence
 from glob import glob
+from typing import Any
+
+import click
 
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 from ozx.missing_files import hint_at_pattern, is_pattern
 
-__all__ = ["check_patterns", "expand_patterns", "is_zarr", "names_output", "output_of_one", "refuse_folder"]
+__all__ = [
+    "check_patterns",
+    "expand_argument",
+    "expand_patterns",
+    "is_zarr",
+    "names_output",
+    "output_of_one",
+    "refuse_folder",
+]
 
 _LIST_ITEM = re.compile("[A-Za-z]+=[^/]+")
 _LIST_HINT = "Write the list of an option without blanks, as in --pixel-size y=0.65um,x=0.65um."
@@ -44,17 +55,32 @@ def check_patterns(sources: Sequence[str]) -> None:
             raise UsageError(f"no file matches {source}", hint=hint)
 
 
-def expand_patterns(sources: Sequence[str]) -> list[str]:
+def expand_patterns(sources: Sequence[str], *, is_one: bool = False) -> list[str]:
     """Return the sources; on Windows, whose shells expand nothing, replace each pattern by the files that match it.
 
-    Only ``*`` and ``?`` count, which no name there contains, and only if no file has the name as written.
+    Only ``*`` and ``?`` count, which no name there contains, and only if no file has the name as written. What a
+    pattern matches is a source, never an output. With `is_one`, several matches are an error.
     """
     expanded: list[str] = []
     for source in sources:
         is_pattern_there = os.name == "nt" and "://" not in source and not os.path.lexists(source)
         found = sorted(glob(source.replace("[", "[[]"))) if is_pattern_there else []
         expanded += found or [source]
+    if is_one and len(expanded) > 1:
+        raise UsageError(
+            f"expected one source; {len(expanded):,} files match {sources[0]}",
+            hint="Give --out-dir D to get one output for each source.",
+        )
     return expanded
+
+
+def expand_argument(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Expand the argument of a command without outputs; a single source stays if it is a pattern of several files."""
+    del context, parameter
+    if isinstance(value, tuple):
+        return tuple(expand_patterns(value))
+    expanded = expand_patterns([value])
+    return expanded[0] if len(expanded) == 1 else value
 
 
 def _refuse_list_item(argument: str) -> None:

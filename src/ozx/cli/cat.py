@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import click
 
 from ozx.cli.access import access_options
+from ozx.cli.arguments import expand_argument
 from ozx.cli.output import printable
 from ozx.errors import UsageError
 from ozx.operations.read_value import read_value
@@ -16,7 +17,7 @@ __all__ = ["command"]
 
 
 @click.command("cat")
-@click.argument("path", metavar="FILE|DIR", type=click.Path())
+@click.argument("path", metavar="FILE|DIR", type=click.Path(), callback=expand_argument)
 @click.argument("key", metavar="KEY")
 @access_options
 def command(*, path: str, key: str) -> None:

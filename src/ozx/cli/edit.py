@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ozx.cli.access import access_options
+from ozx.cli.arguments import expand_argument
 from ozx.cli.many import Verb, many_options, run_verb
 from ozx.cli.metadata_options import parse_metadata
 from ozx.cli.output import format_bytes, one_line, say
@@ -25,7 +26,7 @@ _MOST_NODES = 3
 
 
 @click.command("edit")
-@click.argument("arguments", metavar="FILE...", nargs=-1, type=click.Path())
+@click.argument("arguments", metavar="FILE...", nargs=-1, type=click.Path(), callback=expand_argument)
 @many_options(has_out_dir=False, has_dask=False)
 @click.option("--pixel-size", metavar="N[U]|A=N,...", help="Pixel size, as in 0.65um or, by axis, y=0.65,x=0.65.")
 @click.option("--unit", metavar="U|A=U,...", help="Unit of the axes, as in um, micrometer or x=um,t=s.")

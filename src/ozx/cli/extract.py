@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ozx.cli.access import access_options
+from ozx.cli.arguments import expand_argument
 from ozx.cli.exit_codes import DONE
 from ozx.cli.output import format_bytes, one_line, print_result
 from ozx.cli.progress import progress_bar
@@ -17,7 +18,7 @@ __all__ = ["command"]
 
 
 @click.command("extract")
-@click.argument("path", metavar="FILE|DIR", type=click.Path())
+@click.argument("path", metavar="FILE|DIR", type=click.Path(), callback=expand_argument)
 @click.argument("out", type=click.Path())
 @click.option("--path", "node", metavar="NODE", default="", help="The new root: a plate, well, image, label image, …")
 @click.option("--levels", metavar="A:B", help="Resolution levels as a Python slice; 0 is the finest.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ozx.cli.access import access_options
-from ozx.cli.arguments import expand_patterns
+from ozx.cli.arguments import expand_argument
 from ozx.cli.exit_codes import DONE, batch_code
 from ozx.cli.info_text import describe
 from ozx.cli.output import print_json, report_error
@@ -16,7 +16,7 @@ __all__ = ["command"]
 
 
 @click.command("info")
-@click.argument("paths", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path())
+@click.argument("paths", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path(), callback=expand_argument)
 @click.option(
     "--json", "as_json", is_flag=True, help="Print everything as JSON, a document for each file (jq -s . makes a list)."
 )
@@ -37,7 +37,6 @@ def command(*, paths: tuple[str, ...], as_json: bool) -> int:
       ozx info packed/*.ozx --json > survey.json
       ozx info ozx:///data/cells.ozx/labels/nuclei
     """
-    paths = tuple(expand_patterns(paths))
     if len(paths) == 1:
         _print(paths[0], as_json=as_json)
         return DONE

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import click
 
+from ozx.cli.arguments import expand_argument
 from ozx.cli.output import format_bytes, one_line, print_json, printable
 from ozx.errors import shortened
 from ozx.flow.run_log import LogSummary, read_log, summarise
@@ -17,7 +18,7 @@ _MOST_LINES = 20
 
 @click.command("log")
 @click.argument("action", metavar="summary", type=click.Choice(["summary"]))
-@click.argument("files", metavar="LOG...", nargs=-1, required=True, type=click.Path())
+@click.argument("files", metavar="LOG...", nargs=-1, required=True, type=click.Path(), callback=expand_argument)
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 def command(*, action: str, files: tuple[str, ...], as_json: bool) -> None:
     """Count the results of each command in a log of runs.

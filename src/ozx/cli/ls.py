@@ -8,6 +8,7 @@ from itertools import islice
 import click
 
 from ozx.cli.access import access_options
+from ozx.cli.arguments import expand_argument
 from ozx.cli.output import one_line, to_json
 from ozx.operations.list_entries import EntryListing, list_entries
 
@@ -17,7 +18,7 @@ _LINES = 4096
 
 
 @click.command("ls")
-@click.argument("path", metavar="FILE|DIR", type=click.Path())
+@click.argument("path", metavar="FILE|DIR", type=click.Path(), callback=expand_argument)
 @click.option("--nodes", is_flag=True, help="List only the metadata of nodes (zarr.json).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with offsets and CRC-32.")
 @access_options

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import click
 
+from ozx.cli.arguments import expand_patterns
 from ozx.cli.batch import counted, following
 from ozx.cli.cluster import connected, dask_option
 from ozx.cli.exit_codes import DONE, batch_code
@@ -99,11 +100,12 @@ def run_verb(
     UsageError
         Several sources without ``--out-dir``, or two that would become the same file.
     """
-    given = sources_of_run(arguments, retry_failed, out_dir=out_dir, has_output=verb.name_output is not None)
+    given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
     is_many = out_dir is not None or retry_failed is not None or (verb.name_output is None and len(given) > 1)
     sources, out = (given, None) if is_many else _one(verb, given)
     sum_up = counted(verb.done, "failed")
     is_told: dict[str, Any] = {"log": log, "quiet": quiet, "as_json": as_json}
+    sources = expand_patterns(sources, is_one=not is_many)
     with connected(dask) as executor, following(sources, sum_up, **is_told) as batch:
 
         def report(result: FileResult) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ozx.cli.access import access_options
-from ozx.cli.arguments import is_zarr, names_output, output_of_one, refuse_folder
+from ozx.cli.arguments import expand_patterns, is_zarr, names_output, output_of_one, refuse_folder
 from ozx.cli.batch import Batch, counted, following
 from ozx.cli.cluster import connected, dask_option
 from ozx.cli.exit_codes import DONE, WITH_LOSS, batch_code
@@ -99,6 +99,7 @@ def command(
     """
     given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
     sources, out = (given, None) if retry_failed else _split_arguments(given, out_dir)
+    sources = expand_patterns(sources, is_one=out is not None)
     options |= {"remove_source": remove_source, "sync": not no_sync}
     options["resume"] = options["resume"] or retry_failed is not None
     sum_up = counted("packed", "skipped", "failed")

@@ -15,7 +15,6 @@ import click
 from click.core import ParameterSource
 
 import ozx
-from ozx.cli.arguments import expand_patterns
 from ozx.cli.output import say
 from ozx.errors import OzxError, UsageError
 from ozx.flow.batch import describe_failure
@@ -119,12 +118,8 @@ def logging_run(path: str | None) -> Iterator[RunLogger | None]:
         yield RunLogger(log)
 
 
-def sources_of_run(
-    arguments: Sequence[str], retry_failed: str | None, *, out_dir: str | None = None, has_output: bool = True
-) -> list[str]:
+def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_dir: str | None = None) -> list[str]:
     """Return the sources of a command: its arguments, or the failed sources of a log.
-
-    Without `out_dir`, the last of several arguments may be the output of a command that `has_output`.
 
     Raises
     ------
@@ -137,8 +132,7 @@ def sources_of_run(
     if retry_failed is None:
         if not arguments:
             raise click.UsageError(f"Missing argument '{context.command.collect_usage_pieces(context)[-1]}'.", context)
-        number = len(arguments) - (has_output and out_dir is None and len(arguments) > 1)
-        return [*expand_patterns(arguments[:number]), *arguments[number:]]
+        return list(arguments)
     if arguments:
         raise UsageError("expected either sources or --retry-failed; got both", hint="Give only one of them.")
     lines = failed_lines(read_log(retry_failed), context.info_name or "")

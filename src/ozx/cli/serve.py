@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from ozx.cli.arguments import expand_patterns
+from ozx.cli.arguments import expand_argument
 from ozx.cli.output import say
 
 __all__ = ["command"]
 
 
 @click.command("serve")
-@click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path())
+@click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(), callback=expand_argument)
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port; by default a free one.")
 @click.option("--cors", metavar="ORIGIN", help="Let pages of this origin read the files: https://example.org, or '*'.")
 def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
@@ -30,6 +30,6 @@ def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
     from ozx.desktop.viewer.file_server import serve_files  # noqa: PLC0415 (loads zarr, which takes half a second)
 
     try:
-        serve_files(expand_patterns(paths), port=port, cors=cors, announce=click.echo, warn=say)
+        serve_files(paths, port=port, cors=cors, announce=click.echo, warn=say)
     except KeyboardInterrupt:
         say("closed")

@@ -12,6 +12,7 @@ import click
 
 from ozx.atomic.new_file import replacing_file
 from ozx.cli.access import access_options
+from ozx.cli.arguments import expand_argument
 from ozx.cli.batch import following
 from ozx.cli.cluster import connected, dask_option
 from ozx.cli.exit_codes import DONE, FAULT, WITH_LOSS, WRONG_FILE, WRONG_WORLD, exit_code
@@ -30,7 +31,7 @@ __all__ = ["command"]
 
 
 @click.command("validate")
-@click.argument("paths", metavar="FILE|DIR|URL...", nargs=-1, type=click.Path())
+@click.argument("paths", metavar="FILE|DIR|URL...", nargs=-1, type=click.Path(), callback=expand_argument)
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
@@ -126,7 +127,7 @@ def command(
     if as_json and form is not None:
         raise UsageError("expected either --json or --format; got both", hint="Give only one of them.")
     page = None if report is None else given_output(report)
-    asked = sources_of_run(paths, retry_failed, has_output=False)
+    asked = sources_of_run(paths, retry_failed)
     options: dict[str, Any] = {"level": level, "profile": profile, "revision": revision}
     options["second_opinion"] = not no_second_opinion
     reports: dict[int, Report] = {}

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ozx.cli.access import access_options
-from ozx.cli.arguments import is_zarr
+from ozx.cli.arguments import expand_argument, is_zarr
 from ozx.cli.exit_codes import DONE, WRONG_FILE
 from ozx.cli.many import Verb, many_options, run_verb
 from ozx.cli.output import format_bytes, print_json, say
@@ -22,7 +22,7 @@ __all__ = ["command"]
 
 
 @click.command("verify")
-@click.argument("arguments", metavar="FILE...|DIR", nargs=-1, type=click.Path())
+@click.argument("arguments", metavar="FILE...|DIR", nargs=-1, type=click.Path(), callback=expand_argument)
 @click.option(
     "--manifest", metavar="M", type=click.Path(), help="The manifest of one FILE.  [default: FILE.manifest.json]"
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ozx.cli.access import store_options
+from ozx.cli.arguments import expand_argument
 from ozx.cli.output import say
 from ozx.errors import UsageError
 
@@ -12,7 +13,7 @@ __all__ = ["command"]
 
 
 @click.command("view")
-@click.argument("path", metavar="FILE|DIR|URL", type=click.Path())
+@click.argument("path", metavar="FILE|DIR|URL", type=click.Path(), callback=expand_argument)
 @click.option(
     "--port", metavar="N", type=click.IntRange(0, 65535), default=0, help="Port of the page; by default a free one."
 )

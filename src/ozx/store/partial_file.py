@@ -70,11 +70,14 @@ class PartialFile:
                 raise self._taken_error(has_lock=is_locked is False)
             try:
                 if still_has_name(descriptor, self.path):
-                    if os.fstat(descriptor).st_size == 0:
+                    if is_new:
                         if self._old is not None and can_set_permissions():
                             os.fchmod(descriptor, PRIVATE_FILE)
                         return descriptor
-                    self._move_aside()
+                    if os.fstat(descriptor).st_size:
+                        self._move_aside()
+                    else:
+                        os.unlink(self.path)  # not used: perhaps its writer got no lock, as when all locks are in use
             except BaseException:
                 os.close(descriptor)
                 raise
@@ -149,19 +152,20 @@ class PartialFile:
         ResourceError
             Another program has moved or removed the partial file.
         """
-        if not still_has_name(self.descriptor, self.path):
-            raise ResourceError(
-                f"another program has moved or removed {self.path}, where the data was written", path=self.target
-            )
         if self._old is not None:
             keep_permissions(self.descriptor, self.target, self._old)
         if sync:
             flush(self.descriptor)
         else:
             check_written(self.descriptor)
+        made = os.fstat(self.descriptor)
         if not has_locks():
             self.close()  # Windows renames closed files only
         check_target(self.target, force=force)
+        if not (os.path.lexists(self.path) and os.path.samestat(os.lstat(self.path), made)):
+            raise ResourceError(
+                f"another program has moved or removed {self.path}, where the data was written", path=self.target
+            )
         rename_file(self.path, self.target, force=force, check_old=check_old)
         if sync:
             sync_folder(os.path.dirname(os.path.abspath(self.target)))

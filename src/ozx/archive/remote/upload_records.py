@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self
 
 from ozx.archive.remote.user_folders import user_folder
 from ozx.atomic.host import HOST, is_of_this_host, this_host
-from ozx.atomic.locks import has_locks, is_locked, lock_file, lock_leftover, still_has_name, unlock_file
+from ozx.atomic.locks import has_locks, lock_file, still_has_name, unlock_file
 from ozx.atomic.syncing import flush
 
 __all__ = ["RecordedUpload", "SentPart", "UploadRecord", "end_leftover", "recorded_uploads", "records_folder"]
@@ -153,7 +153,7 @@ class UploadRecord:
             descriptor = os.open(found.path, os.O_RDWR)
         except OSError:
             return None
-        if not (lock_leftover(descriptor) and still_has_name(descriptor, found.path)):
+        if not (lock_file(descriptor) and still_has_name(descriptor, found.path)):
             os.close(descriptor)
             return None
         return cls(found.path, descriptor)
@@ -250,7 +250,7 @@ def _read(path: str) -> RecordedUpload:
         host = re.fullmatch(HOST, str(fields["host"]))
         is_here = host is not None and is_of_this_host(host["host"], host["boot"], path)
         # The folder may be on a file server: only the computer of a writer can tell whether the writer is alive.
-        is_live = not is_here or not has_locks() or is_locked(descriptor)
+        is_live = not is_here or not lock_file(descriptor, is_shared=True)
     finally:
         os.close(descriptor)
     return RecordedUpload(**fields, path=path, is_live=is_live)
