@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import os
 import threading
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from ozx.archive.crc32 import crc32, crc32_combine
 from ozx.archive.names.decoding import encode_name
@@ -178,9 +180,7 @@ class _Assembly:
         filler = _Filler(buffer, self._writer.descriptor, piece.offset, self._advance)
         if piece.parts:
             return [filler.stream(piece.parts)]
-        checksums = [filler.add(placed) for placed in piece.entries]
-        filler.flush()
-        return checksums
+        return filler.add_all(piece.entries)
 
     def _advance(self, amount: int) -> None:
         if self._is_stopped:
@@ -202,19 +202,20 @@ class _Filler:
         self._position = 0
         self._advance = advance
 
-    def add(self, placed: _Placed) -> int:
-        """Add a whole entry that fits into the buffer; return its CRC-32."""
-        if self._position + placed.end - placed.offset > _CAPACITY:
+    def add_all(self, entries: Sequence[_Placed]) -> list[int]:
+        """Write adjacent whole entries, each of which fits into the buffer; return their CRC-32s."""
+        checksums: list[int] = []
+        while (done := len(checksums)) < len(entries):
+            first = entries[done].offset
+            batch = entries[done : bisect_right(entries, first + _CAPACITY, done, key=attrgetter("end"))]
+            views = [self._buffer[placed.data_offset - first : placed.end - first] for placed in batch]
+            found = _read_values([placed.parts for placed in batch], views)
+            for placed, checksum in zip(batch, found, strict=True):
+                self._buffer[placed.offset - first : placed.data_offset - first] = placed.header(checksum)
+            self._position = batch[-1].end - first
             self.flush()
-        start = self._position + placed.data_offset - placed.offset
-        end = start
-        for part in placed.parts:
-            end += part.length
-            read_into(part, self._buffer[end - part.length : end])
-        checksum = crc32(self._buffer[start:end])
-        self._buffer[self._position : start] = placed.header(checksum)
-        self._position = end
-        return checksum
+            checksums += found
+        return checksums
 
     def stream(self, parts: Iterable[Part]) -> int:
         """Write consecutive parts; return one CRC-32 of all their bytes."""
@@ -257,6 +258,23 @@ class _Filler:
         write_all_at(self._descriptor, data, self._offset)
         self._offset += len(data)
         self._advance(len(data))
+
+
+def _read_values(values: Sequence[Sequence[Part]], views: Sequence[memoryview]) -> list[int]:
+    """Fill each view with the value of the same place; return the CRC-32s; read neighbours in an archive together."""
+    checksums: list[int] = []
+    while (place := len(checksums)) < len(values):
+        parts, view = values[place], views[place]
+        read_run = getattr(parts[0], "read_run", None) if len(parts) == 1 else None
+        if read_run is not None:
+            checksums += read_run(values, views, place)
+            continue
+        end = 0
+        for part in parts:
+            read_into(part, view[end : end + part.length])
+            end += part.length
+        checksums.append(crc32(view))
+    return checksums
 
 
 def _divide(placed: _Placed) -> Iterator[_Piece]:

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 
 from ozx.archive.byte_source import ByteSource, FileSource, Window, read_exactly
 from ozx.archive.crc32 import crc32
@@ -31,6 +32,8 @@ _BLOCK = 1 << 20
 _MOST_HEADER = 1 << 12
 # Inflated shards are temporary files. Two are kept: one for each of two reading threads.
 _MOST_INFLATED = 2
+# POSIX systems read into at most 1,024 buffers by one call; each value and each header has one.
+_MOST_IN_RUN = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +68,36 @@ class ArchivedPart:
 
     def read_into(self, view: memoryview) -> None:
         """Fill `view` with the value, directly from the file if possible; `view` must have the value's length."""
-        reader, index = self.reader, self.index
-        if reader.columns.methods[index] != STORED:
+        self.read_run([(self,)], [view], 0)
+
+    def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[int]:
+        """Read this value into ``views[first]``, and those of `values` that follow it in the file into the next views.
+
+        One call reads them all, if possible. Return the CRC-32 of each; ``values[first]`` consists of this part.
+        """
+        run = _find_run(self, values, first)
+        headers = _read_vectors(self.reader, run, views[first : first + len(run)])
+        checksums = []
+        for number, (part, expected) in enumerate(run):
+            view = views[first + number]
+            # Parsing a header takes five times as long as comparing it with the expected one.
+            if not headers or headers[number] != expected:
+                part.read_alone(view)
+            checksums.append(part.checked_crc32(view))
+        return checksums
+
+    def read_alone(self, view: memoryview) -> None:
+        """Fill `view` with the value, after parsing the local header."""
+        if self.reader.columns.methods[self.index] == STORED:
+            _read_into(self.reader, view, self.reader.data_offset(self.index))
+        else:
             fill_from_blocks(self, view)
-        elif not _read_with_header(reader, index, view):
-            _read_into(reader, view, reader.data_offset(index))
-        reader.check_crc32(index, crc32(view))
+
+    def checked_crc32(self, value: memoryview) -> int:
+        """Return the CRC-32 of the value that was read; raise an error if it is not that of the entry."""
+        checksum = crc32(value)
+        self.reader.check_crc32(self.index, checksum)
+        return checksum
 
 
 def iter_entries(reader: ArchiveReader, indices: Iterable[int]) -> Iterator[Entry]:
@@ -140,19 +167,10 @@ class ArchiveSource:
     def entry(self, key: str) -> Entry:
         """Return the value of a key as an entry.
 
-        Raises
-        ------
-        FormatError
-            The value is a ZIP archive itself (``rfc9/not-embedded``).
+        Reading raises `FormatError` if the value is a ZIP archive itself (``rfc9/not-embedded``): a check now would
+        cost a read, or a round trip, for each entry.
         """
-        row = self._row(key)
-        if not isinstance(self.reader.source, FileSource):
-            # This is checked when the entry is read: a check now would take a round trip for each entry.
-            return Entry(key, (_UncheckedPart(self.reader, row, self, key),))
-        part = _SourcePart(self.reader, row, self)
-        if part.length >= len(LOCAL_SIGNATURE) and self.reader.read(row, 0, 4) == LOCAL_SIGNATURE:
-            self.check_not_embedded(key, self.reader.read(row, max(0, part.length - END_SEARCH_LENGTH)))
-        return Entry(key, (part,))
+        return Entry(key, (_UncheckedPart(self.reader, self._row(key), self, key),))
 
     def check_not_embedded(self, key: str, tail: bytes) -> None:
         """Raise an error if a value that begins like an archive also ends like an archive.
@@ -221,10 +239,7 @@ class _SourcePart(ArchivedPart):
 
 @dataclass(frozen=True, slots=True)
 class _UncheckedPart(_SourcePart):
-    """A value of a remote archive; reading the whole value raises an error if it is itself a ZIP archive.
-
-    RFC-9 forbids archives inside an archive (``rfc9/not-embedded``).
-    """
+    """A value; reading it raises an error if it is a ZIP archive, which RFC-9 forbids (``rfc9/not-embedded``)."""
 
     key: str
 
@@ -242,9 +257,15 @@ class _UncheckedPart(_SourcePart):
         place = _SourcePart.place(self)
         return None if place is None else place._replace(take=partial(self._take, place.take))
 
-    def read_into(self, view: memoryview) -> None:
-        _SourcePart.read_into(self, view)
-        self._checked(view)
+    def span(self, offset: int, length: int) -> _ArchivedSpan:
+        reader, span = self.reader, _SourcePart.span(self, offset, length)
+        if offset == 0 and isinstance(reader.source, FileSource) and reader.read(self.index, 0, 4) == LOCAL_SIGNATURE:
+            self.source.check_not_embedded(self.key, reader.read(self.index, max(0, self.length - END_SEARCH_LENGTH)))
+        return span
+
+    def checked_crc32(self, value: memoryview) -> int:
+        self._checked(value)
+        return _SourcePart.checked_crc32(self, value)
 
     def _take(self, take: Callable[[int, bytes], bytes], offset: int, data: bytes) -> bytes:
         return bytes(self._checked(take(offset, data)))
@@ -331,20 +352,42 @@ def _read_into(reader: ArchiveReader, view: memoryview, offset: int) -> None:
         raise FormatError("the file shrank while it was read", path=source.name, rule="zip/changed")
 
 
-def _read_with_header(reader: ArchiveReader, index: int, view: memoryview) -> bool:
-    """Read a local header and its value into `view` by one call; return whether the header has the usual form.
+def _find_run(part: ArchivedPart, values: Sequence[Sequence[Part]], first: int) -> list[tuple[ArchivedPart, bytes]]:
+    """Return a part and the values that follow it without a gap, each with its usual local header.
 
-    Parsing a header takes five times as long as comparing it with the expected one.
+    If the header of the first part is unpredictable, the part is the whole run, with empty bytes for its header.
     """
-    columns, source, preadv = reader.columns, reader.source, getattr(os, "preadv", None)
-    if preadv is None or not isinstance(source, FileSource):
-        return False
-    expected = usual_local_header(columns, index)
-    if not expected:
-        return False
-    header = bytearray(len(expected))
-    count = preadv(source.descriptor(), [header, view], int(columns.header_offsets[index]))
-    return count == len(expected) + len(view) and header == expected
+    reader, columns = part.reader, part.reader.columns
+    run: list[tuple[ArchivedPart, bytes]] = []
+    position = int(columns.header_offsets[part.index])
+    for parts in islice(values, first, first + _MOST_IN_RUN):
+        following = parts[0] if len(parts) == 1 else None
+        if not isinstance(following, ArchivedPart) or following.reader is not reader:
+            break
+        index = following.index
+        if columns.methods[index] != STORED or columns.header_offsets[index] != position:
+            break
+        if not (expected := usual_local_header(columns, index)):
+            break
+        run.append((following, expected))
+        position += len(expected) + following.length
+    # Entries without a gap end where the next one begins; only the last one may extend too far.
+    if run and position > reader.end_of_room(run[-1][0].index):
+        run.pop()
+    return run or [(part, b"")]
+
+
+def _read_vectors(
+    reader: ArchiveReader, run: Sequence[tuple[ArchivedPart, bytes]], views: Sequence[memoryview]
+) -> list[bytearray]:
+    """Read the local headers and values of a run by one call; return the headers, or nothing if this is impossible."""
+    source, preadv = reader.source, getattr(os, "preadv", None)
+    headers = [bytearray(len(expected)) for _, expected in run]
+    if preadv is None or not isinstance(source, FileSource) or not headers[0]:
+        return []
+    vectors = [*chain.from_iterable(zip(headers, views, strict=True))]
+    count = preadv(source.descriptor(), vectors, int(reader.columns.header_offsets[run[0][0].index]))
+    return headers if count == sum(map(len, vectors)) else []
 
 
 def _check_stored(reader: ArchiveReader, row: int) -> None:

@@ -43,6 +43,8 @@ class ArchiveKeys:
         self.names = names
         self.rows = rows
         self._index = NameIndex(names)
+        # The rows of the last keys that were yielded, which are usually the next ones to be found.
+        self._recent: dict[str, int] = {}
         self.repeated = [places for _, places in self._index.duplicates()]
         counts = np.ones(len(names), bool)
         counts[[place for places in self.repeated for place in places[:-1]]] = False
@@ -72,15 +74,21 @@ class ArchiveKeys:
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self._order), _BLOCK):
-            raw_names = self.names.raw_names(self._order[start : start + _BLOCK])
+            places = self._order[start : start + _BLOCK]
+            raw_names = self.names.raw_names(places)
             joined = b"\0".join(raw_names)
             if joined.isascii():
-                yield from joined.decode("ascii").split("\0")
+                keys = joined.decode("ascii").split("\0")
             else:
-                yield from (raw.decode("utf-8", "surrogateescape") for raw in raw_names)
+                keys = [raw.decode("utf-8", "surrogateescape") for raw in raw_names]
+            self._recent = dict(zip(keys, self.rows[places].tolist(), strict=True))
+            yield from keys
 
     def find(self, key: str) -> int | None:
         """Return the entry index of `key`; None if there is no such key."""
+        recent = self._recent.get(key)
+        if recent is not None:
+            return recent
         place = self._index.find(key.encode("utf-8", "surrogateescape"))
         return None if place is None else int(self.rows[place])
 
