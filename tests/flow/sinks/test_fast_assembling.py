@@ -16,6 +16,7 @@ from ozx.flow.entry import BytesPart, Entry, FilePart, FileSpan
 from ozx.flow.sinks import archive as archive_sink
 from ozx.flow.sinks import fast_assembling
 from ozx.progress import NO_PROGRESS
+from ozx.validation.cases.archive_builder import PADDING_FIELD, TIME_FIELD, ArchiveBuilder
 
 BUFFER, PIECE = 1 << 20, 8 << 20
 
@@ -86,6 +87,59 @@ def test_parts_of_all_kinds(tmp_path, write):
     ]
     plain = archive_of(entries, tmp_path / "a.zip", archive_sink.write_entries)
     assert archive_of(entries, tmp_path / "b.zip", write) == plain
+
+
+def built(*, count=40):
+    """Return an archive of chunks of all small lengths, the last of them empty."""
+    return ArchiveBuilder.valid(**{f"0/c/{number}": os.urandom(7 * (count - number)) for number in range(count + 1)})
+
+
+CHANGES = {
+    "none": lambda b: b,
+    "without ZIP64": lambda b: b.classic(),
+    "times in some headers": lambda b: b.set("0/c/3", local={"extra": TIME_FIELD}, central={"extra": TIME_FIELD}),
+    "padding in a local header": lambda b: b.set("0/c/7", local={"extra": PADDING_FIELD}),
+    "deflated": lambda b: b.deflate("0/c/5").deflate("0/c/6"),
+    "streamed": lambda b: b.stream("0/c/8"),
+    "gap": lambda b: b.set("0/c/9", before=b"gap"),
+    "another order": lambda b: b.reorder("0/c/9", "0/c/3", "0/c/4"),
+    "another name": lambda b: b.set("0/c/4", local={"name": b"0/c/X"}),
+    "another size": lambda b: b.set("0/c/4", local={"uncompressed": 3}),
+    "damaged value": lambda b: b.set("0/c/4", data=bytes(len(b["0/c/4"].data))),
+    "an archive inside": lambda b: b.value("0/c/4", ArchiveBuilder.valid().build()),
+}
+
+
+@pytest.mark.parametrize("write", FAST)
+@pytest.mark.parametrize("change", CHANGES)
+def test_neighbours_of_an_archive_are_checked_one_by_one(tmp_path, write, change):
+    CHANGES[change](built()).write(tmp_path / "source.zip")
+
+    def result(name, way):
+        source = archive_source(tmp_path / "source.zip")
+        keys = [key for key in source.iter_keys() if key.startswith("0/c/")]
+        try:
+            return archive_of(map(source.entry, keys), tmp_path / name, way)
+        except FormatError as error:
+            return error.rule, str(error)
+
+    expected = result("plain.zip", archive_sink.write_entries)
+    assert result("fast.zip", write) == expected
+    refused = ("another name", "another size", "damaged value", "an archive inside")
+    assert isinstance(expected, tuple) == (change in refused)
+
+
+@pytest.mark.skipif(not fast_assembling.is_available(), reason="needs os.preadv")
+def test_neighbours_of_an_archive_are_read_together(tmp_path, monkeypatch):
+    built(count=2000).write(tmp_path / "source.zip")
+    source, reads = archive_source(tmp_path / "source.zip"), []
+    keys = list(source.iter_keys())
+    for name in ("pread", "preadv"):
+        call = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *args, call=call: reads.append(args) or call(*args))
+    archive_of(map(source.entry, keys), tmp_path / "fast.zip", FAST[0].values[0])
+    size = (tmp_path / "source.zip").stat().st_size
+    assert len(reads) <= size / BUFFER + len(keys) / 512 + 5
 
 
 @pytest.mark.ci

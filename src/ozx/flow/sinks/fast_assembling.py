@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import os
 import threading
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from ozx.archive.crc32 import crc32, crc32_combine
 from ozx.archive.names.decoding import encode_name
@@ -203,9 +205,9 @@ class _Filler:
     def add_all(self, entries: Sequence[_Placed]) -> list[int]:
         """Write adjacent whole entries, each of which fits into the buffer; return their CRC-32s."""
         checksums: list[int] = []
-        while len(checksums) < len(entries):
-            first = entries[len(checksums)].offset
-            batch = list(_within(first + _CAPACITY, entries[len(checksums) :]))
+        while (done := len(checksums)) < len(entries):
+            first = entries[done].offset
+            batch = entries[done : bisect_right(entries, first + _CAPACITY, done, key=attrgetter("end"))]
             views = [self._buffer[placed.data_offset - first : placed.end - first] for placed in batch]
             found = _read_values([placed.parts for placed in batch], views)
             for placed, checksum in zip(batch, found, strict=True):
@@ -256,14 +258,6 @@ class _Filler:
         write_all_at(self._descriptor, data, self._offset)
         self._offset += len(data)
         self._advance(len(data))
-
-
-def _within(end: int, entries: Iterable[_Placed]) -> Iterator[_Placed]:
-    """Yield the first entries, up to the one that ends behind `end`."""
-    for placed in entries:
-        if placed.end > end:
-            return
-        yield placed
 
 
 def _read_values(values: Sequence[Sequence[Part]], views: Sequence[memoryview]) -> list[int]:

@@ -172,11 +172,10 @@ class ArchiveSource:
     def entry(self, key: str) -> Entry:
         """Return the value of a key as an entry.
 
-        Reading raises `FormatError` if the value is a ZIP archive itself (``rfc9/not-embedded``).
+        Reading raises `FormatError` if the value is a ZIP archive itself (``rfc9/not-embedded``): a check now would
+        cost a read, or a round trip, for each entry.
         """
-        row = self._row(key)
-        # This is checked when the entry is read: a check now would cost a read, or a round trip, for each entry.
-        return Entry(key, (_UncheckedPart(self.reader, row, self, key),))
+        return Entry(key, (_UncheckedPart(self.reader, self._row(key), self, key),))
 
     def check_not_embedded(self, key: str, tail: bytes) -> None:
         """Raise an error if a value that begins like an archive also ends like an archive.
@@ -245,10 +244,7 @@ class _SourcePart(ArchivedPart):
 
 @dataclass(frozen=True, slots=True)
 class _UncheckedPart(_SourcePart):
-    """A value; reading it raises an error if it is itself a ZIP archive.
-
-    RFC-9 forbids archives inside an archive (``rfc9/not-embedded``).
-    """
+    """A value; reading it raises an error if it is a ZIP archive, which RFC-9 forbids (``rfc9/not-embedded``)."""
 
     key: str
 
@@ -273,9 +269,8 @@ class _UncheckedPart(_SourcePart):
         return span
 
     def checked_crc32(self, value: memoryview) -> int:
-        checksum = _SourcePart.checked_crc32(self, value)
         self._checked(value)
-        return checksum
+        return _SourcePart.checked_crc32(self, value)
 
     def _take(self, take: Callable[[int, bytes], bytes], offset: int, data: bytes) -> bytes:
         return bytes(self._checked(take(offset, data)))
@@ -377,13 +372,14 @@ def _find_run(part: ArchivedPart, values: Sequence[Sequence[Part]], first: int) 
         index = following.index
         if columns.methods[index] != STORED or columns.header_offsets[index] != position:
             break
-        expected = usual_local_header(columns, index)
-        if not expected:
+        if not (expected := usual_local_header(columns, index)):
             break
         run.append((following, expected))
         position += len(expected) + following.length
-    # Entries without a gap end where the next one begins; this is to be checked for the last one only.
-    return run if run and position <= reader.end_of_room(run[-1][0].index) else [(part, b"")]
+    # Entries without a gap end where the next one begins; only the last one may extend too far.
+    if run and position > reader.end_of_room(run[-1][0].index):
+        run.pop()
+    return run or [(part, b"")]
 
 
 def _read_vectors(
