@@ -36,10 +36,8 @@ __all__ = [
 #: The longest message in characters. A file decides how long its names and lists are: they must not fill a screen, a
 #: log or an e-mail.
 LONGEST_TEXT = 2000
-# The way out if counts, sizes or offsets of an archive contradict each other.
 _RECOVER = "Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged entries."
-_RECOVERED = {"zip/directory", "zip/end-record", "zip/leading-entries", "zip/bounds", "zip/zip64-field"}
-_RECOVERED |= {"zip/local-header", "zip/inflate"}
+_RECOVERED = "zip/directory zip/end-record zip/leading-entries zip/bounds zip/zip64-field zip/local-header zip/inflate"
 # Leaves room for the path and the rule.
 _LONGEST_MESSAGE = 1500
 
@@ -101,7 +99,7 @@ class OzxError(Exception):
         super().__init__(self.message)
         self.path = path
         self.rule = rule
-        hint = hint or (_RECOVER if rule in _RECOVERED else None)
+        hint = hint or (_RECOVER if rule in _RECOVERED.split() else None)
         self.hint = None if hint is None else shortened(hint, _LONGEST_MESSAGE)
 
     def __str__(self) -> str:

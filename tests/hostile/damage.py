@@ -13,7 +13,7 @@ import warnings
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,7 +25,7 @@ from packed import write_archive
 from stores import put
 
 import ozx
-from ozx.archive import columns, directory, empty_values, entry_reading, inner_archives, wrapped
+from ozx.archive import columns, directory, empty_values, entry_reading, inner_archives
 from ozx.archive.audit import descriptors
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
@@ -41,7 +41,18 @@ from ozx.progress import NO_PROGRESS
 from ozx.validation.cases import archive_builder
 from ozx.validation.cases.archive_builder import PADDING_FIELD, ArchiveBuilder, array, group
 
-__all__ = ["END_DAMAGES", "Base", "bases", "check", "check_unpacked", "edited", "leave_out", "mutate", "small_fields"]
+__all__ = [
+    "END_DAMAGES",
+    "Base",
+    "bases",
+    "check",
+    "check_unpacked",
+    "edited",
+    "leave_out",
+    "mutate",
+    "small_fields",
+    "wrapped_archive",
+]
 
 Values = dict[str, bytes]
 #: Offset, number of removed bytes, and inserted bytes.
@@ -100,14 +111,14 @@ def small_fields(base: Base | None = None) -> Iterator[None]:
     """Let ozx expect numbers that wrap early, so that a small archive stands for a large one without ZIP64."""
     with ExitStack() as stack:
         masked = (archive_builder, "_MASK_32"), *((module, "MASK_32") for module in _MODULES)
-        others = ((wrapped, "_MODULUS", _NUMBERS), (wrapped, "_MOST_MORE", 60), (columns, "MASK_16", _COUNTS - 1))
+        others = ((columns, "_MODULUS", _NUMBERS), (columns, "_MOST_MORE", 60), (columns, "MASK_16", _COUNTS - 1))
         changes = [*others, (directory, "MASK_16", _COUNTS - 1), *((*place, _NUMBERS - 1) for place in masked)]
         for module, name, value in changes if base is None or base.wraps else ():
             stack.enter_context(mock.patch.object(module, name, value))
         yield
 
 
-_MODULES = (wrapped, inner_archives, entry_reading, empty_values, descriptors, recovered_values)
+_MODULES = (inner_archives, entry_reading, empty_values, descriptors, recovered_values)
 
 
 def _records(data: bytes) -> list[Record]:
@@ -198,12 +209,13 @@ def _streamed(values: Values, *, deflated: bool = False, signature: bool = True,
     return builder.build()
 
 
-def _wrapped(values: Values, *, streamed: bool) -> bytes:
-    """Write as the Finder does (`streamed`) or old versions of minizip: without ZIP64, with numbers that wrap."""
+def wrapped_archive(values: Values, *, deflated: Iterable[str] = (), streamed: bool = False) -> bytes:
+    """Write as the Finder does (`streamed`) or old versions of minizip: without ZIP64, with numbers that wrap early."""
     builder = _builder(values).classic()
+    for name in deflated:
+        builder.deflate(name)
     for name in values if streamed else ():
-        # Nothing but inflating shows how often the size of a compressible value wrapped.
-        (builder if is_metadata_key(name) else builder.deflate(name)).stream(name)
+        builder.stream(name)
     with small_fields():
         return builder.set_end(entries=len(values) % _COUNTS, here=len(values) % _COUNTS).build()
 
@@ -267,6 +279,8 @@ def bases() -> tuple[Base, ...]:
     """Return the archives; they are made only once."""
     values, holes, odd = full(), sparse(), full() | {"OME/empty": b"", "OME/x": _like_a_descriptor()}
     long = values | {"0/c/0/1": _pixels(5, 700), "OME/METADATA.ome.xml": _pixels(6, 2_500), "OME/x": b"x"}
+    # Nothing but inflating shows how often the size of a compressible value wrapped.
+    pixels = [name for name in long if not is_metadata_key(name)]
     small = {"zarr.json": group(), "0/c/0/0": b"inner"}
     inner = _by_zipfile(small, zipfile.ZIP_STORED)
     nested = values | {"OME/a.zip": inner}
@@ -291,8 +305,8 @@ def bases() -> tuple[Base, ...]:
         Base(
             "built, classic, with a prefix", _builder(holes).classic().with_(prefix=b"#!/bin/sh\n" * 3).build(), holes
         ),
-        Base("wrapped, by the Finder", _wrapped(long, streamed=True), long, wraps=True),
-        Base("wrapped, by minizip", _wrapped(long, streamed=False), long, wraps=True),
+        Base("wrapped, by the Finder", wrapped_archive(long, deflated=pixels, streamed=True), long, wraps=True),
+        Base("wrapped, by minizip", wrapped_archive(long), long, wraps=True),
     )
 
 

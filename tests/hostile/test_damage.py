@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
-from damage import DAMAGES, bases, check, edited, leave_out, mutate
+from damage import DAMAGES, Base, bases, check, edited, leave_out, mutate, wrapped_archive
 
 import ozx
 from ozx.archive.byte_source import MemorySource
@@ -33,6 +33,15 @@ def test_no_wrong_value_is_called_right():
         data, what = mutate(base, rng)
         findings += [(number, base.name, what, text) for text in check(base, data)[1] if text.startswith("recover")]
     assert findings == []
+
+
+def test_a_value_whose_inflated_size_wrapped_is_refused_and_recovered():
+    """The deflated value is shorter than 512 bytes, and its size modulo 512 does not show how often it wrapped."""
+    base = next(base for base in bases() if base.name == "wrapped, by minizip")
+    values = base.values | {"OME/x": bytes(3_000)}
+    data = wrapped_archive(values, deflated=["OME/x"])
+    outcome, wrong = check(Base("a long text", data, values, wraps=True), data)
+    assert (set(outcome), wrong) == ({"recover: complete", "store: refused"}, [])
 
 
 def test_zeros_that_both_headers_call_empty_leave_no_evidence():

@@ -24,7 +24,7 @@ OME = b'{"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version
 
 @pytest.mark.parametrize("path", ["", "d\0.ozx"])
 def test_what_cannot_be_a_path_is_refused(path):
-    with pytest.raises(UsageError, match="expected a path; got"):
+    with pytest.raises(UsageError, match="expected a path"):
         is_ozx(path)
 
 

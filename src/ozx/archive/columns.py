@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,14 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
-from ozx.archive.directory import EndOfDirectory, read_directory
-from ozx.archive.inner_archives import check_headers_before
+from ozx.archive.directory import EndOfDirectory, iter_headers, read_directory
+from ozx.archive.inner_archives import check_headers_before, is_header_at
 from ozx.archive.names.decoding import entry_name
 from ozx.archive.names.table import NameTable
-from ozx.archive.records import CENTRAL_HEADER, CENTRAL_SIGNATURE, MASK_16, MASK_32, CentralHeader, resolve_zip64
+from ozx.archive.records import (
+    CENTRAL_HEADER,
+    CENTRAL_SIGNATURE,
+    LOCAL_HEADER,
+    MASK_16,
+    MASK_32,
+    STORED,
+    CentralHeader,
+    resolve_zip64,
+)
 from ozx.errors import FormatError
 
-__all__ = ["Columns", "parse_columns", "read_columns"]
+__all__ = ["Columns", "iter_resolved_headers", "parse_columns", "read_columns"]
 
 # APPNOTE 4.3.12, as in `records.CENTRAL_HEADER`.
 _FIELDS = (
@@ -29,6 +39,12 @@ _HEADER = np.dtype(list(zip(_FIELDS.split(), _TYPES.split(), strict=True))).newb
 _SIGNATURE = int.from_bytes(CENTRAL_SIGNATURE, "little")
 _LENGTHS, _LENGTHS_OFFSET = struct.Struct("<3H"), 28  # of name, extra field and comment
 _BLOCK = 1 << 18
+# Writers without ZIP64 write offsets and sizes modulo 2**32.
+_MODULUS = MASK_32 + 1
+# An extra field (4.3.7) and a data descriptor (4.3.9): all that an entry has beside header, name and value.
+_MOST_MORE = MASK_16 + 24
+# The search reads some local headers for each 4 GiB that the offsets do not show.
+_MOST_MISSING = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +101,15 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
     Raises
     ------
     FormatError
-        As for `parse_columns` and `unwrap`; or the directory lies outside of `source`, or a header stands before it.
+        As for `parse_columns`; or the directory lies outside of `source`, a header stands before it, or its numbers
+        wrapped beyond repair.
     """
     try:
         columns = parse_columns(read_directory(source, end), end.entries, end.prepended, may_wrap=end.may_wrap)
     except FormatError as error:
         raise error.at(source.name) from None
     if end.is_wrapped:
-        from ozx.archive.wrapped import unwrap  # noqa: PLC0415 (rare)
-
-        unwrap(source, columns, end.directory_offset)
+        _unwrap(source, columns, end.directory_offset)
     last, size = -1, 0
     if len(columns):
         row = int((columns.header_offsets + columns.compressed_sizes).argmax())
@@ -102,6 +117,14 @@ def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
         size += int(columns.name_lengths[row])
     check_headers_before(source, end.directory_offset, last, size)
     return columns
+
+
+def iter_resolved_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHeader]:
+    """Yield the headers like `iter_headers`, also if their numbers wrapped."""
+    if not end.may_wrap:
+        return iter_headers(source, end)
+    columns = read_columns(source, end)
+    return map(columns.header, range(len(columns)))
 
 
 def parse_columns(buffer: bytes, entries: int, prepended: int = 0, *, may_wrap: bool = False) -> Columns:
@@ -233,3 +256,70 @@ def _resolve_zip64(columns: Columns, headers: NDArray[np.void]) -> None:
         columns.uncompressed_sizes[index] = uncompressed
         columns.compressed_sizes[index] = compressed
         columns.header_offsets[index] = offset
+
+
+def _unwrap(source: ByteSource, columns: Columns, directory_offset: int) -> None:
+    """Replace offsets and sizes modulo 2**32 in `columns` by the true ones.
+
+    The Finder of macOS and old versions of minizip write them, although APPNOTE 4.4.1.4 demands ZIP64. Exactly one
+    reading must fit: the entries stand in the order of the directory and fill the file up to the directory.
+    The size of a deflated value that exceeds 4 GiB is the least possible one; inflating the value proves it.
+
+    Raises
+    ------
+    FormatError
+        No reading fits, or more than one (``zip/directory``).
+    """
+    offsets, sizes = columns.header_offsets, columns.compressed_sizes
+    is_fitting = not offsets[0] and bool((sizes <= directory_offset).all())
+    least = sizes.astype(np.int64) + columns.name_lengths + LOCAL_HEADER.size
+    rooms = np.diff(np.append(offsets, np.uint64(directory_offset)).astype(np.int64) % _MODULUS) % _MODULUS
+    rooms += np.maximum(least - rooms + _MODULUS - 1, 0) // _MODULUS * _MODULUS
+    starts = np.append(0, np.cumsum(rooms))
+    missing = (directory_offset - int(starts[-1])) // _MODULUS
+    if not is_fitting or not 0 <= missing <= _MOST_MISSING:
+        raise _contradiction(source)
+    starts += _find_shifts(source, columns, starts, missing) * _MODULUS
+    more, rest = np.divmod(np.diff(starts) - least, _MODULUS)
+    # A number from a ZIP64 field is the true one.
+    is_wrong = (rest > _MOST_MORE) | ((offsets >= _MODULUS) & (starts[:-1] != offsets.astype(np.int64)))
+    if (is_wrong | ((sizes >= _MODULUS) & (more > 0))).any():
+        raise _contradiction(source)
+    offsets[:] = starts[:-1]
+    for index in np.flatnonzero(more).tolist():
+        sizes[index] += more[index].astype(np.uint64) * np.uint64(_MODULUS)
+        # 5 bytes precede each stored block of a deflate stream, so that it is hardly longer than its value.
+        stored, size = int(sizes[index]), int(columns.uncompressed_sizes[index])
+        shortest = stored if columns.methods[index] == STORED else stored - stored // 1024 - 16
+        columns.uncompressed_sizes[index] = size + max(0, -((size - shortest) // _MODULUS)) * _MODULUS
+
+
+def _find_shifts(source: ByteSource, columns: Columns, starts: NDArray[np.int64], missing: int) -> NDArray[np.int64]:
+    """Return how often 2**32 is missing in each of `starts`: never in the first one, `missing` times in the last one.
+
+    The value before each increase exceeds 4 GiB. As the numbers never decrease, few local headers need be read.
+    """
+    shifts = np.full(len(starts), missing)
+    pending = [(0, 0, len(starts) - 1)]
+    while pending:
+        low, first, last = pending.pop()
+        high, middle = int(shifts[last]), (first + last) // 2
+        if low == high or middle == first:
+            shifts[first:last] = low
+            continue
+        header, start = columns.header(middle), int(starts[middle])
+        found = [shift for shift in range(low, high + 1) if is_header_at(source, header, start + shift * _MODULUS)]
+        if len(found) != 1:
+            raise _contradiction(source)
+        shifts[middle] = found[0]
+        pending += [(low, first, middle), (found[0], middle, last)]
+    return shifts
+
+
+def _contradiction(source: ByteSource) -> FormatError:
+    return FormatError(
+        "it exceeds 4 GiB, but has no ZIP64 records, and the numbers in its central directory, modulo 2**32, do not "
+        "determine the places of its entries",
+        path=source.name,
+        rule="zip/directory",
+    )

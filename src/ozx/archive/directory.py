@@ -70,7 +70,7 @@ class EndOfDirectory:
     zip64_length: int | None  # length that the ZIP64 end record declares for itself (4.3.14.1); None without ZIP64
     parts: int | None  # number of parts in the ZIP64 locator (4.4.21); None without ZIP64
     may_wrap: bool = False  # whether the directory may have 65,536 or more entries than declared, without ZIP64
-    is_wrapped: bool = False  # whether offsets and sizes are modulo 2**32; see `ozx.archive.wrapped`
+    is_wrapped: bool = False  # whether offsets and sizes are modulo 2**32; see `ozx.archive.columns`
 
     @property
     def has_zip64_end(self) -> bool:
@@ -145,12 +145,6 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
         A header is truncated or invalid, bytes of the directory follow the last header, or a header stands before the
         first one (``zip/directory``).
     """
-    if end.may_wrap:
-        from ozx.archive.columns import read_columns  # noqa: PLC0415 (numpy)
-
-        columns = read_columns(source, end)
-        yield from map(columns.header, range(len(columns)))
-        return
     # Small blocks first, for callers that need few headers; large ones later.
     buffer, position, following, block = b"", 0, end.directory_offset, _BLOCK
     stop, last = end.directory_offset + end.directory_size, (0, -1, 0)

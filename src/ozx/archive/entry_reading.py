@@ -158,7 +158,7 @@ def _number_contradiction(header: CentralHeader, local: LocalHeader) -> str | No
     for field, here, there in pairs:
         if here == there or (here == 0 and local.flags & FLAG_DATA_DESCRIPTOR):
             continue
-        # `ozx.archive.wrapped` restores sizes that a writer without ZIP64 wrote modulo 2**32.
+        # `ozx.archive.columns` restores sizes that a writer without ZIP64 wrote modulo 2**32.
         if here != there & MASK_32 or any(extra.identifier == EXTRA_ZIP64 for extra in iter_extra_fields(header.extra)):
             return f"its {field} is {here:,} in the local header, {there:,} in the central directory"
     return None

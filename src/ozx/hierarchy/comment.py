@@ -119,6 +119,6 @@ def warn_of_unknown_keys(comment: Comment, name: str) -> None:
         keys = ", ".join(comment.unknown[:5])
         message = (
             f"{name}: the archive comment has keys that ozx does not understand: {keys}; they may change the meaning "
-            "of the file. ozx ignores them, and files that it writes do not have them"
+            "of the file. ozx ignores them, and leaves them out of files that it writes"
         )
         warnings.warn(message, OzxWarning, stacklevel=1)  # one warning of a file, however often it is opened

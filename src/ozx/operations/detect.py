@@ -102,7 +102,7 @@ def _is_ozx_archive(source: ByteSource) -> bool:
             window.load(0, _LOOK)
             end = read_end(window)
         claims = parse_comment(end.comment).version is not None
-        if end.directory_offset < tail:
+        if end.directory_offset < tail or end.is_wrapped:
             return claims or _begins_with_root(window.load(0, _LOOK))
         header = _find_root(window, end)
         if header is None or claims:

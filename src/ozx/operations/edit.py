@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.archive.byte_source import FileSource
-from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.opening import open_remote
 from ozx.atomic.renaming import MANIFEST_ENDING, SIDE_ENDINGS
 from ozx.atomic.targets import naming_errors
@@ -214,6 +213,8 @@ def _read_manifest(path: str) -> bytes | None:
 
 def _renew_manifest(path: str, manifest: bytes, *, sync: bool) -> None:
     """Write the manifest of an edited file again, with the digests of its metadata as they are stored now."""
+    from ozx.archive.reader import ArchiveReader  # noqa: PLC0415 (numpy)
+
     source = FileSource(path)
     try:
         reader = ArchiveReader(source)

@@ -217,8 +217,7 @@ def repack(
             if recorded is not None:
                 check_nothing_left_out(target, repaired.left_out)
             plan = in_version(plan_relayout(repaired, layout), version)
-            node = parse_location(source).node
-            plan.notes.extend(check_new_metadata(plan.metadata, path=repaired.name, node=node))
+            plan.notes += check_new_metadata(plan.metadata, path=repaired.name, node=parse_location(source).node)
             if thumbnail:
                 _add_thumbnail(repaired, plan)
             size = plan.count_bytes() * (2 if verify else 1) if needs_total(progress) else None

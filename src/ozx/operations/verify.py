@@ -236,11 +236,15 @@ def verify_folder(folder: str, *, jobs: int = 1, progress: Progress = NO_PROGRES
     ------
     OSError
         A folder cannot be listed.
+    UsageError
+        There is neither an archive nor a record of one.
     """
     found = {os.path.join(place, name) for place, _, names in os.walk(folder, onerror=raise_error) for name in names}
     recorded = {path.removesuffix(ending) for path in found for ending in SIDE_ENDINGS if path.endswith(ending)}
     recorded = {path for path in recorded if path in found or _is_archive(path)}
     new = sorted(path for path in found - recorded if _is_archive(path))
+    if not (recorded or new):
+        raise folder_error(folder, "verify", "Verify the .ozx file that was packed from it.")
     work = {path: partial(verify, path) for path in sorted(recorded & found)}
     return _run(folder, work, sorted(recorded - found), new, jobs, progress)
 

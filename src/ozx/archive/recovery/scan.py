@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ozx.archive.byte_source import ByteSource, iter_exactly
+from ozx.archive.columns import iter_resolved_headers
 from ozx.archive.crc32 import crc32
-from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
+from ozx.archive.directory import EndOfDirectory, read_end
 from ozx.archive.empty_values import says_nothing_of_sizes
 from ozx.archive.entry_reading import ReadAhead
 from ozx.archive.inflate import iter_inflated
@@ -227,7 +228,7 @@ def _read_listed(source: ByteSource, end: EndOfDirectory) -> EntryTable | None:
     """Return the central directory that the end records locate; None if its size or entry count is wrong."""
     table = EntryTable()
     try:
-        for header in iter_headers(source, end):
+        for header in iter_resolved_headers(source, end):
             _append_listed(table, header._replace(header_offset=header.header_offset - end.prepended))
     except FormatError:
         return None

@@ -96,7 +96,7 @@ class ArchiveView:
 
     @cached_property
     def _leading(self) -> list[Item]:
-        headers = iter_headers(self.source, self.end)
+        headers = self._iter_columns() if self.end.may_wrap else iter_headers(self.source, self.end)
         items = (Item(entry_name(header), header.uncompressed_size, header) for header in headers)
         values = (item for item in items if not item.key.endswith("/"))
         return list(takewhile(lambda item: is_metadata_key(item.key), values))

@@ -12,7 +12,8 @@ import pytest
 from zip_forge import Member, end_record, locator, zip64_end, zip64_extra
 
 from ozx.archive.byte_source import MemorySource
-from ozx.archive.directory import iter_headers, read_end
+from ozx.archive.columns import iter_resolved_headers
+from ozx.archive.directory import read_end
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
 from ozx.validation.cases.archive_builder import DESCRIPTOR, ArchiveBuilder
@@ -85,7 +86,7 @@ def check_reads(builder):
     expected = [len(entry.data) + entry.hole for entry in builder.entries]
     assert sizes(reader) == reader.columns.uncompressed_sizes.tolist() == expected
     assert len(reader) == len(expected)
-    headers = list(iter_headers(SparseSource(pieces), read_end(SparseSource(pieces))))
+    headers = list(iter_resolved_headers(SparseSource(pieces), read_end(SparseSource(pieces))))
     assert [header.header_offset for header in headers] == reader.columns.header_offsets.tolist()
     assert [header.compressed_size for header in headers] == expected
     for index, entry in enumerate(builder.entries):
@@ -106,7 +107,7 @@ def test_a_count_modulo_65536(wrapped_count):
     assert (end.entries, end.may_wrap, end.is_wrapped) == (3, True, False)
     assert len(reader) == len(reader.columns) == (1 << 16) + 3
     assert reader.read(reader.find("65538")) == b""
-    assert [header.name for header in iter_headers(source, end)] == list(reader.columns.iter_raw_names())
+    assert [header.name for header in iter_resolved_headers(source, end)] == list(reader.columns.iter_raw_names())
 
 
 @pytest.mark.parametrize("declared", [2, 65_535])
@@ -115,7 +116,7 @@ def test_a_count_that_does_not_agree_modulo_65536_is_refused(wrapped_count, decl
     data = wrapped_count[: wrapped_count.rindex(b"PK\5\6") + 8] + 2 * count
     data += wrapped_count[len(data) :]
     source = MemorySource(data)
-    for read in (lambda: ArchiveReader(source).columns, lambda: list(iter_headers(source, read_end(source)))):
+    for read in (lambda: ArchiveReader(source).columns, lambda: list(iter_resolved_headers(source, read_end(source)))):
         with pytest.raises(FormatError, match=f"declares {declared:,} entries") as caught:
             read()
         assert (caught.value.rule, "ozx recover" in caught.value.hint) == ("zip/directory", True)
