@@ -20,7 +20,7 @@ from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
 from ozx.hierarchy.zarr.normalisation import Understands
 from ozx.hierarchy.zarr.shards import INDEX_CODECS, IndexFormat, parse_index_format
 
-__all__ = ["ArrayLayout", "ShardLevel", "check_chunk_count", "parse_layout", "relayout_document"]
+__all__ = ["ArrayLayout", "ShardLevel", "check_chunk_count", "parse_layout", "relayout_document", "unsupported_grid"]
 
 # Chunks are counted in 64-bit signed integers.
 _MOST_CHUNKS = (1 << 63) - 1
@@ -103,6 +103,8 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
     check_understood(document, node, understands)
     shape = as_lengths(document.get("shape"))
     grid = parse_named(document.get("chunk_grid"))
+    if grid is not None and grid.name != "regular":
+        raise unsupported_grid(grid.name, where)
     stored_shape = as_lengths(None if grid is None else grid.configuration.get("chunk_shape"))
     if shape is None or stored_shape is None or len(shape) != len(stored_shape):
         raise FormatError(f"{where}: expected as many lengths in chunk_shape as in shape; the numbers differ")
@@ -125,6 +127,15 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
         keys=parse_chunk_keys(document.get("chunk_key_encoding"), where),
         item_size=None if data_type is None else item_size(data_type),
         dimension_names=_names(names, len(shape)),
+    )
+
+
+def unsupported_grid(name: str, where: str) -> UnsupportedError:
+    """Return the error for a chunk grid under which ozx does not decode or move chunks."""
+    return UnsupportedError(
+        f"{where}: ozx does not support the chunk grid {name!r}, only 'regular'",
+        hint="ozx.open reads the pixels. Commands copy the whole array: ozx pack and unpack, and repack and extract "
+        "without a new layout or a region.",
     )
 
 
