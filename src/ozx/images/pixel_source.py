@@ -220,7 +220,10 @@ def _read_alignment(array: ArrayLike) -> tuple[int, ...]:
     """Return the shape of an array's stored or computed chunks; 1 along each axis if it has no chunks."""
     # zarr: whole shards if reading a part costs nearly as much; dask: `chunksize` is the largest chunk.
     for name in ("shards", "chunksize", "chunks"):
-        lengths = getattr(array, name, None)
+        try:
+            lengths = getattr(array, name, None)
+        except NotImplementedError:  # zarr: a rectilinear grid has no such shape
+            continue
         if isinstance(lengths, tuple) and all(isinstance(length, int) for length in lengths) and lengths:
             return tuple(max(1, length) for length in lengths)
     return (1,) * len(array.shape)

@@ -27,7 +27,6 @@ from ozx.hierarchy.ome.metadata import Axis, Multiscale, OmeMetadata, parse_ome
 from ozx.hierarchy.ome.rendering import ShownChannel, ShownPlane, parse_shown_channels, parse_shown_plane
 from ozx.hierarchy.ome.transformation_words import describe_transformation, unapplied_note
 from ozx.hierarchy.zarr.chunk_layout import unsupported_grid
-from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.store.pixels.pipeline import with_archive_pipeline
 
 __all__ = [
@@ -156,20 +155,15 @@ class GroupNodes(Mapping[str, Node]):
 
 
 def _check_chunks(array: zarr.Array[Any], path: str) -> None:
-    """Raise `FormatError` for a chunk shape with a length of 0, because zarr-python would divide by this length.
-
-    Raises
-    ------
-    UnsupportedError
-        The chunk grid is not regular: zarr-python may read it, but has no single chunk shape for it.
-    """
-    grid = parse_named(array.metadata.to_dict().get("chunk_grid"))
-    if grid is not None and grid.name != "regular":
-        raise unsupported_grid(grid.name, path or "the root")
+    """Refuse a grid that is not regular, and a chunk shape with a length of 0, by which zarr-python would divide."""
+    try:
+        chunks, _ = array.chunks, array.shards
+    except NotImplementedError:  # zarr-python 3.2 and later, if its setting array.rectilinear_chunks is on
+        raise unsupported_grid("rectilinear", path or "the root") from None
     # Core 3.1, "Regular grids": "elements of `chunk_shape` … MUST be … non-zero"; an empty array has no chunks.
-    if any(length and not chunk for length, chunk in zip(array.shape, array.chunks, strict=True)):
+    if any(length and not chunk for length, chunk in zip(array.shape, chunks, strict=True)):
         raise FormatError(
-            f"{path or 'the root'}: expected chunks of at least one pixel; found {'×'.join(map(str, array.chunks))}",
+            f"{path or 'the root'}: expected chunks of at least one pixel; found {'×'.join(map(str, chunks))}",
             hint="Run ozx validate to list the faults.",
         )
 

@@ -149,6 +149,12 @@ REFUSED = {
 }
 
 
+def test_only_a_regular_grid_has_a_layout_whatever_else_is_understood():
+    grid = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [8, 64], "chunk_shape": [8, 64]}}
+    with pytest.raises(UnsupportedError, match="0: ozx does not support the chunk grid 'rectilinear'"):
+        parse_layout(array(chunk_grid=grid), "0", lambda point, value: True)
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_not_understood_is_refused_by_name(case):
     changes, found = REFUSED[case]

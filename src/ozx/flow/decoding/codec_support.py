@@ -8,12 +8,12 @@ from zarr import config, registry
 from zarr.core.metadata import v3
 from zarr.dtype import data_type_registry
 
-from ozx.hierarchy.zarr.codecs import parse_named
+from ozx.hierarchy.zarr.codecs import NamedConfiguration, parse_named
 
 __all__ = ["zarr_understands"]
 
-# Grids have no registry. zarr-python 3.2 and newer read rectilinear ones, if this setting allows it.
-_RECTILINEAR_SETTING = "array.rectilinear_chunks"
+# So many lengths of chunks need little memory.
+_MOST_LENGTHS = 1 << 20
 
 
 def zarr_understands(point: str, value: Any) -> bool:
@@ -43,10 +43,22 @@ def zarr_understands(point: str, value: Any) -> bool:
         return _is_registered(registry.get_codec_class, name)
     if point == "chunk_key_encoding":
         return _is_registered(registry.get_chunk_key_encoding_class, name)
-    if name == "rectilinear":
-        is_known = hasattr(v3, "RectilinearChunkGridMetadata")
-        return point == "chunk_grid" and is_known and bool(config.get(_RECTILINEAR_SETTING, default=False))
-    return point == "chunk_grid" and name == "regular"
+    # Grids have no registry.
+    return point == "chunk_grid" and (name == "regular" or (name == "rectilinear" and _reads_rectilinear(named)))
+
+
+def _reads_rectilinear(grid: NamedConfiguration | None) -> bool:
+    """Return whether zarr-python reads a rectilinear grid: from version 3.2 on, if the user switched this on.
+
+    zarr-python makes a list of all lengths, however often a pair [length, count] repeats one.
+    """
+    is_on = hasattr(v3, "RectilinearChunkGridMetadata") and config.get("array.rectilinear_chunks", default=False)
+    if grid is None or not is_on:
+        return False
+    lengths = grid.configuration.get("chunk_shapes")
+    pairs = (item for axis in lengths if isinstance(axis, list) for item in axis) if isinstance(lengths, list) else ()
+    counts = (item[1] for item in pairs if isinstance(item, list) and len(item) == 2)
+    return sum(abs(count) for count in counts if isinstance(count, int)) <= _MOST_LENGTHS
 
 
 def _is_registered(find: Any, name: str) -> bool:

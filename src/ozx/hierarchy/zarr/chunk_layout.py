@@ -136,11 +136,11 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
 
 
 def unsupported_grid(name: str, where: str) -> UnsupportedError:
-    """Return the error for a chunk grid that is not regular."""
+    """Return the error for a chunk grid under which ozx does not decode or move chunks."""
     return UnsupportedError(
-        f"{where}: the chunk grid {name!r} is not supported: ozx lays out and decodes chunks of regular grids only",
-        hint="ozx pack, unpack, cat, and repack without options copy the chunks unchanged; ozx.open_array reads the "
-        "pixels if the installed zarr can.",
+        f"{where}: ozx does not support the chunk grid {name!r}, only 'regular'",
+        hint="ozx.open reads the pixels. Commands copy the whole array: ozx pack and unpack, and repack and extract "
+        "without a new layout or a region.",
     )
 
 

@@ -36,6 +36,10 @@ _HINT = (
     "Open it with a program that knows this extension; ozx cat and ozx.OzxStore read the stored bytes, and ozx pack "
     "and ozx unpack copy them unchanged."
 )
+_RECTILINEAR_HINT = (
+    "zarr-python 3.2 and later, and so ozx.open, read it after zarr.config.set({'array.rectilinear_chunks': True}). "
+    "ozx pack and ozx unpack copy it unchanged."
+)
 
 
 def understands_decoding(point: str, value: Any) -> bool:
@@ -177,7 +181,7 @@ class _Normaliser:
         raise UnsupportedError(
             f"{self._node or _ROOT}: expected extensions that this reader supports; found the {extension.what} "
             f"{extension.name!r} (zarr.json, {extension.pointer}), which a reader must understand to open the node",
-            hint=_HINT,
+            hint=_RECTILINEAR_HINT if extension.name == "rectilinear" else _HINT,
         )
 
 
