@@ -14,25 +14,6 @@ from typing import NoReturn
 
 from ozx.missing_files import hint_at_missing
 
-__all__ = [
-    "LONGEST_TEXT",
-    "BufferFull",
-    "FormatError",
-    "NotOmeZarrWarning",
-    "OzxError",
-    "OzxWarning",
-    "PartialFileWarning",
-    "ResourceError",
-    "RewrittenWarning",
-    "UnsupportedError",
-    "UsageError",
-    "name_error",
-    "raise_error",
-    "resource_error",
-    "resource_errors",
-    "shortened",
-]
-
 #: The longest message in characters. A file decides how long its names and lists are: they must not fill a screen, a
 #: log or an e-mail.
 LONGEST_TEXT = 2000

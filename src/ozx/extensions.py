@@ -32,17 +32,6 @@ from ozx.errors import UsageError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = [
-    "POINTS",
-    "ExtensionNode",
-    "Fault",
-    "find_handler",
-    "has_method",
-    "iter_registered",
-    "register",
-    "unregister",
-]
-
 #: The extension points of Zarr core 3.1 and of ZEP 10.
 POINTS = ("data_type", "chunk_grid", "chunk_key_encoding", "codecs", "storage_transformers", "extensions")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["install_hint"]
-
 # The packages of each extra, as in pyproject.toml. Naming them works from a clone as well as from the package index.
 _EXTRAS = {
     "remote": '"obstore>=0.12"',

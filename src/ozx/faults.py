@@ -12,8 +12,6 @@ import traceback
 
 from ozx.errors import OzxError, ResourceError, resource_error, shortened
 
-__all__ = ["DEBUG_VARIABLE", "FaultError", "as_error", "show_traceback"]
-
 #: If this environment variable is set, a fault comes with its traceback.
 DEBUG_VARIABLE = "OZX_DEBUG"
 

@@ -7,8 +7,6 @@ import os
 import re
 import shlex
 
-__all__ = ["hint_at_missing", "hint_at_pattern", "is_pattern"]
-
 # The most names of a folder that are compared with the missing name: a large folder must not delay an error message.
 _MOST_NAMES = 2000
 _TIFF = (".tif", ".tiff")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Protocol
 
-__all__ = ["NO_PROGRESS", "Cancelled", "Progress", "StoppableProgress", "begin_phase", "needs_total"]
-
 
 class Cancelled(BaseException):
     """Exception that cancels an operation; raise it in `start` or `advance` of your `Progress`.

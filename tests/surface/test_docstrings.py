@@ -9,7 +9,6 @@ import ast
 import builtins
 import dataclasses
 import doctest
-import importlib
 import inspect
 import re
 import sys
@@ -135,8 +134,7 @@ def parts_of(target):
 
 def public_targets():
     """Return the public functions and classes, those that results consist of included, by name."""
-    exported = [(module, name) for module in map(importlib.import_module, MODULES) for name in module.__all__]
-    waiting = [*map(find, DIRECTIVES), *(getattr(module, name) for module, name in exported)]
+    waiting = [*map(find, DIRECTIVES)]
     found = {}
     while waiting:
         target = waiting.pop()

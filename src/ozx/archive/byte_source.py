@@ -11,19 +11,6 @@ from ozx.archive.positional_reading import PositionalFile
 from ozx.atomic.locks import has_locks
 from ozx.errors import FormatError
 
-__all__ = [
-    "ByteSource",
-    "FileSource",
-    "MemorySource",
-    "Run",
-    "Window",
-    "iter_exactly",
-    "keep_span",
-    "read_exactly",
-    "read_in_runs",
-]
-
-
 _BLOCK = 1 << 20
 
 

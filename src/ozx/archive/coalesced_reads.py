@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
 
-__all__ = ["MARGIN", "Pieces", "in_order", "read_pieces"]
-
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 

@@ -27,8 +27,6 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError
 
-__all__ = ["Columns", "iter_resolved_headers", "parse_columns", "read_columns"]
-
 # APPNOTE 4.3.12, as in `records.CENTRAL_HEADER`.
 _FIELDS = (
     "signature version_made_by version_needed flags method time date crc32 compressed_size uncompressed_size "

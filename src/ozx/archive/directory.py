@@ -33,16 +33,6 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError, UnsupportedError
 
-__all__ = [
-    "END_SEARCH_LENGTH",
-    "ZIP64_END_LENGTH",
-    "EndOfDirectory",
-    "ends_archive",
-    "iter_headers",
-    "read_directory",
-    "read_end",
-]
-
 # A read of this length contains all end records: the classic one with the longest comment, the ZIP64 locator and the
 # ZIP64 end record.
 END_SEARCH_LENGTH = MASK_16 + END_RECORD.size + ZIP64_LOCATOR.size + ZIP64_END_RECORD.size

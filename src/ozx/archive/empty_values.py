@@ -19,8 +19,6 @@ from ozx.archive.records import (
     iter_extra_fields,
 )
 
-__all__ = ["ROOM_OF_EMPTY", "follows_empty", "says_nothing_of_sizes"]
-
 # 4.3.9: a data descriptor without its signature, with sizes of 4 bytes or, for ZIP64, of 8 bytes.
 _DESCRIPTOR, _WIDE_DESCRIPTOR = struct.Struct("<3I"), struct.Struct("<I2Q")
 _NEXT = (LOCAL_SIGNATURE, CENTRAL_SIGNATURE)

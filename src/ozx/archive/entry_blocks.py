@@ -15,8 +15,6 @@ from ozx.archive.entry_reading import read_local_header
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import CENTRAL_HEADER, EXTRA_ZIP64, FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE
 
-__all__ = ["EntrySpan", "entry_spans", "usual_local_header", "value_in_span", "value_position"]
-
 _ZIP64_VERSION = 45
 # 4.5.3: header id and length of the data; original and stored size follow, eight bytes each.
 _ZIP64_FIELD = struct.pack("<2H", EXTRA_ZIP64, 16)

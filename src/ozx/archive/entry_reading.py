@@ -30,19 +30,6 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError, UnsupportedError
 
-__all__ = [
-    "ReadAhead",
-    "check_crc32",
-    "check_empty",
-    "check_not_encrypted",
-    "check_stored_size",
-    "data_offset_behind",
-    "find_data",
-    "header_contradiction",
-    "iter_value",
-    "read_local_header",
-]
-
 # Nearly all local file headers are shorter, so that one read suffices.
 _HEADER_GUESS = 512
 

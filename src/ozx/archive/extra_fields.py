@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ozx.archive.records import EXTRA_AES, EXTRA_TIMES, EXTRA_UNICODE_PATH, EXTRA_ZIP64
 
-__all__ = ["ExtraCensus", "Widened", "count_extra_fields", "gather"]
-
 # bsdtar 3.6 rejects the whole archive if one of these fields is shorter.
 _LEAST_LENGTHS = {EXTRA_TIMES: 1, EXTRA_AES: 6}
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from ozx.archive.columns import Columns
 from ozx.archive.records import CENTRAL_HEADER
 
-__all__ = ["FileKinds", "central_field", "find_kinds"]
-
 _Indices = NDArray[np.int64]
 
 

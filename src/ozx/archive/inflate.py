@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from ozx.archive.records import DEFLATE64, DEFLATED, method_name
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError
 
-__all__ = ["deflate64_decoder", "iter_inflated", "zipfile_deflate64"]
-
 _OUTPUT_BLOCK = 1 << 20
 _GOES_ON = "there are bytes after the end of the stream"
 # No Deflate64 decoder limits its output, so the input is sliced: 18 bits can stand for 65,538 bytes, so that a slice

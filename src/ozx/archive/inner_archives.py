@@ -22,8 +22,6 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError
 
-__all__ = ["check_headers_before", "check_headers_behind", "check_leading", "has_wrapped", "is_header_at"]
-
 _LONGEST_HEADER = LOCAL_HEADER.size + 2 * MASK_16
 _LONGEST_CENTRAL_HEADER = CENTRAL_HEADER.size + 3 * MASK_16
 _HINT = "Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged entries."

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-__all__ = ["LONGEST_SIGNATURE", "OtherFormat", "describe_names", "find_format"]
-
 #: The number of bytes from the start of a file that suffice to identify each format.
 LONGEST_SIGNATURE = 512
 

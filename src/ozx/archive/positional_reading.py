@@ -13,8 +13,6 @@ from typing import Any, BinaryIO
 
 from ozx.errors import FormatError, name_error
 
-__all__ = ["READ_FLAGS", "PositionalFile", "forget_cache", "open_for_reading", "read_into_at", "vector_reader"]
-
 # O_NONBLOCK avoids a hang on a named pipe that replaced the file; files ignore it. O_BINARY exists on Windows.
 READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 

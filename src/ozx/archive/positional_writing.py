@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from ozx.errors import FormatError
 
-__all__ = ["copy_range", "write_all_at", "write_parts_at"]
-
 _BLOCK = 1 << 20
 _LONGEST_COPY = 1 << 30
 # POSIX: IOV_MAX is at least 16; Linux, macOS and BSD take 1024.

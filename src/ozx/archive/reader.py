@@ -48,18 +48,6 @@ from ozx.archive.remote.reading import (
 from ozx.archive.unicode_paths import find_unicode_paths, iter_other_paths
 from ozx.errors import FormatError, UnsupportedError, UsageError
 
-__all__ = [
-    "BOMB_RATIO",
-    "BOMB_SIZE",
-    "BOMB_TOTAL",
-    "READABLE_METHODS",
-    "ArchiveReader",
-    "find_bombs",
-    "find_out_of_bounds",
-    "iter_overlaps",
-    "overlapping_pairs",
-]
-
 _LAST_OF_ASCII = 0x7F
 _MOST_OVERLAPS = 100
 

@@ -8,46 +8,6 @@ from typing import NamedTuple
 
 from ozx.errors import FormatError
 
-__all__ = [
-    "CENTRAL_HEADER",
-    "CENTRAL_SIGNATURE",
-    "DEFLATE64",
-    "DEFLATED",
-    "DIGITAL_SIGNATURE",
-    "END_RECORD",
-    "END_SIGNATURE",
-    "EXTRA_AES",
-    "EXTRA_TIMES",
-    "EXTRA_UNICODE_PATH",
-    "EXTRA_UNIX",
-    "EXTRA_ZIP64",
-    "FLAGS_OF_DEFLATE",
-    "FLAG_DATA_DESCRIPTOR",
-    "FLAG_ENCRYPTED",
-    "FLAG_PATCH",
-    "FLAG_STRONG_ENCRYPTION",
-    "FLAG_UTF8",
-    "LOCAL_HEADER",
-    "LOCAL_SIGNATURE",
-    "MASK_16",
-    "MASK_32",
-    "METHOD_NAMES",
-    "SPLIT_SIGNATURE",
-    "STORED",
-    "ZIP64_END_RECORD",
-    "ZIP64_END_SIGNATURE",
-    "ZIP64_LOCATOR",
-    "ZIP64_LOCATOR_SIGNATURE",
-    "CentralHeader",
-    "EndRecord",
-    "ExtraField",
-    "LocalHeader",
-    "Zip64EndRecord",
-    "iter_extra_fields",
-    "method_name",
-    "resolve_zip64",
-]
-
 LOCAL_SIGNATURE = b"PK\x03\x04"
 CENTRAL_SIGNATURE = b"PK\x01\x02"
 END_SIGNATURE = b"PK\x05\x06"

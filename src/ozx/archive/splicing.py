@@ -23,8 +23,6 @@ from ozx.archive.records import (
 from ozx.archive.writer import DirectoryBuilder, local_header
 from ozx.errors import UnsupportedError
 
-__all__ = ["splice"]
-
 # APPNOTE 4.3.12: the places of the sizes and of the offset in a central directory header.
 _COMPRESSED, _UNCOMPRESSED, _EXTRA_LENGTH, _OFFSET = 20, 24, 30, 42
 _VERSION_OF_ZIP64 = 45

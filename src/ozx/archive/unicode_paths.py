@@ -13,8 +13,6 @@ from ozx.archive.file_kinds import central_field
 from ozx.archive.names.decoding import contradicting_path
 from ozx.archive.records import CENTRAL_HEADER, EXTRA_UNICODE_PATH, MASK_32
 
-__all__ = ["OtherPath", "count_central_extras", "find_unicode_paths", "iter_other_paths"]
-
 
 class OtherPath(NamedTuple):
     """A Unicode Path field that contradicts the name of entry `entry`; `path` is the name in the field."""

@@ -34,13 +34,6 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError, UsageError
 
-__all__ = [
-    "LOCAL_OVERHEAD",
-    "ArchiveWriter",
-    "DirectoryBuilder",
-    "local_header",
-]
-
 _VERSION = 45  # 4.4.3.2: 4.5, the first with ZIP64
 _MADE_BY = 3 << 8 | _VERSION  # 4.4.2: Unix, so that unpacking programs use the mode below
 _REGULAR_FILE_0644 = 0o100644 << 16

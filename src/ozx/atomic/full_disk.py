@@ -8,8 +8,6 @@ import os
 
 from ozx.errors import ResourceError, resource_error
 
-__all__ = ["NO_ROOM", "full_disk_error"]
-
 #: Numbers of errors that only writing causes: no space on the device, a too large file, an exceeded quota.
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 

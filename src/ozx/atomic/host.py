@@ -12,8 +12,6 @@ import os
 import platform
 import re
 
-__all__ = ["CLOCKS", "HOST", "is_alive", "is_of_this_host", "this_host"]
-
 #: The pattern of the results of `this_host`, as they appear in file names.
 HOST = r"(?P<host>[A-Za-z0-9-]{1,20})-(?P<boot>[0-9a-f]{8})"
 

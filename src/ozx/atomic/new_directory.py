@@ -19,8 +19,6 @@ from ozx.atomic.tree_record import TreeRecord, identity_of, name_some
 from ozx.atomic.tree_removal import remove_recorded
 from ozx.errors import ResourceError
 
-__all__ = ["NewDirectory", "replacing_directory"]
-
 
 @dataclass(slots=True)
 class NewDirectory:

@@ -15,8 +15,6 @@ from ozx.atomic.syncing import check_written, close_written, flush, sync_folder
 from ozx.atomic.targets import absolute_path, check_target, naming_errors, naming_given
 from ozx.atomic.temporary import create_file, sweep
 
-__all__ = ["NewFile", "replacing_file"]
-
 
 @dataclass(slots=True)
 class NewFile:

@@ -11,8 +11,6 @@ import errno
 import os
 import stat
 
-__all__ = ["PRIVATE_FILE", "PRIVATE_FOLDER", "can_set_permissions", "keep_permissions"]
-
 #: Modes during writing, because the final permissions may be narrower than the default.
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 

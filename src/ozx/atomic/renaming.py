@@ -19,16 +19,6 @@ from ozx.atomic.targets import check_regular, check_target, exists_error
 from ozx.atomic.temporary import hidden_name, name_beside
 from ozx.errors import UsageError
 
-__all__ = [
-    "CHECKSUM_ENDING",
-    "MANIFEST_ENDING",
-    "SIDE_ENDINGS",
-    "finish_swap",
-    "rename_directory",
-    "rename_file",
-    "renameat2",
-]
-
 #: Endings of side files, which describe the file beside them: its checksum and its manifest.
 CHECKSUM_ENDING, MANIFEST_ENDING = SIDE_ENDINGS = (".sha256", ".manifest.json")
 

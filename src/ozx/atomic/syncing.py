@@ -13,8 +13,6 @@ from ozx.atomic.full_disk import NO_ROOM
 from ozx.atomic.locks import fcntl, has_locks
 from ozx.errors import raise_error
 
-__all__ = ["check_written", "close_written", "flush", "sync_file", "sync_folder", "sync_tree"]
-
 
 def flush(descriptor: int) -> None:
     """Sync an open file or folder to the disk.

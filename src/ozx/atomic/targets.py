@@ -16,18 +16,6 @@ from contextlib import contextmanager
 from ozx.atomic.full_disk import NO_ROOM, full_disk_error
 from ozx.errors import OzxError, ResourceError, UsageError, name_error
 
-__all__ = [
-    "EXISTS_HINT",
-    "absolute_path",
-    "check_folder",
-    "check_regular",
-    "check_removable",
-    "check_target",
-    "exists_error",
-    "naming_errors",
-    "naming_given",
-]
-
 #: The hint for an existing output; the way that keeps the old file comes first.
 EXISTS_HINT = "Choose another name, or give --force (force=True) to replace it."
 _KINDS = {

@@ -22,19 +22,6 @@ from ozx.atomic.locks import has_locks, lock_file, still_has_name
 from ozx.atomic.targets import naming_errors
 from ozx.errors import ResourceError
 
-__all__ = [
-    "Leftover",
-    "create_directory",
-    "create_file",
-    "hidden_name",
-    "is_partial",
-    "leftover_at",
-    "name_beside",
-    "remove_leftover",
-    "show_replaced",
-    "sweep",
-]
-
 _LEFTOVER = re.compile(rf"\..+\.(?P<process>\d+)(-\d+)?\.{HOST}\.ozx-tmp", re.DOTALL)
 # Hidden name of a replaced directory until it is compared with its record: such a name is never swept.
 _REPLACED = re.compile(rf"\.(.+)\.(?P<process>\d+)(?:-\d+)?\.{HOST}\.ozx-old", re.DOTALL)

@@ -9,8 +9,6 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["FACTS", "FolderRecord", "TreeRecord", "facts_of", "identity_of", "name_some"]
-
 #: Number of facts about a file: inode, size, modification time and change time, both in nanoseconds.
 FACTS = 4
 

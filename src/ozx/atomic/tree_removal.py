@@ -18,8 +18,6 @@ from dataclasses import asdict, dataclass
 from ozx.atomic.syncing import flush, sync_folder
 from ozx.atomic.tree_record import FACTS, TreeRecord, facts_of, identity_of
 
-__all__ = ["MARKER", "RemovalMarker", "finish_removal", "read_marker", "remove_recorded", "write_marker"]
-
 #: The name of a file in the root of a tree that is being removed: after a kill, a later run finishes the removal.
 MARKER = ".ozx-removing"
 

@@ -9,8 +9,6 @@ import click
 
 from ozx.archive.remote.access import parse_storage_options, storage_options
 
-__all__ = ["access_options", "store_options"]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 

@@ -6,8 +6,6 @@ import re
 
 from ozx.errors import UsageError
 
-__all__ = ["age_text", "to_seconds"]
-
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60}
 
 

@@ -19,8 +19,6 @@ from ozx.cli.usage import check_values, report_usage, suggest_command
 from ozx.errors import OzxWarning, ResourceError, UsageError, resource_error
 from ozx.faults import as_error
 
-__all__ = ["main", "run"]
-
 
 @contextlib.contextmanager
 def _stdout_errors() -> Iterator[None]:

@@ -15,16 +15,6 @@ from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 from ozx.missing_files import hint_at_pattern, is_pattern
 
-__all__ = [
-    "check_patterns",
-    "expand_argument",
-    "expand_patterns",
-    "is_zarr",
-    "names_output",
-    "output_of_one",
-    "refuse_folder",
-]
-
 _LIST_ITEM = re.compile("[A-Za-z]+=[^/]+")
 _LIST_HINT = "Write the list of an option without blanks, as in --pixel-size y=0.65um,x=0.65um."
 

@@ -11,8 +11,6 @@ from ozx.desktop.association.associate import Association, associate, associatio
 from ozx.desktop.association.status import Status
 from ozx.errors import UsageError
 
-__all__ = ["command"]
-
 
 @click.command("associate")
 @click.option(

@@ -20,8 +20,6 @@ from ozx.progress import NO_PROGRESS, Progress
 if TYPE_CHECKING:
     from ozx.cli.progress_bars import RichBatchProgress, RichProgress
 
-__all__ = ["Batch", "BatchResult", "counted", "following"]
-
 
 class BatchResult(Protocol):
     """The attributes of a file's result that a batch report needs."""

@@ -13,8 +13,6 @@ from ozx.cli.output import printable
 from ozx.errors import UsageError
 from ozx.operations.read_value import read_value
 
-__all__ = ["command"]
-
 
 @click.command("cat")
 @click.argument("path", metavar="FILE|DIR", type=click.Path(), callback=expand_argument)

@@ -12,8 +12,6 @@ from ozx.cli.output import format_bytes, one_line, print_json, say
 from ozx.errors import UsageError
 from ozx.operations.clean import FoundLeftover, clean
 
-__all__ = ["command"]
-
 
 @click.command("clean")
 @click.argument("folder", metavar="DIR", type=click.Path())

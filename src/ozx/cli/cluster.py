@@ -13,8 +13,6 @@ import ozx
 from ozx.errors import ResourceError, UsageError
 from ozx.extras import install_hint
 
-__all__ = ["connected", "dask_option"]
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _SECONDS = 10

@@ -6,8 +6,6 @@ import importlib
 
 import click
 
-__all__ = ["COMMANDS", "load_command"]
-
 #: Every command and the first line of its help: `ozx --help` shows these without loading a command.
 COMMANDS = {
     "pack": "Turn OME-Zarr directories into .ozx files.",

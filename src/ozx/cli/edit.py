@@ -20,8 +20,6 @@ from ozx.hierarchy.edit.differences import Difference
 from ozx.operations.edit import EditResult, edit
 from ozx.progress import Progress
 
-__all__ = ["command"]
-
 _MOST_NODES = 3
 
 

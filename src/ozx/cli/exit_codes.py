@@ -7,19 +7,6 @@ from collections.abc import Iterable, Mapping
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.faults import FaultError
 
-__all__ = [
-    "DONE",
-    "FAULT",
-    "INTERRUPTED",
-    "WITH_LOSS",
-    "WRONG_FILE",
-    "WRONG_USAGE",
-    "WRONG_WORLD",
-    "batch_code",
-    "code_of",
-    "exit_code",
-]
-
 DONE, WRONG_FILE, WRONG_USAGE, WITH_LOSS, WRONG_WORLD, FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 
 

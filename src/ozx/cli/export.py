@@ -14,8 +14,6 @@ from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.export import ExportedImageResult, ExportResult, export
 from ozx.progress import Progress
 
-__all__ = ["command"]
-
 
 @click.command("export")
 @click.argument("arguments", metavar="FILE|DIR... OUT", nargs=-1, type=click.Path())

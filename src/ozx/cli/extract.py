@@ -14,8 +14,6 @@ from ozx.cli.progress import progress_bar
 from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.extract import ExtractedImage, ExtractResult, extract
 
-__all__ = ["command"]
-
 
 @click.command("extract")
 @click.argument("path", metavar="FILE|DIR", type=click.Path(), callback=expand_argument)

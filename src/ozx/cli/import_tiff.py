@@ -25,8 +25,6 @@ from ozx.missing_files import hint_at_missing
 from ozx.operations.import_result import ImportManyResult, ImportResult
 from ozx.operations.import_tiff import import_tiff, import_tiffs
 
-__all__ = ["command"]
-
 _ENDINGS = (".ozx",)
 # An image, its output, and a word that was not meant as an argument; more arguments are several images.
 _MIXED = 3

@@ -12,8 +12,6 @@ from ozx.cli.output import print_json, report_error
 from ozx.errors import OzxError
 from ozx.operations.info import inspect
 
-__all__ = ["command"]
-
 
 @click.command("info")
 @click.argument("paths", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path(), callback=expand_argument)

@@ -12,8 +12,6 @@ from ozx.hierarchy.images import Image, Level
 from ozx.hierarchy.ome.metadata import Axis, CoordinateSystem, End, Transformation
 from ozx.operations.info import Container, Inspection, PlateSummary
 
-__all__ = ["describe"]
-
 _WIDTH = 80
 _LABEL = 11
 _MOST_ROWS = 12

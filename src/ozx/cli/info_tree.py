@@ -9,8 +9,6 @@ from ozx.cli.output import one_line
 from ozx.hierarchy.entry_order import component_order
 from ozx.operations.info import NodeSummary
 
-__all__ = ["draw_tree"]
-
 _MOST_LINES = 14
 _DEEPEST = 10
 _MORE = "…"

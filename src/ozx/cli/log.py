@@ -11,8 +11,6 @@ from ozx.cli.output import format_bytes, one_line, print_json, printable
 from ozx.errors import shortened
 from ozx.flow.run_log import LogSummary, read_log, summarise
 
-__all__ = ["command"]
-
 _MOST_LINES = 20
 
 

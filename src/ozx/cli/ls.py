@@ -12,8 +12,6 @@ from ozx.cli.arguments import expand_argument
 from ozx.cli.output import one_line, to_json
 from ozx.operations.list_entries import EntryListing, list_entries
 
-__all__ = ["command"]
-
 _LINES = 4096
 
 

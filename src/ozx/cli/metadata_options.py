@@ -6,8 +6,6 @@ from typing import Any
 
 from ozx.hierarchy.subset.channels import split_names
 
-__all__ = ["parse_metadata"]
-
 
 def parse_metadata(options: dict[str, Any]) -> dict[str, Any]:
     """Return a command's options with the lists of channel names and colours split."""

@@ -14,20 +14,6 @@ import click
 
 from ozx.errors import OzxError, shortened
 
-__all__ = [
-    "drop_stdout",
-    "format_bytes",
-    "one_line",
-    "print_json",
-    "print_notes",
-    "print_result",
-    "printable",
-    "report_error",
-    "say",
-    "say_error",
-    "to_json",
-]
-
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 _KINDS = ("warning", "repaired", "left out")

@@ -20,8 +20,6 @@ from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.pack import pack, pack_many
 from ozx.operations.pack_one import PackManyResult, PackResult
 
-__all__ = ["command"]
-
 _ENDINGS = (".ozx", ".zip")
 
 

@@ -13,8 +13,6 @@ from ozx.progress import NO_PROGRESS, Progress
 if TYPE_CHECKING:
     from ozx.cli.progress_bars import RichBatchProgress, RichProgress
 
-__all__ = ["batch_bar", "progress_bar"]
-
 
 @contextmanager
 def progress_bar(*, quiet: bool) -> Iterator[Progress]:

@@ -26,8 +26,6 @@ from rich.text import Text
 from ozx.archive.remote.deadline import traffic
 from ozx.cli.output import format_bytes
 
-__all__ = ["RichBatchProgress", "RichProgress"]
-
 
 class _Volume(ProgressColumn):
     """A progress column with the completed bytes and their rate since the start."""

@@ -18,8 +18,6 @@ from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.recover import RecoverResult, recover
 from ozx.progress import Progress
 
-__all__ = ["command"]
-
 _MOST_LINES = 20
 
 

@@ -14,8 +14,6 @@ from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.operations.repack import RepackResult, repack
 from ozx.progress import Progress
 
-__all__ = ["command"]
-
 _WORDS = {
     "copied": "as stored",
     "moved": "moved without decoding",

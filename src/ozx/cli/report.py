@@ -13,8 +13,6 @@ from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.validation.report import SEVERITIES, Finding, Report, Severity
 
-__all__ = ["extent_of", "report_lines"]
-
 # Findings that fit on a screen; the JSON answer lists more.
 _MOST_OF_A_KIND = 5
 

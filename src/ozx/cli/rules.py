@@ -13,8 +13,6 @@ from ozx.cli.output import format_bytes, print_json, printable
 from ozx.errors import UsageError
 from ozx.validation.rules.table import RULES, Rule, near_matches
 
-__all__ = ["command"]
-
 
 @click.command("rules")
 @click.argument("identifier", metavar="[ID]", required=False)

@@ -21,8 +21,6 @@ from ozx.flow.batch import describe_failure
 from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
 from ozx.flow.sources.location import given_output, printable_location
 
-__all__ = ["RunLogger", "log_options", "logging_run", "sources_of_run"]
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 # Options that change messages and logs, but not the output files.

@@ -7,8 +7,6 @@ import click
 from ozx.cli.arguments import expand_argument
 from ozx.cli.output import say
 
-__all__ = ["command"]
-
 
 @click.command("serve")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(), callback=expand_argument)

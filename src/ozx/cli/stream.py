@@ -24,8 +24,6 @@ from ozx.images.streaming.frame_input import FrameInput
 from ozx.images.streaming.statistics import StreamResult
 from ozx.operations.stream import stream
 
-__all__ = ["command"]
-
 
 @click.command("stream")
 @click.argument("out", type=click.Path())

@@ -12,8 +12,6 @@ from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
 from ozx.progress import Progress
 
-__all__ = ["command"]
-
 
 @click.command("thumbnail")
 @click.argument("arguments", metavar="FILE|DIR... [OUT]", nargs=-1, type=click.Path())

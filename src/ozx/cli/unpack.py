@@ -13,8 +13,6 @@ from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.unpack import UnpackResult, unpack
 from ozx.progress import Progress
 
-__all__ = ["command"]
-
 
 @click.command("unpack")
 @click.argument("arguments", metavar="FILE... [OUT]", nargs=-1, type=click.Path())

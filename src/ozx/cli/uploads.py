@@ -9,8 +9,6 @@ from ozx.cli.ages import age_text, to_seconds
 from ozx.cli.output import one_line, print_json, print_notes
 from ozx.operations.uploads import FoundUpload, uploads
 
-__all__ = ["command"]
-
 
 @click.command("uploads")
 @click.argument("url", metavar="URL")

@@ -15,8 +15,6 @@ from ozx.cli.commands import COMMANDS, load_command
 from ozx.cli.output import say_error
 from ozx.errors import UsageError
 
-__all__ = ["check_values", "report_usage", "suggest_command"]
-
 # The least similarity, from 0 to 1, of an option that is suggested.
 _ALIKE = 0.75
 _NUMBER = re.compile(r"[0-9.]+")

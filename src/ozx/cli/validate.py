@@ -27,8 +27,6 @@ from ozx.validation.many import Outcome, validate_many
 from ozx.validation.report import LEVELS, REVISIONS, Level, Report
 from ozx.validation.validate import PROFILES
 
-__all__ = ["command"]
-
 
 @click.command("validate")
 @click.argument("paths", metavar="FILE|DIR|URL...", nargs=-1, type=click.Path(), callback=expand_argument)

@@ -15,8 +15,6 @@ from ozx.validation.many import Outcome
 from ozx.validation.report import Finding, Report
 from ozx.validation.rules.table import RULES
 
-__all__ = ["to_junit", "to_sarif"]
-
 Answers = Sequence[tuple[str, Outcome]]
 
 

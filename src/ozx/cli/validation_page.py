@@ -15,8 +15,6 @@ from ozx.validation.many import Outcome
 from ozx.validation.report import SEVERITIES, Finding, Report
 from ozx.validation.rules.table import RULES
 
-__all__ = ["to_page"]
-
 Answers = Sequence[tuple[str, Outcome]]
 
 _MOST_PICTURES = 200

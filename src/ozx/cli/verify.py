@@ -18,8 +18,6 @@ from ozx.errors import UsageError
 from ozx.operations.verify import FixityResult, VerifyResult, verify, verify_folder, verify_log
 from ozx.progress import Progress
 
-__all__ = ["command"]
-
 
 @click.command("verify")
 @click.argument("arguments", metavar="FILE...|DIR", nargs=-1, type=click.Path(), callback=expand_argument)

@@ -9,8 +9,6 @@ import ozx
 from ozx.archive import crc32
 from ozx.archive.inflate import deflate64_decoder
 
-__all__ = ["version_text"]
-
 
 def version_text(*, verbose: bool) -> str:
     """Return the version of ozx; if `verbose`, add Python, libraries, and the modules used for CRC-32 and Deflate64."""

@@ -9,8 +9,6 @@ from ozx.cli.arguments import expand_argument
 from ozx.cli.output import say
 from ozx.errors import UsageError
 
-__all__ = ["command"]
-
 
 @click.command("view")
 @click.argument("path", metavar="FILE|DIR|URL", type=click.Path(), callback=expand_argument)

@@ -6,8 +6,6 @@ import shutil
 import subprocess
 import sys
 
-__all__ = ["ask", "message_command", "question_commands", "show_message", "window_commands"]
-
 
 def show_message(text: str) -> None:
     """Show an error message in a window until it is closed; on Linux also on stderr, which is the desktop's log."""

@@ -6,8 +6,6 @@ from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, Suf
 
 from ozx.errors import UsageError
 
-__all__ = ["requested_span"]
-
 
 def requested_span(byte_range: ByteRequest | None, size: int) -> tuple[int, int]:
     """Return offset and length of the requested bytes of a value of `size` bytes, clipped to the end of the value.

@@ -10,8 +10,6 @@ from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.keys import DRAW_AGAIN, THUMBNAIL
 from ozx.hierarchy.nodes import NodeCollector
 
-__all__ = ["plan_edit"]
-
 # OME-Zarr 0.5, "bioformats2raw.layout": the metadata of the original file, copied by converters.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 

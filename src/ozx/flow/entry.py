@@ -11,24 +11,6 @@ from typing import NamedTuple, Protocol
 from ozx.archive.positional_reading import open_for_reading, read_into_at
 from ozx.errors import FormatError, name_error
 
-__all__ = [
-    "CHANGED_HINT",
-    "BytesPart",
-    "Entry",
-    "FilePart",
-    "FileSpan",
-    "FillingSpan",
-    "Part",
-    "Span",
-    "changed",
-    "fill_from_blocks",
-    "iter_divided",
-    "not_regular",
-    "read_into",
-    "read_part",
-    "status_of",
-]
-
 CHANGED_HINT = "Wait until the program that writes the file has finished, then try again."
 
 _BLOCK = 1 << 20

@@ -21,8 +21,6 @@ from ozx.hierarchy.json.values import as_object, as_text
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.ome.versions import is_known
 
-__all__ = ["Plan"]
-
 
 @dataclass
 class Plan:

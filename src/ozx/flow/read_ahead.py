@@ -15,8 +15,6 @@ from typing import NamedTuple, Protocol
 
 from ozx.flow.entry import BytesPart, Entry, Part, read_part
 
-__all__ = ["LONGEST_HEADER", "Place", "RemotePart", "place_of", "read_ahead", "spans_of"]
-
 # Simultaneous requests: to a web server, and to an object store.
 _REQUESTS, _MOST_REQUESTS = 64, 128
 # Bytes that are requested or kept at the same time; for a moment, twice as many are in use.

@@ -13,8 +13,6 @@ from typing import Any, Self
 from ozx.atomic.syncing import flush
 from ozx.errors import UsageError, resource_errors
 
-__all__ = ["LogLine", "LogSummary", "RunLog", "failed_lines", "read_log", "summarise", "written_lines"]
-
 _SCHEMA = 1
 
 

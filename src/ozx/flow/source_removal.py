@@ -15,8 +15,6 @@ from ozx.flow.sources.listing import Listing, list_directory
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 from ozx.progress import Progress
 
-__all__ = ["SourceRemoval", "check_nothing_left_out", "finish_source_removal", "record_in_place", "removal_turn"]
-
 # Removed first: without these files, the remaining files are no hierarchy.
 _FIRST = frozenset((METADATA, *LEGACY_METADATA))
 

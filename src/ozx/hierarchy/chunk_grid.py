@@ -12,8 +12,6 @@ from ozx.hierarchy.zarr.array import ArrayMetadata, parse_array
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys, parse_chunk_keys
 from ozx.hierarchy.zarr_v2.documents import parse_v2_array
 
-__all__ = ["ChunkGrid", "ChunkTally", "looks_like_chunk", "parse_chunk_grid"]
-
 _USUAL_KEYS = ChunkKeys()
 _CHUNK_KEY = re.compile(r"(?:(?P<array>.*)/)?(?:c(?:[/.][0-9]+)*|[0-9]+(?:\.[0-9]+)+)")
 

@@ -15,9 +15,6 @@ from typing import Any
 from ozx.errors import OzxWarning
 from ozx.hierarchy.json.values import as_object
 
-__all__ = ["Comment", "make_comment", "parse_comment", "warn_of_unknown_keys"]
-
-
 # 4.4.12: the length is a field of two bytes.
 _LONGEST = 65_535
 

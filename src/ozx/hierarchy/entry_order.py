@@ -11,8 +11,6 @@ if TYPE_CHECKING:  # callers that order a few keys do without numpy
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ArchiveRank", "archive_rank", "breadth_first", "component_order", "hierarchy_order", "order_fault"]
-
 #: A sort key of archive entries.
 ArchiveRank = tuple[Any, ...]
 

@@ -11,20 +11,6 @@ from ozx.hierarchy.nodes import Node, join_path
 from ozx.hierarchy.ome.metadata import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Transformation
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
-__all__ = [
-    "Image",
-    "Level",
-    "Records",
-    "Well",
-    "count_multiscales",
-    "describe_images",
-    "describe_level",
-    "image_paths",
-    "label_paths",
-    "level_factor",
-    "plate_wells",
-]
-
 _LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image
 _FRAMES = "frames"  # where ozx.stream puts records of frames
 _OME = "OME"  # OME-Zarr 0.5, "bioformats2raw.layout": the group that lists the series

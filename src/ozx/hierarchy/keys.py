@@ -4,20 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-__all__ = [
-    "DRAW_AGAIN",
-    "LEGACY_METADATA",
-    "METADATA",
-    "ROOT_METADATA",
-    "THUMBNAIL",
-    "is_legacy_metadata_key",
-    "missing_groups",
-    "node_of",
-    "path_order",
-    "paths_above",
-    "top_nodes",
-]
-
 #: The last component of the key of every Zarr v3 node's metadata.
 METADATA = "zarr.json"
 #: The key of the root node's metadata.

@@ -17,8 +17,6 @@ from ozx.hierarchy.zarr.extensions import declared_extensions
 from ozx.hierarchy.zarr.group import GroupMetadata, parse_group
 from ozx.hierarchy.zarr_v2.documents import parse_v2_array, parse_v2_group
 
-__all__ = ["Node", "NodeCollector", "group_command", "join_path"]
-
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["NoteCollector", "tell"]
-
 
 class NoteCollector:
     """Collector of notes about nodes; the same note about many nodes becomes one sentence.

@@ -26,8 +26,6 @@ from ozx.hierarchy.keys import (
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.metadata import OmeMetadata, parse_ome
 
-__all__ = ["PartialHierarchy", "Role", "document_key", "is_node_document", "parent_of", "parents_of", "parse_metadata"]
-
 _EMPTY_GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}
 
 

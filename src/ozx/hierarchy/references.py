@@ -15,8 +15,6 @@ from ozx.hierarchy.json.values import as_object, as_text, copy_json
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, parse_extensions
 
-__all__ = ["Surroundings", "check_references", "drop_source_image", "iter_references", "resolve_reference"]
-
 
 class Surroundings:
     """The nodes before and after the extraction of a subtree, for checks of references between nodes."""

@@ -14,8 +14,6 @@ from ozx.hierarchy.note_collector import NoteCollector, tell
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray, upgrade_array
 from ozx.hierarchy.zarr_v2.groups import UpgradedGroup, group_document, upgrade_group
 
-__all__ = ["UpgradedHierarchy", "upgrade_hierarchy"]
-
 _ARRAY, _GROUP, _ATTRIBUTES = ".zarray", ".zgroup", ".zattrs"
 _ONE_HIERARCHY = "rfc9/one-hierarchy"
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from ozx.errors import UsageError
 
-__all__ = ["check_block", "with_checked_blocks"]
-
 # The blocks along an axis: their starts if their lengths are equal, or all their edges.
 _Grid = range | tuple[int, ...]
 

@@ -7,15 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from ozx.hierarchy.ome.rendering import Window
 
-__all__ = [
-    "ChannelDescription",
-    "ImageDescription",
-    "PixelSize",
-    "PlateDescription",
-    "WellDescription",
-    "describe_samples",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PixelSize:

@@ -18,8 +18,6 @@ from ozx.images.description import ChannelDescription, ImageDescription, PixelSi
 from ozx.store.image_view import ImageLevel, ImageView
 from ozx.store.lazy_views import LevelSlice
 
-__all__ = ["AXES", "PIXEL_TYPES", "ExportedImage", "ExportedLevel", "take_image"]
-
 #: The order of the axes here. From page to page, z changes first, then c, then t ("XYZCT" in OME-XML).
 AXES = ("t", "c", "z", "y", "x")
 

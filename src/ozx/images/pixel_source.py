@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from ozx.flow.tasks import check_same, look_at
 from ozx.images.block_checks import check_block, with_checked_blocks
 
-__all__ = ["ArrayLike", "ArraySource", "FillingSource", "MaskSource", "Part", "PixelSource", "Region", "part_of"]
-
 #: A block: a slice for each axis.
 Region = tuple[slice, ...]
 

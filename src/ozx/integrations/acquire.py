@@ -11,8 +11,6 @@ import numpy as np
 from ozx.errors import UnsupportedError
 from ozx.operations.stream import Camera, FrameStream, stream
 
-__all__ = ["open_stream"]
-
 _AXES = frozenset("tczyx")
 _BY_KIND = {"TIME": "t", "CHANNEL": "c"}
 _METHODS = {"MEAN": "mean", "DECIMATE": "nearest"}

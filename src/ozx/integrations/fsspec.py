@@ -21,8 +21,6 @@ from ozx.errors import UnsupportedError, UsageError
 from ozx.flow.sources.location import parse_location
 from ozx.store.reading import ArchiveSession, open_source
 
-__all__ = ["OzxFile", "OzxFileSystem"]
-
 _SCHEME = "ozx://"
 
 

@@ -21,8 +21,6 @@ from ozx.operations.stream import FrameStream, StreamResult, stream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["OzxBackend", "create_stream"]
-
 _AXES = frozenset("tczyx")
 _CODECS = {None: None, "blosc-zstd": "blosc-zstd:1", "blosc-lz4": "blosc-lz4:1", "zstd": "zstd:1", "none": "none"}
 _WRONG = re.compile("[^A-Za-z0-9_-]+")

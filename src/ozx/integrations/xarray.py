@@ -28,8 +28,6 @@ from ozx.hierarchy.nodes import join_path
 from ozx.store.image_view import GroupNodes, ImageLevel, ImageView, list_images, view_image, view_images
 from ozx.store.opening import open_group
 
-__all__ = ["OzxBackend"]
-
 _SHOWN = 3  # images named in a message
 
 

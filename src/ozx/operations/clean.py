@@ -11,8 +11,6 @@ from ozx.atomic.temporary import Leftover, leftover_at, remove_leftover
 from ozx.errors import raise_error, resource_errors
 from ozx.flow.sources.location import StrPath, given_source
 
-__all__ = ["CleanResult", "FoundLeftover", "clean"]
-
 
 @dataclass(frozen=True, slots=True)
 class FoundLeftover:

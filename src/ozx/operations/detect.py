@@ -24,8 +24,6 @@ from ozx.hierarchy.json.limits import LONGEST_DOCUMENT
 from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.keys import ROOT_METADATA
 
-__all__ = ["is_ozx"]
-
 # The number of bytes to read at the end or the start of a file: enough for the end records and the directory of some
 # thousand entries, or for the root's metadata.
 _LOOK = 1 << 18

@@ -26,8 +26,6 @@ from ozx.hierarchy.edit.request import Edits, PixelSize, parse_edits, unit_note
 from ozx.hierarchy.json.values import plain_json
 from ozx.hierarchy.keys import is_metadata_key
 
-__all__ = ["EditResult", "Transfer", "edit", "edit_file"]
-
 
 @dataclass(frozen=True, slots=True)
 class Transfer:

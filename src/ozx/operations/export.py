@@ -21,9 +21,6 @@ from ozx.progress import NO_PROGRESS, Progress, begin_phase
 if TYPE_CHECKING:
     from ozx.images.ome_tiff.exported_hierarchy import ExportedHierarchy
 
-__all__ = ["ExportResult", "ExportedImageResult", "export"]
-
-
 # The most images that a result describes; a plate has tens of thousands of similar images.
 _DESCRIBED = 100
 _ENDINGS = (".tif", ".tiff")

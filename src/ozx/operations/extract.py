@@ -27,8 +27,6 @@ from ozx.hierarchy.subset.selection import Selection, parse_levels
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.validation.container.one_hierarchy import check_new_metadata
 
-__all__ = ["ExtractResult", "ExtractedImage", "extract"]
-
 Bounds = tuple[int | None, int | None] | slice | int
 
 # The most images that a result describes; a plate has tens of thousands of similar images.

@@ -10,8 +10,6 @@ from ozx.flow.sinks.verification import measure_archive
 from ozx.hierarchy.edit.request import Edits
 from ozx.images.tiff.imported import other_metadata
 
-__all__ = ["ImportManyResult", "ImportResult", "first_sentences", "skipped"]
-
 # The most damaged parts that a result names.
 _MOST_DAMAGE = 20
 _NOT_COMPARED = (

@@ -34,8 +34,6 @@ from ozx.operations.import_result import ImportManyResult, ImportResult, first_s
 from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
-__all__ = ["import_tiff", "import_tiffs"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Order:

@@ -31,8 +31,6 @@ from ozx.hierarchy.ome.collection import Collection
 from ozx.hierarchy.ome.metadata import Scene
 from ozx.hierarchy.ome.versions import describe_draft, is_known
 
-__all__ = ["MOST_IMAGES", "Container", "Inspection", "NodeSummary", "PlateSummary", "inspect"]
-
 #: The most images that an `Inspection` describes level by level; for other images it has only nodes and wells.
 MOST_IMAGES = 100
 

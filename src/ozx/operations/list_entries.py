@@ -12,8 +12,6 @@ from ozx.errors import resource_errors
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
 from ozx.flow.sources.opening import open_view
 
-__all__ = ["EntryListing", "ListedEntry", "list_entries"]
-
 
 class ListedEntry(NamedTuple):
     """One entry of a central directory, or one file of a directory.

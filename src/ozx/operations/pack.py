@@ -27,8 +27,6 @@ from ozx.flow.sources.location import (
 from ozx.operations.pack_one import PackManyResult, PackOptions, PackResult, pack_one
 from ozx.progress import NO_PROGRESS, Progress
 
-__all__ = ["pack", "pack_many"]
-
 
 @resource_errors()
 def pack(  # noqa: PLR0913 (one argument for each option of the command)

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     _DirectorySource = DirectorySource | RemoteDirectorySource
 
-__all__ = ["PackManyResult", "PackOptions", "PackResult", "pack_one"]
-
 # long: the options, the steps and the results of one verb stand together
 
 

@@ -11,8 +11,6 @@ from ozx.errors import UsageError, resource_errors
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView, Item
 from ozx.flow.sources.opening import open_view
 
-__all__ = ["read_value"]
-
 # The most keys that a missing key is compared with, which takes a tenth of a second.
 _MOST_COMPARED = 2_000
 _SHOWN = 3

@@ -43,8 +43,6 @@ from ozx.images.streaming.recovered_chunks import waiting_values
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.validation.container.rfc9 import check_surroundings
 
-__all__ = ["RecoverResult", "recover"]
-
 # The most keys that a result lists; their total number is always given.
 _MOST_LISTED = 1000
 _ENCRYPTED = "it is encrypted"

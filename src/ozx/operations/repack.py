@@ -34,9 +34,6 @@ from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.validation.container.one_hierarchy import check_new_metadata
 
-__all__ = ["ArrayReport", "RepackResult", "repack"]
-
-
 # The most arrays that a result describes; a plate has tens of thousands of similar arrays.
 _DESCRIBED = 100
 

@@ -11,9 +11,6 @@ from ozx.flow.sinks.output import check_output, write_small
 from ozx.flow.sources.location import StrPath, given_output, given_path, parse_location, printable_location
 from ozx.images.pictures.thumbnail_cache import CACHE_FOLDERS, cache_path, cache_texts, file_uri, make_cache_folder
 
-__all__ = ["ThumbnailResult", "thumbnail"]
-
-
 _SMALLEST, _LARGEST = 16, 2048
 _PNG, _JPEG = (".png",), (".jpg", ".jpeg")
 

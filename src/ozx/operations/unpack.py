@@ -31,8 +31,6 @@ from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
-__all__ = ["UnpackResult", "default_directory", "unpack"]
-
 
 @dataclass(frozen=True, slots=True)
 class UnpackResult:

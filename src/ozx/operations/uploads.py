@@ -18,8 +18,6 @@ from ozx.archive.remote.upload_records import RecordedUpload, end_leftover, reco
 from ozx.archive.remote.urls import split_url
 from ozx.errors import UsageError, resource_errors
 
-__all__ = ["FoundUpload", "UploadsResult", "uploads"]
-
 # The largest difference in seconds between the clocks of a user and of S3; S3 refuses requests beyond this limit.
 _CLOCKS = 15 * 60
 _OF_AZURE = (

@@ -24,8 +24,6 @@ from ozx.flow.sources.location import Location, StrPath, parse_location, printab
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
-__all__ = ["FixityResult", "VerifyResult", "verify", "verify_folder", "verify_log"]
-
 _MOST_NAMED = 5
 
 

@@ -20,9 +20,6 @@ from ozx.validation.cases.documents import iter_files
 from ozx.validation.cases.table import CASES, WITHOUT_CASES
 from ozx.validation.rules.table import RULES
 
-__all__ = ["CasesResult", "write_cases"]
-
-
 # Larger files are written in another form, so that all cases together stay small.
 _LARGEST = 1 << 20
 

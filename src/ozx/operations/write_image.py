@@ -32,8 +32,6 @@ from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import LABEL_KINDS, NewHierarchy, NewImage
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
-__all__ = ["WriteImageResult", "write_image"]
-
 
 @dataclass(frozen=True, slots=True)
 class WriteImageResult:

@@ -6,8 +6,6 @@ import os
 import weakref
 from typing import Protocol
 
-__all__ = ["renew_after_fork"]
-
 
 class _Holder(Protocol):
     def renew_locks(self) -> None: ...

@@ -17,8 +17,6 @@ from ozx.hierarchy.zarr.extensions import EXTENSIONS, array_extensions, parse_ex
 from ozx.hierarchy.zarr.normalisation import DECODING_POINTS
 from ozx.store.pixels.pipeline import with_archive_pipeline
 
-__all__ = ["OpenedGroup", "opened_group", "understands_opening"]
-
 
 def understands_opening(point: str, value: Any) -> bool:
     """Return whether a node with this extension can be opened: zarr-python supports the extension, or a handler does.

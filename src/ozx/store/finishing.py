@@ -26,8 +26,6 @@ from ozx.hierarchy.json.values import as_object, as_text
 from ozx.hierarchy.keys import ROOT_METADATA, is_metadata_key
 from ozx.store.growing_file import GrowingFile, Slot, document_room
 
-__all__ = ["MOST_UNUSED", "Unfinished", "finish"]
-
 # The largest share of unused bytes in a file; above it, the file is written a second time.
 MOST_UNUSED = 0.02
 # The most white space at the end of one document: each reader of the node reads this white space, too.

@@ -31,8 +31,6 @@ from ozx.store.after_fork import renew_after_fork
 from ozx.store.partial_file import PartialFile
 from ozx.store.space import Space
 
-__all__ = ["LEAST_ROOM", "AppendedValue", "GrowingFile", "Slot", "document_room", "metadata_reserve"]
-
 # Overwrites the signature of a deleted value's local header, so that a recovery does not restore the value.
 _NO_HEADER = bytes(4)
 # The padding of one entry can fill this much (65,515 bytes at most), whatever metadata follows.

@@ -29,17 +29,6 @@ from ozx.hierarchy.ome.transformation_words import describe_transformation, unap
 from ozx.hierarchy.zarr.chunk_layout import unsupported_grid
 from ozx.store.pixels.pipeline import with_archive_pipeline
 
-__all__ = [
-    "GroupNodes",
-    "ImageLevel",
-    "ImageView",
-    "lacks_node",
-    "list_images",
-    "refused_by_zarr",
-    "view_image",
-    "view_images",
-]
-
 _V2_NODES = (".zgroup", ".zarray")
 # The errors that zarr raises for bad metadata; zarr's own error classes derive from the first two.
 _ZARR_ERRORS = (ValueError, TypeError, LookupError, NotImplementedError, AttributeError, RuntimeError, ArithmeticError)

@@ -23,8 +23,6 @@ from ozx.hierarchy.ome.metadata import Plate
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 from ozx.store.reading_price import price_of
 
-__all__ = ["LevelSlice", "PlateFields", "PlatePicture", "met_tiles", "plate_fields"]
-
 # The errors that zarr and its codecs raise for damaged chunks. OSError, about the disk, passes through.
 _DECODING_ERRORS = (ValueError, TypeError, LookupError, RuntimeError, NotImplementedError, ArithmeticError)
 

@@ -12,8 +12,6 @@ from zarr.storage import LocalStore
 from ozx.hierarchy.json.limits import check_value_length
 from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 
-__all__ = ["DirectoryStore"]
-
 
 class DirectoryStore(LocalStore):
     """A read-only `zarr.storage.LocalStore` that raises `FormatError` for metadata documents above the length limit."""

@@ -17,8 +17,6 @@ from ozx.hierarchy.zarr.normalisation import normalise_document
 from ozx.store.extension_groups import understands_opening
 from ozx.store.reading import ArchiveSession
 
-__all__ = ["NormalisedStore"]
-
 
 class NormalisedStore(WrapperStore[Store]):
     """A read-only view of a store, with every ``zarr.json`` converted to a form that zarr-python can read.

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ozx.store.live.group import LiveGroup
     from ozx.store.normalised import NormalisedStore
 
-__all__ = ["open_array", "open_group", "open_store", "opened_hierarchy"]
-
 
 def open_store(
     path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, live: bool = False

@@ -19,8 +19,6 @@ from ozx.store.remote.writing import RemoteWriteSession
 from ozx.store.session_store import SessionStore
 from ozx.store.writing import WriteOptions, WriteSession
 
-__all__ = ["OzxStore"]
-
 _MODES = ("r", "w", "x", "a")
 
 

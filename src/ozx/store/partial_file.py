@@ -20,8 +20,6 @@ from ozx.atomic.targets import check_target
 from ozx.atomic.temporary import name_beside
 from ozx.errors import PartialFileWarning, ResourceError, UsageError
 
-__all__ = ["PartialFile", "left_behind_warning"]
-
 _FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # Follows no link, and does not block on a pipe that appears between two checks.
 _FLAGS |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

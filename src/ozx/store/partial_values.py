@@ -8,8 +8,6 @@ from itertools import pairwise
 
 from ozx.errors import UsageError
 
-__all__ = ["grouped_writes", "overwritten"]
-
 
 def grouped_writes(writes: Iterable[tuple[str, int, bytes]]) -> dict[str, list[tuple[int, bytes]]]:
     """Group writes by key, sorted by offset; writes to a key must not overlap (Zarr core 3.1, ``set_partial_values``).

@@ -22,8 +22,6 @@ from ozx.hierarchy.json.limits import check_value_length
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.sorted_keys import SortedKeys
 
-__all__ = ["KEPT_SUFFIXES", "LONGEST_KEPT_SUFFIX", "READ_BY_THREAD", "ArchiveSession", "open_source"]
-
 # zarr reads the index at the end of a shard again at every access.
 LONGEST_KEPT_SUFFIX = 1 << 20
 KEPT_SUFFIXES = 64 << 20

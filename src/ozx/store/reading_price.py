@@ -12,8 +12,6 @@ import zarr
 
 from ozx.errors import UnsupportedError
 
-__all__ = ["Price", "check_price", "price_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Price:

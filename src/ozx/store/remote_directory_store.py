@@ -23,8 +23,6 @@ from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.sorted_keys import SortedKeys
 
-__all__ = ["ObjectMarks", "RemoteDirectoryStore"]
-
 # About 10 MB. A reader needs the mark of a shard from the read of the shard's index to the reads of its chunks, and
 # far fewer shards are read at a time.
 _MOST = 1 << 15

@@ -17,8 +17,6 @@ from ozx.store.reading import ArchiveSession
 from ozx.store.sorted_keys import SortedKeys
 from ozx.store.writing import WriteSession
 
-__all__ = ["SessionStore"]
-
 # Open writers: a store pickled and unpickled within one process writes to the same one.
 _writing: weakref.WeakValueDictionary[str, WriteSession] = weakref.WeakValueDictionary()
 

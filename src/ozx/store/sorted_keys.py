@@ -5,8 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 
-__all__ = ["SortedKeys"]
-
 # The code point after '/': every key below "a/" sorts before "a0".
 _AFTER_SLASH = chr(ord("/") + 1)
 

@@ -18,8 +18,6 @@ from ozx.store.image_view import refused_by_zarr
 from ozx.store.normalised import NormalisedStore
 from ozx.store.sorted_keys import SortedKeys
 
-__all__ = ["SourceStore", "open_source_group"]
-
 
 def open_source_group(source: Source, zarr_format: Literal[2, 3]) -> zarr.Group:
     """Return the root group of a source as a read-only zarr group; ignore consolidated metadata."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 
-__all__ = ["Space"]
-
 
 class Space:
     """The free bytes of a file from `start` on, up to `limit` if given; ranges are allocated and freed in any order.

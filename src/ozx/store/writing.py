@@ -26,8 +26,6 @@ from ozx.store.partial_file import left_behind_warning
 from ozx.store.reading import ArchiveSession
 from ozx.store.sorted_keys import SortedKeys
 
-__all__ = ["WriteOptions", "WriteSession"]
-
 # Freeing a file of this size takes 20 ms; a larger file is freed in a thread, although forking then causes a warning.
 _SLOWLY_FREED = 64 << 20
 

@@ -21,8 +21,6 @@ from ozx.validation.rules.findings import finding_from_error
 from ozx.validation.validate import validate
 from ozx.validation.wording import shown
 
-__all__ = ["check_attributes", "conformance"]
-
 # This finding is not reported, because the runner's cases of label images contain no `multiscales`.
 _ELSEWHERE = ("ome/label-missing",)
 # Findings based on the published schemas, which count, and notes about recommendations of the text, which count if

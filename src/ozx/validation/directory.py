@@ -27,8 +27,6 @@ from ozx.validation.rules.findings import each, finding_from_error, make_finding
 if TYPE_CHECKING:
     from ozx.flow.sources.remote_directory import RemoteDirectorySource
 
-__all__ = ["check_directory", "check_remote_directory"]
-
 _ARCHIVE_ENDINGS = (".ozx", ".zip")
 
 

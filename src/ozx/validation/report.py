@@ -6,19 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = [
-    "LEVELS",
-    "REVISIONS",
-    "SEVERITIES",
-    "Container",
-    "Extent",
-    "Finding",
-    "Level",
-    "Report",
-    "Severity",
-    "Where",
-]
-
 Severity = Literal["error", "warning", "note"]
 Level = Literal["archive", "hierarchy", "data"]
 Container = Literal["zip", "directory"]

@@ -40,8 +40,6 @@ from ozx.validation.report import LEVELS, REVISIONS, Finding, Level, Report
 from ozx.validation.rules.findings import by_revision, finding_from_error, make_finding
 from ozx.validation.zarr.schemas import Schemas
 
-__all__ = ["PROFILES", "check_archive", "validate"]
-
 #: ``strict`` also forbids ZIP compression, comments other than RFC-9's, and extra fields other than those of ZIP64,
 #: times and owners.
 PROFILES = ("rfc9", "strict")

@@ -7,8 +7,6 @@ import reprlib
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["TENSORSTORE", "ZARR_PYTHON", "brief", "cut_short", "listed", "pointer", "shown"]
-
 #: The programs that warnings name; tests/conformance/test_readers.py tests what these programs refuse.
 ZARR_PYTHON = "zarr-python 3.1.6"
 TENSORSTORE = "tensorstore 0.1.86"

@@ -31,8 +31,6 @@ from ozx.archive.records import (
 )
 from ozx.archive.unicode_paths import OtherPath, iter_other_paths
 
-__all__ = ["MOST_NEEDED", "Ambiguities", "find_ambiguities"]
-
 #: unzip 6.00 reads entries that need at most version 4.6 (4.4.3.2).
 MOST_NEEDED = 46
 _VMS, _MOST_NEEDED_OF_VMS = 2, 42

@@ -13,8 +13,6 @@ from ozx.archive.columns import Columns
 from ozx.archive.extra_fields import gather
 from ozx.archive.records import MASK_32
 
-__all__ = ["Descriptors", "read_descriptors"]
-
 _SIGNATURE = int.from_bytes(b"PK\x07\x08", "little")
 # APPNOTE 4.3.9: CRC-32 and two sizes, of 8 bytes each in ZIP64; the signature before them is optional.
 _SHORTEST, _LONGEST = 12, 24

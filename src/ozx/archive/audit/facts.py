@@ -30,8 +30,6 @@ from ozx.archive.records import (
 )
 from ozx.archive.unicode_paths import count_central_extras
 
-__all__ = ["ArchiveFacts", "Zip64Use", "audit"]
-
 _Indices = NDArray[np.int64]
 
 

@@ -16,8 +16,6 @@ from ozx.archive.empty_values import ROOM_OF_EMPTY, follows_empty
 from ozx.archive.reader import iter_overlaps
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LOCAL_HEADER, LOCAL_SIGNATURE
 
-__all__ = ["Layout", "find_layout"]
-
 _Indices = NDArray[np.int64]
 
 

@@ -26,8 +26,6 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError
 
-__all__ = ["HeaderFault", "LocalHeaders", "read_local_headers"]
-
 # APPNOTE 4.3.7, as in `records.LOCAL_HEADER`.
 _FIELDS = (
     "signature version_needed flags method time date crc32 compressed_size uncompressed_size name_length extra_length"

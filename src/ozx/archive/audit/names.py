@@ -14,8 +14,6 @@ from ozx.archive.names.decoding import name_fault
 from ozx.archive.names.index import NameIndex
 from ozx.archive.records import FLAG_UTF8
 
-__all__ = ["NameFacts", "audit_names", "iter_names"]
-
 _ARCHIVE_ENDINGS = (b".ozx", b".zip")
 
 # Most names have no fault: they are ASCII components that begin with a letter, a digit or an underscore, and have no

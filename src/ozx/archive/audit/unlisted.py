@@ -11,8 +11,6 @@ from ozx.archive.names.decoding import decode_name
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.archive.recovery.values import ValueFinder, claims_of, local_header_at
 
-__all__ = ["find_unlisted"]
-
 # Bounds on the time: number of gaps, bytes before a header, bytes of all values.
 _MOST_GAPS, _BLOCK, _PATIENCE = 100, 1 << 16, 64 << 20
 

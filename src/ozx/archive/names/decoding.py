@@ -9,8 +9,6 @@ from ozx.archive.crc32 import crc32
 from ozx.archive.records import EXTRA_UNICODE_PATH, FLAG_UTF8, MASK_16, CentralHeader, iter_extra_fields
 from ozx.errors import FormatError
 
-__all__ = ["are_plain_names", "contradicting_path", "decode_name", "encode_name", "entry_name", "name_fault"]
-
 # Backslash, colon (of a drive letter), an empty component, and the first dot of a component such as '.' or '..'.
 _SIGNS_OF_FAULTS = (b"\\", b":", b"\0/", b"//", b"\0.", b"/.")
 _DRIVE = re.compile(r"[A-Za-z]:")

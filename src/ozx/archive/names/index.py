@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from ozx.archive.names.table import NameTable
 
-__all__ = ["NameIndex"]
-
 _BASE = 0x9E3779B97F4A7C15
 _MODULUS = 1 << 64
 _INVERSE = pow(_BASE, -1, _MODULUS)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ozx.errors import FormatError
 
-__all__ = ["check_order"]
-
 
 def check_order(name: str, header_offsets: list[int], path: str) -> None:
     """Raise an error if the last entry of a name in the central directory is not the last one in the file.

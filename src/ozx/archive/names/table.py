@@ -9,8 +9,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NameTable"]
-
 _NAMES = 1 << 16
 _MATRIX = 1 << 19  # bytes of names at a time
 

@@ -21,8 +21,6 @@ from ozx.archive.recovery.evidence import Evidence, LostEntry, StoredValue, Witn
 from ozx.archive.recovery.listed_rows import find_shift, pair_by_value, rows_inside_values
 from ozx.archive.recovery.values import ValueFinder, VerifiedValue, header_lengths, local_header_at
 
-__all__ = ["merge_directory"]
-
 _OWN_EXTRA = 20  # the ZIP64 field of `ozx.archive.writer`
 _FOLDER_WITH_BYTES = "its name is the name of a folder, but it has bytes"
 _NO_HEADER = "its local header is damaged or missing"

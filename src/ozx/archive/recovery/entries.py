@@ -11,8 +11,6 @@ from ozx.archive.directory import EndOfDirectory
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LocalHeader
 from ozx.archive.recovery.values import Claim
 
-__all__ = ["BrokenEntry", "EntryTable", "FoundEntry", "Scan", "listed_claims"]
-
 
 class FoundEntry(NamedTuple):
     """A scanned entry with a verified value; its name may be wrong, because no checksum covers it.

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from ozx.archive.recovery.entries import EntryTable
 
-__all__ = ["Evidence", "LostEntry", "StoredValue", "Witnesses", "repeated_names"]
-
 
 class Witnesses(IntEnum):
     """The certainty of an entry's name, judged by the number of headers that contain the name.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ozx.archive.recovery.entries import EntryTable
 
-__all__ = ["find_shift", "pair_by_value", "rows_inside_values"]
-
 
 def find_shift(found_starts: NDArray[np.uint64], listed_starts: NDArray[np.uint64], prepended: int) -> int:
     """Return the shift with which the largest number of offsets in the directory match a scanned entry."""

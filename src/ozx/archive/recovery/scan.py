@@ -37,8 +37,6 @@ from ozx.archive.recovery.values import (
 from ozx.errors import FormatError, UnsupportedError
 from ozx.progress import NO_PROGRESS, Progress
 
-__all__ = ["iter_found_value", "scan_archive"]
-
 _BLOCK = 4 << 20
 # Broken entries are kept one by one; a file full of them is no archive.
 _MOST_BROKEN = 1 << 20

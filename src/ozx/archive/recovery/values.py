@@ -32,8 +32,6 @@ from ozx.archive.records import (
 )
 from ozx.errors import FormatError
 
-__all__ = ["SIGNATURE", "Claim", "ValueFinder", "VerifiedValue", "claims_of", "find_signature"]
-
 #: Signatures that may follow an entry: a local header, the directory, an end record.
 SIGNATURE = re.compile(
     b"|".join(map(re.escape, (LOCAL_SIGNATURE, CENTRAL_SIGNATURE, END_SIGNATURE, ZIP64_END_SIGNATURE)))

@@ -15,17 +15,6 @@ from ozx.archive.remote.cache import CACHE
 from ozx.archive.remote.deadline import DEADLINE, Deadline, new_deadline
 from ozx.errors import UsageError
 
-__all__ = [
-    "REQUEST_OPTIONS",
-    "access_options",
-    "allows_http",
-    "carrying_options",
-    "current_deadline",
-    "current_options",
-    "parse_storage_options",
-    "storage_options",
-]
-
 _Result = TypeVar("_Result")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _CURRENT: ContextVar[Mapping[str, Any]] = ContextVar("ozx_storage_options", default=_NOTHING)

@@ -21,8 +21,6 @@ from ozx.archive.crc32 import crc32
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.user_folders import user_folder
 
-__all__ = ["CACHE", "LONGEST_RECORD", "Record", "Span", "cache_folder", "find_record", "has_strong_tag", "store_record"]
-
 #: The key of the option ``cache`` among the options of `ozx.archive.remote.access.storage_options`.
 CACHE = "ozx_cache"
 

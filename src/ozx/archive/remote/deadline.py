@@ -11,16 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from ozx.errors import ResourceError, UsageError
 
-__all__ = [
-    "DEADLINE",
-    "Deadline",
-    "Traffic",
-    "call_in_time",
-    "count_traffic",
-    "new_deadline",
-    "traffic",
-]
-
 _T = TypeVar("_T")
 
 #: The key of the deadline among the options of `ozx.archive.remote.access.storage_options`.

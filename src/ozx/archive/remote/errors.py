@@ -13,17 +13,6 @@ from urllib.parse import urlsplit
 from ozx.errors import FormatError, ResourceError, UsageError
 from ozx.extras import install_hint
 
-__all__ = [
-    "changed_error",
-    "explain",
-    "explain_code",
-    "explain_options",
-    "folder_error",
-    "missing_extra",
-    "object_error",
-    "printable_url",
-]
-
 _STATUS = re.compile(r"status code: (\d{3})(?: ([A-Z][A-Za-z' -]*))?")
 # The code in an answer of S3 or GCS, whose other parts may hold secrets.
 _CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")

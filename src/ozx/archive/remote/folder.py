@@ -23,8 +23,6 @@ from ozx.archive.remote.transport import Mark
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError
 
-__all__ = ["RemoteFolder", "RemoteObject"]
-
 #: Number of requests at a time.
 REQUESTS = 64
 # The number of keys in one answer of a server.

@@ -10,8 +10,6 @@ import sys
 
 from ozx.errors import ResourceError
 
-__all__ = ["check_not_forked", "is_forked"]
-
 # Filled in a child whose parent had loaded obstore, for ozx or for zarr-python's own object store.
 _FORKED: list[bool] = []
 

@@ -25,8 +25,6 @@ from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, Transpo
 from ozx.errors import OzxError, ResourceError
 from ozx.faults import as_error
 
-__all__ = ["HelperTransport", "serve"]
-
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from ozx.archive.remote.helper import serve; serve({descriptor})"
 _SECONDS_TO_END = 5
 

@@ -16,8 +16,6 @@ from ozx.archive.remote.outputs.opening import open_object
 from ozx.archive.remote.upload import Upload
 from ozx.errors import ResourceError, UsageError
 
-__all__ = ["NewObjects"]
-
 _REQUESTS = 32
 # A longer value is uploaded in parts.
 _SMALL = 8 << 20

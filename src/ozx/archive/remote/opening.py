@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ozx.archive.remote.source import RemoteSource
 
-__all__ = ["open_remote"]
-
 
 def open_remote(url: str, options: Mapping[str, Any] | None = None) -> RemoteSource:
     """Return a `RemoteSource` for a URL; no request is made yet.

@@ -8,8 +8,6 @@ from typing import Any
 
 from ozx.errors import ResourceError
 
-__all__ = ["profile_options"]
-
 _KEYS = ("access_key_id", "aws_access_key_id", "skip_signature", "aws_skip_signature", "credential_provider")
 _KEY_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE")
 

@@ -32,17 +32,6 @@ from ozx.archive.records import (
     CentralHeader,
 )
 
-__all__ = [
-    "Part",
-    "SlowSource",
-    "Steps",
-    "follow",
-    "follow_async",
-    "iter_steps",
-    "leading_span",
-    "predicted_data_offset",
-]
-
 # 4.5.3: length of a local header's ZIP64 field with both sizes; 4.4.3.2: the first version with ZIP64.
 _ZIP64_FIELD = 20
 _ZIP64_VERSION = 45

@@ -7,8 +7,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
 
-__all__ = ["Runs"]
-
 _BLOCK = 32 << 20
 _MOST_HELD = 4
 # A read of this length is a request of its own.

@@ -21,8 +21,6 @@ from ozx.archive.remote.urls import split_url
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.extras import install_hint
 
-__all__ = ["ObjectUrl", "client_errors", "error_code_of", "explain_client_error", "open_client", "split_object_url"]
-
 # obstore's names of options, which may also have the prefix aws_, and the names for boto3's clients.
 _NAMES = {
     "endpoint": "endpoint_url",

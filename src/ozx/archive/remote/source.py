@@ -23,8 +23,6 @@ from ozx.archive.remote.runs import Runs
 from ozx.archive.remote.transport import Mark, ObstoreTransport, Transport
 from ozx.archive.remote.urls import split_key_url
 
-__all__ = ["RemoteSource"]
-
 # Length of the first request: its response contains the whole directory of an archive of some thousand entries.
 _TAIL = 1 << 20
 # The largest number of bytes that `remember` keeps.

@@ -9,8 +9,6 @@ from ozx.archive.remote.errors import changed_error, explain, folder_error
 from ozx.archive.remote.requests.object_store import ObjectStore
 from ozx.errors import OzxError
 
-__all__ = ["Answer", "Mark", "ObstoreTransport", "Transport"]
-
 # obstore's messages if a server does not answer a suffix range as expected, for example for an empty file.
 _UNCLEAR = ("status code: 416", "ContentRange", "NotPartial")
 

@@ -22,8 +22,6 @@ from ozx.archive.remote.outputs.opening import open_object
 from ozx.archive.remote.upload_records import SentPart, UploadRecord, end_leftover, recorded_uploads
 from ozx.errors import ResourceError, UsageError
 
-__all__ = ["Upload", "check_absent", "part_size_for"]
-
 _MIB = 1 << 20
 _USUAL_PART = 16 * _MIB
 # A longer part is kept in a temporary file, because seven may exist: four are sent at a time, one is filled, and up to

@@ -24,8 +24,6 @@ from ozx.atomic.host import HOST, is_of_this_host, this_host
 from ozx.atomic.locks import has_locks, lock_file, still_has_name, unlock_file
 from ozx.atomic.syncing import flush
 
-__all__ = ["RecordedUpload", "SentPart", "UploadRecord", "end_leftover", "recorded_uploads", "records_folder"]
-
 _ENDING = ".json"
 _ENDING_OF_PARTS = ".parts"
 _PART = re.compile(rb"(\d+) (\d+) ([0-9a-f]{64}) (\S+)\n")

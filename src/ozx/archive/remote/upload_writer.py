@@ -12,8 +12,6 @@ from ozx.archive.remote.upload import Upload
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter
 from ozx.errors import FormatError
 
-__all__ = ["UploadWriter"]
-
 _MOST_HELD = 64 << 20
 _BLOCK = 8 << 20
 

@@ -7,8 +7,6 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from ozx.archive.remote.errors import printable_url
 from ozx.errors import UsageError
 
-__all__ = ["SCHEMES", "split_key_url", "split_url"]
-
 #: HTTP, and the object stores that obstore knows.
 SCHEMES = ("https", "http", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss")
 

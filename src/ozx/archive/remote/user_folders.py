@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-__all__ = ["user_folder"]
-
 
 def user_folder(variable: str, unix: str, macos: str) -> str:
     """Return the folder of ozx inside a standard folder of the user.

@@ -25,8 +25,6 @@ from ozx.desktop.association.thunar_actions import with_action
 from ozx.desktop.association.transaction import Transaction, read_or_none
 from ozx.errors import FormatError, raise_error
 
-__all__ = ["apply", "is_in_place", "merged"]
-
 _Put = PutFirst | PutLast | PutAction
 
 

@@ -17,8 +17,6 @@ from ozx.desktop.association.transaction import Action, Transaction, read_or_non
 from ozx.errors import UsageError, resource_errors
 from ozx.hierarchy.json.values import plain_json
 
-__all__ = ["Association", "associate", "association_status", "dissociate"]
-
 
 @dataclass(frozen=True, slots=True)
 class Association:

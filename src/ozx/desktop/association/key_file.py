@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-__all__ = ["find_fault", "find_value", "with_item", "with_last_item", "without_item"]
-
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADER = re.compile(r"\s*\[(?P<section>[^\]\r\n]*)\]\s*")
 # GLib allows no brackets or control characters in a section's name, and in a key only a locale's brackets.

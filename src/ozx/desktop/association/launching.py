@@ -10,16 +10,6 @@ import sysconfig
 
 from ozx.errors import UsageError
 
-__all__ = [
-    "find_background_viewer",
-    "find_converter",
-    "find_ozx",
-    "find_program",
-    "needs_no_quotes",
-    "parse_viewer",
-    "quoted",
-]
-
 # Desktop Entry Specification 1.5, "The Exec key": other characters are reserved, or some readers treat them so.
 _PLAIN = frozenset("_@+=:,./-")
 

@@ -16,8 +16,6 @@ from ozx.desktop.association.linux_menus import CONVERT_ENTRY, TIFF, plan_menus
 from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
 from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, PutFirst, RunProgram, Step, WriteFile
 
-__all__ = ["Places", "find_opener", "find_places", "find_type", "notes", "plan", "read_status", "record_path"]
-
 DESKTOP_ENTRY = f"{NAME}.desktop"
 _DEFAULTS = "Default Applications"
 # Keeps the entry in "Open with" if another program is the default; MimeType alone works only with a cache of entries.

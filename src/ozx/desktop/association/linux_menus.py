@@ -9,8 +9,6 @@ from ozx.desktop.association.launching import quoted
 from ozx.desktop.association.steps import MEDIA_TYPE, NAME, PutAction, PutLast, Step, WriteFile
 from ozx.desktop.association.thunar_actions import make_action
 
-__all__ = ["CONVERT", "CONVERT_ENTRY", "TIFF", "plan_menus"]
-
 #: The words in the menus.
 CONVERT = "Convert to .ozx"
 #: The desktop entry that "Open with" of TIFF files shows.

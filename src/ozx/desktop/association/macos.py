@@ -16,23 +16,6 @@ from ozx.desktop import icons
 from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
 from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, MergePlist, RunProgram, Step, WriteFile
 
-__all__ = [
-    "APPLICATION",
-    "CONVERTER",
-    "TYPE",
-    "applet_path",
-    "applet_source",
-    "chosen_application",
-    "converter_entries",
-    "converter_path",
-    "converter_source",
-    "find_opener",
-    "info_entries",
-    "plan",
-    "read_status",
-    "record_path",
-]
-
 #: Our own name, because the format has no uniform type identifier.
 TYPE = f"{NAME}.ozx"
 #: The identifier of the applet's bundle.

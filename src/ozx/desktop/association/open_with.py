@@ -11,8 +11,6 @@ from typing import NoReturn
 
 from ozx.desktop.dialogs import show_message
 
-__all__ = ["main", "open_file"]
-
 # This program has no console. Without this flag, Windows would open one for the viewer.
 _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 

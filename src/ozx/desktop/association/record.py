@@ -10,8 +10,6 @@ from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
 
-__all__ = ["ChangedFile", "ChangedValue", "ListedItem", "MadeFiles", "Record", "digest"]
-
 VERSION = 1
 
 

@@ -7,8 +7,6 @@ from typing import Protocol
 
 from ozx.errors import UnsupportedError
 
-__all__ = ["Registry", "user_registry"]
-
 
 class Registry(Protocol):
     """Registry strings by key and name, below HKEY_CURRENT_USER; the empty name is the default value of a key."""

@@ -13,8 +13,6 @@ from ozx.desktop.association.record import ChangedFile, ChangedValue, MadeFiles,
 from ozx.desktop.association.thunar_actions import EMPTY, without_action
 from ozx.desktop.association.transaction import Transaction, read_or_none, run_program
 
-__all__ = ["restored", "revert", "revert_files", "revert_values", "run_for_others"]
-
 
 def revert(record: Record, path: str, transaction: Transaction) -> None:
     """Undo all changes of `record`, and remove the record file at `path`."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from ozx.hierarchy.json.values import plain_json
 
-__all__ = ["Opener", "Status", "converter_notes", "opener_notes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Opener:

@@ -5,22 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "COMMENT",
-    "EXTENSION",
-    "MEDIA_TYPE",
-    "NAME",
-    "MergePlist",
-    "NotifyShell",
-    "PutAction",
-    "PutFirst",
-    "PutLast",
-    "RunProgram",
-    "SetValue",
-    "Step",
-    "WriteFile",
-]
-
 #: RFC-9 names no media type and none is registered: hence the vendor tree, with the suffix of RFC 6839.
 MEDIA_TYPE = "application/vnd.ome.zarr+zip"
 EXTENSION = ".ozx"

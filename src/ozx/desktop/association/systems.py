@@ -14,8 +14,6 @@ from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
 from ozx.desktop.association.steps import Step
 
-__all__ = ["Desktop", "this_desktop"]
-
 
 @dataclass(frozen=True, slots=True)
 class Desktop:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from xml.sax.saxutils import escape
 
-__all__ = ["EMPTY", "make_action", "with_action", "without_action"]
-
 #: The file without any action.
 EMPTY = '<?xml version="1.0" encoding="UTF-8"?>\n<actions>\n</actions>\n'
 _END = "</actions>"

@@ -17,8 +17,6 @@ from ozx.atomic.targets import check_regular
 from ozx.desktop.association.registry import Registry
 from ozx.errors import ResourceError
 
-__all__ = ["Action", "Transaction", "read_or_none", "run_program"]
-
 What = Literal["write", "change", "restore", "delete", "keep", "run", "set", "unset"]
 
 

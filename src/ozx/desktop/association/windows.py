@@ -14,8 +14,6 @@ from ozx.desktop.association.registry import Registry
 from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
 from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, NotifyShell, SetValue, Step, WriteFile
 
-__all__ = ["PROG_ID", "find_opener", "find_type", "plan", "read_status", "record_path"]
-
 PROG_ID = "OzxToolkit.ozx.1"
 _CLASSES = r"Software\Classes"
 # The menu item "Convert to .ozx" for directories, and for these files with any program that opens them.

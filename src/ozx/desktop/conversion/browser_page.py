@@ -16,8 +16,6 @@ from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, json_an
 from ozx.desktop.viewer.page_files import SAFE, page_file
 from ozx.desktop.viewer.presence import Presence
 
-__all__ = ["PageWindow", "open_page"]
-
 # A browser takes some seconds to start, on a busy machine a minute.
 _PATIENCE = 120.0
 # A page that reloads disappears for a moment.

@@ -18,8 +18,6 @@ from ozx.errors import OzxError, UsageError
 from ozx.faults import as_error
 from ozx.progress import Cancelled
 
-__all__ = ["CANCELLED", "WindowProgress", "convert", "main", "output_of"]
-
 #: The exit code after a cancel.
 CANCELLED = 130
 # The pause between two changes of a window, in seconds.

@@ -13,8 +13,6 @@ from ozx.desktop.conversion.zenity import ZenityWindow
 from ozx.desktop.dialogs import ask, show_message
 from ozx.desktop.viewer.browser import has_screen
 
-__all__ = ["NoWindow", "Window", "open_progress_window"]
-
 
 class Window(Protocol):
     """A window with a text, a bar and a button to cancel; its methods may be called from any thread."""

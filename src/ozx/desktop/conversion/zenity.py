@@ -10,8 +10,6 @@ from typing import Self
 
 from ozx.desktop.dialogs import ask, show_message
 
-__all__ = ["ZenityWindow"]
-
 # Zenity's exit code of a pressed button "Cancel", and of a closed window.
 _CANCELLED = 1
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.resources
 import struct
 
-__all__ = ["icns", "ico", "png", "svg"]
-
 _SIZES_OF_ICO = (16, 32, 48, 256)
 # Types of icns elements that hold a PNG, each with the size of its PNG.
 _SIZES_OF_ICNS = {b"icp4": 16, b"icp5": 32, b"ic07": 128, b"ic08": 256}

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from ozx.errors import ResourceError
 
-__all__ = ["Window", "app_command", "open_window"]
-
 _COMMANDS = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
     *("microsoft-edge", "microsoft-edge-stable", "brave-browser", "vivaldi-stable"),

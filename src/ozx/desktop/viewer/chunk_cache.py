@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from ozx.store.lazy_views import LevelSlice, met_tiles
 from ozx.store.reading_price import Price, check_price, price_of
 
-__all__ = ["ChunkCache"]
-
 # The most work for which a person looking at a picture waits.
 _MOST = Price(chunks=20_000, decoded=8 << 30, chunk=1 << 30)
 

@@ -19,8 +19,6 @@ from ozx.images.pictures.channels import complete_channels, is_telling
 from ozx.images.pictures.planes import first_index
 from ozx.store.image_view import GroupNodes
 
-__all__ = ["describe_file", "describe_picture"]
-
 # The most images that the page offers in a list; `ozx info` counts all.
 _MOST_IMAGES = 10_000
 _MOST_COLORS = 100_000

@@ -18,8 +18,6 @@ from ozx.flow.sources.location import parse_location, printable_location
 from ozx.flow.sources.opening import open_view
 from ozx.store.reading import ArchiveSession
 
-__all__ = ["FileServer", "ServedArchive", "serve_files"]
-
 _BLOCK = 1 << 20
 _EXPOSED = "Accept-Ranges, Content-Length, Content-Range, ETag"
 

@@ -8,8 +8,6 @@ from http import HTTPStatus
 
 from ozx.desktop.viewer.loopback import Answer, Request, refusal
 
-__all__ = ["Gate"]
-
 
 class Gate:
     """A check that requests contain a secret token.

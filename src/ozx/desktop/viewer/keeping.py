@@ -20,8 +20,6 @@ from ozx.hierarchy.nodes import join_path
 from ozx.operations.edit import EditResult, edit_file
 from ozx.store.image_view import GroupNodes
 
-__all__ = ["Keeper", "file_identity", "parse_colors"]
-
 _VERSIONS = ("0.5", "0.6")
 
 

@@ -24,8 +24,6 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.faults import FaultError, as_error
 
-__all__ = ["HOST", "Answer", "LoopbackServer", "Request", "json_answer", "refusal", "serving"]
-
 #: A number, because a name needs a resolver; only this computer reaches this address.
 HOST = "127.0.0.1"
 _NAMES = (HOST, "localhost")

@@ -14,8 +14,6 @@ from ozx.flow.sources.location import parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.store.opening import opened_hierarchy
 
-__all__ = ["show_in_napari"]
-
 _WITHOUT_NAPARI = "To see the image in a browser, use ozx view without --with."
 
 

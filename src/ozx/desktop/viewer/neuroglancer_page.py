@@ -23,8 +23,6 @@ from ozx.hierarchy.keys import is_metadata_key, node_of
 from ozx.hierarchy.ome.conversion import convert_group
 from ozx.store.image_view import GroupNodes
 
-__all__ = ["NeuroglancerServer", "find_client"]
-
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",

@@ -19,8 +19,6 @@ from ozx.errors import FormatError
 from ozx.hierarchy.images import image_paths
 from ozx.store.image_view import GroupNodes, ImageView
 
-__all__ = ["make_state"]
-
 _SHADER = "#uicontrol invlerp contrast\n#uicontrol vec3 color color\nvoid main() { emitRGB(color * contrast()); }\n"
 _PREFIXES = dict(
     zip(

@@ -7,8 +7,6 @@ from importlib import resources
 
 from ozx.desktop.viewer.loopback import Answer, refusal
 
-__all__ = ["SAFE", "page_file"]
-
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",

@@ -21,8 +21,6 @@ from ozx.desktop.viewer.presence import Presence
 from ozx.errors import FormatError, UsageError
 from ozx.store.live.group import LiveGroup
 
-__all__ = ["PageServer"]
-
 # Tiles decoded at once: more would only delay each of them.
 _AT_ONCE = 4
 _NO_POST = Answer(HTTPStatus.METHOD_NOT_ALLOWED, b"this is read-only\n", headers={"Allow": "GET, HEAD"})

@@ -23,8 +23,6 @@ from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, plate_fields
 
-__all__ = ["TILE", "Part", "Picture", "PictureLevel", "Pictures"]
-
 #: Width and height of a tile in pixels.
 TILE = 512
 # If the lowest resolution is larger than this, lower ones are made by skipping pixels.

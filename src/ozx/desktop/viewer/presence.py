@@ -10,8 +10,6 @@ from http import HTTPStatus
 
 from ozx.desktop.viewer.loopback import Answer, Request
 
-__all__ = ["Presence"]
-
 # Windows delivers an interrupt only between two waits.
 _SLICE = 0.5
 # A silent connection may be taken for a dead one.

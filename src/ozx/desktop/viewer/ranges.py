@@ -17,8 +17,6 @@ from zarr.core.sync import sync
 from ozx.archive.names.decoding import name_fault
 from ozx.desktop.viewer.loopback import Answer, Request, refusal
 
-__all__ = ["StoreValues", "answer_range", "value_type"]
-
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 
 

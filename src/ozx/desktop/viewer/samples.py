@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
 
-__all__ = ["image_samples", "label_samples", "sample_type"]
-
 _PLAIN = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32")
 _LAST = (1 << 32) - 1
 

@@ -22,8 +22,6 @@ from ozx.store.live.followed_file import NothingYetError
 from ozx.store.live.group import LiveGroup
 from ozx.store.opening import open_group, opened_hierarchy
 
-__all__ = ["ServedPage", "page_serving", "show_page"]
-
 # Chromium takes some seconds to start, on a busy machine a minute.
 _PATIENCE = 120.0
 # A page that reloads disappears for a moment.

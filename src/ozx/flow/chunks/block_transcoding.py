@@ -34,18 +34,6 @@ if TYPE_CHECKING:
 
     from ozx.flow.decoding.chunk_codecs import ChunkCodec
 
-__all__ = [
-    "Block",
-    "InexactError",
-    "Transcoding",
-    "UndecodableError",
-    "open_decoded",
-    "open_transcoding",
-    "parse_metadata",
-    "readable_document",
-    "transcode_block",
-]
-
 Lengths = tuple[int, ...]
 
 # zarr-python counts chunks with floating-point numbers, which are exact up to this number.

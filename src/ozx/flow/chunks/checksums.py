@@ -17,8 +17,6 @@ from ozx.flow.read_ahead import Place, place_of
 from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["ChecksummedChunks"]
-
 
 class ChecksummedChunks(InnerChunks):
     """The chunks of an array, indexed by chunk number; a four-byte checksum is added to or removed from each chunk.

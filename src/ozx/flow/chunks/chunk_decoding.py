@@ -20,8 +20,6 @@ from ozx.hierarchy.zarr.shards import IndexFormat, parse_index
 if TYPE_CHECKING:
     from ozx.flow.decoding.chunk_codecs import ChunkCodec
 
-__all__ = ["ChunkDecoder", "iter_inner_chunks"]
-
 Lengths = tuple[int, ...]
 
 # Bytes decoded at once if chunks are small, and the largest chunk that is decoded.

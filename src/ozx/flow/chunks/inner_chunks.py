@@ -16,8 +16,6 @@ from ozx.flow.entry import Part, Span, read_part
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, ShardLevel
 from ozx.hierarchy.zarr.shards import ShardIndex, parse_index
 
-__all__ = ["FoundChunks", "InnerChunks"]
-
 _CACHED_BYTES = 32 << 20
 
 

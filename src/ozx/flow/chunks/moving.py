@@ -15,8 +15,6 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import STORED
 from ozx.archive.writer import ArchiveWriter, local_header
 
-__all__ = ["move_entries"]
-
 # File systems share whole blocks, or copy them faster: a long run is moved by a multiple of this length.
 _ALIGNMENT = 4096
 _ALIGNED_FROM = 1 << 20

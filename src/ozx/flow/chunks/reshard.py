@@ -23,8 +23,6 @@ from ozx.hierarchy.zarr.chunk_checksums import ends_in_checksum
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 from ozx.hierarchy.zarr.shards import IndexFormat, build_index
 
-__all__ = ["MOST_INNER_CHUNKS", "iter_laid_out", "iter_resharded"]
-
 #: Maximal number of chunks per shard, read or written: the index of a shard takes 16 bytes for each chunk.
 MOST_INNER_CHUNKS = 1 << 22
 

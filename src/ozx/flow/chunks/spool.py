@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from ozx.flow.entry import BytesPart, Part
 
-__all__ = ["Spool"]
-
 _IN_MEMORY = 128 << 20
 _BLOCK = 1 << 20
 

@@ -16,8 +16,6 @@ from ozx.flow.sources.source import Source
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["KeyGroup", "SourceChunks", "StoredChunks", "iter_key_groups", "places_of"]
-
 _NONE: NDArray[np.int64] = np.empty(0, np.int64)
 
 

@@ -15,8 +15,6 @@ from ozx.flow.entry import Entry
 from ozx.hierarchy.subset.array import Box
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["CroppedChunks", "iter_cropped"]
-
 
 def iter_cropped(stored: SourceChunks, box: Box, new: ArrayLayout) -> Iterator[Entry]:
     """Yield the stored values of a cropped array, in hierarchy order; see `iter_resharded`.

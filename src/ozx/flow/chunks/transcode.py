@@ -40,8 +40,6 @@ from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout, relayout_
 from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
 from ozx.processors import processors
 
-__all__ = ["iter_transcoded"]
-
 Lengths = tuple[int, ...]
 _Chunks = list[tuple[Lengths, bytes]]
 

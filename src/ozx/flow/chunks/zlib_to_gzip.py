@@ -14,8 +14,6 @@ from ozx.flow.entry import Part, read_part
 from ozx.flow.read_ahead import Place, place_of
 from ozx.hierarchy.zarr_v2.zlib_to_gzip import zlib_to_gzip
 
-__all__ = ["GzipChunks"]
-
 # RFC 1950: 2 bytes of header and 4 of Adler-32; RFC 1952: 10 of header, CRC-32 and size.
 _LONGER = (10 + 8) - (2 + 4)
 

@@ -23,18 +23,6 @@ except ImportError:  # no wheel for this machine: use zlib, which is slower
 else:
     fast_zlib = isal_zlib
 
-__all__ = [
-    "BOUNDED",
-    "OversizeError",
-    "UndecodableChunkError",
-    "check_blosc_header",
-    "decode_blosc",
-    "decode_gzip",
-    "decode_zstd",
-    "decoding_reason",
-    "decompress",
-]
-
 Bytes = bytes | bytearray | memoryview
 
 # Enough for the dictionary of xz -9, 64 MiB.

@@ -30,8 +30,6 @@ from ozx.flow.decoding.bounded import BOUNDED, OversizeError, UndecodableChunkEr
 from ozx.flow.decoding.bounded_filters import bounded_filters, check_count, check_item_sizes, largest_stored, most_text
 from ozx.flow.decoding.zarr_errors import missing_codec
 
-__all__ = ["BoundedCompressor", "BoundedPipeline", "bound_array"]
-
 # Bytes decoded at once, unless a single chunk is larger.
 _DECODED_AT_ONCE = 96 << 20
 _CHECKSUM = 4

@@ -15,8 +15,6 @@ import numpy as np
 
 from ozx.flow.decoding.bounded import BOUNDED, OversizeError, decompress
 
-__all__ = ["bounded_filters", "check_count", "check_item_sizes", "largest_stored", "most_text"]
-
 _CHECKSUMS = frozenset(("adler32", "crc32", "crc32c", "fletcher32", "jenkins_lookup3"))
 _SAME_SIZE = frozenset(("bitround", "shuffle"))
 _OTHER_TYPE = frozenset(("astype", "categorize", "delta", "fixedscaleoffset", "quantize"))

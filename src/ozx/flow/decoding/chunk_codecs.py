@@ -23,8 +23,6 @@ from ozx.flow.decoding.exact import decompress_into
 from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.shards import IndexFormat, parse_index_format
 
-__all__ = ["MORTON", "ArrayCodecs", "ChunkCodec", "ShardCodec", "compile_codecs", "compile_metadata"]
-
 # Booleans, numbers and times: types whose values are stored directly as bytes.
 _PLAIN_KINDS = frozenset("biufcmM")
 # A larger buffer is given back to the system after each chunk.

@@ -10,8 +10,6 @@ from zarr.dtype import data_type_registry
 
 from ozx.hierarchy.zarr.codecs import NamedConfiguration, parse_named
 
-__all__ = ["zarr_understands"]
-
 # So many lengths of chunks need little memory.
 _MOST_LENGTHS = 1 << 20
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from ozx.flow.decoding.bounded import OversizeError, check_blosc_header, decompress
 
-__all__ = ["decompress_into"]
-
 
 def decompress_into(config: dict[str, Any], data: memoryview, out: NDArray[np.uint8]) -> None:
     """Fill `out` with the decoded data; write nothing beyond its end.

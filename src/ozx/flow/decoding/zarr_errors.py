@@ -8,8 +8,6 @@ from typing import Any
 
 from ozx.errors import UnsupportedError
 
-__all__ = ["check_codecs_installed", "missing_codec", "words_of"]
-
 # Optional dependencies of numcodecs; the packages of other codecs are unknown.
 _PACKAGES = {"zfpy": "zfpy", "pcodec": "pcodec", "msgpack2": "msgpack", "crc32c": "crc32c"}
 # The first name in quotes; newer versions of zarr-python add advice after it.

@@ -26,8 +26,6 @@ from ozx.hierarchy.keys import is_metadata_key
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["ArrayPlan", "ArrayPlans", "Treatment", "iter_grouped", "note_outside"]
-
 #: The treatment of an array's chunks: moved without decoding; moved with the frame of zlib swapped for that of gzip;
 #: decoded and encoded.
 Treatment = Literal["moved", "zlib_to_gzip", "transcoded"]

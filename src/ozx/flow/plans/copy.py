@@ -13,8 +13,6 @@ from ozx.flow.sources.source import StoredValues
 if TYPE_CHECKING:
     from ozx.flow.sources.remote_directory import RemoteDirectorySource
 
-__all__ = ["plan_copy"]
-
 
 def plan_copy(source: DirectorySource | RemoteDirectorySource) -> Plan:
     """Return the plan that copies a listed directory; read no file yet."""

@@ -30,8 +30,6 @@ from ozx.hierarchy.zarr.consolidation import renew_copies
 from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray
 
-__all__ = ["RelayoutPlan", "iter_checksum_variants", "plan_relayout"]
-
 _OF_UPGRADE: dict[str, Treatment] = {"verbatim": "moved", "zlib_to_gzip": "zlib_to_gzip", "transcode": "transcoded"}
 
 

@@ -17,8 +17,6 @@ from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.entry_order import archive_rank, breadth_first
 from ozx.hierarchy.keys import is_metadata_key
 
-__all__ = ["FoundPart", "plan_salvage"]
-
 
 def plan_salvage(source: ByteSource, found: Salvage, added: Sequence[Entry] = ()) -> Plan:
     """Return a plan that writes the found values, the recreated metadata and the rebuilt values.

@@ -31,8 +31,6 @@ from ozx.hierarchy.zarr.consolidation import FIELD as CONSOLIDATED
 from ozx.hierarchy.zarr.consolidation import renew_copies
 from ozx.hierarchy.zarr.must_understand import check_understood
 
-__all__ = ["Extractor", "SubsetPlan", "Subtree"]
-
 # OME-Zarr 0.5, "bioformats2raw.layout": metadata of the original file, copied by the converter.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 

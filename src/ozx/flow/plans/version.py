@@ -17,8 +17,6 @@ from ozx.hierarchy.ome.conversion import checked_version, convert_group
 from ozx.hierarchy.zarr.consolidation import FIELD as CONSOLIDATED
 from ozx.hierarchy.zarr.consolidation import renew_copies
 
-__all__ = ["VersionChoice", "in_version"]
-
 _P = TypeVar("_P", bound=Plan)
 
 

@@ -17,8 +17,6 @@ from ozx.hierarchy.comment import Comment, parse_comment
 from ozx.hierarchy.entry_order import order_fault
 from ozx.hierarchy.keys import METADATA
 
-__all__ = ["container_repairs", "key_repairs", "litter_repairs", "name_repairs"]
-
 
 def name_repairs(names: RepairedNames) -> Iterator[Repair]:
     """Yield the repairs of entry names."""

@@ -14,8 +14,6 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.zarr.consolidation import is_stale, without_copies
 from ozx.hierarchy.zarr_v2.groups import group_document
 
-__all__ = ["repair_documents"]
-
 
 def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[str]) -> tuple[Changes, list[Repair]]:
     """Return the metadata changes that repair a Zarr v3 hierarchy.

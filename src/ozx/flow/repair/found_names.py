@@ -16,8 +16,6 @@ from ozx.archive.recovery.evidence import Evidence, LostEntry
 from ozx.flow.sources.listing import is_litter
 from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 
-__all__ = ["repair_found_names"]
-
 _FOLDER_ENDING = ".zarr"
 
 

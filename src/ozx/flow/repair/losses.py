@@ -9,8 +9,6 @@ from ozx.flow.repair.salvaged import Salvage
 from ozx.hierarchy.chunk_grid import ChunkTally
 from ozx.hierarchy.keys import is_metadata_key, node_of
 
-__all__ = ["ArrayLoss", "count_losses"]
-
 Region = tuple[tuple[int, int], ...]
 
 

@@ -20,8 +20,6 @@ from ozx.errors import FormatError
 from ozx.flow.sources.listing import is_litter, is_litter_key
 from ozx.hierarchy.keys import is_legacy_metadata_key
 
-__all__ = ["RepairedNames", "repair_names"]
-
 _NODE_METADATA = (b"/zarr.json", b"/.zarray", b"/.zgroup")
 _SLASH, _BACKSLASH, _DOT = b"/\\."
 _ARCHIVE_ENDINGS = (".ozx", ".zip")
@@ -49,6 +47,7 @@ class Tally:
     first: str = ""
 
     def add(self, name: str, count: int = 1) -> None:
+        """Count a name, or several."""
         if count:
             self.first = self.first or name
             self.count += count

@@ -24,8 +24,6 @@ from ozx.hierarchy.json.limits import LongDocuments
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, parent_of, parents_of, parse_metadata
 
-__all__ = ["salvage"]
-
 _NUMBERS = re.compile("(/[0-9]+)+")
 # OME-Zarr 0.5, "bioformats2raw.layout": the only file outside of nodes that the specification names.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"

@@ -8,8 +8,6 @@ from ozx.archive.recovery.entries import FoundEntry
 from ozx.archive.recovery.evidence import Evidence, LostEntry
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy
 
-__all__ = ["LostChunk", "RebuiltValue", "Salvage"]
-
 
 @dataclass(frozen=True, slots=True)
 class LostChunk:

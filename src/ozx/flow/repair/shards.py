@@ -26,8 +26,6 @@ from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.hierarchy.zarr.shards import IndexFormat, ShardIndex, parse_index, with_checksum
 
-__all__ = ["Proof", "iter_rebuilt", "prove_chunk", "salvage_chunks"]
-
 Lengths = tuple[int, ...]
 #: What a checksum proves: every byte, the decoded bytes, or that the chunk is wrong. None without a checksum.
 Proof = Literal["bytes", "content", "wrong"] | None

@@ -11,8 +11,6 @@ from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.entry_order import breadth_first
 
-__all__ = ["OWN_IDS", "Changes", "Closing", "Remote", "Repair", "RepairedSource"]
-
 #: Ids of repairs without a rule of ``ozx validate``.
 OWN_IDS = ("repair/litter", "repair/outside", "repair/data-descriptor", "repair/consolidated")
 

@@ -17,8 +17,6 @@ from ozx.progress import Progress
 if TYPE_CHECKING:
     from ozx.archive.remote.upload import Upload
 
-__all__ = ["write_archive", "write_entries"]
-
 
 def write_archive(
     plan: Plan, output: int | Upload, workers: Workers, progress: Progress, manifest: Manifest | None = None

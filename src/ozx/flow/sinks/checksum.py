@@ -11,8 +11,6 @@ from ozx.errors import ResourceError, UsageError
 from ozx.flow.sinks.output import open_output, write_small
 from ozx.flow.sources.location import Location, printable_location
 
-__all__ = ["check_checksum_file", "read_checksum_file", "sha256_of", "write_checksum_file"]
-
 
 def sha256_of(path: str) -> str:
     """Return the SHA-256 of a file or object in hexadecimal; an object is downloaded for this."""

@@ -13,8 +13,6 @@ from ozx.flow.sources.listing import DEEPEST
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
-__all__ = ["check_keys", "folders_of", "lift_folder", "make_folders", "write_directory", "write_entries"]
-
 _RESERVED_ON_WINDOWS = frozenset(
     [
         "con",

@@ -22,8 +22,6 @@ from ozx.archive.remote.urls import split_url
 from ozx.archive.splicing import splice
 from ozx.errors import FormatError, OzxError, UsageError
 
-__all__ = ["PlannedReplacement", "check_can_copy", "plan_replacement"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlannedReplacement:

@@ -26,8 +26,6 @@ from ozx.flow.entry import CHANGED_HINT, Entry, Part, read_into
 from ozx.flow.workers import default_jobs
 from ozx.progress import Progress
 
-__all__ = ["is_available", "write_entries"]
-
 _CAPACITY = 1 << 20
 _PIECE = 8 << 20
 # Pieces that wait for a thread hold a few hundred bytes per part, and no values.

@@ -26,8 +26,6 @@ from ozx.flow.sources.directory import check_not_embedded
 from ozx.flow.sources.listing import Folder
 from ozx.progress import Progress
 
-__all__ = ["is_available", "write_files"]
-
 _CAPACITY = 1 << 20
 _BUFFERS = 3  # one to fill, one to write, one in between
 

@@ -26,8 +26,6 @@ from ozx.flow.sinks.directory import write_entries
 from ozx.flow.sources.archive import iter_entries
 from ozx.progress import Progress
 
-__all__ = ["ENOUGH_FOR_TWO", "is_available", "write_files"]
-
 _SPAN = 512 << 10
 _PIECE = 8 << 20
 _COPY = 256 << 10  # fits the second-level cache; larger blocks are fetched from memory twice

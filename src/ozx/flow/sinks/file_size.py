@@ -11,8 +11,6 @@ from ozx.archive.writer import LOCAL_OVERHEAD, DirectoryBuilder
 from ozx.errors import UsageError
 from ozx.flow.entry import Entry
 
-__all__ = ["archive_size", "parse_size"]
-
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?i?b?)\s*", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1}
 _UNITS |= {f"{letter}{ending}": 1000**power for power, letter in enumerate("kmgt", 1) for ending in ("", "b")}

@@ -18,17 +18,6 @@ from ozx.flow.entry import Entry, FilePart
 from ozx.flow.sinks.output import write_small
 from ozx.flow.sources.location import Location
 
-__all__ = [
-    "MANIFEST_KEY",
-    "Manifest",
-    "ManifestValue",
-    "encode_manifest",
-    "is_manifest_of",
-    "parse_manifest",
-    "renewed_manifest",
-    "write_manifest",
-]
-
 #: The name of a manifest's entry, the last one of its archive. It is not a key of Zarr: image readers ignore it.
 MANIFEST_KEY = "ozx-manifest.json"
 

@@ -23,20 +23,6 @@ if TYPE_CHECKING:
     from ozx.archive.remote.source import RemoteSource
     from ozx.archive.remote.upload import Upload
 
-__all__ = [
-    "NewObject",
-    "as_absolute",
-    "check_output",
-    "check_output_place",
-    "new_output",
-    "open_output",
-    "output_exists",
-    "present_outputs",
-    "spooled_output",
-    "upload_file",
-    "write_small",
-]
-
 _BLOCK = 8 << 20
 _REQUESTS = 16
 

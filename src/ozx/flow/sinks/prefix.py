@@ -14,8 +14,6 @@ from ozx.flow.entry import Entry
 from ozx.hierarchy.keys import LEGACY_METADATA, ROOT_METADATA
 from ozx.progress import Progress
 
-__all__ = ["write_prefix"]
-
 # The document that makes it a hierarchy comes last.
 _ROOT = (".zmetadata", ".zattrs", ".zarray", ".zgroup", ROOT_METADATA)
 

@@ -12,17 +12,6 @@ from ozx.errors import UsageError
 from ozx.flow.sources.location import given_path, printable_location
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
-__all__ = [
-    "check_name",
-    "check_outside",
-    "check_place",
-    "default_output",
-    "entry_notes",
-    "name_notes",
-    "stem_of_archive",
-    "swept_notes",
-]
-
 # Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advise well before that.
 _MANY_ENTRIES = 10_000
 

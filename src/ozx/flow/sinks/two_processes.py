@@ -21,8 +21,6 @@ from typing import NoReturn
 from ozx.errors import ResourceError
 from ozx.progress import NO_PROGRESS, Progress
 
-__all__ = ["MOST_NUMBERS", "are_possible", "run"]
-
 #: Maximal number of pieces: their numbers wait in a pipe, which holds 64 KiB.
 MOST_NUMBERS = 4096
 

@@ -21,15 +21,6 @@ from ozx.flow.sources.location import Location
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
-__all__ = [
-    "CopyDiffersError",
-    "check_archive",
-    "find_same_entries",
-    "hash_values",
-    "manifest_of_archive",
-    "measure_archive",
-]
-
 
 class CopyDiffersError(ResourceError):
     """Error for a written archive that differs from its plan; `found` describes the difference.

@@ -25,8 +25,6 @@ from ozx.flow.read_ahead import Place
 from ozx.flow.sources.archive_keys import ArchiveKeys
 from ozx.hierarchy.json.limits import LongDocuments
 
-__all__ = ["ArchiveSource", "ArchivedPart", "iter_entries"]
-
 _BLOCK = 1 << 20
 # The bytes that are requested with a value for its local header; a longer header takes a second request.
 _MOST_HEADER = 1 << 12

@@ -14,8 +14,6 @@ from ozx.flow.sources.key_sorting import are_in_hierarchy_order, sorted_by_hiera
 from ozx.hierarchy.entry_order import breadth_first
 from ozx.hierarchy.keys import METADATA
 
-__all__ = ["ArchiveKeys", "metadata_places"]
-
 _BLOCK = 1 << 14
 _METADATA = np.frombuffer(METADATA.encode("ascii"), np.uint8)
 _SLASH = ord("/")

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from ozx.atomic.tree_record import name_some
 from ozx.errors import UsageError, raise_error
 
-__all__ = ["check_no_attributes"]
-
 _ACCESS_LISTS = {"system.posix_acl_access", "system.posix_acl_default"}
 # Attributes of users and programs. The system sets all others, on every file: SELinux, NFSv4, Lustre, btrfs.
 _OF_USERS = ("user.", "security.capability")

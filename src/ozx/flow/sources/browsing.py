@@ -34,8 +34,6 @@ from ozx.hierarchy.keys import (
 if TYPE_CHECKING:
     from ozx.archive.columns import Columns
 
-__all__ = ["MANY_ENTRIES", "ArchiveView", "DirectoryView", "Item", "is_any_metadata_key", "similar_nodes"]
-
 _BLOCK = 1 << 20
 # Above this, numpy reads the central directory so much faster that its import (0.1 s) pays.
 MANY_ENTRIES = 50_000

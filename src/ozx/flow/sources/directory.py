@@ -14,8 +14,6 @@ from ozx.flow.entry import Entry, FilePart, FileSpan, Part, changed, read_part, 
 from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.json.limits import LongDocuments
 
-__all__ = ["DirectorySource", "check_not_embedded", "iter_files", "read_file"]
-
 
 class DirectorySource:
     """A directory as an `ozx.flow.sources.source.Source`.

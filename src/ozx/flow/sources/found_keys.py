@@ -19,8 +19,6 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.ome.metadata import parse_ome
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, parents_of, parse_metadata
 
-__all__ = ["FoundKeys", "find_keys"]
-
 # OME-Zarr 0.5: names whose existence follows from the kind of the group above.
 _LABELS, _SERIES_GROUP, _SERIES_XML = "labels", "OME", "OME/METADATA.ome.xml"
 # "bioformats2raw.layout" without a list: images are numbered from 0.

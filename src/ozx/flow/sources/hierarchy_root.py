@@ -13,8 +13,6 @@ from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.listing import is_left_out
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, top_nodes
 
-__all__ = ["FoundRoot", "choose_root", "find_root_folder"]
-
 # Limits of the search for a root below the top.
 _DEPTH = 4
 _FOLDERS = 1_000

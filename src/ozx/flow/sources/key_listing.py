@@ -10,8 +10,6 @@ from ozx.flow.sources.listing import DEEPEST, Listing, add_files, check_names, i
 from ozx.hierarchy.entry_order import breadth_first, component_order
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, node_of, paths_above
 
-__all__ = ["list_keys"]
-
 _METADATA_NAMES = frozenset((METADATA, *LEGACY_METADATA))
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ozx.hierarchy.entry_order import component_order, hierarchy_order
 
-__all__ = ["are_in_hierarchy_order", "sorted_by_hierarchy"]
-
 _SLASH = 0x2F
 # Longer names are compared one by one: a matrix of them takes too much memory.
 _WIDEST = 256

@@ -20,18 +20,6 @@ from ozx.errors import FormatError, raise_error
 from ozx.hierarchy.entry_order import breadth_first, component_order
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key
 
-__all__ = [
-    "DEEPEST",
-    "Folder",
-    "Listing",
-    "add_files",
-    "check_names",
-    "is_left_out",
-    "is_litter",
-    "is_litter_key",
-    "list_directory",
-]
-
 # Files of desktops, editors, network file systems and interrupted writers, to be left out. A folder that holds a node
 # is no litter: cells~, ._x and #x# are legal names of nodes.
 _LITTER = re.compile(

@@ -12,8 +12,6 @@ from ozx.archive.coalesced_reads import in_order
 from ozx.archive.remote.opening import open_remote
 from ozx.progress import Progress
 
-__all__ = ["copied"]
-
 _BLOCK = 8 << 20
 
 

@@ -12,19 +12,6 @@ from ozx.archive.remote.errors import printable_url
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
-__all__ = [
-    "Location",
-    "StrPath",
-    "check_is_list",
-    "format_location",
-    "given_output",
-    "given_path",
-    "given_source",
-    "parse_local",
-    "parse_location",
-    "printable_location",
-]
-
 #: A path argument.
 StrPath = str | os.PathLike[str]
 

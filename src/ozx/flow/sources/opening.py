@@ -11,8 +11,6 @@ from ozx.flow.sources.browsing import ArchiveView, DirectoryView, similar_nodes
 from ozx.flow.sources.location import parse_location
 from ozx.hierarchy.keys import node_of
 
-__all__ = ["open_view"]
-
 
 def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
     """Return a view of a directory, of an archive, or of a node in an archive; see `ozx.flow.sources.browsing`.

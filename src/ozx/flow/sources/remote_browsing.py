@@ -9,8 +9,6 @@ from ozx.flow.sources.remote_directory import ObjectPart
 from ozx.flow.sources.remote_objects import find_objects
 from ozx.hierarchy.entry_order import component_order
 
-__all__ = ["RemoteDirectoryView"]
-
 
 class RemoteDirectoryView(DirectoryView):
     """A view of a remote directory; if the server cannot list it, the view contains only metadata.

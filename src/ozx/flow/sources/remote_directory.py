@@ -18,8 +18,6 @@ from ozx.flow.sources.key_listing import list_keys
 from ozx.flow.sources.listing import Listing
 from ozx.flow.sources.remote_objects import RemoteObjects, find_objects
 
-__all__ = ["ObjectPart", "RemoteDirectorySource", "list_remote_directory"]
-
 _BLOCK = 16 << 20
 
 

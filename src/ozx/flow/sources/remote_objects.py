@@ -14,8 +14,6 @@ from ozx.flow.sources.found_keys import find_keys
 from ozx.hierarchy.json.limits import LongDocuments
 from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 
-__all__ = ["RemoteObjects", "find_objects"]
-
 # The maximal total length of the documents that are requested concurrently and kept.
 _KEPT = 256 << 20
 

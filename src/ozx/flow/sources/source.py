@@ -7,8 +7,6 @@ from typing import Protocol
 
 from ozx.flow.entry import Entry, Part
 
-__all__ = ["Source", "StoredValues"]
-
 
 class Source(Protocol):
     """The interface of a readable hierarchy: keys, and values that are read on request.

@@ -12,16 +12,6 @@ from ozx.errors import FormatError, OzxError, UsageError
 from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
-__all__ = [
-    "check_is_directory",
-    "check_is_tiff_file",
-    "describe_folder",
-    "folder_error",
-    "not_a_tiff_file",
-    "refuse_folder_of_images",
-    "refuse_images",
-]
-
 # The number of names to read from a folder without a hierarchy.
 _MOST_NAMES = 1000
 _GROUP_NAMES = (METADATA, LEGACY_METADATA[0])

@@ -6,8 +6,6 @@ import re
 
 from ozx.errors import UsageError
 
-__all__ = ["parse_sizes", "parse_units"]
-
 # A number, then perhaps a unit. "nan" and the like match too: a later check has an error of its own for them.
 _SIZE = re.compile(r"[-+]?(?:[0-9.]+(?:[eE][-+]?[0-9]+)?|nan|inf(?:inity)?)\s*[^0-9,]*")
 

@@ -14,8 +14,6 @@ from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.rendering import default_color
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
-__all__ = ["count_channels", "edit_channels"]
-
 _INTEGER = re.compile(r"(u?)int(8|16|32|64)")
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["Difference", "Edited"]
-
 
 @dataclass(frozen=True, slots=True)
 class Difference:

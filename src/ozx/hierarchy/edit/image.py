@@ -26,8 +26,6 @@ from ozx.hierarchy.ome.transformations import parse_transformations
 from ozx.hierarchy.ome.versions import has_systems, is_before_objects, is_understood
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
-__all__ = ["check_editable", "edit_image", "edit_label", "edit_plate_name", "update_copy"]
-
 _Document = dict[str, Any]
 
 

@@ -20,8 +20,6 @@ from ozx.hierarchy.note_collector import NoteCollector
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
-__all__ = ["Change", "EditPlan", "edit_hierarchy"]
-
 _Document = dict[str, Any]
 
 

@@ -16,8 +16,6 @@ from ozx.hierarchy.ome.colors import parse_color
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 
-__all__ = ["Edits", "PixelSize", "parse_edits", "unit_note"]
-
 #: A size with or without unit, for all axes of space; or sizes by axis, as a mapping or as ``"y=0.65um,x=0.65um"``.
 PixelSize = float | str | Mapping[str, float | str]
 

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["JsonChange", "JsonStyles", "iter_changes"]
-
 _INDENT = re.compile(rb"[{\[]\r?\n([ \t]+)")
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from ozx.errors import FormatError
 from ozx.hierarchy.json.limits import check_document
 
-__all__ = ["Document", "dump_document", "parse_document"]
-
 Document = dict[str, Any]
 
 _DECODER = json.JSONDecoder()

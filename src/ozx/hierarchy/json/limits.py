@@ -11,8 +11,6 @@ import re
 from ozx.errors import FormatError
 from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 
-__all__ = ["LONGEST_DOCUMENT", "LongDocuments", "check_document", "check_document_length", "check_value_length"]
-
 #: The longest metadata document, in bytes. Readers check its length before they read or inflate it.
 LONGEST_DOCUMENT = 32 << 20
 # Shorter documents take little memory, whatever they contain. Only consolidated metadata are longer.

@@ -12,8 +12,6 @@ from typing import Any
 from ozx.errors import FormatError
 from ozx.hierarchy.json.documents import Document, parse_document
 
-__all__ = ["JsonFaults", "parse_strictly"]
-
 # In UTF-8, only an escape can express half a character.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _LONE = re.compile("[\ud800-\udfff]")

@@ -12,18 +12,6 @@ from typing import Any
 
 from ozx.errors import FormatError
 
-__all__ = [
-    "as_lengths",
-    "as_list",
-    "as_numbers",
-    "as_object",
-    "as_text",
-    "as_texts",
-    "copy_json",
-    "plain_json",
-    "without_special_numbers",
-]
-
 # Zarr core 3.1 sets no limit; implementations hold lengths in 64-bit signed integers.
 _LONGEST = (1 << 63) - 1
 

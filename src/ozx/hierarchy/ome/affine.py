@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from ozx.hierarchy.json.values import as_list, as_numbers, as_object
 
-__all__ = ["Matrix", "compose", "invert", "to_matrix"]
-
 #: Shape (axes of the output, axes of the input + 1).
 Matrix = NDArray[np.float64]
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from ozx.errors import UsageError
 
-__all__ = ["AXIS_TYPES", "unknown_axis"]
-
 #: The types of the usual axes, in the order of OME-Zarr 0.5 ("axes": time, then channels, then space).
 AXIS_TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
 

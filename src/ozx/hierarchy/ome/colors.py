@@ -6,8 +6,6 @@ import re
 
 from ozx.errors import UsageError
 
-__all__ = ["parse_color"]
-
 #: Colours that may be given by name; all others are given as RRGGBB.
 _COLORS = {
     "red": "FF0000",

@@ -15,8 +15,6 @@ from ozx.hierarchy.ome.systems import intrinsic_system, with_axes, with_systems
 from ozx.hierarchy.ome.transformations import Placement, parse_transformations
 from ozx.hierarchy.ome.versions import has_systems, is_before_objects
 
-__all__ = ["VERSIONS", "ConvertedGroup", "checked_version", "convert_group"]
-
 #: Versions that ozx can write.
 VERSIONS = ("0.5", "0.6")
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["dye_color"]
-
 _BLUE, _CYAN, _GREEN, _YELLOW, _RED, _MAGENTA, _ORANGE = (
     *("0000FF", "00FFFF", "00FF00", "FFFF00"),
     *("FF0000", "FF00FF", "FF8000"),

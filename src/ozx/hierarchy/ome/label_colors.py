@@ -12,8 +12,6 @@ from typing import Any
 from ozx.hierarchy.json.values import as_list, as_object
 from ozx.hierarchy.ome.metadata import ome_object
 
-__all__ = ["LabelDisplay", "parse_label_display"]
-
 
 @dataclass(frozen=True, slots=True)
 class LabelDisplay:

@@ -14,22 +14,6 @@ from ozx.hierarchy.ome.collection import Collection, parse_collection
 from ozx.hierarchy.ome.systems import intrinsic_system
 from ozx.hierarchy.ome.transformations import parse_transformations
 
-__all__ = [
-    "OME_KEYS",
-    "Axis",
-    "Channel",
-    "CoordinateSystem",
-    "Dataset",
-    "End",
-    "Multiscale",
-    "OmeMetadata",
-    "Plate",
-    "Scene",
-    "Transformation",
-    "ome_object",
-    "parse_ome",
-]
-
 #: The attributes of OME-Zarr: at the top of a ``.zattrs`` (0.4), under ``ome`` in a ``zarr.json`` (0.5).
 OME_KEYS = ("multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout", "series")
 

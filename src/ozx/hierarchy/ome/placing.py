@@ -12,8 +12,6 @@ from ozx.hierarchy.ome.affine import Matrix, compose, invert, to_matrix
 from ozx.hierarchy.ome.metadata import CoordinateSystem, End, Multiscale, Scene, Transformation
 from ozx.hierarchy.ome.transformation_words import describe_transformation
 
-__all__ = ["Place", "place_image", "place_scene"]
-
 #: Path of a group relative to the opened group, and name of one of the group's coordinate systems.
 _System = tuple[str, str]
 

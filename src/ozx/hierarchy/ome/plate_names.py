@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["row_name"]
-
 
 def row_name(number: int) -> str:
     """Return the name of a row, counted from 0: A to Z, then AA.

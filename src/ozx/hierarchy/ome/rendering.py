@@ -14,15 +14,6 @@ from ozx.hierarchy.json.values import as_list, as_numbers, as_object, as_text
 from ozx.hierarchy.ome.dyes import dye_color
 from ozx.hierarchy.ome.metadata import ome_object
 
-__all__ = [
-    "ShownChannel",
-    "ShownPlane",
-    "Window",
-    "default_color",
-    "parse_shown_channels",
-    "parse_shown_plane",
-]
-
 # OME-Zarr 0.5, "omero": six hexadecimal digits. Some writers add "#" in front, or an alpha value at the end.
 _COLOR = re.compile(r"#?([0-9A-Fa-f]{6})(?:[0-9A-Fa-f]{2})?")
 _DEFAULTS = ("defaultZ", "defaultT")

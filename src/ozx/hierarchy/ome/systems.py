@@ -12,8 +12,6 @@ from ozx.errors import UnsupportedError
 from ozx.hierarchy.json.values import as_list, as_object, copy_json
 from ozx.hierarchy.ome.transformations import parse_transformations
 
-__all__ = ["intrinsic_system", "with_axes", "with_systems"]
-
 _KINDS = (["scale"], ["scale", "translation"])
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ozx.hierarchy.ome.metadata import End, Scene, Transformation
 
-__all__ = ["describe_scene", "describe_transformation", "unapplied_note"]
-
 
 def describe_transformation(step: Transformation) -> str:
     """Return a phrase that describes a transformation, for messages.

@@ -7,8 +7,6 @@ from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_numbers, as_object
 
-__all__ = ["Placement", "parse_transformations"]
-
 # A sequence may hold sequences (0.6); no writer nests them deeper.
 _DEEPEST = 8
 

@@ -7,8 +7,6 @@ import re
 
 from ozx.errors import UsageError
 
-__all__ = ["SPACE_UNITS", "TIME_UNITS", "axis_type_of", "check_unit"]
-
 _PREFIXES = (
     *("yocto", "zepto", "atto", "femto", "pico", "nano", "micro", "milli", "centi", "deci"),
     *("hecto", "kilo", "mega", "giga", "tera", "peta", "exa", "zetta", "yotta"),

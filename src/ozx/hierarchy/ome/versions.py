@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["describe_draft", "has_systems", "is_before_objects", "is_known", "is_understood"]
-
 # Before 0.6.dev4 the ends of a transformation were strings.
 _EARLY = re.compile(r"0\.6\.?dev[123]")
 _DRAFTS = {

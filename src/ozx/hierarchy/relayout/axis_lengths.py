@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from ozx.errors import UsageError
 from ozx.hierarchy.ome.axis_names import unknown_axis
 
-__all__ = ["check_axes", "parse_axis_lengths", "requested_axes"]
-
 
 def parse_axis_lengths(value: str | Mapping[str, int]) -> dict[str, int] | None:
     """Return lengths by axis from text or a mapping; None if `value` is malformed or contains a length below 1."""

@@ -12,8 +12,6 @@ from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, Extension, array_extensions, parse_extensions
 from ozx.hierarchy.zarr.must_understand import is_registered
 
-__all__ = ["check_group_extensions", "relaid_document", "understands_relayout"]
-
 
 def understands_relayout(point: str, value: Any) -> bool:
     """Return whether an extension allows ozx to move chunks: the extension is registered, or a handler adapts it.

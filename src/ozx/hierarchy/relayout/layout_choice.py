@@ -23,8 +23,6 @@ from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
 from ozx.hierarchy.zarr.must_understand import is_registered
 from ozx.hierarchy.zarr.normalisation import Understands
 
-__all__ = ["Axes", "LayoutChoice", "axes_of_images"]
-
 Lengths = tuple[int, ...]
 Axes = tuple[tuple[str | None, str | None], ...]
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["LARGEST_BLOCK", "USUAL_BLOCK", "Rechunking", "plan_rechunking"]
-
 # Decoded size of a block, in bytes, if its group is large enough: smaller blocks mean overhead.
 USUAL_BLOCK = 4 << 20
 # Largest decoded size of a block in bytes, unless one new chunk is larger. If a block of whole old chunks would be

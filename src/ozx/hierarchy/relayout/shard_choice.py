@@ -13,8 +13,6 @@ from ozx.hierarchy.relayout.axis_lengths import check_axes, parse_axis_lengths, 
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 from ozx.hierarchy.zarr.shards import index_size
 
-__all__ = ["LARGEST_SHARD", "MOST_ENTRIES", "ShardArray", "ShardPolicy", "choose_shards", "parse_shard_policy"]
-
 #: The largest shard in bytes: readers drop or refuse larger entries.
 LARGEST_SHARD = 1 << 31
 #: The number of stored values in a hierarchy above which shards span times and channels: readers load the list of all

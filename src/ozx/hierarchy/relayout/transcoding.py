@@ -17,16 +17,6 @@ from ozx.hierarchy.zarr.array import item_size
 from ozx.hierarchy.zarr.chunk_layout import relayout_document
 from ozx.hierarchy.zarr.codecs import SHARDING, parse_codecs, parse_named
 
-__all__ = [
-    "CodecChoice",
-    "choose_chunks",
-    "is_exact",
-    "needs_transcoding",
-    "parse_chunk_lengths",
-    "parse_codec_choice",
-    "transcoded_document",
-]
-
 Lengths = tuple[int, ...]
 _Codec = dict[str, Any]
 

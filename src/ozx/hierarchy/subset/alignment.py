@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-__all__ = ["AxisGrid", "Interval", "align", "make_grid"]
-
 # Scales are rounded decimals: an edge at most this many pixels from a border counts as on the border.
 _TOLERANCE = Fraction(1, 20)
 # The largest growth of a region for coarser levels, relative to the region aligned with the finest level only.

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, relayout_document
 
-__all__ = ["Box", "Picked", "crop_document"]
-
 Lengths = tuple[int, ...]
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from ozx.errors import UsageError
 
-__all__ = ["find_channels", "parse_channels", "split_names"]
-
 _COMMA = re.compile(r"(?<!\\),")
 
 

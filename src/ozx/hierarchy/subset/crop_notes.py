@@ -11,9 +11,6 @@ from ozx.hierarchy.subset.alignment import Interval
 from ozx.hierarchy.subset.levels import SMALL, LevelCrops
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["explain_crops", "explain_larger_label", "explain_whole", "name_levels"]
-
-
 # Shorter chunks cost more than they save.
 _LEAST = 16
 

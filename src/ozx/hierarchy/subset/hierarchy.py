@@ -34,8 +34,6 @@ from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr.extensions import EXTENSIONS
 from ozx.hierarchy.zarr.must_understand import check_understood
 
-__all__ = ["CroppedArray", "ImageSubset", "Subset", "plan_subset"]
-
 _SEPARATE = "channels share chunks: ozx repack FILE NEW.ozx --chunks c=1 separates them first"
 
 

@@ -15,8 +15,6 @@ from ozx.hierarchy.ome.transformations import parse_transformations
 from ozx.hierarchy.subset.array import Box
 from ozx.hierarchy.subset.levels import LevelCrops
 
-__all__ = ["crop_image_document"]
-
 Lengths = tuple[int, ...]
 
 

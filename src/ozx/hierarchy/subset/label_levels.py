@@ -7,8 +7,6 @@ from collections.abc import Collection
 
 from ozx.hierarchy.ome.metadata import Dataset, Multiscale
 
-__all__ = ["LABELS", "labels_group", "matching_levels"]
-
 #: OME-Zarr 0.5, "labels": the name of the group beside the levels of an image.
 LABELS = "labels"
 

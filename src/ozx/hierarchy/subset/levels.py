@@ -12,8 +12,6 @@ from ozx.hierarchy.subset.alignment import AxisGrid, Interval, align, make_grid
 from ozx.hierarchy.subset.array import Box
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["SMALL", "AxisPlace", "LevelCrops", "crop_levels", "place_axes"]
-
 #: Up to this many pixels along each axis of space, programs draw an image without coarser levels.
 SMALL = 1024
 

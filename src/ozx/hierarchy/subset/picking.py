@@ -11,8 +11,6 @@ from ozx.hierarchy.subset.array import Box, Picked
 from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["has_gaps", "pick_channels", "separate_levels", "shown_region", "whole_chunks"]
-
 
 def has_gaps(channels: Sequence[int]) -> bool:
     """Return whether an ascending list of channel numbers has gaps.

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from ozx.errors import UsageError
 
-__all__ = ["AxisRange", "Region", "RegionLike", "parse_region"]
-
 #: Input of `parse_region`: text, or by axis a range ``(start, stop)``, a slice or a single index.
 RegionLike = str | Mapping[str, "tuple[int | None, int | None] | slice | int"]
 

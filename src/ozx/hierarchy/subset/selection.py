@@ -11,8 +11,6 @@ from ozx.hierarchy.ome.axis_names import unknown_axis
 from ozx.hierarchy.ome.metadata import Multiscale
 from ozx.hierarchy.subset.region import Region
 
-__all__ = ["LevelChoice", "Selection", "parse_levels"]
-
 _SLICE = re.compile(r"\s*(-?[0-9]{1,9})?\s*(:)?\s*(-?[0-9]{1,9})?\s*")
 _HINT = "Write '2:' for all but the 2 finest levels, ':3' for the 3 finest, 0 for the finest, -1 for the coarsest."
 

@@ -10,8 +10,6 @@ from typing import Any
 from ozx.hierarchy.json.values import as_lengths, as_object
 from ozx.hierarchy.zarr.codecs import SHARDING, NamedConfiguration, codec_names, inner_chunks, parse_codecs, parse_named
 
-__all__ = ["ArrayMetadata", "item_size", "parse_array"]
-
 # More bytes than any store can hold: a shape of this size is a slip or an attack, and its size is useless.
 _MOST_BYTES = 1 << 64
 

@@ -8,8 +8,6 @@ from typing import Any, Literal, cast, get_args
 from ozx.errors import UsageError
 from ozx.hierarchy.zarr.codecs import parse_named
 
-__all__ = ["CHECKSUM_BYTES", "ChecksumOption", "change_checksum", "ends_in_checksum", "parse_checksum_option"]
-
 #: What to do with the checksums of chunks.
 ChecksumOption = Literal["add", "keep", "drop"]
 

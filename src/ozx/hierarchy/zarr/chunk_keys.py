@@ -11,8 +11,6 @@ from typing import Any
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.zarr.codecs import parse_named
 
-__all__ = ["ChunkKeys", "parse_chunk_keys"]
-
 # Default separators of coordinates.
 _SEPARATORS = {"default": "/", "v2": "."}
 # At most 18 digits: coordinates are computed as 64-bit signed integers.

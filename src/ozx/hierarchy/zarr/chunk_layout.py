@@ -20,8 +20,6 @@ from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
 from ozx.hierarchy.zarr.normalisation import Understands
 from ozx.hierarchy.zarr.shards import INDEX_CODECS, IndexFormat, parse_index_format
 
-__all__ = ["ArrayLayout", "ShardLevel", "check_chunk_count", "parse_layout", "relayout_document", "unsupported_grid"]
-
 # Chunks are counted in 64-bit signed integers.
 _MOST_CHUNKS = (1 << 63) - 1
 _DEEPEST = 8

@@ -7,8 +7,6 @@ from typing import Any
 
 from ozx.hierarchy.json.values import as_lengths, as_list, as_object, as_text
 
-__all__ = ["SHARDING", "NamedConfiguration", "codec_names", "inner_chunks", "parse_codecs", "parse_named"]
-
 #: The codec that stores many inner chunks in one object, the shard.
 SHARDING = "sharding_indexed"
 

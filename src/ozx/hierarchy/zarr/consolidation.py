@@ -12,8 +12,6 @@ from typing import Any
 from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import as_object
 
-__all__ = ["FIELD", "is_stale", "renew_copies", "say_the_same", "without_copies"]
-
 FIELD = "consolidated_metadata"
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_object, as_text
 
-__all__ = ["convention_names"]
-
 # v1: "uuid", else "schema_url", else "spec_url" is the identity.
 _IDENTIFIERS = ("uuid", "schema_url", "spec_url")
 

@@ -8,8 +8,6 @@ import os
 import re
 from typing import Any, Literal
 
-__all__ = ["NameKind", "is_listed", "name_kind", "registry_date"]
-
 #: ``raw``: as in Zarr core 3.1; ``loose``: allowed by ZEP 9 only; ``uri``: the form before 3.1; ``none``: any other.
 NameKind = Literal["raw", "loose", "uri", "none"]
 

@@ -9,16 +9,6 @@ from ozx.hierarchy.json.values import as_list, as_object
 from ozx.hierarchy.zarr.codecs import SHARDING, parse_named
 from ozx.hierarchy.zarr.extension_names import is_listed
 
-__all__ = [
-    "CORE_FIELDS",
-    "EXTENSIONS",
-    "Extension",
-    "array_extensions",
-    "declared_extensions",
-    "parse_extensions",
-    "unknown_fields",
-]
-
 #: The field of ZEP 10 (draft of 2025-05-12) that lists extensions of a node.
 EXTENSIONS = "extensions"
 

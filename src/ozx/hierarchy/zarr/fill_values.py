@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["fill_value_fault"]
-
 _INTEGER = re.compile(r"(u?)int(8|16|32|64)")
 _FLOAT = re.compile(r"float(16|32|64)")
 _COMPLEX = re.compile(r"complex(64|128)")

@@ -7,8 +7,6 @@ from typing import Any
 
 from ozx.hierarchy.json.values import as_object
 
-__all__ = ["GroupMetadata", "parse_group"]
-
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadata:

@@ -15,8 +15,6 @@ from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, array_extensions, parse_extensions, unknown_fields
 from ozx.hierarchy.zarr.normalisation import Understands
 
-__all__ = ["check_understood", "is_registered"]
-
 # The names of Zarr core 3.1, and names that zarr-developers/zarr-extensions registers and other programs read.
 _REGISTERED = {
     "codecs": frozenset(

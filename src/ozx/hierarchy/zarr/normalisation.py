@@ -19,8 +19,6 @@ from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.zarr.codecs import SHARDING, parse_named
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, Extension, parse_extensions, unknown_fields
 
-__all__ = ["DECODING_POINTS", "Understands", "normalise_document", "understands_decoding"]
-
 #: Function that tells whether a reader understands an extension, given the extension point and value in normal form.
 Understands = Callable[[str, Any], bool]
 

@@ -14,17 +14,6 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.values import as_object
 from ozx.hierarchy.zarr.codecs import parse_named
 
-__all__ = [
-    "INDEX_CODECS",
-    "IndexFormat",
-    "ShardIndex",
-    "build_index",
-    "index_size",
-    "parse_index",
-    "parse_index_format",
-    "with_checksum",
-]
-
 #: The ``index_codecs`` of every shard that ozx writes.
 INDEX_CODECS: tuple[dict[str, Any], ...] = (
     {"name": "bytes", "configuration": {"endian": "little"}},

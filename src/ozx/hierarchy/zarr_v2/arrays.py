@@ -16,8 +16,6 @@ from ozx.hierarchy.zarr_v2.codecs import Treatment, upgrade_compression
 from ozx.hierarchy.zarr_v2.data_types import UpgradedDataType, upgrade_data_type
 from ozx.hierarchy.zarr_v2.fill_values import upgrade_fill_value
 
-__all__ = ["DIMENSIONS_OF_XARRAY", "UpgradedArray", "upgrade_array"]
-
 #: The attribute in which xarray keeps dimension names in Zarr v2, which has no field for them.
 DIMENSIONS_OF_XARRAY = "_ARRAY_DIMENSIONS"
 

@@ -8,8 +8,6 @@ from typing import Any, Literal
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.json.values import as_object, as_text
 
-__all__ = ["Treatment", "UpgradedCompression", "upgrade_compression"]
-
 #: What happens to the bytes of a chunk: they stay; a gzip frame replaces the zlib frame; or they are decoded by the
 #: v2 pipeline and encoded by that of v3.
 Treatment = Literal["verbatim", "zlib_to_gzip", "transcode"]

@@ -8,8 +8,6 @@ from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
 
-__all__ = ["UpgradedDataType", "upgrade_data_type"]
-
 # Zarr v2, "Data type encoding": byte order, kind, bytes of an item (characters for U), and for times their unit.
 _DTYPE = re.compile(r"([<>|])([a-zA-Z])(\d{0,9})(?:\[(\d{0,9})([a-z]+|[YMWD])\])?")
 _NUMBERS = {

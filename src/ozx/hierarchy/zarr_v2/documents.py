@@ -9,8 +9,6 @@ from ozx.hierarchy.json.values import as_lengths, as_list, as_object, as_text
 from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.hierarchy.zarr.group import GroupMetadata
 
-__all__ = ["parse_v2_array", "parse_v2_dtype", "parse_v2_group"]
-
 # "Data type encoding": byte order, kind, bytes of an item, and for times their unit.
 _DTYPE = re.compile(r"[<>|]([biufcmMSUVO])(\d{0,9})(?:\[.*\])?")
 _KINDS = {"i": "int", "u": "uint", "f": "float", "c": "complex"}

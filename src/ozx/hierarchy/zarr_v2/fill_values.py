@@ -15,8 +15,6 @@ import numpy as np
 from ozx.errors import FormatError
 from ozx.hierarchy.zarr_v2.data_types import UpgradedDataType
 
-__all__ = ["upgrade_fill_value"]
-
 # The one NaN that Zarr core 3.1, "Permitted fill values", calls "NaN".
 _NAN = {2: 0x7E00, 4: 0x7FC00000, 8: 0x7FF8000000000000}
 _NOT_A_TIME = -(1 << 63)

@@ -10,8 +10,6 @@ from ozx.hierarchy.json.documents import Document
 from ozx.hierarchy.json.values import as_list, as_object, as_text, without_special_numbers
 from ozx.hierarchy.ome.metadata import OME_KEYS
 
-__all__ = ["UpgradedGroup", "group_document", "upgrade_group"]
-
 _OLD, _NEW = "0.4", "0.5"
 _OME = "ome"
 # 0.5 has one version per group, under `ome`. In these objects its text asks for a second version ("plate": MUST,

@@ -9,8 +9,6 @@ from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, check_chunk_count
 from ozx.hierarchy.zarr_v2.documents import parse_v2_array
 
-__all__ = ["parse_v2_layout"]
-
 
 def parse_v2_layout(document: dict[str, Any], node: str) -> ArrayLayout:
     """Return the chunk layout of an array from its ``.zarray``, without its codecs.

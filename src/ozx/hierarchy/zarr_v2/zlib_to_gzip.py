@@ -16,8 +16,6 @@ except ImportError:  # no wheel for this machine: zlib has the same functions, s
 else:
     fast_zlib = isal_zlib
 
-__all__ = ["zlib_to_gzip"]
-
 # Deflate, no optional field, no time, no statement on effort (XFL) and file system (OS): the same bytes everywhere.
 _GZIP_HEADER = b"\x1f\x8b\x08\x00" + bytes(4) + b"\x00\xff"
 _HAS_DICTIONARY = 0x20

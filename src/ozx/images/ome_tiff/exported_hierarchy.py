@@ -26,8 +26,6 @@ from ozx.images.ome_xml.updating import KeptXml, read_kept_xml
 from ozx.images.ome_xml.xml_writing import render_xml
 from ozx.store.image_view import GroupNodes, list_images, view_image
 
-__all__ = ["METADATA_KEY", "ExportedHierarchy", "take_hierarchy"]
-
 #: OME-Zarr 0.5, "bioformats2raw.layout": the key of the images' original OME-XML.
 METADATA_KEY = "OME/METADATA.ome.xml"
 

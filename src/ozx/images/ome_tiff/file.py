@@ -20,8 +20,6 @@ from ozx.images.ome_tiff.tile_cutting import Mosaic, TileId
 from ozx.images.ome_tiff.tile_encoding import TileEncoding
 from ozx.images.ome_xml.units import in_micrometers
 
-__all__ = ["LARGEST_CLASSIC", "OmeTiff", "TileTable", "choose_tile", "needs_big"]
-
 LARGEST_CLASSIC = (1 << 32) - (1 << 20)
 _DIRECTORY = 512  # bytes of a directory, without its tables
 _TILE = 512

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Mosaic", "Piece", "TileId", "cut_block", "plan_blocks"]
-
 Lengths = tuple[int, ...]
 Region = tuple[slice, ...]
 #: The number of a plane (of t, c, z, the last one fastest) and of a tile in it, row by row.

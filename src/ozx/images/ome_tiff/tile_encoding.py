@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from ozx.errors import UsageError
 
-__all__ = ["COMPRESSIONS", "TileEncoding", "parse_compression"]
-
 #: Supported compressions, with tifffile's names.
 COMPRESSIONS = ("zlib", "zstd", "lzw", "none")
 

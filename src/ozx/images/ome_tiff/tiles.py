@@ -16,8 +16,6 @@ from ozx.images.ome_tiff.tile_cutting import Mosaic, Piece, TileId, cut_block, p
 from ozx.images.ome_tiff.tile_encoding import TileEncoding
 from ozx.progress import Progress
 
-__all__ = ["BLOCK_BYTES", "LevelWork", "write_tiles"]
-
 # Decoded pixels: so many that threads seldom wait for each other, so few that a dozen blocks fit into memory.
 BLOCK_BYTES = 8 << 20
 # A tile from several blocks is written this many blocks later; a fixed number gives the same bytes every time.

@@ -9,8 +9,6 @@ from xml.etree.ElementTree import Element
 from ozx.errors import FormatError
 from ozx.images.ome_xml.xml_reading import parse_xml
 
-__all__ = ["MOST_PLANES", "check_claims"]
-
 #: A time-lapse of a week has fewer; tifffile takes memory for each plane, even if it is missing in the file.
 MOST_PLANES = 4_000_000
 _MOST_SAMPLES = 10_000

@@ -11,20 +11,6 @@ from ozx.images.description import ChannelDescription, PixelSize, PlateDescripti
 from ozx.images.exported_image import PIXEL_TYPES, ExportedImage
 from ozx.images.ome_xml.units import unit_symbol
 
-__all__ = [
-    "CREATOR",
-    "OME_NAMESPACE",
-    "first_pages",
-    "format_number",
-    "make_channels",
-    "make_ome",
-    "make_plate",
-    "set_channel_color",
-    "set_emission",
-    "set_pixels",
-    "set_size",
-]
-
 #: The name of the writing program, without a version, so that equal images give equal files.
 CREATOR = "ozx"
 OME_NAMESPACE = "http://www.openmicroscopy.org/Schemas/OME/2016-06"

@@ -25,8 +25,6 @@ from ozx.images.description import (
 from ozx.images.ome_xml.units import convert_length, convert_time
 from ozx.images.ome_xml.xml_reading import parse_xml
 
-__all__ = ["OmeImage", "OmeXml", "parse_ome_xml"]
-
 _MANY = 10_000  # the most rows, columns or samples; a larger number is a mistake
 _PICTURE = (3, 4)
 

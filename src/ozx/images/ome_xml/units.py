@@ -6,8 +6,6 @@ from ozx.errors import UsageError
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS, check_unit
 from ozx.images.description import PixelSize
 
-__all__ = ["convert_length", "convert_time", "in_micrometers", "unit_symbol"]
-
 _PREFIXES = {
     "Y": "yotta",
     "Z": "zetta",

@@ -23,8 +23,6 @@ from ozx.images.ome_xml.composing import (
 from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
 from ozx.images.ome_xml.xml_reading import parse_xml
 
-__all__ = ["KeptXml", "read_kept_xml"]
-
 # Schemas with the same description of pixels and channels; before 2015 lengths had no units.
 _UPDATED = ("http://www.openmicroscopy.org/Schemas/OME/2016-06", "http://www.openmicroscopy.org/Schemas/OME/2015-01")
 # OME-XML 2016-06, "OME": elements before the plates.

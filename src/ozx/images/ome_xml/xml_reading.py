@@ -7,8 +7,6 @@ from xml.parsers import expat
 
 from ozx.errors import FormatError, shortened
 
-__all__ = ["MalformedXmlError", "parse_xml"]
-
 # OME-XML has a depth of nine.
 _DEEPEST = 200
 

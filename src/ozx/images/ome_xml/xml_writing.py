@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from xml.etree.ElementTree import Element
 
-__all__ = ["render_xml"]
-
 # XML 1.0, "Char": a document must not contain these characters, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.ome.rendering import ShownChannel, Window, default_color
 
-__all__ = ["check_numbers", "choose_channels", "complete_channels", "is_telling", "percentile_window"]
-
 # More channels add up to white, and each costs a read.
 _MOST_SHOWN = 6
 _MOST_CHANNELS = 10_000

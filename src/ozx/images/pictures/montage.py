@@ -22,8 +22,6 @@ from ozx.images.pictures.render import render_channels
 from ozx.store.image_view import GroupNodes, ImageLevel
 from ozx.store.lazy_views import PlateFields, plate_fields
 
-__all__ = ["Montage", "draw_plate"]
-
 # Each well costs a few reads, about two milliseconds; plates of 384 wells are shown in full.
 _MOST_WELLS = 400
 _SMALLEST_TILE = 4

@@ -17,17 +17,6 @@ from ozx.store.image_view import ImageLevel, ImageView
 from ozx.store.lazy_views import LevelSlice
 from ozx.store.reading_price import Price, check_price, price_of
 
-__all__ = [
-    "Plane",
-    "check_plane_price",
-    "choose_level",
-    "choose_plane",
-    "first_index",
-    "plane_axes",
-    "read_planes",
-    "scale_index",
-]
-
 # Without smaller levels all chunks of a plane are decoded: some seconds for 16,384 × 16,384 pixels.
 _MOST_PIXELS = 1 << 28
 # Reading up to these limits takes some seconds, too.

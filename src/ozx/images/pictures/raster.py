@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-__all__ = ["encode_jpeg", "encode_png", "fit_size", "resize"]
-
 _JPEG_QUALITY = 90
 _FULL_COLOR = 0  # no subsampling: these pictures have bright colours side by side
 # A larger ratio of the pixel's sides comes from wrong metadata, not from a microscope.

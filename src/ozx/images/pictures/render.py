@@ -16,8 +16,6 @@ from ozx.hierarchy.ome.label_colors import LabelDisplay
 from ozx.hierarchy.ome.rendering import ShownChannel, Window
 from ozx.images.pictures.channels import check_numbers, is_telling, percentile_window
 
-__all__ = ["overlay", "render_channels", "render_labels", "scale_to_window"]
-
 _NO_COLOR = (128, 128, 128, 255)  # of label values without a colour, if others have one
 _GOLDEN = 0.6180339887498949  # the golden ratio: hues far apart
 

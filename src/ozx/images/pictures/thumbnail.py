@@ -21,8 +21,6 @@ from ozx.images.pictures.raster import encode_png, fit_size, resize
 from ozx.images.pictures.render import overlay, render_channels, render_labels
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 
-__all__ = ["Thumbnail", "draw_thumbnail", "make_thumbnail_entry", "try_thumbnail"]
-
 _EMBEDDED_SIZE = 256
 
 

@@ -7,8 +7,6 @@ import os
 from collections.abc import Mapping
 from urllib.parse import quote
 
-__all__ = ["CACHE_FOLDERS", "cache_path", "cache_texts", "file_uri", "make_cache_folder"]
-
 #: "Directory structure": folders by the longest side of their pictures, in pixels.
 CACHE_FOLDERS = {128: "normal", 256: "large", 512: "x-large", 1024: "xx-large"}
 

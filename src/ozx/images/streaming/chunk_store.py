@@ -28,8 +28,6 @@ from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError
 from ozx.flow.entry import BytesPart, Part
 
-__all__ = ["ChunkStore", "KeptChunk", "chunk_name", "chunks_of", "chunks_path", "parse_chunk_name", "put_aside"]
-
 _FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 # The file is only written again when chunks that are no longer needed take more bytes than this.
 _MOST_UNUSED = 64 << 20

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
-__all__ = ["CompleteRows"]
-
 Lengths = tuple[int, ...]
 
 

@@ -26,8 +26,6 @@ from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.processors import processors
 
-__all__ = ["EncodingThreads"]
-
 
 class EncodingThreads:
     """Threads that encode frames and write completed chunks and shards, and one thread that syncs the file to disk.

@@ -12,8 +12,6 @@ from ozx.errors import FormatError, UsageError, shortened
 from ozx.hierarchy.json.documents import parse_document
 from ozx.hierarchy.json.values import as_lengths, as_text
 
-__all__ = ["FrameInput", "InputFrame"]
-
 _LONGEST_HEADER = 64 << 10
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from ozx.errors import UsageError
 
-__all__ = ["LONGEST_GAP", "FrameOrder", "whole_number"]
-
 Index = tuple[int, ...]
 
 # Frames whose marks are in one block: small, because a frame far away from all others needs a block of its own.

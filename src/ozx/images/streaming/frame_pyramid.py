@@ -15,8 +15,6 @@ from ozx.images.writing.downsampling import Method
 from ozx.images.writing.pyramid import EncodedChunk, LevelWork, run_stage, stage_work
 from ozx.images.writing.pyramid_plan import LevelGeometry, halvings, plan_stages
 
-__all__ = ["FramePyramid"]
-
 Lengths = tuple[int, ...]
 
 

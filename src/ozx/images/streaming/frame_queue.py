@@ -18,8 +18,6 @@ from ozx.images.streaming.frame_records import Record
 if TYPE_CHECKING:
     from ozx.images.streaming.streamed_image import StreamedImage
 
-__all__ = ["FrameQueue", "ReceivedFrame"]
-
 
 @dataclass(slots=True, eq=False)
 class ReceivedFrame:

@@ -36,8 +36,6 @@ from ozx.images.streaming.open_shards import FinishedValue, OpenShards
 from ozx.images.streaming.stream_documents import ENDLESS
 from ozx.images.writing.image_documents import group_document
 
-__all__ = ["GROUP", "LONGEST_TEXT", "MOST_FIELDS", "FrameRecords", "Record"]
-
 #: The name of the group beside the levels of an image.
 GROUP = "frames"
 

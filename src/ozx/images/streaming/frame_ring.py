@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from ozx.errors import BufferFull
 
-__all__ = ["FrameRing"]
-
 _Kind = tuple[tuple[int, ...], np.dtype[Any]]
 
 

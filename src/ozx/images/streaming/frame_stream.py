@@ -29,8 +29,6 @@ from ozx.images.writing.array_image import ChannelLike
 if TYPE_CHECKING:
     from ozx.images.streaming.stream_upload import StreamUpload
 
-__all__ = ["FrameStream"]
-
 
 class FrameStream:
     """A new .ozx file to which frames are added while they are recorded; `ozx.stream` creates it.

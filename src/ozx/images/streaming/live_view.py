@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.store.live.index import IndexWriter
 
-__all__ = ["LiveView"]
-
 
 class LiveView:
     """Writer of the index that readers of a growing file use: each image ends before its first incomplete frame.

@@ -13,8 +13,6 @@ from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
 from ozx.images.writing.shard_assembly import join_chunks
 
-__all__ = ["FinishedValue", "OpenShards"]
-
 Lengths = tuple[int, ...]
 
 

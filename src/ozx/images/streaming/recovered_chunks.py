@@ -16,8 +16,6 @@ from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.images.streaming.chunk_store import parse_chunk_name
 from ozx.images.writing.shard_assembly import shard_index
 
-__all__ = ["waiting_values"]
-
 Lengths = tuple[int, ...]
 
 

@@ -13,8 +13,6 @@ from ozx.hierarchy.ome.rendering import Window
 from ozx.images.pictures.channels import percentile_window
 from ozx.images.writing.pyramid import choose_sampling, take_sample
 
-__all__ = ["Samples"]
-
 # Frames of unknown number: this many of each channel are sampled at first, and at most twice as many are kept.
 _FRAMES = 16
 

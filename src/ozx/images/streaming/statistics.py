@@ -12,8 +12,6 @@ from typing import Any
 from ozx.images.streaming.frame_ring import FrameRing
 from ozx.images.streaming.streamed_image import StreamedImage
 
-__all__ = ["Durations", "StreamResult", "summarise"]
-
 _MOST_LISTED = 1000
 
 # Durations are counted in classes that grow by this factor, from a microsecond on.

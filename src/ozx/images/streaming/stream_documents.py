@@ -28,8 +28,6 @@ from ozx.images.writing.hierarchy_documents import HierarchyDocuments, PlannedIm
 from ozx.images.writing.image_documents import describe_image, group_document
 from ozx.images.writing.new_image import NewChannel, NewHierarchy
 
-__all__ = ["ENDLESS", "GivenMetadata", "StreamDocuments"]
-
 #: A length that no image reaches; it stands for an unknown length.
 ENDLESS = 1 << 36
 

@@ -35,8 +35,6 @@ from ozx.store.live.index import IndexWriter
 from ozx.store.partial_file import left_behind_warning
 from ozx.store.space import Space
 
-__all__ = ["StreamFile"]
-
 Documents = Mapping[str, bytes]
 
 # Space at the start of the file for documents that are not known at first; if it is full, they go between the values.

@@ -22,8 +22,6 @@ from ozx.images.writing.new_image import NewHierarchy, NewImage, NewPlate, NewWe
 if TYPE_CHECKING:
     from ozx.images.streaming.streamed_image import StreamedImage
 
-__all__ = ["Camera", "FramePlan", "Positions", "completed", "plan_frames", "plate_fields", "position_series"]
-
 # Chunks and shards are chosen as if each unknown length were this one.
 _USUAL_LENGTH = 1000
 

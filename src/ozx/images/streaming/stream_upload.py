@@ -11,8 +11,6 @@ from ozx.archive.remote.upload import check_absent
 from ozx.errors import OzxError
 from ozx.flow.sinks.output import upload_file
 
-__all__ = ["StreamUpload"]
-
 
 class StreamUpload:
     """Upload target of a finished file; `send` uses the `ozx.storage_options` in effect when the target is created.

@@ -26,8 +26,6 @@ from ozx.images.writing.hierarchy_documents import PlannedImage
 from ozx.images.writing.pyramid import EncodedChunk, LevelWork
 from ozx.images.writing.pyramid_plan import LevelGeometry, halvings
 
-__all__ = ["StreamedImage"]
-
 Lengths = tuple[int, ...]
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 from ozx.errors import UnsupportedError, UsageError
 
-__all__ = ["AXES", "Dimension", "name_dimensions", "parse_axes"]
-
 #: The axes of an image, in the order of OME-Zarr 0.5 ("axes" metadata): time, channel, space.
 AXES = ("t", "c", "z", "y", "x")
 

@@ -11,8 +11,6 @@ from ozx.errors import FormatError
 from ozx.images.ome_xml.parsing import OmeXml
 from ozx.images.ome_xml.xml_reading import parse_xml
 
-__all__ = ["check_fallback", "check_uuids", "is_like_ome_xml", "read_companion", "with_full_paths"]
-
 _OME = re.compile(r"<(\w+:)?OME[\s>]")
 # An XML declaration and comments may precede the element.
 _LONGEST_HEAD = 10_000

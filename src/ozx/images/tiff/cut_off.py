@@ -8,8 +8,6 @@ from tifffile import TiffFile, TiffPageSeries
 
 from ozx.images.ome_xml.claims import MOST_PLANES
 
-__all__ = ["describe_lost_pages", "restore_stack"]
-
 
 def restore_stack(file: TiffFile) -> TiffPageSeries | None:
     """Return the whole stack that the first page of a cut-off file describes.

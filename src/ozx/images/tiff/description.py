@@ -15,8 +15,6 @@ from ozx.images.description import ChannelDescription, ImageDescription, PixelSi
 from ozx.images.ome_xml.xml_reading import parse_xml
 from ozx.images.tiff.imagej import describe_imagej
 
-__all__ = ["describe_plain"]
-
 # TIFF 6.0, "ResolutionUnit", in micrometers: 2 is the inch, 3 the centimeter; 1 is no unit.
 _MICROMETERS = {2: 25_400.0, 3: 10_000.0}
 # Dots per inch of screens and printers, which programs write if they do not know the pixel size.

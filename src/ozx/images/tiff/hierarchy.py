@@ -33,8 +33,6 @@ from ozx.images.writing.new_image import (
     series_of,
 )
 
-__all__ = ["HierarchyOptions", "plan_tiff", "stem_of"]
-
 # OME-Zarr 0.5, "bioformats2raw.layout": the key of the original file's metadata.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 _ENDINGS = (".companion.ome", ".ome.tiff", ".ome.tif", ".ome.tf8", ".ome.tf2", ".ome.btf", ".tiff", ".tif")

@@ -15,8 +15,6 @@ from ozx.hierarchy.ome.rendering import Window
 from ozx.images.description import ChannelDescription, ImageDescription, PixelSize
 from ozx.images.ome_xml.units import convert_length, convert_time
 
-__all__ = ["describe_imagej"]
-
 _ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})")
 # ImageJ's Calibration: an image without a scale has this unit.
 _PIXEL = ("", "pixel", "pixels")

@@ -20,8 +20,6 @@ from ozx.hierarchy.nodes import join_path
 from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff
 from ozx.images.writing.new_image import NewHierarchy
 
-__all__ = ["Claims", "has_images", "known_damage", "other_metadata"]
-
 
 class Claims:
     """Record of the images that consist of several files, each with the first source that opens these files.

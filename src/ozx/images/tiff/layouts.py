@@ -13,8 +13,6 @@ from tifffile import TiffFile, TiffFrame, TiffPage
 from ozx.errors import FormatError
 from ozx.images.tiff.segments import FileSet
 
-__all__ = ["LayoutChecker", "Page"]
-
 Page = TiffPage | TiffFrame
 
 # TIFF 6.0: the tags that determine how the pixels of a page are decoded, from ImageWidth to SampleFormat. 32997 is

@@ -14,8 +14,6 @@ from ozx.hierarchy.ome.metadata import Axis
 from ozx.images.description import ImageDescription
 from ozx.images.tiff.source import TiffSource
 
-__all__ = ["ImageNotes", "Note", "axes_of", "iter_size_notes", "iter_unit_notes"]
-
 _NAMED = 3
 _LONGEST_UNIT = 40
 

@@ -31,8 +31,6 @@ from ozx.images.tiff.pages import list_series
 from ozx.images.tiff.segments import FileSet, check_decodable
 from ozx.images.tiff.source import OnError, TiffSource
 
-__all__ = ["TiffImage", "TiffImages", "TiffOptions", "count_files", "open_tiff"]
-
 # tifffile's messages about truncated files and bad offsets; tifffile then continues without the missing parts.
 _BROKEN = re.compile(r"corrupted tag list|invalid offset to page|invalid page offset|circular reference|corrupted file")
 _BROKEN_STACK = re.compile(r"ImageJ series metadata invalid or corrupted file|shaped series failed to reshape")

@@ -10,8 +10,6 @@ from tifffile import TiffFile, read_ndtiff_index
 
 from ozx.errors import FormatError
 
-__all__ = ["check_files", "check_index"]
-
 
 def check_files(folder: str, names: Sequence[str], path: str) -> None:
     """Check the names of files in the OME-XML of an image.

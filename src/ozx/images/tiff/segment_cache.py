@@ -10,8 +10,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-__all__ = ["SegmentCache"]
-
 
 class SegmentCache:
     """A thread-safe cache of arrays by key: an array in the cache is not computed again.

@@ -16,8 +16,6 @@ from tifffile import TIFF, TiffFrame, TiffPage
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError, UnsupportedError
 
-__all__ = ["FileSet", "SegmentReader", "check_decodable"]
-
 _JPEG = (6, 7, 34892, 33007)
 _COMPLEX_INTEGER = 5
 # The most decoded bytes of a strip or tile; a damaged tag may claim more than any memory has.

@@ -17,8 +17,6 @@ from ozx.images.tiff.pages import Corner, Page, PageMap, Spans
 from ozx.images.tiff.segment_cache import SegmentCache
 from ozx.images.tiff.segments import FileSet, SegmentReader
 
-__all__ = ["OnError", "TiffSource"]
-
 OnError = Literal["fail", "fill"]
 Region = tuple[slice, ...]
 # Start and stop along the five dimensions of a page.

@@ -19,20 +19,6 @@ from ozx.images.description import describe_samples
 from ozx.images.pixel_source import ArrayLike, ArraySource
 from ozx.images.writing.new_image import NewChannel, NewImage, NewLevel
 
-__all__ = [
-    "AXIS_ORDER",
-    "ChannelLike",
-    "DescribedArray",
-    "axis_names",
-    "check_lengths",
-    "describe_array",
-    "given_channels",
-    "image_title",
-    "own_axes",
-    "sizes_by_axis",
-    "units_by_axis",
-]
-
 #: The names of axes, in the order of OME-Zarr.
 AXIS_ORDER = "".join(AXIS_TYPES)
 _USUAL = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}

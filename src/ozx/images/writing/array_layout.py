@@ -34,8 +34,6 @@ from ozx.hierarchy.relayout.shard_choice import MOST_ENTRIES
 from ozx.hierarchy.relayout.transcoding import CodecChoice
 from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
 
-__all__ = ["DEFAULT_CODEC", "NewArray", "grown", "lay_out"]
-
 #: About as fast as zstd at level 1, with a result that is a quarter smaller.
 DEFAULT_CODEC = CodecChoice("blosc", 1, "zstd")
 

@@ -21,8 +21,6 @@ from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES, change_checksum, 
 from ozx.hierarchy.zarr.chunk_layout import parse_layout
 from ozx.hierarchy.zarr.codecs import NamedConfiguration, parse_named
 
-__all__ = ["ChunkEncoder"]
-
 _SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 _GZIP = 16 + zlib.MAX_WBITS
 # Blosc's default at level 1 is 32 KiB, which is a fifth slower and saves 1 to 4 % of the size.

@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 
 from ozx.errors import UsageError
 
-__all__ = ["METHODS", "Method", "halve", "halved_shape", "parse_method"]
-
 Method = Literal["mean", "nearest", "mode"]
 
 #: The methods of `parse_method`.

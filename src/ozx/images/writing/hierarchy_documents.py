@@ -19,8 +19,6 @@ from ozx.images.writing.image_documents import describe_image, group_document
 from ozx.images.writing.levels import PyramidLevel, plan_pyramid
 from ozx.images.writing.new_image import NewHierarchy, NewImage
 
-__all__ = ["HierarchyDocuments", "PlannedImage", "all_images"]
-
 # No number has a longer text in JSON. So no contrast window has a longer text than this draft.
 _LONGEST = -2.2250738585072014e-308
 _DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)

@@ -46,8 +46,6 @@ from ozx.images.writing.shard_assembly import ShardAssembler
 from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress
 
-__all__ = ["count_bytes", "write_hierarchy"]
-
 # Blocks in progress or waiting, per thread: enough that threads do not wait for the thread that writes.
 _AHEAD = 2
 # The parallelism of a cluster is unknown.

@@ -14,8 +14,6 @@ from ozx.hierarchy.ome.rendering import Window, default_color
 from ozx.images.writing.levels import PyramidLevel
 from ozx.images.writing.new_image import NewChannel, NewImage
 
-__all__ = ["VERSION", "describe_image", "group_document"]
-
 #: The written version of OME-Zarr.
 VERSION = "0.5"
 

@@ -10,8 +10,6 @@ from ozx.errors import UsageError
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.images.writing.downsampling import Method, halved_shape, parse_method
 
-__all__ = ["COARSEST", "PyramidChoice", "PyramidLevel", "plan_pyramid"]
-
 #: The longest side of the coarsest level in pixels: that of a thumbnail.
 COARSEST = 256
 

@@ -12,18 +12,6 @@ from ozx.hierarchy.ome.rendering import Window
 from ozx.images.pixel_source import MaskSource, PixelSource
 from ozx.images.writing.levels import PyramidChoice
 
-__all__ = [
-    "LABEL_KINDS",
-    "NewChannel",
-    "NewHierarchy",
-    "NewImage",
-    "NewLevel",
-    "NewPlate",
-    "NewWell",
-    "plate_of",
-    "series_of",
-]
-
 #: Kinds of the pixel types from which label images are made.
 LABEL_KINDS = "biu"
 _SERIES_LAYOUT = 3

@@ -22,21 +22,6 @@ from ozx.images.writing.chunk_encoding import ChunkEncoder
 from ozx.images.writing.downsampling import Method, halve
 from ozx.images.writing.pyramid_plan import LevelGeometry, Stage, halvings, iter_corners, plan_stages
 
-__all__ = [
-    "BlockResult",
-    "BlockTask",
-    "EncodedChunk",
-    "LevelWork",
-    "Pyramid",
-    "Sampling",
-    "StageWork",
-    "choose_sampling",
-    "make_block",
-    "run_stage",
-    "stage_work",
-    "take_sample",
-]
-
 # Pixels of each channel that determine its contrast.
 _SAMPLE = 1 << 17
 

@@ -28,8 +28,6 @@ from numpy.typing import NDArray
 
 from ozx.images.writing.array_layout import grown
 
-__all__ = ["LevelGeometry", "Stage", "halvings", "iter_corners", "plan_stages"]
-
 # Bytes to read, halve and encode at once. Larger blocks exceed the processor's cache, smaller ones make fewer levels.
 _BLOCK_BYTES = 8 << 20
 # A block is a common multiple of decoded pieces and chunks, if it is at most this many times the longer of the two.

@@ -12,8 +12,6 @@ from ozx.flow.entry import BytesPart, Entry, Part
 from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 from ozx.hierarchy.zarr.shards import build_index
 
-__all__ = ["ShardAssembler", "join_chunks", "shard_index"]
-
 Lengths = tuple[int, ...]
 
 

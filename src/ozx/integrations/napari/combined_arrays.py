@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from ozx.images.pixel_source import ArrayLike
 
-__all__ = ["Stacked", "Strided"]
-
 
 class Stacked:
     """A lazy array made of several arrays of equal shape and type, stacked along a new dimension at `axis`.

@@ -18,8 +18,6 @@ from ozx.hierarchy.ome.rendering import ShownChannel, Window
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
 from ozx.images.pixel_source import ArrayLike
 
-__all__ = ["Layer", "Place", "parse_layer", "place_levels"]
-
 #: Scale and translation of a level.
 Place = tuple[tuple[float, ...], tuple[float, ...]]
 

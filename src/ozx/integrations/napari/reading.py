@@ -25,8 +25,6 @@ from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
 from ozx.store.image_view import GroupNodes, ImageView, view_image, view_images
 from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, plate_fields
 
-__all__ = ["LayerData", "get_reader", "read_layers", "with_way_out"]
-
 #: The data of a layer, the arguments of its constructor, and its type.
 LayerData = tuple[Any, dict[str, Any], str]
 

@@ -25,8 +25,6 @@ from ozx.integrations.napari.combined_arrays import Stacked, Strided
 from ozx.integrations.napari.layers import Layer, parse_layer, place_levels
 from ozx.integrations.napari.reading import LayerData, with_way_out
 
-__all__ = ["write_layers"]
-
 _ONE_BY_ONE = "Save the layers one by one, each to a file of its own."
 _AS_THEY_ARE = PyramidChoice(axes=())
 

@@ -19,8 +19,6 @@ from ozx.errors import FormatError, ResourceError, UnsupportedError
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.store.live.index import Index, IndexReader, ListedValue, index_of
 
-__all__ = ["FollowedFile", "NothingYetError", "find_followed"]
-
 _PARTIAL = ".partial"
 _BLOCK = 1 << 20
 # A file may get another name between two steps.

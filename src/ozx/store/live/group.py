@@ -9,8 +9,6 @@ import zarr
 from ozx.store.extension_groups import OpenedGroup
 from ozx.store.image_view import refused_by_zarr
 
-__all__ = ["LiveGroup"]
-
 
 class LiveGroup(OpenedGroup):
     """A read-only zarr group of a stream: the result of `ozx.open` with ``live=True``.

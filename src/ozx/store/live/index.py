@@ -28,8 +28,6 @@ from ozx.hierarchy.json.documents import Document, dump_document, parse_document
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.store.growing_file import Slot
 
-__all__ = ["Index", "IndexReader", "IndexWriter", "ListedValue", "index_of"]
-
 _FORMAT = 1
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _BLOCK = 1 << 20

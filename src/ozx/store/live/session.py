@@ -18,8 +18,6 @@ from ozx.store.live.followed_file import FollowedFile, find_followed
 from ozx.store.reading import ArchiveSession
 from ozx.store.sorted_keys import SortedKeys
 
-__all__ = ["LiveSession"]
-
 
 class LiveSession(ArchiveSession):
     """An archive that may still be growing, opened on first use.

@@ -10,8 +10,6 @@ from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
 from ozx.store.pixels.threads import POOL
 
-__all__ = ["Block", "BlockReader", "Span", "join_spans", "tile_spans"]
-
 # Reading a gap of this length costs about as much as a second read.
 _GAP = 1 << 14
 # Blocks of this size keep threads busy and stay in the processor's cache.

@@ -14,8 +14,6 @@ from zarr.abc.store import Store
 from zarr.core.codec_pipeline import BatchedCodecPipeline
 from zarr.registry import get_pipeline_class, register_pipeline
 
-__all__ = ["StorePipeline", "use_pipeline"]
-
 _SETTING = "codec_pipeline.path"
 
 

@@ -15,8 +15,6 @@ from ozx.flow.decoding.chunk_codecs import MORTON, ChunkCodec, ShardCodec
 from ozx.hierarchy.zarr.shards import build_index, parse_index
 from ozx.store.pixels.selections import Box, iter_overlaps
 
-__all__ = ["Background", "ChunkEdit", "ShardEdit"]
-
 Lengths = tuple[int, ...]
 Selection = Any
 

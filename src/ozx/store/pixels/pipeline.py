@@ -26,8 +26,6 @@ from ozx.store.pixels.update import PixelUpdate
 from ozx.store.reading import ArchiveSession
 from ozx.store.writing import WriteSession
 
-__all__ = ["ArchivePipeline", "knows_store", "with_archive_pipeline"]
-
 # A hand-over to a thread takes longer than planning a few chunks, or than reading and decoding this much.
 _FEW = 16
 _SHORT = 1 << 18

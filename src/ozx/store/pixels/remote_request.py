@@ -21,8 +21,6 @@ from ozx.store.pixels.selections import count_touched
 from ozx.store.pixels.shard_indexes import index_span
 from ozx.store.pixels.threads import POOL
 
-__all__ = ["RemoteRequest"]
-
 # Measured at 0, 20 and 100 ms a request: docs/decisions/0020-codec-pipeline.md.
 _GAP = 1 << 16
 _BLOCK = 1 << 20

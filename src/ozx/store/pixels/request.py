@@ -25,8 +25,6 @@ from ozx.store.pixels.selections import Overlap, bounding_box, covers, is_basic,
 from ozx.store.pixels.shard_indexes import indexes_of
 from ozx.store.reading import ArchiveSession
 
-__all__ = ["NotPlannedError", "PixelRequest"]
-
 # More keys than this are looked up together.
 _FEW = 8
 # A large chunk without compression goes from the file into the caller's array.

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Box", "Overlap", "bounding_box", "count_touched", "covers", "is_basic", "iter_overlaps"]
-
 Lengths = tuple[int, ...]
 Selection = tuple[Any, ...]
 

@@ -13,8 +13,6 @@ from ozx.hierarchy.zarr.shards import ShardIndex, parse_index
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.reading import ArchiveSession
 
-__all__ = ["ShardIndexes", "index_span", "indexes_of"]
-
 _MOST_KEPT = 32 << 20
 
 

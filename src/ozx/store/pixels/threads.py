@@ -9,8 +9,6 @@ from typing import TypeVar
 from ozx.flow.workers import default_jobs
 from ozx.store.after_fork import renew_after_fork
 
-__all__ = ["POOL"]
-
 T = TypeVar("T")
 
 

@@ -24,8 +24,6 @@ from ozx.store.pixels.selections import Box, bounding_box, covers, is_basic
 from ozx.store.pixels.threads import POOL
 from ozx.store.writing import WriteSession
 
-__all__ = ["LARGE_SHARD", "PixelUpdate"]
-
 # Bytes of pixels that one thread encodes at a time, so that the hand-over costs little.
 _BATCH = 1 << 20
 # Bytes of pixels that wait to be written.

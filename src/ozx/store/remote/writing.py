@@ -20,8 +20,6 @@ from ozx.flow.sinks.output import upload_file
 from ozx.store.growing_file import GrowingFile
 from ozx.store.writing import WriteOptions, WriteSession
 
-__all__ = ["RemoteWriteSession"]
-
 
 class RemoteWriteSession(WriteSession):
     """A session that writes an archive into a local file, and uploads the file when the session is closed.

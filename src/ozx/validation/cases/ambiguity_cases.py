@@ -8,8 +8,6 @@ import zlib
 from ozx.validation.cases.archive_builder import TIME_FIELD, ArchiveBuilder
 from ozx.validation.cases.case import Case
 
-__all__ = ["AMBIGUITY_CASES"]
-
 _valid = ArchiveBuilder.valid
 _UNIX_FILE = 0o100644 << 16
 _DOS_FOLDER, _DOS_LABEL = 0x10, 0x08

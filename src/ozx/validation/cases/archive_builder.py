@@ -14,20 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "COMMENT",
-    "DESCRIPTOR",
-    "ENCRYPTED",
-    "PADDING_FIELD",
-    "TIME_FIELD",
-    "UTF8",
-    "ArchiveBuilder",
-    "BuiltEntry",
-    "array",
-    "group",
-    "write_tree",
-]
-
 COMMENT = b'{"ome":{"version":"0.5","zipFile":{"centralDirectory":{"jsonFirst":true}}}}'
 ENCRYPTED, DESCRIPTOR, UTF8 = 0x1, 0x8, 0x800
 _MASK_32 = 0xFFFFFFFF

@@ -13,8 +13,6 @@ from ozx.validation.report import Level, Report, Severity
 from ozx.validation.rules.table import RULES
 from ozx.validation.validate import validate
 
-__all__ = ["Case"]
-
 
 @dataclass(frozen=True, slots=True)
 class Case:

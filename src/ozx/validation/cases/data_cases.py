@@ -13,8 +13,6 @@ import google_crc32c
 from ozx.validation.cases.archive_builder import ArchiveBuilder, group
 from ozx.validation.cases.case import Case
 
-__all__ = ["DATA_CASES"]
-
 _BYTES = {"name": "bytes"}
 _GZIP = {"name": "gzip", "configuration": {"level": 5}}
 _INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["documents_of", "iter_files", "read_files"]
-
 
 def iter_files() -> Iterator[tuple[str, bytes]]:
     """Yield each rule that has a JSON file of cases, and the bytes of the file."""

@@ -9,8 +9,6 @@ from typing import Any
 from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 from ozx.validation.cases.case import Case
 
-__all__ = ["RFC9_CASES"]
-
 _PLAIN_COMMENT = b'{"ome":{"version":"0.5"}}'
 
 _valid = ArchiveBuilder.valid

@@ -11,8 +11,6 @@ from ozx.validation.cases.data_cases import DATA_CASES
 from ozx.validation.cases.rfc9_cases import RFC9_CASES
 from ozx.validation.cases.zip_cases import ZIP_CASES
 
-__all__ = ["CASES", "WITHOUT_CASES"]
-
 _valid = ArchiveBuilder.valid
 
 

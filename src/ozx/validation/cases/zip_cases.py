@@ -7,8 +7,6 @@ import struct
 from ozx.validation.cases.archive_builder import COMMENT, DESCRIPTOR, PADDING_FIELD, TIME_FIELD, ArchiveBuilder, group
 from ozx.validation.cases.case import Case
 
-__all__ = ["ZIP_CASES"]
-
 _TWO_GIB = 2 << 30
 _BOMB = 64 << 20
 

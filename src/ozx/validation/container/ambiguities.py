@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from ozx.archive.audit.facts import ArchiveFacts
 
-__all__ = ["check_ambiguities", "each_entry"]
-
 
 def check_ambiguities(facts: ArchiveFacts) -> Iterator[Finding]:
     """Yield findings about parts of an archive that programs interpret differently."""

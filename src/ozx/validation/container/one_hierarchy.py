@@ -19,14 +19,6 @@ from ozx.validation.report import Finding
 from ozx.validation.rules.findings import each, finding_from_error, make_finding
 from ozx.validation.wording import brief
 
-__all__ = [
-    "MANY_DATA_ENTRIES",
-    "check_new_metadata",
-    "check_nodes",
-    "check_read_faults",
-    "check_sharding",
-]
-
 # From this number of entries on, `rfc9/sharding` is a warning instead of a note; RFC-9 gives no number.
 MANY_DATA_ENTRIES = 1000
 

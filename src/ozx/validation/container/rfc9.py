@@ -20,16 +20,6 @@ from ozx.validation.container.ambiguities import each_entry
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import make_finding
 
-__all__ = [
-    "EntryRoles",
-    "check_comment",
-    "check_container",
-    "check_file_name",
-    "check_order",
-    "check_surroundings",
-    "read_comment",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class EntryRoles:

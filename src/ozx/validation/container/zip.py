@@ -15,8 +15,6 @@ from ozx.validation.rules.findings import each, make_finding
 if TYPE_CHECKING:
     from ozx.archive.audit.facts import ArchiveFacts
 
-__all__ = ["LARGE_ENTRY", "LONG_COMMENT", "MANY_ENTRIES", "TOO_MANY_ENTRIES", "check_zip"]
-
 # rules/zip.toml gives the figures and the readers they come from.
 LARGE_ENTRY = 2 << 30
 LONG_COMMENT = 4096

@@ -16,8 +16,6 @@ from ozx.hierarchy.zarr_v2.documents import parse_v2_array
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
 
-__all__ = ["NodeDocument", "merge_legacy"]
-
 
 @dataclass(frozen=True, slots=True)
 class NodeDocument:

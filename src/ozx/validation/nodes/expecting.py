@@ -7,17 +7,6 @@ from typing import Any
 from ozx.validation.nodes.place import Check, Place
 from ozx.validation.wording import cut_short, shown
 
-__all__ = [
-    "MISSING",
-    "as_integer",
-    "expect_integer",
-    "expect_list",
-    "expect_object",
-    "expect_objects",
-    "expect_text",
-    "find",
-]
-
 #: The result of `find` for a missing key.
 MISSING = object()
 

@@ -17,8 +17,6 @@ from ozx.validation.nodes.document import NodeDocument, merge_legacy
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
 
-__all__ = ["Hierarchy", "Look", "NodeFacts", "ReadFault", "facts_of", "read_legacy_nodes", "read_nodes"]
-
 # Limits of the cache of parsed documents, which takes at most some megabytes.
 _LONGEST_REMEMBERED = 16 << 10
 _MOST_REMEMBERED = 512

@@ -9,8 +9,6 @@ from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
 from ozx.validation.wording import pointer
 
-__all__ = ["Check", "Place"]
-
 _T = TypeVar("_T")
 
 #: A check that yields findings, and returns the values that it could read.

@@ -14,8 +14,6 @@ from ozx.validation.nodes.place import Check, Place
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
-__all__ = ["check_axes", "check_axis_order"]
-
 _UNITS = {"space": SPACE_UNITS, "time": TIME_UNITS}
 # The order of the types; a custom type has the place of a channel.
 _RANKS = {"time": 0, "channel": 1, "space": 2}

@@ -10,8 +10,6 @@ from ozx.validation.ome.series import LAYOUT
 from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
-__all__ = ["check_collection"]
-
 _OME_XML = "OME/METADATA.ome.xml"
 
 

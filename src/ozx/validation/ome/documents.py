@@ -21,8 +21,6 @@ from ozx.validation.ome.series import LAYOUT, check_layout, check_series
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
-__all__ = ["check_ome", "inner_versions"]
-
 _Check = Callable[[Any, Place], Iterator[Finding]]
 
 _CHECKS: dict[str, _Check] = {

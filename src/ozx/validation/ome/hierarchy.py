@@ -17,8 +17,6 @@ from ozx.validation.ome.wells import check_plate_wells, check_well_fields
 from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
-__all__ = ["check_ome_hierarchy"]
-
 _CHECKS: tuple[Callable[[OmeGroup, OmeNodes], Iterator[Finding]], ...] = (
     check_levels,
     check_labels_are_listed,

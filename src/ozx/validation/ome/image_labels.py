@@ -20,8 +20,6 @@ from ozx.validation.nodes.place import Place
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
-__all__ = ["check_image_label", "check_labels"]
-
 
 def check_labels(value: Any, place: Place) -> Iterator[Finding]:
     """Yield findings about the list of label images in a ``labels`` group."""

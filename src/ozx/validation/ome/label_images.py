@@ -13,8 +13,6 @@ from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
-__all__ = ["check_label_group", "check_label_image", "check_labels_are_listed"]
-
 # OME-Zarr 0.5.2, "labels": "integer data types, i.e. one of …"; Zarr v2 spells them the same way once parsed.
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 

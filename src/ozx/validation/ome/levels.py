@@ -15,8 +15,6 @@ from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
-__all__ = ["check_levels"]
-
 # Writers round scales.
 _SAME = 1.001
 # A level may be cropped or padded to whole pixels or chunks; a larger difference means another scale.

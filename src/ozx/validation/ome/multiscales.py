@@ -13,8 +13,6 @@ from ozx.validation.ome.transformations import check_datasets, check_order_of_sc
 from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
-__all__ = ["check_multiscales"]
-
 
 def check_multiscales(value: Any, place: Place, *, has_systems: bool | None = None) -> Iterator[Finding]:
     """Yield findings about the images of a group, from the group's own metadata only.

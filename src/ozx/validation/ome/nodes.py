@@ -14,8 +14,6 @@ from ozx.hierarchy.zarr.array import ArrayMetadata
 from ozx.validation.nodes.facts import Hierarchy, NodeFacts
 from ozx.validation.nodes.place import Place
 
-__all__ = ["OmeGroup", "OmeNodes"]
-
 
 @dataclass(frozen=True, slots=True)
 class OmeGroup:

@@ -12,8 +12,6 @@ from ozx.validation.nodes.place import Place
 from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
-__all__ = ["check_omero"]
-
 _COLOR = re.compile("[0-9A-Fa-f]{6}")
 _WINDOW = ("min", "max", "start", "end")
 

@@ -8,8 +8,6 @@ from typing import Any
 from ozx.hierarchy.json.values import as_list, as_numbers, as_object, as_texts
 from ozx.hierarchy.ome.axis_names import AXIS_TYPES
 
-__all__ = ["is_plain"]
-
 _LABEL = {"source": dict, "colors": list, "properties": list}
 
 

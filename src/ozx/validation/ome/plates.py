@@ -12,8 +12,6 @@ from ozx.validation.nodes.place import Check, Place
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
-__all__ = ["check_plate", "check_well"]
-
 _ALPHANUMERIC = re.compile("[A-Za-z0-9]+")
 # 0.6: "The `path` MUST only use characters in the sets `a-z`, `A-Z`, `0-9`, `-`, `_`, `.`", "MUST NOT consist only of
 # periods (like `.` or `..`) or start with the reserved prefix `__`".

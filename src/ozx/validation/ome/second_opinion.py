@@ -21,8 +21,6 @@ from ozx.validation.ome.plain_metadata import is_plain
 from ozx.validation.ome.series import LAYOUT
 from ozx.validation.report import Finding
 
-__all__ = ["check_ome_twice", "check_second_opinion", "refusals"]
-
 # The model for each key, by module and class; both versions have the same names.
 _MODELS = {
     "image-label": ("image_label", "ImageLabelAttrs"),

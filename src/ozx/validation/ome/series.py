@@ -10,8 +10,6 @@ from ozx.validation.nodes.place import Place
 from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
-__all__ = ["LAYOUT", "check_layout", "check_series"]
-
 LAYOUT = "bioformats2raw.layout"
 
 

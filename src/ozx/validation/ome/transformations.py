@@ -12,8 +12,6 @@ from ozx.validation.nodes.place import Check, Place
 from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
-__all__ = ["check_datasets", "check_order_of_scales", "check_transformations", "check_vector"]
-
 _ALLOWED = ("scale", "translation")
 
 

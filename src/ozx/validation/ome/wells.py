@@ -12,8 +12,6 @@ from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
-__all__ = ["check_plate_wells", "check_well_fields"]
-
 
 def check_plate_wells(plate: OmeGroup, nodes: OmeNodes) -> Iterator[Finding]:
     """Yield findings about a plate and the groups of its wells."""

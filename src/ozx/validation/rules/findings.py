@@ -11,17 +11,6 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.validation.report import Finding, Severity, Where
 from ozx.validation.rules.table import RULES
 
-__all__ = [
-    "MOST_OF_A_KIND",
-    "Kind",
-    "LimitedFindings",
-    "by_revision",
-    "each",
-    "finding_from_error",
-    "make_finding",
-]
-
-
 #: Number of findings of one kind that are kept; a last finding says how many more there are.
 MOST_OF_A_KIND = 20
 

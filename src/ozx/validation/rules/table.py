@@ -11,8 +11,6 @@ from typing import Any
 
 from ozx.validation.report import Severity
 
-__all__ = ["RULES", "Rule", "near_matches"]
-
 # In the order of the documentation. `data` holds the rules of Zarr about stored values.
 _FILES = ("zip", "rfc9", "zarr", "conventions", "ome", "data")
 

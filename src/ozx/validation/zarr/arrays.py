@@ -14,8 +14,6 @@ from ozx.validation.report import Finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, pointer, shown
 from ozx.validation.zarr.codecs import check_codecs
 
-__all__ = ["check_array"]
-
 # Core 3.1, "Data type list".
 CORE_DATA_TYPES = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)|r[0-9]+")
 _RAW = re.compile(r"r([0-9]+)")

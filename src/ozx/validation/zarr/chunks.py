@@ -26,8 +26,6 @@ from ozx.validation.report import Finding
 from ozx.validation.rules.findings import LimitedFindings, finding_from_error, make_finding
 from ozx.validation.wording import listed
 
-__all__ = ["check_data"]
-
 # Size of a task for a worker.
 _VALUES_PER_TASK = 64
 _BYTES_PER_TASK = 8 << 20

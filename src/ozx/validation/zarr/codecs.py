@@ -13,8 +13,6 @@ from ozx.validation.report import Finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, pointer, shown
 from ozx.validation.zarr.codec_settings import CODECS
 
-__all__ = ["check_codecs"]
-
 # A sharding codec inside another is legal; no writer nests them deeper than two.
 _DEEPEST = 8
 # Codecs with output of a fixed size.

@@ -14,8 +14,6 @@ from ozx.validation.report import Finding
 from ozx.validation.rules.findings import make_finding
 from ozx.validation.wording import listed
 
-__all__ = ["ConsolidatedCopies"]
-
 
 class ConsolidatedCopies:
     """Comparison of nodes with their copies in the root's consolidated metadata; the root must be the first node.

@@ -18,8 +18,6 @@ from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 from ozx.validation.zarr.schemas import Schemas
 
-__all__ = ["CONVENTIONS", "SEED_CONVENTIONS", "SEED_VERSION", "check_conventions", "check_schemas"]
-
 #: The attribute that declares conventions since v1, and those of the draft before it.
 CONVENTIONS = "zarr_conventions"
 SEED_CONVENTIONS = "zarr_conventions_metadata"

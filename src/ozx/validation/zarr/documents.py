@@ -15,8 +15,6 @@ from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import make_finding
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, listed, shown
 
-__all__ = ["check_dimension_names", "check_fields", "check_json", "check_legacy", "check_name", "check_node_name"]
-
 # Zarr core 3.1, "Array metadata", "Group metadata": mandatory names.
 _MANDATORY = {"array": ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"), "group": ()}
 # Zarr v2 specification, "Metadata": keys that MUST be present.

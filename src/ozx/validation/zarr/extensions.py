@@ -15,8 +15,6 @@ from ozx.validation.report import Finding, Severity
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON, shown
 from ozx.validation.zarr.codec_settings import CODECS
 
-__all__ = ["check_extensions", "check_references"]
-
 _BOTH = f"{ZARR_PYTHON} and {TENSORSTORE}"
 # Core 3.1: "must_understand=False is not supported for the following extension points: data type, chunk grid, and chunk
 # key encoding."

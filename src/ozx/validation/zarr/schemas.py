@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
     from referencing import Registry
 
-__all__ = ["Schemas"]
-
 # Only this many errors are reported, because a large document may have thousands.
 _MOST = 20
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")

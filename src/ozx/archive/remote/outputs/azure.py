@@ -30,8 +30,6 @@ from ozx.archive.remote.outputs.settings import is_yes, store_settings
 from ozx.archive.remote.urls import split_url
 from ozx.errors import ResourceError
 
-__all__ = ["AzureObject", "iter_unfinished"]
-
 # The emulator's own account; its key is in Microsoft's documentation.
 _EMULATOR = (
     "devstoreaccount1",

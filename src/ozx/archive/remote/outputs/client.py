@@ -10,18 +10,6 @@ from ozx.atomic.targets import EXISTS_HINT
 from ozx.errors import FormatError, ResourceError, UsageError
 from ozx.extras import install_hint
 
-__all__ = [
-    "MARK",
-    "FoundObject",
-    "ObjectClient",
-    "UnnamedUploads",
-    "check_made",
-    "exists_error",
-    "forbidden_error",
-    "missing_package",
-    "no_container_error",
-]
-
 #: The name of the metadata that identify the upload of an object: after a lost reply, they show that the object exists.
 #: All stores allow this name, and no proxy server drops such metadata.
 MARK = "ozxupload"

@@ -28,8 +28,6 @@ from ozx.archive.remote.outputs.settings import is_yes, store_settings
 from ozx.archive.remote.urls import split_url
 from ozx.errors import ResourceError
 
-__all__ = ["GcsObject"]
-
 _TIMEOUT = (10, 120)
 _RETRY_SECONDS = 60.0
 _MISSING, _EXISTS, _FORBIDDEN = 404, 412, (401, 403)

@@ -10,8 +10,6 @@ from ozx.archive.remote.outputs.client import ObjectClient
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import UsageError
 
-__all__ = ["KINDS", "check_object_url", "open_object"]
-
 #: The kind of store of each scheme that ozx writes to.
 KINDS = {
     "s3": "s3",

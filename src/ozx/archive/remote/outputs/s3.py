@@ -10,8 +10,6 @@ from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.client import MARK, FoundObject, exists_error, no_container_error
 from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error, open_client, split_object_url
 
-__all__ = ["S3Object"]
-
 _MISSING = ("404", "NoSuchKey", "NotFound")
 _EXISTS = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 _ENDED = ("NoSuchUpload", "404", "NoSuchBucket")

@@ -10,8 +10,6 @@ from ozx.archive.remote.access import REQUEST_OPTIONS, access_options
 from ozx.archive.remote.errors import explain_options, missing_extra, printable_url
 from ozx.archive.remote.urls import split_url
 
-__all__ = ["is_yes", "store_settings"]
-
 _NO_SETTINGS = (*REQUEST_OPTIONS, "credential_provider")
 _NAMES_OF_PLACES = ("bucket", "container_name")
 

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from ozx.archive.byte_source import Run
 
-__all__ = ["LEAST_PART", "Part", "plan_parts"]
-
 _MIB, _GIB = 1 << 20, 1 << 30
 # The limits of S3: the least length of a part (except the last), the greatest length of a copied range, and the largest
 # number of parts.

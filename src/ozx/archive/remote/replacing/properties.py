@@ -14,8 +14,6 @@ from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error
 from ozx.errors import UnsupportedError
 
-__all__ = ["kept_properties"]
-
 # Properties that the answer to a HEAD request and the arguments of an upload contain under the same name.
 _SAME_NAMES = (
     "CacheControl",

@@ -21,8 +21,6 @@ from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_e
 from ozx.archive.remote.upload_records import UploadRecord
 from ozx.errors import ResourceError, UnsupportedError
 
-__all__ = ["LOOKS", "Cost", "OldObject", "look_at", "predict_cost", "replace_object"]
-
 _THREADS = 8
 _LONGEST_PAUSE = 10.0
 _CHANGED = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")

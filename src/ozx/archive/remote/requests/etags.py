@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ozx.errors import ResourceError
 
-__all__ = ["ETags", "damaged_error", "md5_of"]
-
 _MD5 = re.compile("[0-9a-f]{32}", re.IGNORECASE)
 # After this many objects with ETags that are no MD5, no more are compared: each costs a second read.
 _MOST_OTHERS = 3

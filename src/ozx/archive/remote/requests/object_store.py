@@ -16,8 +16,6 @@ from ozx.archive.remote.profiles import profile_options
 from ozx.archive.remote.requests.retries import Retries
 from ozx.archive.remote.requests.retry_after import ask_headers, ask_retry_after
 
-__all__ = ["ObjectStore", "open_object_store"]
-
 _T = TypeVar("_T")
 
 # By default, obstore ends every request after 30 seconds, too early for a large shard on a slow line. Here, a request

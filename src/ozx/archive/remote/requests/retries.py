@@ -17,8 +17,6 @@ from typing import Any, TypeVar
 from ozx.archive.remote.deadline import Deadline, call_in_time
 from ozx.errors import OzxError, ResourceError
 
-__all__ = ["LONGEST_WAIT", "Retries"]
-
 _T = TypeVar("_T")
 
 #: The longest pause, in seconds, that ozx accepts from a server.

@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["ask_headers", "ask_retry_after", "parse_retry_after"]
-
 _TIMEOUT = 10
 
 

@@ -11,8 +11,6 @@ from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
-__all__ = ["check_connections"]
-
 #: Path of a group and name of one of its systems.
 _System = tuple[str, str]
 

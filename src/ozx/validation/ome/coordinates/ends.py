@@ -9,8 +9,6 @@ from ozx.validation.nodes.place import Check, Place
 from ozx.validation.ome.coordinates.systems import Systems
 from ozx.validation.wording import listed, shown
 
-__all__ = ["End", "check_ends", "check_level_ends"]
-
 _RULE = "ome/transformation-ends"
 
 

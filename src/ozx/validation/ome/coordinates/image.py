@@ -15,8 +15,6 @@ from ozx.validation.ome.transformations import check_datasets, check_order_of_sc
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
-__all__ = ["check_image"]
-
 _LEVEL_KINDS = ("scale", "identity", "sequence")
 # "the transformation MUST be one of identity, scale, or translation"; by "labels" metadata also "a sequence of a scale
 # and a translation transformation".

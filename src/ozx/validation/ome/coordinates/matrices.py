@@ -10,8 +10,6 @@ from ozx.validation.nodes.place import Check, Place
 from ozx.validation.report import Finding
 from ozx.validation.wording import shown
 
-__all__ = ["check_matrix", "check_rotation"]
-
 # Writers round the numbers of a rotation.
 _TOLERANCE = 1e-3
 # An image has at most five axes; the determinant of a hostile matrix would take long.

@@ -13,8 +13,6 @@ from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
-__all__ = ["check_transformation_references", "further_transformations", "system_lengths"]
-
 _FIELDS = ("displacements", "coordinates")
 
 

@@ -14,8 +14,6 @@ from ozx.validation.ome.coordinates.systems import Systems, check_systems
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed
 
-__all__ = ["check_scene"]
-
 
 def check_scene(value: Any, place: Place) -> Iterator[Finding]:
     """Yield findings about a scene, from its own metadata only."""

@@ -15,8 +15,6 @@ from ozx.validation.ome.transformations import check_vector
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
-__all__ = ["Look", "Step", "check_step"]
-
 _RULE = "ome/transformation-parameters"
 # Real transformations are not nested deeper than this.
 _DEEPEST = 16

@@ -10,8 +10,6 @@ from ozx.validation.nodes.place import Check, Place
 from ozx.validation.ome.axes import check_axes, check_axis_order
 from ozx.validation.wording import shown
 
-__all__ = ["Systems", "check_systems"]
-
 #: Axes of each coordinate system by its name; None if they cannot be read.
 Systems = dict[str, tuple[Axis, ...] | None]
 

@@ -10,8 +10,6 @@ from ozx.validation.ome.nodes import OmeGroup, OmeNodes
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
 
-__all__ = ["check_vector_field"]
-
 _RULE = "ome/vector-field"
 # Type of the axis that holds the vectors.
 _AXIS_TYPES = {"displacements": "displacement", "coordinates": "coordinate"}
