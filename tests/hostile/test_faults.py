@@ -53,10 +53,10 @@ MAY_FAIL = {
     ("operations.import_tiff.import_tiffs", "mkdir"): "the folder is there",
     ("validation.cases.archive_builder.write_tree", "mkdir"): "the folder is there",
     # It is done for the tidiness of the next one, or for a note.
-    ("flow.space._room", "stat"): "the room is not known: a file that has none fails by itself",
-    ("flow.space._used_where", "stat"): "its size is not counted",
-    ("flow.space._size", "stat"): "its size is not counted",
-    ("flow.space._size", "scandir"): "its size is not counted",
+    ("flow.batch_checks._room", "stat"): "the room is not known: a file that has none fails by itself",
+    ("flow.batch_checks._used_where", "stat"): "its size is not counted",
+    ("flow.batch_checks._size", "stat"): "its size is not counted",
+    ("flow.batch_checks._size", "scandir"): "its size is not counted",
     ("atomic.temporary.sweep", "scandir"): "leftovers of others stay: some folders may not be listed",
     (
         "desktop.association.transaction._remove_if_empty",
