@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from multiprocessing.sharedctypes import RawArray, RawValue
 
 from ozx.atomic import new_directory, renaming
+from ozx.atomic.syncing import flush
 
 #: Calls about files and folders, each with the error of a broken or full disk.
 CALLS = {
@@ -138,10 +139,7 @@ def _place() -> str:
     frame = sys._getframe(2)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
-        if (module, frame.f_code.co_name) == ("ozx.atomic.syncing", "flush"):  # its callers differ
-            frame = frame.f_back
-            continue
-        if module.startswith("ozx."):
+        if module.startswith("ozx.") and frame.f_code is not flush.__code__:  # whose caller is the place
             return f"{module.removeprefix('ozx.')}.{frame.f_code.co_qualname}"
         frame = frame.f_back
     return ""

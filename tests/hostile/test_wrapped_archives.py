@@ -60,15 +60,13 @@ def count():
 
 def finder():
     """The same image as the Finder writes it: a folder, deflated entries, descriptors, and files of macOS."""
-    builder, plain = ArchiveBuilder().with_(comment=b"").classic(), count()
-    builder.add("cells.ome.zarr/").add("cells.ome.zarr/.DS_Store", b"\0\0\0\1Bud1")
-    builder.add("__MACOSX/").add("__MACOSX/cells.ome.zarr/").add("__MACOSX/cells.ome.zarr/._.DS_Store", b"\0\5\x16\7")
-    for entry in plain.entries:
-        builder.add(b"cells.ome.zarr/" + entry.name, entry.value)
-    for entry in builder.entries:
-        name = entry.name.decode()
-        if entry.value:
-            builder.deflate(name).stream(name)
+    values = {"cells.ome.zarr/": b"", "cells.ome.zarr/.DS_Store": b"\0\0\0\1Bud1"}
+    values |= {"__MACOSX/": b"", "__MACOSX/cells.ome.zarr/": b"", "__MACOSX/cells.ome.zarr/._.DS_Store": b"\0\5\x16\7"}
+    values |= {f"cells.ome.zarr/{entry.name.decode()}": entry.value for entry in count().entries}
+    builder = ArchiveBuilder().with_(comment=b"").classic()
+    for name, value in values.items():
+        one = ArchiveBuilder().classic().add(name, value)
+        builder.entries += (one.deflate(name).stream(name) if value else one).entries
     return builder
 
 

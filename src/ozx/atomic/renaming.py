@@ -44,18 +44,19 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
     if force:
         _replace(temporary, path, check_old or _accept)
         return [side for ending in SIDE_ENDINGS if _discard(side := path + ending)]
-    if not has_locks():
-        os.rename(temporary, path)  # refuses an existing target on Windows
+    try:
+        # Both refuse an existing target in the same step; Windows does so when it renames.
+        (os.link if has_locks() else os.rename)(temporary, path)
+    except FileExistsError:
+        raise exists_error(path) from None
+    except OSError:
+        if not has_locks():
+            raise
+        check_target(path, force=False)  # no hard links here
+        if not renameat2(temporary, path, _NOREPLACE):
+            _rename_over_own(temporary, path)
     else:
-        try:
-            os.link(temporary, path)  # refuses an existing target in the same step
-        except FileExistsError:
-            raise exists_error(path) from None
-        except OSError:  # no hard links here
-            check_target(path, force=False)
-            if not renameat2(temporary, path, _NOREPLACE):
-                _rename_over_own(temporary, path)
-        else:
+        if has_locks():
             _discard(temporary)
     return []
 

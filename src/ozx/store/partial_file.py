@@ -137,7 +137,9 @@ class PartialFile:
         except FileNotFoundError:
             return
         except PermissionError as error:
-            raise ResourceError(f"another program is writing this file ({error})", path=self.target) from None
+            hint = f"Wait until it has finished. It writes to {self.path}."
+            message = f"another program is writing this file ({error})"
+            raise ResourceError(message, path=self.target, hint=hint) from None
         self.left_behind = aside
 
     def publish(self, *, force: bool, sync: bool, check_old: Callable[[str], None] | None = None) -> None:
@@ -157,9 +159,9 @@ class PartialFile:
         else:
             check_written(self.descriptor)
         made = os.fstat(self.descriptor)
+        check_target(self.target, force=force)
         if not has_locks():
             self.close()  # Windows renames closed files only
-        check_target(self.target, force=force)
         if not (os.path.lexists(self.path) and os.path.samestat(os.lstat(self.path), made)):
             raise ResourceError(
                 f"another program has moved or removed {self.path}, where the data was written", path=self.target

@@ -1,0 +1,241 @@
+"""Random writes and reads of random arrays through ozx's codec pipeline, against zarr-python on a MemoryStore.
+
+`OZX_OPERATIONS=10000 pytest tests/properties/test_pixels.py` tries as many operations; `OZX_SEED=N` begins with another array.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
+from zarr.storage import MemoryStore
+
+import ozx
+
+OPERATIONS = int(os.environ.get("OZX_OPERATIONS", "120"))
+PER_ARRAY = 8
+FIRST = int(os.environ.get("OZX_SEED", "0")) or (random.randrange(1 << 40) if os.environ.get("OZX_RANDOM") else 0)
+DTYPES = [
+    *("bool", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"),
+    *("M8[ms]", "m8[s]", "U3", "S4", "V3", [("a", "u2"), ("b", "f4")], "str"),
+]
+WAYS = ("basic", "basic", "basic", "oindex", "vindex", "mask", "blocks")
+
+
+def make_dtype(draw: random.Random) -> tuple[Any, np.dtype[Any]]:
+    """Return a data type for zarr, and the one of the pixels."""
+    given = draw.choice([*DTYPES[:14], *DTYPES])
+    return (str, np.dtype("O")) if given == "str" else (np.dtype(given), np.dtype(given))
+
+
+def make_pixels(draw: random.Random, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+    """Return pixels, many of which are equal; some are not contiguous, or in Fortran's order."""
+    rng = np.random.default_rng(draw.randrange(1 << 40))
+    numbers = rng.integers(0, draw.choice([1, 2, 100]), shape)
+    if dtype.kind == "O":
+        pixels = np.array(numbers).astype(str).astype(object)
+    elif dtype.names:
+        pixels = np.zeros(shape, dtype)
+        pixels["a"], pixels["b"] = numbers, numbers / 2
+    elif dtype.kind == "V":
+        pixels = np.asarray(numbers).astype("S3").astype(dtype)
+    else:
+        pixels = np.asarray(numbers).astype(dtype)
+        if dtype.kind == "f" and draw.random() < 0.2 and pixels.size:
+            pixels.flat[0] = draw.choice([np.nan, -0.0, np.inf])
+    if pixels.ndim and draw.random() < 0.2:
+        pixels = np.asfortranarray(pixels)
+    if pixels.ndim and draw.random() < 0.1:
+        pixels = np.repeat(pixels, 2, axis=-1)[..., ::2]
+    return pixels
+
+
+def make_fill(draw: random.Random, dtype: np.dtype[Any]) -> Any:
+    """Return a fill value."""
+    if dtype.kind == "O":
+        return draw.choice(["", "x"])
+    if dtype.names or dtype.kind in "VS":
+        return np.zeros((), dtype)[()]
+    if dtype.kind == "f":
+        return draw.choice([0, 1, np.nan, np.inf, -0.0])
+    return make_pixels(draw, dtype, ())[()]
+
+
+def make_layout(draw: random.Random) -> dict[str, Any]:
+    """Return the arguments of `create_array`."""
+    count = draw.choice([0, 1, 1, 2, 2, 2, 3, 3, 4])
+    longest = (0, 40, 16, 9, 6)[count]
+    shape = tuple(draw.choice([draw.randint(1, longest)] * 12 + [0]) for _ in range(count))
+    chunks = tuple(draw.randint(1, max(1, min(7, length + 1))) for length in shape)
+    given, dtype = make_dtype(draw)
+    layout: dict[str, Any] = {"shape": shape, "chunks": chunks, "dtype": given, "fill_value": make_fill(draw, dtype)}
+    layout["config"] = {"write_empty_chunks": draw.random() < 0.5, "order": draw.choice("CF")}
+    is_plain = dtype.kind not in "OVS" and not dtype.names
+    compressors: list[list[Any]] = [
+        [],
+        [ZstdCodec(level=1)],
+        [GzipCodec(level=1)],
+        [ZstdCodec(), Crc32cCodec()],
+        [Crc32cCodec()],
+    ]
+    if is_plain:
+        compressors.append([BloscCodec(cname="lz4", shuffle=draw.choice(["shuffle", "noshuffle", "bitshuffle"]))])
+    layout["compressors"] = draw.choice(compressors) or None
+    if is_plain and count and draw.random() < 0.3:
+        layout["filters"] = [TransposeCodec(order=tuple(draw.sample(range(count), count)))]
+    if is_plain and dtype.itemsize > 1 and draw.random() < 0.2:
+        layout["serializer"] = BytesCodec(endian="big")
+    if count and draw.random() < 0.6:
+        shards = tuple(length * draw.randint(1, 3) for length in chunks)
+        if is_plain and draw.random() < 0.3:
+            nested = ShardingCodec(chunk_shape=chunks, index_location=draw.choice(["start", "end"]))
+            layout |= {"chunks": shards, "serializer": nested, "compressors": None, "filters": None}
+        else:
+            layout["shards"] = shards
+    layout["chunk_key_encoding"] = {"name": draw.choice(["default", "v2"]), "separator": draw.choice("/.")}
+    return layout
+
+
+def unsharded(layout: dict[str, Any]) -> dict[str, Any]:
+    """Return a layout without shards: zarr-python 3.1 cannot write every selection, nor structured types, to shards."""
+    chunks = layout.get("shards", layout["chunks"])
+    plain = {name: value for name, value in layout.items() if name != "shards"}
+    if isinstance(plain.get("serializer"), ShardingCodec):
+        del plain["serializer"]
+    return plain | {"chunks": chunks}
+
+
+def make_slice(draw: random.Random, length: int, *, has_steps: bool) -> slice:
+    """Return a slice: empty, reversed, beyond the end, counted from the end, or with a step."""
+    bound = [None, *range(-length - 2, length + 3)]
+    step = draw.choice([None, 1, 2, 3, 7]) if has_steps else None
+    return slice(draw.choice(bound), draw.choice(bound), step)
+
+
+def make_selection(draw: random.Random, way: str, array: Any) -> Any:
+    """Return a selection of one kind."""
+    shape = array.shape
+    if way == "mask":
+        return np.random.default_rng(draw.randrange(1 << 40)).random(shape) < draw.choice([0, 0.1, 0.6, 1])
+    if way == "vindex":
+        size = draw.randint(0, 9)
+        return tuple(np.array([draw.randrange(-length, length) for _ in range(size)], "i8") for length in shape)
+    parts: list[Any] = []
+    for length, chunk in zip(shape, array.shards or array.chunks, strict=True):
+        if way == "blocks":
+            blocks = -(-length // chunk)
+            parts.append(draw.choice([draw.randrange(blocks), slice(0, draw.randint(1, blocks)), slice(None)]))
+        elif way == "oindex" and draw.random() < 0.6:
+            some = sorted(draw.choices(range(length), k=draw.randint(0, 6))) if length else []
+            if draw.random() < 0.3:
+                draw.shuffle(some)
+            mask = np.isin(np.arange(length), some)
+            parts.append(draw.choice([np.array(some, "i8"), mask]))
+        elif length and draw.random() < 0.3:
+            parts.append(draw.randrange(-length, length))
+        else:
+            parts.append(make_slice(draw, length, has_steps=True))
+    if way == "basic" and draw.random() < 0.2:
+        at = draw.randint(0, len(parts))
+        parts[at:] = [Ellipsis, *parts[at:][draw.randint(0, len(parts) - at) :]]
+    return tuple(parts)
+
+
+def view(array: Any, way: str) -> Any:
+    """Return what takes selections of this kind."""
+    return array if way == "basic" else array.get_mask_selection if way == "mask" else getattr(array, way)
+
+
+def read(array: Any, way: str, selection: Any) -> Any:
+    """Return the selected pixels."""
+    return array.get_mask_selection(selection) if way == "mask" else view(array, way)[selection]
+
+
+def write(array: Any, way: str, selection: Any, value: Any) -> None:
+    """Set the selected pixels."""
+    if way == "mask":
+        array.set_mask_selection(selection, value)
+    else:
+        view(array, way)[selection] = value
+
+
+def attempt(call: Any, *arguments: Any) -> tuple[Any, str | None]:
+    """Return the result of a call, or the error."""
+    try:
+        return call(*arguments), None
+    except Exception as error:  # noqa: BLE001 (errors of any kind are compared)
+        return None, f"{type(error).__name__}: {error}"
+
+
+def bits(pixels: Any) -> Any:
+    """Return what is compared: NaN is equal to itself, and -0.0 is not 0.0."""
+    array = np.asarray(pixels)
+    return (
+        array.shape,
+        array.dtype.str if not array.dtype.names else str(array.dtype),
+        array.tolist() if array.dtype.kind == "OT" or array.dtype.kind == "O" else array.tobytes(),
+    )
+
+
+def operate(draw: random.Random, expected: Any, array: Any, *, writes: bool) -> str:
+    """Do one thing to both arrays, and compare what they say; return its description."""
+    way = draw.choice(WAYS)
+    if way in ("vindex", "blocks", "mask") and (0 in array.shape or not array.shape):
+        way = "basic"
+    selection = make_selection(draw, way, array)
+    what = f"{way} {selection!r}"
+    before, error = attempt(read, expected, way, selection)
+    found, other = attempt(read, array, way, selection)
+    assert (error is None) == (other is None), f"reading {what}: zarr: {error}; ozx: {other}"
+    if error is not None or not writes:
+        assert error is not None or bits(found) == bits(before), f"reading {what}"
+        return what
+    dtype = np.dtype("O") if array.dtype.kind == "T" else array.dtype
+    value = make_pixels(draw, dtype, draw.choice([np.shape(before), np.shape(before), ()]))
+    if not np.shape(value) and draw.random() < 0.5:
+        value = value[()]
+    what = f"{what} = {value!r}"
+    _, error = attempt(write, expected, way, selection, value)
+    _, other = attempt(write, array, way, selection, value)
+    assert (error is None) == (other is None), f"writing {what}: zarr: {error}; ozx: {other}"
+    assert bits(array[...]) == bits(expected[...]), f"after {what}"
+    return what
+
+
+def try_array(draw: random.Random, path: Path, operations: int) -> None:
+    """Do random things to a random array, in an archive and in memory; read both again after the archive is closed."""
+    layout = make_layout(draw)
+    expected = zarr.create_array(MemoryStore(), **unsharded(layout))
+    with ozx.OzxStore(path, "w", sync=False) as store:
+        zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        with zarr.config.set({"codec_pipeline.path": "ozx.store.pixels.configured.StorePipeline"}):
+            array = zarr.create_array(store, name="0", **layout)
+        done = [str({**layout})]
+        try:
+            for _ in range(operations):
+                done.append(operate(draw, expected, array, writes=draw.random() < 0.7))
+        except AssertionError as error:
+            raise AssertionError("\n".join([*done, str(error)])) from None
+    again = ozx.open(path)["0"]
+    assert bits(again[...]) == bits(expected[...]), "\n".join(done)
+    for _ in range(2):
+        operate(draw, expected, again, writes=False)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_random_pixels_are_those_of_zarr(tmp_path: Path) -> None:
+    for number in itertools.islice(itertools.count(FIRST), -(-OPERATIONS // PER_ARRAY)):
+        try:
+            try_array(random.Random(number), tmp_path / "a.ozx", PER_ARRAY)  # noqa: S311 (no secret)
+        except AssertionError as error:
+            raise AssertionError(f"OZX_SEED={number} OZX_OPERATIONS=1\n{error}") from None
+        (tmp_path / "a.ozx").unlink(missing_ok=True)
