@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 
 import pytest
 from hierarchies import FIXTURES, HIERARCHIES
@@ -16,6 +18,11 @@ is_random = bool(os.environ.get("OZX_RANDOM"))
 number = 1000 if is_random else 100 if os.environ.get("OZX_THOROUGH") else 25
 settings.register_profile("ozx", deadline=None, derandomize=not is_random, max_examples=number)
 settings.load_profile("ozx")
+
+# A script that runs the tests in the background ignores Ctrl-C, and so would every command that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    with contextlib.suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No cache, because tests count requests: a request must not be missing because an earlier test has made it.
 os.environ["OZX_CACHE"] = ""

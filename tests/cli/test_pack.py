@@ -168,12 +168,12 @@ def test_an_interrupt_leaves_nothing(here, number):
     process = subprocess.Popen(
         [sys.executable, "-c", code, "pack", str(root)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not any(name.endswith(".ozx-tmp") for name in os.listdir(here)) and time.monotonic() < deadline:
         time.sleep(0.02)
     time.sleep(0.05)  # between its making and the first line that cleans up it is left to the next run
     process.send_signal(number)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == (130 if number == signal.SIGINT else 143)
     assert "Traceback" not in err
     assert os.listdir(here) == ["h"]
@@ -191,7 +191,7 @@ def test_a_reader_that_has_enough_is_no_error(here):
     process.stdout.close()
     err = process.stderr.read()
     process.stderr.close()
-    assert (process.wait(timeout=20), err) == (0, "")
+    assert (process.wait(timeout=60), err) == (0, "")
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])

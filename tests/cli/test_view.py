@@ -43,6 +43,14 @@ def running(*arguments, lines=1):
                 raise
 
 
+@pytest.mark.ci
+def test_commands_of_tests_end_by_ctrl_c_where_the_tests_ignore_it():
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    code += "; sys.path.insert(0, sys.argv[1]); import conftest"
+    code += "; sys.exit(signal.getsignal(signal.SIGINT) is not signal.default_int_handler)"
+    subprocess.run([sys.executable, "-c", code, str(FIXTURES.parent / "tests")], check=True)
+
+
 def fetch(url):
     with urllib.request.urlopen(url, timeout=30) as answer:
         return answer.read()

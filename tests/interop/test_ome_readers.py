@@ -9,6 +9,7 @@ the page is out of date.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 import zarr
 from hierarchies import FIXTURES
 from judges import require
+from packaging.version import Version
 from writers import write_by_bioio
 from zarr.storage import FsspecStore
 
@@ -30,6 +32,16 @@ pytestmark = [
     # They and what they import are deprecated in places; what this project causes is tested elsewhere.
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ome_zarr|bioio|ngff_zarr|skimage|s3fs|ome_types|itkwasm"),
 ]
+
+
+def _is_at_least(package, version):
+    try:
+        return Version(importlib.metadata.version(package)) >= Version(version)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+SINCE_0_21 = _is_at_least("ome-zarr", "0.21")
 
 
 @dataclass(frozen=True)
@@ -141,14 +153,28 @@ def test_ome_zarr_reads_images_through_an_fsspec_store(package, packed, node, ar
 
 
 @needs("ome_zarr")
-def test_ome_zarr_refuses_paths_stores_and_plates(package, packed):
+def test_ome_zarr_takes_stores_since_0_21(package, packed):
+    from ome_zarr.io import parse_url
+    from ome_zarr.reader import Reader
+
+    if not SINCE_0_21:
+        with pytest.raises(TypeError, match="not expecting"):
+            parse_url(ozx.OzxStore(packed / "image.ozx"))
+        return
+    (plate,) = [found for found in Reader(parse_url(ozx.OzxStore(packed / "plate.ozx")))() if found.data]
+    np.testing.assert_array_equal(np.asarray(plate.data[0])[..., :8, :8], pixels("plate.ome.zarr/A/1/0/0")[..., :8, :8])
+    # It joins the path of a label image and "../../"; a store, unlike a folder, has no such path.
+    with pytest.raises(ValueError, match=r"labels/cells/\.\./\.\./"):
+        list(Reader(parse_url(ozx.OzxStore(packed / "image.ozx")))())
+
+
+@needs("ome_zarr")
+def test_ome_zarr_refuses_paths_and_plates_by_fsspec(package, packed):
     from ome_zarr.io import parse_url
     from ome_zarr.reader import Reader
 
     assert parse_url(packed / "image.ozx") is None
     assert parse_url(url(packed / "image.ozx")) is None  # only http and s3 are URLs to it
-    with pytest.raises(TypeError, match="not expecting"):
-        parse_url(ozx.OzxStore(packed / "image.ozx"))
     # Of sub-groups it makes paths, which it opens as directories.
     plate = parse_url(FsspecStore.from_url(url(packed / "plate.ozx"), read_only=True))
     with pytest.raises(Exception, match="Could not find first well"):
@@ -204,8 +230,8 @@ def write_by_ome_zarr(store):
 @pytest.mark.parametrize(
     ("package", "write", "faults"),
     [
-        # Its label images have five levels whatever scale_factors says, no units, and their group has no version.
-        ("ome_zarr", write_by_ome_zarr, {"ome/label-levels", "ome/version"}),
+        # The group of its label images has no version. Before 0.21 these have five levels whatever scale_factors says.
+        ("ome_zarr", write_by_ome_zarr, {"ome/version"} | (set() if SINCE_0_21 else {"ome/label-levels"})),
         ("bioio_ome_zarr", lambda store: write_by_bioio(store, DATA), set()),
     ],
     indirect=["package"],

@@ -261,7 +261,7 @@ class TestRefusals:
         command = [sys.executable, "-c", f"import ozx\nwith ozx.storage_options(timeout=1):\n    {pack}"]
         with socket.create_server(("127.0.0.1", 0)) as server:  # accepts connections and never answers
             endpoints = dict.fromkeys(ENDPOINTS, f"http://127.0.0.1:{server.getsockname()[1]}/x")
-            ended = subprocess.run(command, env=os.environ | endpoints, stderr=subprocess.PIPE, timeout=20, check=False)
+            ended = subprocess.run(command, env=os.environ | endpoints, stderr=subprocess.PIPE, timeout=60, check=False)
         assert f"{store.url}/a.ozx: the time limit of 1 s has passed" in ended.stderr.decode()
 
     def test_a_wrong_key(self, container, monkeypatch):  # noqa: F811

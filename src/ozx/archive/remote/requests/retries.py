@@ -126,7 +126,7 @@ class Retries:
                 is_late, error = limit.expired(), failure
             except self._failures as failure:
                 error = failure
-            if is_late and self._deadline is not None:
+            if self._deadline is not None and (is_late or not self._deadline.left()):
                 raise self._deadline.error(self._name)
             pause = await asyncio.to_thread(self._pause, error, count, time.monotonic() - begun - waited)
             if pause is None:
