@@ -190,8 +190,8 @@ def test_files_go_in_groups_that_get_smaller(tmp_path):
     results = run_batch(double, fail, pairs, executor=executor, **words)
     assert results == tuple(f"/{number}/{number}" for number in range(500))
     assert sorted(told) == sorted(results)
-    assert (executor.sizes[0], executor.sizes[-1], max(executor.sizes)) == (32, 1, 32)
-    assert len(executor.sizes) < 60
+    assert (executor.sizes[0], executor.sizes[-1], max(executor.sizes)) == (64, 1, 64)
+    assert len(executor.sizes) < 40
 
 
 def test_a_wrong_file_does_not_fail_its_group(tmp_path):

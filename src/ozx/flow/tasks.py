@@ -29,10 +29,10 @@ from ozx.progress import NO_PROGRESS, Progress
 _SECONDS_BETWEEN_REPORTS = 0.5
 
 # A group ends after this time, so that one worker does not keep many large files, and results come soon.
-_SECONDS_PER_GROUP = 0.25
-_LARGEST_GROUP = 32
+_SECONDS_PER_GROUP = 0.5
+_LARGEST_GROUP = 64
 # Each thread gets several groups: the last ones, which are small, end at about the same time.
-_GROUPS_PER_THREAD = 4
+_GROUPS_PER_THREAD = 2
 _THREADS_ELSEWHERE = 32  # if the executor does not tell
 
 _Result = TypeVar("_Result")
