@@ -168,6 +168,8 @@ def main() -> NoReturn:
     _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_characters(stream)
+    # zarr-python's advice to those who choose codecs; the output of a command shows the layout.
+    warnings.filterwarnings("ignore", message="Combining a `sharding_indexed` codec")
     # Batch systems end jobs by SIGTERM: end like an interrupt, which removes temporary files.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
