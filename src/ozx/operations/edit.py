@@ -204,7 +204,7 @@ def _read_manifest(path: str) -> bytes | None:
         with open(path + MANIFEST_ENDING, "rb") as file:
             document = file.read()
         parse_manifest(document, path)
-    except (OSError, UsageError):
+    except (FileNotFoundError, UsageError):
         return None
     return document
 
