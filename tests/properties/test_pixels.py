@@ -78,7 +78,8 @@ def make_layout(draw: random.Random) -> dict[str, Any]:
     chunks = tuple(draw.randint(1, max(1, min(7, length + 1))) for length in shape)
     given, dtype = make_dtype(draw)
     layout: dict[str, Any] = {"shape": shape, "chunks": chunks, "dtype": given, "fill_value": make_fill(draw, dtype)}
-    layout["config"] = {"write_empty_chunks": draw.random() < 0.5, "order": draw.choice("CF")}
+    order = draw.choice("CF") if given is not str else "C"  # zarr-python itself loses texts in Fortran's order
+    layout["config"] = {"write_empty_chunks": draw.random() < 0.5, "order": order}
     is_plain = dtype.kind not in "OVS" and not dtype.names
     compressors: list[list[Any]] = [
         [],
