@@ -11,12 +11,13 @@ import pytest
 
 import ozx
 from ozx.flow.workers import default_jobs
-from ozx.processors import processors
+from ozx.processors import _quota_of_process, processors
 
 
 @pytest.fixture
 def many(monkeypatch):
     """A computer with 64 processors, all of which this process may use."""
+    _quota_of_process.cache_clear()  # pytest may use a folder again
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "process_cpu_count", lambda: 64, raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)

@@ -190,7 +190,7 @@ def edit_file(location: Location, edits: Edits, *, dry_run: bool = False, sync: 
         target = os.path.realpath(file)
         with naming_errors(file, name_beside(target, ".partial")):
             described = [path for ending in SIDE_ENDINGS if os.path.exists(path := target + ending)]
-            manifest = _read_manifest(target)
+            manifest = _read_manifest(target) if target + MANIFEST_ENDING in described else None
             _write(target, plan, sync=sync)
             if manifest is not None:
                 _renew_manifest(target, manifest, sync=sync)
@@ -199,12 +199,12 @@ def edit_file(location: Location, edits: Edits, *, dry_run: bool = False, sync: 
 
 
 def _read_manifest(path: str) -> bytes | None:
-    """Return the manifest beside a file; None if there is none, or if the file beside is no manifest."""
+    """Return the manifest beside a file; None if the file beside is no manifest."""
+    with open(path + MANIFEST_ENDING, "rb") as file:
+        document = file.read()
     try:
-        with open(path + MANIFEST_ENDING, "rb") as file:
-            document = file.read()
         parse_manifest(document, path)
-    except (FileNotFoundError, UsageError):
+    except UsageError:
         return None
     return document
 
