@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 
 import pytest
 from hierarchies import FIXTURES, HIERARCHIES
@@ -32,6 +33,17 @@ if os.environ.get("OZX_NO_POSIX_CALLS"):
     for name in ("pread", "preadv", "readv", "pwrite", "pwritev", "copy_file_range"):
         if hasattr(os, name):
             delattr(os, name)
+
+
+def pytest_collection_modifyitems(items):
+    """Skip the tests that need what this system lacks: the marker ``posix``, the one way to say so."""
+    lacking = {"posix"} if os.name == "nt" else set()
+    if sys.platform != "linux":
+        lacking.add("linux")
+    for item in items:
+        for mark in item.iter_markers("posix"):
+            if mark.kwargs.get("on", "posix") in lacking:
+                item.add_marker(pytest.mark.skip(reason=mark.args[0]))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -262,7 +262,7 @@ print(json.dumps([steps, values, patched, by_zipfile, inflate.deflate64_decoder(
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what is loaded")
+@pytest.mark.posix("only Linux tells what is loaded", on="linux")
 @pytest.mark.parametrize(
     ("decoder", "loads"),
     [

@@ -3,7 +3,6 @@
 import os
 import pickle
 import random
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,8 +19,8 @@ from ozx.errors import FormatError
 
 DATA = random.Random(0).randbytes(100_000)
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="the system has no /proc")
+needs_fork = pytest.mark.posix("the system has no fork")
+needs_proc = pytest.mark.posix("the system has no /proc", on="linux")
 
 
 @pytest.fixture(params=["posix", "portable"], autouse=True)
@@ -160,7 +159,7 @@ def test_a_directory_is_refused(tmp_path):
         assert descriptors_of(str(tmp_path)) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.posix("the system has no named pipes")
 def test_a_named_pipe_is_refused_and_does_not_hang(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     file = PositionalFile(str(tmp_path / "pipe"))
@@ -277,6 +276,6 @@ def test_the_cache_is_forgotten_where_that_can_be_asked_for(path, monkeypatch, i
     assert asked == ([(descriptor, 0, 0, 4)] if is_there else [])
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no flags to look at")
+@pytest.mark.posix("no flags to look at")
 def test_descriptors_do_not_leak_into_programs_that_are_started():
     assert READ_FLAGS & os.O_CLOEXEC

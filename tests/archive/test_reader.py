@@ -246,7 +246,7 @@ def test_a_pickled_reader_reads_on(reader):
     assert check_parts(used, 3)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.posix("the system has no fork")
 @pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
 def test_a_forked_child_and_its_parent_read_at_once(reader):
     assert check_parts(reader, 1, 5)

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import resource
 import subprocess
 import sys
 
@@ -15,6 +14,7 @@ from ozx.atomic.new_file import replacing_file
 from ozx.errors import ResourceError
 
 
+@pytest.mark.posix("needs statvfs")
 def test_what_is_needed_and_what_is_free(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((1, 4096, 9, 9, 2, 9, 9, 9, 0, 255)))
     path = tmp_path / "a.ozx"
@@ -29,6 +29,7 @@ def test_what_is_needed_and_what_is_free(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.posix("needs statvfs")
 def test_what_was_written_is_the_least_that_is_needed(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "b").write_bytes(bytes(4096))
@@ -38,7 +39,7 @@ def test_what_was_written_is_the_least_that_is_needed(tmp_path):
     assert "more than 0 bytes are needed, " in space.message
 
 
-@pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="no such limit here")
+@pytest.mark.posix("no such limit here")
 def test_a_file_that_may_not_be_so_long(tmp_path):
     script = (
         "import resource, signal, sys; from ozx.cli.app import run; "

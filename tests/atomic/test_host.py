@@ -1,12 +1,12 @@
 """Whose leftovers a run may remove: those of its own computer, by name, boot identifier and time."""
 
 import errno
-import fcntl
 import os
 import time
 
 import pytest
 from atomic_writing import names, write
+from posix_only import fcntl
 from sweeping import forget_swept_folders
 
 from ozx.atomic import host, locks
@@ -62,6 +62,7 @@ def test_any_name_of_a_computer_fits_into_a_name_of_a_file(tmp_path, monkeypatch
         this_host.cache_clear()
 
 
+@pytest.mark.posix("needs flock")
 def test_leftovers_of_others_are_listed_when_they_are_old(tmp_path):
     own, young, old = (
         leave(tmp_path, "own"),
@@ -72,6 +73,7 @@ def test_leftovers_of_others_are_listed_when_they_are_old(tmp_path):
     assert names(tmp_path) == sorted([young.name, old.name, "a"])
 
 
+@pytest.mark.posix("needs flock")
 def test_with_locks_of_one_node_the_file_of_a_running_process_elsewhere_stays(tmp_path, monkeypatch):
     # NFS with local_lock: the other node's process lives and has its lock, which nothing here can see.
     monkeypatch.setattr(locks.fcntl, "flock", lambda descriptor, operation: None)
@@ -80,6 +82,7 @@ def test_with_locks_of_one_node_the_file_of_a_running_process_elsewhere_stays(tm
     assert path.exists()
 
 
+@pytest.mark.posix("needs flock")
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.EBADF, errno.EIO])
 @pytest.mark.parametrize(("age", "process", "is_swept"), [(2, 99999999, True), (0.5, 99999999, False), (2, 0, False)])
 def test_where_locks_fail_only_what_a_dead_process_left_a_day_ago_is_removed(
@@ -97,6 +100,7 @@ def test_where_locks_fail_only_what_a_dead_process_left_a_day_ago_is_removed(
     assert remove_leftover(leftover_at(str(leave(tmp_path, "node8-12345678"))))  # the caller knows
 
 
+@pytest.mark.posix("needs flock")
 def test_where_only_exclusive_locks_fail_the_shared_lock_decides(tmp_path, monkeypatch):
     # NFS refuses an exclusive lock of a file that is open for reading; another computer sees the lock of the writer.
     original = fcntl.flock
@@ -114,6 +118,7 @@ def test_where_only_exclusive_locks_fail_the_shared_lock_decides(tmp_path, monke
         assert not remove_leftover(leftover_at(str(path)))
 
 
+@pytest.mark.posix("needs flock")
 @pytest.mark.parametrize("code", [errno.EAGAIN, errno.EACCES])
 def test_a_held_lock_is_told_by_two_errors(tmp_path, monkeypatch, code):
     def fail(descriptor, operation):
@@ -126,6 +131,7 @@ def test_a_held_lock_is_told_by_two_errors(tmp_path, monkeypatch, code):
     assert not remove_leftover(leftover_at(file.name))
 
 
+@pytest.mark.posix("needs flock")
 def test_what_another_process_has_locked_stays_whatever_its_name(tmp_path):
     path = leave(tmp_path, "node8-12345678")
     with path.open("rb") as file:

@@ -66,7 +66,7 @@ def test_a_directory_called_old_that_is_not_ours_is_not_touched(tmp_path):
     assert names(tmp_path) == ["d", "d.old"]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.posix("needs fork")
 @pytest.mark.parametrize("killed_at", ["os.rename:1", "os.rename:2", "os.rename:3", "os.unlink:1"])
 def test_an_exchange_cut_off_at_any_step_is_finished_by_the_next_run(tmp_path, killed_at):
     make_old(tmp_path / "d")
@@ -169,6 +169,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.posix("folders are exchanged in two steps there, and .old must be free")
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("has_exchange", [True, False])
 def test_what_changed_while_its_successor_was_made_is_kept_and_named(tmp_path, monkeypatch, change, has_exchange):
@@ -202,6 +203,7 @@ def test_what_changed_since_it_was_read_is_kept_too(tmp_path):
     assert names(tmp_path / "d.old") == ["0", "late", "old"]
 
 
+@pytest.mark.posix("needs descriptors of folders")
 def test_what_comes_into_a_replaced_directory_while_it_is_removed_is_kept(tmp_path, monkeypatch):
     """Another program stands in the directory: it writes there whatever its name is."""
     path = tmp_path / "d"
@@ -220,7 +222,7 @@ def test_what_comes_into_a_replaced_directory_while_it_is_removed_is_kept(tmp_pa
     assert names(tmp_path) == ["d", "d.old"]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.posix("needs fork")
 def test_a_replaced_directory_that_was_not_compared_is_shown_by_the_next_run(tmp_path, monkeypatch):
     path = tmp_path / "d"
     make_deep(path)

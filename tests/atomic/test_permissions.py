@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from atomic_writing import fill, write
 from children import run_in_child
+from links import make_link
 
 from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import ResourceError
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fchown"), reason="there are no such permissions here")
+pytestmark = pytest.mark.posix("there are no such permissions here")
 as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 ACCESS = "system.posix_acl_access"
 USER = 12_345
@@ -55,7 +56,7 @@ def test_the_root_of_a_replaced_folder_keeps_its_mode(tmp_path, wanted):
 def test_a_link_that_is_replaced_hands_on_the_mode_of_its_file(tmp_path):
     write(tmp_path / "file", b"old")
     (tmp_path / "file").chmod(0o600)
-    (tmp_path / "link").symlink_to("file")
+    make_link(tmp_path / "link", "file")
     write(tmp_path / "link", b"new", force=True)
     assert mode(tmp_path / "link") == 0o600
 

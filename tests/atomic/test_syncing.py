@@ -57,7 +57,7 @@ def test_an_error_of_the_drive_is_raised(tmp_path, monkeypatch):
         flush(file.fileno())
 
 
-@pytest.mark.skipif(os.name == "nt", reason="folders are not synced there")
+@pytest.mark.posix("folders are not synced there")
 def test_macos_empties_the_memory_of_the_drive_once_for_a_tree(tmp_path, monkeypatch):
     drive = Drive()
     for number in range(3):

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 
 import pytest
 from atomic_writing import fill, names, write
+from links import make_link
 
 from ozx.atomic import renaming, targets
 from ozx.atomic.new_directory import replacing_directory
@@ -34,22 +35,22 @@ def make_device(path):
 
 
 def make_link_to_device(path):
-    path.symlink_to("/dev/null")
+    make_link(path, "/dev/null")
 
 
 def make_link_to_pipe(path):
     os.mkfifo(path.with_name("pipe"))
-    path.symlink_to("pipe")
+    make_link(path, "pipe")
 
 
 def make_link_to_itself(path):
-    path.symlink_to(path.name)
+    make_link(path, path.name)
 
 
 SPECIAL = [make_pipe, make_socket, make_device, make_link_to_device, make_link_to_pipe, make_link_to_itself]
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.posix("there are no such files here")
 @pytest.mark.parametrize("make", SPECIAL)
 @pytest.mark.parametrize("force", [True, False])
 @pytest.mark.parametrize("use", [write, fill])
@@ -64,7 +65,7 @@ def test_only_files_and_folders_are_replaced(tmp_path, make, force, use):
     assert names(tmp_path) == others
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.posix("there are no such files here")
 @pytest.mark.parametrize("has_exchange", [True, False])
 @pytest.mark.parametrize("make", [make_pipe, lambda path: path.mkdir()])
 def test_what_comes_at_the_last_moment_is_not_replaced(tmp_path, make, has_exchange, monkeypatch):
@@ -82,7 +83,7 @@ def test_what_comes_at_the_last_moment_is_not_replaced(tmp_path, make, has_excha
 def test_a_link_is_replaced_and_the_file_it_leads_to_stays(tmp_path):
     write(tmp_path / "file", b"old")
     for name, end in (("link", "file"), ("dangling", "nothing")):
-        (tmp_path / name).symlink_to(end)
+        make_link(tmp_path / name, end)
         with pytest.raises(UsageError, match="the file exists already") as caught:
             write(tmp_path / name, b"new")
         assert caught.value.path == str(tmp_path / name)
@@ -156,13 +157,14 @@ class TestFolders:
             folder = tmp_path / str(has_exchange)
             (folder / "there").mkdir(parents=True)
             (folder / "there" / "zarr.json").write_bytes(b"{}")
-            (folder / "d").symlink_to("there")
+            make_link(folder / "d", "there")
             fill(folder / "d", force=True)
             assert names(folder) == ["d", "there"]
             assert not (folder / "d").is_symlink()
             assert names(folder / "there") == ["zarr.json"]
 
 
+@pytest.mark.posix("lengths are counted in bytes")
 class TestLongNames:
     @pytest.mark.parametrize("letter", ["n", "ü", "細", "🔬"])
     @pytest.mark.parametrize("length", [256, 255, 247, 200, 143])
@@ -222,13 +224,14 @@ class TestMarkers:
         (tmp_path / "victim").write_bytes(b"old")
         marker = renaming._marker(str(tmp_path / "d"))
         with replacing_directory(str(tmp_path / "d"), replace_folder=True):
-            os.symlink("victim", marker)
+            make_link(marker, "victim")
             with pytest.raises(FileExistsError):
                 renaming._swap(str(tmp_path / "nothing"), str(tmp_path / "d"))
             if os.path.lexists(marker):
                 os.unlink(marker)
         assert (tmp_path / "victim").read_bytes() == b"old"
 
+    @pytest.mark.posix("folders are exchanged in two steps there, and .old must be free")
     def test_a_directory_called_old_that_came_later_is_not_removed(self, tmp_path):
         # Killed in between, repaired by hand, and a backup made of that name.
         (tmp_path / "d").mkdir()
@@ -241,7 +244,7 @@ class TestMarkers:
         assert names(tmp_path) == ["d", "d.old"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="one call refuses to replace a file there")
+@pytest.mark.posix("one call refuses to replace a file there")
 class TestSystems:
     """How names are exchanged, and never replaced by accident, on systems and file systems that differ."""
 

@@ -7,11 +7,11 @@ import time
 
 import pytest
 from atomic_writing import names, write
+from links import make_link
 from sweeping import forget_swept_folders
 
 from ozx.atomic import temporary
 from ozx.atomic.host import this_host
-from ozx.atomic.locks import has_locks
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.temporary import create_directory, create_file
 
@@ -26,6 +26,7 @@ with replacing_file(sys.argv[1]) as new, replacing_directory(sys.argv[2]) as dir
 """
 
 
+@pytest.mark.posix("needs SIGKILL")
 def test_leftovers_of_a_killed_process_are_swept_and_those_of_live_ones_are_not(tmp_path):
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "f"), str(tmp_path / "d")], check=False)
     assert killed.returncode == -9
@@ -41,7 +42,7 @@ def test_leftovers_of_a_killed_process_are_swept_and_those_of_live_ones_are_not(
     assert names(tmp_path) == [".notes.txt.ozx-tmp", "alive", "b"]
 
 
-@pytest.mark.skipif(not has_locks(), reason="an open file stays on Windows")
+@pytest.mark.posix("an open file stays on Windows")
 def test_a_file_that_a_living_process_has_just_created_is_not_swept(tmp_path):
     new = tmp_path / f".a.{os.getpid()}.{this_host()}.ozx-tmp"
     new.touch()
@@ -57,7 +58,7 @@ def test_a_link_that_was_left_is_swept_and_what_it_leads_to_is_not(tmp_path, end
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_bytes(b"kept")
     left = tmp_path / f".d.99999999.{this_host()}.ozx-tmp"
-    left.symlink_to(end)
+    make_link(left, end)
     assert write(tmp_path / "a", b"a").swept == [str(left)]
     assert names(tmp_path) == ["a", "file", "folder"]
 
@@ -67,19 +68,20 @@ def test_links_in_a_tree_that_was_left_go_and_what_they_lead_to_stays(tmp_path):
     (tmp_path / "folder" / "file").write_bytes(b"kept")
     left = tmp_path / f".d.99999999.{this_host()}.ozx-tmp"
     left.mkdir()
-    (left / "link").symlink_to("../folder")
+    make_link(left / "link", "../folder")
     assert write(tmp_path / "a", b"a").swept == [str(left)]
     assert names(tmp_path) == ["a", "folder"]
     assert names(tmp_path / "folder") == ["file"]
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.posix("there are no such files here")
 def test_a_pipe_is_no_leftover(tmp_path):
     os.mkfifo(tmp_path / f".d.99999999.{this_host()}.ozx-tmp")
     assert write(tmp_path / "a", b"a").swept == []
     assert names(tmp_path) == [f".d.99999999.{this_host()}.ozx-tmp", "a"]
 
 
+@pytest.mark.posix("needs SIGKILL")
 @pytest.mark.parametrize("name", ["n" * 255, "\u7d30" * 85, "two\nlines"])
 def test_what_is_left_of_any_name_is_swept(tmp_path, name):
     killed = subprocess.run(
@@ -92,14 +94,14 @@ def test_what_is_left_of_any_name_is_swept(tmp_path, name):
 
 def test_a_link_in_the_place_of_a_temporary_file_is_not_followed(tmp_path):
     (tmp_path / "victim").write_bytes(b"old")
-    (tmp_path / f".a.{os.getpid()}.{this_host()}.ozx-tmp").symlink_to("victim")
+    make_link(tmp_path / f".a.{os.getpid()}.{this_host()}.ozx-tmp", "victim")
     temporary._swept.add(str(tmp_path))
     write(tmp_path / "a", b"new")
     assert (tmp_path / "victim").read_bytes() == b"old"
     assert (tmp_path / "a").read_bytes() == b"new"
 
 
-@pytest.mark.skipif(not has_locks(), reason="without locks, the next run sweeps it")
+@pytest.mark.posix("without locks, the next run sweeps it")
 @pytest.mark.parametrize(("create", "call"), [(create_file, "open"), (create_directory, "mkdir")])
 def test_an_interrupt_just_after_the_creation_leaves_nothing(tmp_path, monkeypatch, create, call):
     make = getattr(os, call)
@@ -117,8 +119,8 @@ def test_an_interrupt_just_after_the_creation_leaves_nothing(tmp_path, monkeypat
     assert names(tmp_path) == []
 
 
-@pytest.mark.skipif(not has_locks(), reason="an open file stays on Windows")
-@pytest.mark.skipif(not has_locks(), reason="there are no locks here")
+@pytest.mark.posix("an open file stays on Windows")
+@pytest.mark.posix("there are no locks here")
 def test_a_directory_that_is_swept_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
     """Two threads unpack into a new folder: one sweeps it while the other has made its directory, but not locked it."""
     opened, sweeps = os.open, []

@@ -7,6 +7,7 @@ import shutil
 import pytest
 from children import run_in_child
 from hierarchies import tree
+from links import make_link
 
 from ozx.atomic import tree_removal
 from ozx.atomic.tree_record import TreeRecord
@@ -15,7 +16,10 @@ from ozx.atomic.tree_removal import MARKER, finish_removal, read_marker, remove_
 NAMES = ("zarr.json", "0/zarr.json", "0/c/0", "0/c/1", "labels/x")
 
 
-@pytest.fixture(params=[True, False], ids=["by descriptors", "by paths"])
+BY_DESCRIPTORS = pytest.param(True, id="by descriptors", marks=pytest.mark.posix("needs descriptors of folders"))
+
+
+@pytest.fixture(params=[BY_DESCRIPTORS, pytest.param(False, id="by paths")])
 def has_dir_fd(request, monkeypatch):
     """With the calls that take a folder's descriptor, and without, as on Windows."""
     monkeypatch.setattr(tree_removal, "_HAS_DIR_FD", request.param)
@@ -42,7 +46,7 @@ def record(root):
 @pytest.mark.usefixtures("has_dir_fd")
 def test_a_tree_as_recorded_is_removed(root):
     os.link(root / "0/c/0", root / "0/c/second name")  # removing one name changes the other's change time
-    os.symlink("c/0", root / "0" / "link")
+    make_link(root / "0" / "link", "c/0")
     assert remove_recorded(record(root)) == []
     assert not root.exists()
 
@@ -63,7 +67,7 @@ def test_a_folder_that_another_took_the_place_of_is_not_entered(tmp_path, root, 
     before, other = record(root), tmp_path / "other"
     (root / "0" / "c").rename(other)
     if is_link:
-        os.symlink(other, root / "0" / "c")
+        make_link(root / "0" / "c", other)
     else:
         shutil.copytree(other, root / "0" / "c")
     remove_recorded(before)
@@ -71,6 +75,7 @@ def test_a_folder_that_another_took_the_place_of_is_not_entered(tmp_path, root, 
     assert is_link or tree(root / "0" / "c") == tree(other)
 
 
+@pytest.mark.posix("renames below descriptors of folders")
 def test_metadata_go_first_those_of_the_root_before_all(root, monkeypatch):
     gone, unlink = [], os.unlink
 
@@ -134,6 +139,7 @@ def interfering(function, calls, number, path, act):
     return call
 
 
+@pytest.mark.posix("renames below descriptors of folders")
 def test_a_name_that_was_taken_meanwhile_is_not_overwritten(root, monkeypatch):
     """Two files came one after the other: the second keeps the name, the first one its name aside."""
     before, rename = record(root), os.rename
@@ -150,6 +156,7 @@ def test_a_name_that_was_taken_meanwhile_is_not_overwritten(root, monkeypatch):
     assert tree(root) == {"0/c/.1.ozx-aside": b"another", "0/c/1": b"the second"}
 
 
+@pytest.mark.posix("renames below descriptors of folders")
 def test_a_file_gets_its_name_back_where_there_are_no_hard_links(root, monkeypatch):
     before, rename = record(root), os.rename
 
@@ -167,6 +174,7 @@ def test_a_file_gets_its_name_back_where_there_are_no_hard_links(root, monkeypat
     assert (root / "0/c/1").read_bytes() == b"another"
 
 
+@pytest.mark.posix("lengths are counted in bytes")
 def test_a_name_too_long_for_another_beside_it_is_removed_all_the_same(root):
     (root / ("n" * 250)).write_bytes(b"")
     assert remove_recorded(record(root)) == []
@@ -176,7 +184,7 @@ def test_a_name_too_long_for_another_beside_it_is_removed_all_the_same(root):
 # Kills: the marker lets the next run go on.
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.posix("needs fork")
 @pytest.mark.parametrize("call", ["rename", "unlink"])
 def test_a_removal_that_was_killed_at_any_step_is_finished(tmp_path, call):
     copy = tmp_path / "copy"

@@ -114,7 +114,7 @@ def test_a_closed_stdout_and_one_that_is_read_no_more_are_no_errors(cells, argum
     assert (told.stdout, told.stderr) == ("0\n", "0\n")
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.posix("no device that is always full", on="linux")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -141,7 +141,7 @@ def test_a_full_disk_behind_stdout_is_named(cells, arguments):
 
 
 @pytest.mark.ci
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.posix("no device that is always full", on="linux")
 def test_a_story_that_cannot_be_told_stops_no_work(cells, tmp_path):
     for arguments, code in (
         (["pack", "missing.ome.zarr"], 4),

@@ -67,7 +67,7 @@ def test_two_words_that_are_the_name_of_one_file(tmp_path):
     assert caught.value.hint == "Put a name with blanks in quotes: 'embryo stack.ome.tif'"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="its shells give quotes no such meaning")
+@pytest.mark.posix("its shells give quotes no such meaning")
 def test_a_pattern_in_quotes(tmp_path):
     (tmp_path / "day 2").mkdir()
     (tmp_path / "day 2" / "a.tif").touch()
@@ -95,7 +95,7 @@ class TestPatterns:
         monkeypatch.setattr(arguments, "os", SimpleNamespace(name="nt", path=os.path))
         assert expand_patterns([name]) == [name]
 
-    @pytest.mark.skipif(os.name == "nt", reason="its shell has expanded them")
+    @pytest.mark.posix("its shell has expanded them")
     def test_posix_leaves_patterns_to_the_shell(self):
         assert expand_patterns(["g?.ozx"]) == ["g?.ozx"]
 

@@ -1,7 +1,6 @@
 """`ozx associate` as a user meets it."""
 
 import json
-import os
 
 import jsonschema
 import pytest
@@ -9,7 +8,7 @@ from commands import command, schema_of
 
 from ozx.desktop.association.associate import associate, association_status, dissociate
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="plays Linux")
+pytestmark = pytest.mark.posix("plays Linux")
 
 SCHEMA = schema_of("associate")
 call = command("associate")

@@ -13,7 +13,7 @@ from ozx.cli.batch import Batch
 from ozx.operations.pack_one import PackResult
 
 ozx = command()
-pytest_posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals and no SIGKILL")
+pytest_posix = pytest.mark.posix("Windows has no pseudo-terminals and no SIGKILL")
 
 
 @pytest.fixture

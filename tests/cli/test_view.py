@@ -226,7 +226,7 @@ def test_napari_without_opengl_is_no_fault_of_ozx(path, capsys, monkeypatch):
     assert "this is a fault of ozx" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="they always have a screen")
+@pytest.mark.posix("they always have a screen", on="linux")
 def test_napari_without_a_screen(path, capsys, monkeypatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)

@@ -1,7 +1,6 @@
 """The Windows registry, played in memory: values set, changed by others, taken back."""
 
 import copy
-import os
 import sys
 
 import pytest
@@ -15,7 +14,7 @@ from ozx.desktop.association.steps import WriteFile
 from ozx.desktop.association.transaction import Transaction
 from ozx.errors import ResourceError
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="plays Windows")
+pytestmark = pytest.mark.posix("plays Windows")
 
 VIEWER = (r"C:\venv\Scripts\ozx-open.exe",)
 CONVERTER = (r"C:\venv\Scripts\ozx-convert.exe",)

@@ -143,7 +143,7 @@ def test_a_wrong_local_header_is_found(tmp_path, write, count):
 
 
 @pytest.mark.ci
-@pytest.mark.skipif(sys.platform != "linux", reason="the second process is used on Linux only")
+@pytest.mark.posix("the second process is used on Linux only", on="linux")
 @pytest.mark.parametrize("with_thread", [False, True])
 def test_a_second_process_helps_only_while_no_thread_runs(tmp_path, monkeypatch, with_thread):
     forks = []
@@ -165,7 +165,7 @@ def test_a_second_process_helps_only_while_no_thread_runs(tmp_path, monkeypatch,
 
 
 @pytest.mark.ci
-@pytest.mark.skipif(sys.platform != "linux", reason="the second process is used on Linux only")
+@pytest.mark.posix("the second process is used on Linux only", on="linux")
 @pytest.mark.parametrize("failing", ["parent", "child"])
 def test_an_error_in_either_process_is_raised_and_no_process_stays(tmp_path, monkeypatch, failing):
     path = zipped(tmp_path / "a.zip", many(4_200, 3))

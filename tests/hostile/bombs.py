@@ -15,7 +15,6 @@ import importlib
 import json
 import lzma
 import os
-import resource
 import shutil
 import signal
 import struct
@@ -32,6 +31,7 @@ from typing import Any
 import google_crc32c
 import numcodecs
 import numpy as np
+from posix_only import resource
 
 from ozx.cli.app import run
 from ozx.desktop.viewer.descriptions import describe_picture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from children import in_child, wait
+from posix_only import SIGKILL, resource
 from sweeping import forget_swept_folders
 
 __all__ = ["KILLS", "assert_no_more_than", "die_at_step", "full_disks", "needs_fork", "random_endings", "rooms_below"]
@@ -20,7 +20,7 @@ __all__ = ["KILLS", "assert_no_more_than", "die_at_step", "full_disks", "needs_f
 #: The number of kills in a test, for all of its parameters together.
 KILLS = int(os.environ.get("OZX_KILLS", "60"))
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+needs_fork = pytest.mark.posix("needs fork and SIGKILL")
 
 
 def random_endings(
@@ -30,7 +30,7 @@ def random_endings(
     *,
     seed: int,
     times: int = KILLS // 2,
-    kind: signal.Signals = signal.SIGKILL,
+    kind: signal.Signals = SIGKILL,
 ) -> Iterator[int]:
     """Run `work` several times, and end each run at a random moment; yield the number of each ended run.
 

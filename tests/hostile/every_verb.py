@@ -13,7 +13,6 @@ import io
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import sys
@@ -30,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from mutated_cases import hierarchies, is_json, mutate_documents
 from packed import zip_values
+from posix_only import resource
 
 from ozx.cli.app import run
 from ozx.desktop.viewer.loopback import Request

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import resource
 import sys
 import time
 import traceback
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from mutations import mutate_bytes, mutate_document, to_text
+from posix_only import resource
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader

@@ -8,7 +8,7 @@ from pathlib import Path
 import bombs
 import pytest
 
-pytestmark = pytest.mark.skipif(not hasattr(bombs.os, "fork"), reason="children are forked and measured")
+pytestmark = pytest.mark.posix("children are forked and measured")
 
 # Of the processors: what else the machine does does not count.
 SECONDS = 10

@@ -38,7 +38,7 @@ def failing(monkeypatch, call, code, *, is_ours):
     monkeypatch.setattr(os, call, fail)
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="descriptors have no names here")
+@pytest.mark.posix("descriptors have no names here", on="linux")
 @pytest.mark.parametrize("code", sorted(CODES))
 @pytest.mark.parametrize(
     ("call", "options", "is_ours"),
@@ -70,7 +70,7 @@ def test_one_file_fails_and_nothing_else(capsys, here, images, monkeypatch, code
     assert [(line["exit"], line["error"] and line["error"]["code"]) for line in lines] == [(4, CODES[code]), (0, None)]
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="descriptors have no names here")
+@pytest.mark.posix("descriptors have no names here", on="linux")
 def test_a_log_on_a_full_disk_ends_the_batch(capsys, here, images, monkeypatch):
     failing(monkeypatch, "fsync", errno.ENOSPC, is_ours=lambda name: name.endswith("run.jsonl"))
     code, _, err = ozx(capsys, "pack", "a.ome.zarr", "b.ome.zarr", "--log", "run.jsonl")

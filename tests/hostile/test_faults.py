@@ -167,7 +167,7 @@ def test_every_call_fails_once_where_directories_are_exchanged_in_two_steps(tmp_
     assert fired["write"] >= 1  # of the marker
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.posix("needs fork")
 def test_a_process_that_is_killed_while_it_counts_holds_up_nobody():
     faults = Faults(None)
 
@@ -181,7 +181,7 @@ def test_a_process_that_is_killed_while_it_counts_holds_up_nobody():
 
 
 @pytest.mark.ci
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.posix("needs fork")
 def test_every_call_fails_once_in_either_of_two_processes(tmp_path, sources, monkeypatch):
     monkeypatch.setattr(fast_unpacking, "ENOUGH_FOR_TWO", 2)
     monkeypatch.setattr(fast_unpacking, "_batch_size", lambda order: 1)

@@ -7,7 +7,6 @@ the same images at once, one is on another computer, one loses a worker of its c
 import itertools
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -18,11 +17,12 @@ from pathlib import Path
 import pytest
 from clusters import local_cluster
 from hierarchies import make_image, tree
+from posix_only import resource
 
 from ozx.flow.run_log import read_log, summarise
 from ozx.operations.verify import verify
 
-pytestmark = [pytest.mark.ci, pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")]
+pytestmark = [pytest.mark.ci, pytest.mark.posix("Windows has no such signals")]
 
 COUNT, DAMAGED, RESTLESS = 1_000, (17, 600), 700
 

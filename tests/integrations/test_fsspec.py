@@ -333,7 +333,7 @@ def test_threads_share_one(files, url):
         assert all(data == values[key] for key, data in zip(keys, found, strict=True))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork is a POSIX call")
+@pytest.mark.posix("fork is a POSIX call")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_it_survives_fork(files, url):
     expected = files.cat_file(f"{url}/zarr.json")

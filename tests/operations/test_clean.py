@@ -4,6 +4,7 @@ import os
 import time
 
 import pytest
+from links import make_link
 
 from ozx.atomic.host import this_host
 from ozx.errors import ResourceError
@@ -58,8 +59,8 @@ def test_a_refusal_removes_nothing(folder):
 def test_links_are_not_followed(folder, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "victim"
     elsewhere.write_bytes(b"kept")
-    (folder / "link").symlink_to(elsewhere.parent)
-    (folder / f".d.1.{this_host()}.ozx-tmp").symlink_to(elsewhere)
+    make_link(folder / "link", elsewhere.parent)
+    make_link(folder / f".d.1.{this_host()}.ozx-tmp", elsewhere)
     (elsewhere.parent / ".e.ozx.1.node8-12345678.ozx-tmp").touch()
     clean(folder, older_than=0)
     assert sorted(os.listdir(elsewhere.parent)) == [".e.ozx.1.node8-12345678.ozx-tmp", "victim"]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import zarr
 from hierarchies import FIXTURES, make_image, tree
+from links import make_link
 
 import ozx
 from ozx.archive.reader import ArchiveReader
@@ -154,7 +155,7 @@ REFUSED = {
     "backslash": (write("a\\b"), "zip/name"),
     "drive": (write("C:/x"), "zip/name"),
     "pipe": (lambda root: os.mkfifo(root / "pipe"), "zip/special-file"),
-    "link out": (lambda root: os.symlink("/etc", root / "etc"), "zip/special-file"),
+    "link out": (lambda root: make_link(root / "etc", "/etc"), "zip/special-file"),
 }
 
 
@@ -453,7 +454,7 @@ def test_a_source_is_not_removed_without_a_sync(tmp_path, image):
 
 def test_a_linked_source_is_not_removed(tmp_path, image):
     root = shutil.copytree(image, tmp_path / "h")
-    os.symlink(root, tmp_path / "link")
+    make_link(tmp_path / "link", root)
     with pytest.raises(UsageError, match="is a link"):
         pack(tmp_path / "link", tmp_path / "a.ozx", remove_source=True)
     assert root.is_dir()
@@ -628,7 +629,7 @@ def test_resume_refuses_what_another_run_made_of_another_source_meanwhile(tmp_pa
         pack(image, tmp_path / "a.ozx", resume=True)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no locks of folders")
+@pytest.mark.posix("Windows has no locks of folders")
 def test_runs_that_remove_one_source_take_turns(tmp_path, image, monkeypatch):
     root = shutil.copytree(image, tmp_path / "h.ome.zarr")
     values = tree(root)

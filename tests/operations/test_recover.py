@@ -16,6 +16,7 @@ import pytest
 import zarr
 from children import in_child, wait
 from hierarchies import FIXTURES, HIERARCHIES, tree
+from links import make_link
 from packed import pack_tree, sort_values, write_archive, zip_values
 from stores import SEED, pattern, put, run
 from zarr.storage import ZipStore
@@ -449,7 +450,7 @@ def kill_writer(path, mode, values, replaced):
     assert wait(in_child(work)) == -9
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+@pytest.mark.posix("needs fork and SIGKILL")
 @pytest.mark.parametrize("mode", ["w", "a"])
 def test_the_file_of_a_killed_writer(tmp_path, mode):
     path = tmp_path / "a.ozx"
@@ -477,7 +478,7 @@ def test_the_file_of_a_killed_writer(tmp_path, mode):
     assert {finding.id for finding in ozx.validate(result.path, level="archive").findings} <= {"rfc9/sharding"}
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
+@pytest.mark.posix("needs fork and SIGKILL")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_writer_killed_after_any_step(tmp_path, seed):
     moments, values = random.Random(seed), dict(SEED)
@@ -687,7 +688,7 @@ def test_places_are_checked_first(cells, tmp_path):
     with pytest.raises(UsageError, match="is the damaged file itself"):
         recover(cells, cells, force=True)
     link = tmp_path / "link.ozx"
-    link.symlink_to(cells)
+    make_link(link, cells)
     with pytest.raises(UsageError, match="is the damaged file itself"):
         recover(link, cells, force=True)
     with pytest.raises(UsageError, match="exists already"):

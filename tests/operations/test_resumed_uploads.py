@@ -19,7 +19,7 @@ from ozx.errors import UsageError
 from ozx.operations.uploads import uploads
 
 pytestmark = [
-    pytest.mark.skipif(os.name == "nt", reason="Windows has no locks that show whether a run lives"),
+    pytest.mark.posix("Windows has no locks that show whether a run lives"),
     pytest.mark.ci,
 ]
 

@@ -10,6 +10,7 @@ import pytest
 import tifffile
 from commands import command
 from hierarchies import FIXTURES
+from links import make_link
 
 import ozx
 from ozx.desktop.association.transaction import Transaction
@@ -71,11 +72,11 @@ SPECIAL = {
     "pipe": os.mkfifo if hasattr(os, "mkfifo") else None,
     "socket": make_socket,
     "device": make_device,
-    "link to a pipe": lambda path: (os.mkfifo(f"{path}.pipe"), os.symlink(f"{path}.pipe", path)),
+    "link to a pipe": lambda path: (os.mkfifo(f"{path}.pipe"), make_link(path, f"{path}.pipe")),
 }
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.posix("there are no such files here")
 @pytest.mark.parametrize("kind", sorted(SPECIAL))
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_no_verb_replaces_what_is_no_file(verb, kind, sources, tmp_path, monkeypatch):
@@ -90,7 +91,7 @@ def test_no_verb_replaces_what_is_no_file(verb, kind, sources, tmp_path, monkeyp
     assert {name: os.lstat(name).st_mode for name in os.listdir()} == {k: v.st_mode for k, v in before.items()}
 
 
-@pytest.mark.skipif(not hasattr(os, "fchown"), reason="there are no such permissions here")
+@pytest.mark.posix("there are no such permissions here")
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_every_verb_keeps_mode_and_owner(verb, sources, tmp_path):
     out = tmp_path / f"out.{ENDINGS.get(verb, 'ozx')}"
@@ -128,7 +129,7 @@ def test_a_checksum_that_cannot_be_written_is_told_before_anything_is(tmp_path):
     assert [made.name for made in tmp_path.iterdir()] == ["a.ozx.sha256"]
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.posix("there are no such files here")
 def test_a_checksum_does_not_replace_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "a.ozx.sha256")
     with pytest.raises(UsageError, match="is a named pipe"):
@@ -136,7 +137,7 @@ def test_a_checksum_does_not_replace_a_pipe(tmp_path):
     assert [made.name for made in tmp_path.iterdir()] == ["a.ozx.sha256"]
 
 
-@pytest.mark.skipif(not hasattr(os, "fchown"), reason="there are no such permissions here")
+@pytest.mark.posix("there are no such permissions here")
 def test_a_picture_in_the_cache_is_private_though_the_one_before_was_not(sources, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for _ in range(2):
@@ -166,7 +167,7 @@ class TestFolders:
 
     def test_a_link_to_a_hierarchy_is_replaced_and_nothing_is_left_of_it(self, sources, tmp_path):
         shutil.copytree(IMAGE, tmp_path / "there")
-        (tmp_path / "link").symlink_to("there")
+        make_link(tmp_path / "link", "there")
         ozx.unpack(sources / "image.ozx", tmp_path / "link", force=True)
         assert sorted(made.name for made in tmp_path.iterdir()) == ["link", "there"]
         assert not (tmp_path / "link").is_symlink()
@@ -197,7 +198,7 @@ class TestFolders:
         assert ozx.validate(out).valid
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.posix("there are no such files here")
 @pytest.mark.parametrize(("verb", "source"), [("pack", IMAGE), ("import", "image.tif")])
 def test_a_device_is_the_output_of_one_source_and_is_refused(verb, source, sources, tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")

@@ -14,7 +14,7 @@ from ozx.archive.remote.upload import part_size_for
 
 pytestmark = [
     pytest.mark.ci,
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/status"),
+    pytest.mark.posix("reads /proc/self/status", on="linux"),
 ]
 
 MIB = 1 << 20

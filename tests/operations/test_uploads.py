@@ -150,7 +150,7 @@ class TestUnfinished:
             uploads("gs://bucket", abort="x")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no locks that show whether a run lives")
+@pytest.mark.posix("Windows has no locks that show whether a run lives")
 class TestLeftovers:
     @pytest.mark.parametrize("by", ["name", "age"])
     def test_another_run_continues_it_meanwhile(self, bucket, leftover, monkeypatch, by):  # noqa: F811
@@ -206,7 +206,7 @@ sys.exit(run(["pack", sys.argv[1], sys.argv[2]]))
 
 
 @pytest.mark.ci
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
+@pytest.mark.posix("signals of POSIX systems")
 class TestKills:
     def start(self, large, url, seconds=60):
         program = subprocess.Popen(
@@ -266,7 +266,7 @@ sys.exit(run(["pack", sys.argv[1], sys.argv[2]]))
 """
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
+@pytest.mark.posix("signals of POSIX systems")
 @pytest.mark.usefixtures("true_times")
 def test_an_upload_without_a_name_on_record(bucket, large, capsys, monkeypatch):  # noqa: F811
     """A kill between the server's answer and its record: probably ours, and ended only when the user says so."""

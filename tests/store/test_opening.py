@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import sys
 import zipfile
 
 import numpy as np
@@ -248,7 +247,7 @@ def open_files():
     return [os.readlink(link) for link in links if os.path.lexists(link)]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux says which files are open")
+@pytest.mark.posix("Linux says which files are open", on="linux")
 def test_a_file_is_closed_at_the_end(packed):
     with opened_hierarchy(packed) as group:
         assert group["0"].shape == (2, 256, 256)

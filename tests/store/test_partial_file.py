@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from links import make_link
 from open_files import closed_files_only  # noqa: F401
 from stores import put
 
@@ -139,7 +140,7 @@ def test_a_directory_or_a_missing_folder_is_refused(tmp_path):
         PartialFile(str(tmp_path / "no" / "a.ozx"))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.posix("needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_child_that_lives_on_does_not_keep_the_lock(target):
     partial = PartialFile(target)
@@ -155,12 +156,12 @@ def test_a_forked_child_that_lives_on_does_not_keep_the_lock(target):
         os.waitpid(child, 0)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.posix("there are no such files here")
 @pytest.mark.parametrize("end", ["victim", "empty", "nothing", "/dev/null"])
 def test_a_link_with_the_partial_name_is_never_followed(target, tmp_path, end):
     (tmp_path / "victim").write_bytes(b"years of work")
     (tmp_path / "empty").write_bytes(b"")
-    os.symlink(end, f"{target}.partial")
+    make_link(f"{target}.partial", end)
     with pytest.raises(UsageError, match="found a link") as caught:
         PartialFile(target)
     assert caught.value.hint == f"Remove {target}.partial."
@@ -170,23 +171,23 @@ def test_a_link_with_the_partial_name_is_never_followed(target, tmp_path, end):
     assert not (tmp_path / "nothing").exists()
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.posix("there are no such files here")
 def test_a_link_that_comes_at_the_last_moment_is_not_followed(target, tmp_path, monkeypatch):
     (tmp_path / "empty").write_bytes(b"")
     monkeypatch.setattr(os.path, "lexists", lambda _: False)
-    os.symlink("empty", f"{target}.partial")
+    make_link(f"{target}.partial", "empty")
     with pytest.raises(OSError, match="symbolic links"):
         PartialFile(target)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such files here")
+@pytest.mark.posix("there are no such files here")
 def test_a_pipe_with_the_partial_name_is_not_opened(target):
     os.mkfifo(f"{target}.partial")
     with pytest.raises(UsageError, match="found something else"):
         PartialFile(target)
 
 
-@pytest.mark.skipif(not hasattr(os, "fchmod"), reason="there are no such permissions here")
+@pytest.mark.posix("there are no such permissions here")
 def test_what_replaces_a_private_file_is_private_until_it_is_that_file(target):
     with open(target, "wb") as file:
         os.fchmod(file.fileno(), 0o640)
@@ -211,7 +212,7 @@ def test_a_name_that_is_too_long_for_its_ending_is_shortened(tmp_path, name):
     assert os.path.exists(target[:-1] + "z")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="what is open is not moved there")
+@pytest.mark.posix("what is open is not moved there")
 def test_what_has_the_partial_name_by_now_is_neither_published_nor_removed(target):
     partials = [PartialFile(target), PartialFile(target + "2")]
     for partial in partials:
@@ -229,7 +230,7 @@ def test_what_has_the_partial_name_by_now_is_neither_published_nor_removed(targe
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, errno.EIO])
-@pytest.mark.skipif(os.name == "nt", reason="Windows refuses to move what is open")
+@pytest.mark.posix("Windows refuses to move what is open")
 def test_without_locks_the_creation_decides_which_writer_came_first(target, monkeypatch, code):
     def fail(descriptor, operation):
         raise OSError(code, os.strerror(code))
@@ -246,7 +247,7 @@ def test_without_locks_the_creation_decides_which_writer_came_first(target, monk
     PartialFile(target).remove()  # the name is free again
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows refuses to move what is open")
+@pytest.mark.posix("Windows refuses to move what is open")
 def test_locks_that_fail_for_the_first_writer_only_do_not_join_two_writers(target, monkeypatch):
     """The table of locks is full for a moment: the second writer gets the lock of the first writer's empty file."""
     flock, codes = locks.fcntl.flock, [errno.ENOLCK]
@@ -268,7 +269,7 @@ def test_locks_that_fail_for_the_first_writer_only_do_not_join_two_writers(targe
     first.close()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows refuses to move what is open")
+@pytest.mark.posix("Windows refuses to move what is open")
 @pytest.mark.parametrize("step", ["check_target", "close_written"])
 def test_what_comes_after_the_sync_is_not_published(target, request, monkeypatch, step):
     if step == "close_written":  # where only closed files are renamed

@@ -25,7 +25,7 @@ from ozx.store import reading
 from ozx.validation.cases.archive_builder import ArchiveBuilder
 
 VALUES = SEED | {f"0/c/{n // 4}/{n % 4}": pattern(n, 5_000 + n) for n in range(16)}
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+needs_fork = pytest.mark.posix("needs fork")
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def test_a_reading_store_that_was_closed_can_be_used_again(path):
     assert contents(store) == VALUES
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
+@pytest.mark.posix("needs /proc", on="linux")
 def test_closing_gives_the_descriptor_back(path):
     def is_open():
         links = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]

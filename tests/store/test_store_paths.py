@@ -1,11 +1,11 @@
 """Which file a store means, and what stays as it was when that file is written anew."""
 
-import os
 import stat
 import traceback
 
 import pytest
 from hierarchies import FIXTURES
+from links import make_link
 from range_server import serving
 from zarr.core.buffer import cpu
 
@@ -78,7 +78,7 @@ def test_a_store_is_a_file_and_no_node(image, form):
         OzxStore(form.format(image))
 
 
-@pytest.mark.skipif(not hasattr(os, "fchmod"), reason="there are no such permissions here")
+@pytest.mark.posix("there are no such permissions here")
 def test_a_private_file_stays_private(image):
     image.chmod(0o640)
     add_a_file(image)
@@ -87,7 +87,7 @@ def test_a_private_file_stays_private(image):
 
 def test_a_link_stays_a_link(image, tmp_path):
     link = tmp_path / "link.ozx"
-    link.symlink_to(image)
+    make_link(link, image)
     add_a_file(link)
     assert link.is_symlink()
     assert OzxStore(image).get_sync("notes.txt").to_bytes() == b"seen"

@@ -5,7 +5,6 @@ import json
 import os
 import random
 import re
-import resource
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ import zipfile
 import pytest
 from children import in_child, run_in_child, wait
 from packed import sort_values, write_archive
+from posix_only import resource
 from stores import SEED, assert_finished, buffer, collect, contents, pattern, put, run, take, write_store
 from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 
@@ -27,7 +27,7 @@ from ozx.validation.cases.archive_builder import ArchiveBuilder, group
 
 DATA = {f"0/c/0/{n}": pattern(n, 3_000 + n) for n in range(8)}
 VALUES = SEED | DATA
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+needs_fork = pytest.mark.posix("needs fork")
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_mode_x_refuses_a_file_that_appeared_meanwhile(path, monkeypatch, rewrit
     assert names(path) == ["a.ozx", "a.ozx.partial"]
 
 
-@pytest.mark.skipif(not hasattr(os, "fchmod"), reason="needs permissions")
+@pytest.mark.posix("needs permissions")
 @pytest.mark.parametrize("rewritten", [True, False])
 def test_mode_a_keeps_the_permissions(path, old, monkeypatch, rewritten):
     monkeypatch.setattr(finishing, "MOST_UNUSED", 0 if rewritten else 1)
@@ -189,7 +189,7 @@ def test_mode_a_refuses_when_the_old_file_changes_meanwhile(path, old, monkeypat
     assert names(path) == ["a.ozx", "a.ozx.partial"]
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
+@pytest.mark.posix("needs /proc", on="linux")
 @pytest.mark.parametrize("mode", ["w", "a"])
 @pytest.mark.parametrize("way", ["close", "abort"])
 def test_a_closed_writer_holds_nothing_open(path, old, mode, way):

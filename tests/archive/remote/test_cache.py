@@ -205,7 +205,7 @@ class TestRecords:
         assert find_record("https://h/y", {}) is None
         assert find_record("https://h/x", {"endpoint": "http://other"}) is None
 
-    @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX systems")
+    @pytest.mark.posix("permissions of POSIX systems")
     def test_privacy(self, folder):
         os.makedirs(folder, mode=0o755)
         secret = "SEC" + "RET"

@@ -43,7 +43,7 @@ def in_a_child(work) -> int:
     return os.waitpid(child, 0)[1]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+@pytest.mark.posix("a system without fork")
 class TestForks:
     def test_a_child_reads_on(self):
         with opened(build().build()) as (_, reader):

@@ -192,7 +192,7 @@ class TestAtomic:
         assert bucket.uploads() == []
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no locks that show whether a run lives")
+@pytest.mark.posix("Windows has no locks that show whether a run lives")
 class TestLeftovers:
     @pytest.mark.usefixtures("leftover")
     def test_it_is_ended(self, bucket):  # noqa: F811

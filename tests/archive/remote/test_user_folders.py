@@ -7,7 +7,7 @@ import pytest
 from ozx.archive.remote.user_folders import user_folder
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has one place for all kinds")
+@pytest.mark.posix("Windows has one place for all kinds")
 def test_a_variable_wins(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

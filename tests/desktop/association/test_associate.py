@@ -7,12 +7,13 @@ import shutil
 import sys
 
 import pytest
+from links import make_link
 
 import ozx
 from ozx.desktop.association import transaction as actions
 from ozx.desktop.association.associate import associate, association_status, dissociate
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="plays Linux and macOS")
+pytestmark = pytest.mark.posix("plays Linux and macOS")
 
 LIST = "[Default Applications]\ntext/plain=vim.desktop\n"
 
@@ -238,7 +239,7 @@ def test_the_list_may_be_a_link_and_is_one_afterwards(home, tmp_path):
     real = put(tmp_path / "dotfiles" / "list", LIST)
     (home / ".config").mkdir()
     link = home / ".config" / "mimeapps.list"
-    link.symlink_to(real)
+    make_link(link, real)
     associate()
     assert link.is_symlink()
     assert "ozx-toolkit" in real.read_text()
@@ -315,7 +316,7 @@ def test_what_is_missing_is_named_with_its_package(home, programs, monkeypatch):
     (programs / "update-mime-database").unlink()
     monkeypatch.setenv("PATH", str(programs))
     for name in ("touch", "sh"):
-        (programs / name).symlink_to(shutil.which(name, path="/usr/bin:/bin"))
+        make_link(programs / name, shutil.which(name, path="/usr/bin:/bin"))
     with pytest.raises(ozx.ResourceError, match="the program update-mime-database is not installed") as caught:
         associate()
     assert "apt install shared-mime-info" in caught.value.hint

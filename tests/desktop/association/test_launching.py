@@ -1,6 +1,5 @@
 """Commands as they are found and split."""
 
-import os
 import sys
 import sysconfig
 
@@ -9,7 +8,7 @@ import pytest
 from ozx.desktop.association.launching import find_background_viewer, find_ozx, find_program, parse_viewer
 from ozx.errors import UsageError
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="programs here are shell scripts")
+pytestmark = pytest.mark.posix("programs here are shell scripts")
 
 
 @pytest.fixture

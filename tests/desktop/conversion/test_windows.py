@@ -1,6 +1,5 @@
 """The choice of the window of a conversion."""
 
-import os
 import sys
 
 import pytest
@@ -10,7 +9,7 @@ from ozx.desktop.conversion.browser_page import PageWindow
 from ozx.desktop.conversion.windows import NoWindow, open_progress_window
 from ozx.desktop.conversion.zenity import ZenityWindow
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="programs here are shell scripts")
+pytestmark = pytest.mark.posix("programs here are shell scripts")
 
 
 @pytest.fixture(autouse=True)

@@ -1,13 +1,11 @@
 """The progress window of zenity, played by a script that writes down what it reads."""
 
-import os
-
 import pytest
 from private_desktop import wait_for
 
 from ozx.desktop.conversion.zenity import ZenityWindow
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="programs here are shell scripts")
+pytestmark = pytest.mark.posix("programs here are shell scripts")
 
 
 @pytest.fixture

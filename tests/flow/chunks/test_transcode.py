@@ -3,7 +3,6 @@
 import contextlib
 import json
 import pickle
-import sys
 import threading
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -633,7 +632,7 @@ def transcoded_entries(root):
 
 
 @pytest.mark.ci
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+@pytest.mark.posix("needs /proc", on="linux")
 def test_memory_is_bounded(tmp_path):
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
         size, growth = process.submit(measure_memory, tmp_path).result()

@@ -3,11 +3,11 @@
 import bz2
 import gzip
 import lzma
-import resource
 import zlib
 
 import numcodecs
 import pytest
+from posix_only import resource
 
 from ozx.flow.decoding import bounded as bounded_decoding
 from ozx.flow.decoding.bounded import BOUNDED, OversizeError, decompress

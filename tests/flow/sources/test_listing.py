@@ -4,6 +4,7 @@ import os
 import socket
 
 import pytest
+from links import make_link
 
 from ozx.errors import FormatError
 from ozx.flow.sources.listing import DEEPEST, list_directory
@@ -87,14 +88,14 @@ def test_metadata_of_zarr_v2_is_noticed(tmp_path):
 
 def test_links_to_files_and_folders_inside_are_followed(tmp_path):
     make(tmp_path, "zarr.json", "0/c/0", data=b"chunk")
-    os.symlink("0", tmp_path / "0" / "c" / "1")
-    os.symlink("0", tmp_path / "again")
+    make_link(tmp_path / "0" / "c" / "1", "0")
+    make_link(tmp_path / "again", "0")
     listing = list_directory(str(tmp_path))
     assert list(listing.iter_keys()) == ["zarr.json", "0/c/0", "0/c/1", "again/c/0", "again/c/1"]
 
 
 def link(target, name):
-    return lambda root: os.symlink(target, root / name)
+    return lambda root: make_link(root / name, target)
 
 
 def bind_socket(root):
@@ -131,8 +132,8 @@ def test_what_is_no_file_or_folder_is_refused(tmp_path, spoil, message):
 
 def test_two_links_that_lead_into_each_other_are_refused(tmp_path):
     make(tmp_path, "zarr.json", "a/x", "b/x")
-    os.symlink("../b", tmp_path / "a" / "to-b")
-    os.symlink("../a", tmp_path / "b" / "to-a")
+    make_link(tmp_path / "a" / "to-b", "../b")
+    make_link(tmp_path / "b" / "to-a", "../a")
     with pytest.raises(FormatError, match="part of a cycle"):
         list_directory(str(tmp_path))
 

@@ -18,7 +18,7 @@ from ozx.images.streaming import encoding_threads
 
 FRAMES = np.arange(1, 9, dtype="uint8")[:, None, None] * np.ones((1, 8, 8), "uint8")
 WORDS = {"axes": "tyx", "shape": (None, 8, 8), "dtype": "uint8", "sync": False, "force": True}
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+needs_fork = pytest.mark.posix("needs fork")
 FILES = (os.path.dirname(streaming.__file__), threading.__file__)
 
 

@@ -286,7 +286,7 @@ def test_a_pickled_array_reads_through_the_pipeline(archives: dict[str, Path]) -
     np.testing.assert_array_equal(again[:], plain[:])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+@pytest.mark.posix("Windows has no fork")
 def test_a_forked_child_reads(archives: dict[str, Path]) -> None:
     script = (
         "import os, sys, warnings, ozx; warnings.simplefilter('ignore')\n"

@@ -207,7 +207,7 @@ def test_deflated_entries_are_read(tmp_path: Path, layout: str) -> None:
         np.testing.assert_array_equal(array[:], pixels)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+@pytest.mark.posix("a system without fork")
 def test_a_forked_child_reads(tmp_path: Path) -> None:
     pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["shards"])
     with serving((tmp_path / "a.ozx").read_bytes()) as server, warnings.catch_warnings():

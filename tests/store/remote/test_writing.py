@@ -115,7 +115,7 @@ def test_two_threads_close_a_store(waiting):
     assert len(waiting.paths) == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.posix("needs fork")
 def test_a_forked_process_uploads_nothing(waiting):
     def close_in_child():
         waiting.store.close()
