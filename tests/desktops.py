@@ -31,7 +31,7 @@ cat > "$2/Contents/Info.plist" <<END
 END
 """
 CODESIGN = """#!/bin/sh
-mkdir -p "$4/Contents/_CodeSignature"; cksum < "$4/Contents/Info.plist" > "$4/Contents/_CodeSignature/CodeResources"
+mkdir -p "$6/Contents/_CodeSignature"; cksum < "$6/Contents/Info.plist" > "$6/Contents/_CodeSignature/CodeResources"
 """
 
 

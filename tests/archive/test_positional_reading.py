@@ -1,5 +1,6 @@
 """Reading at a position: with the POSIX calls and without them, from threads and forked processes."""
 
+import errno
 import os
 import pickle
 import random
@@ -8,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from ozx.archive import positional_reading
 from ozx.archive.positional_reading import (
     READ_FLAGS,
     PositionalFile,
@@ -98,6 +100,22 @@ def test_reads_that_bring_less_than_asked_for_are_continued(path, calls, monkeyp
         buffer = bytearray(100)
         assert file.read_into_at(memoryview(buffer), offset) == length
         assert buffer[:length] == DATA[offset : offset + length]
+
+
+def test_no_read_is_longer_than_the_system_takes(path, calls, monkeypatch):
+    def refuse(length):
+        if length > 1000:
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(positional_reading, "MOST_AT_ONCE", 1000)
+    if calls == "posix" and hasattr(os, "pread"):
+        pread, preadv = os.pread, os.preadv
+        monkeypatch.setattr(os, "pread", lambda file, length, at: refuse(length) or pread(file, length, at))
+        monkeypatch.setattr(os, "preadv", lambda file, into, at: refuse(len(into[0])) or preadv(file, into, at))
+    file, buffer = PositionalFile(path), bytearray(2500)
+    assert file.read_at(10, 2500) == DATA[10:2510]
+    assert file.read_into_at(memoryview(buffer), 10) == 2500
+    assert buffer == DATA[10:2510]
 
 
 def test_a_descriptor_is_read_from_its_own_position(path):

@@ -1,8 +1,12 @@
 """Whose leftovers a run may remove: those of its own computer, by name, boot identifier and time."""
 
+import ctypes
 import errno
 import os
+import struct
+import sys
 import time
+import typing
 
 import pytest
 from atomic_writing import names, write
@@ -60,6 +64,41 @@ def test_any_name_of_a_computer_fits_into_a_name_of_a_file(tmp_path, monkeypatch
         assert leftover_at(str(path)).is_of_this_host
     finally:
         this_host.cache_clear()
+
+
+class Mac:
+    """The C library of macOS, as far as `sysctlbyname` goes."""
+
+    values: typing.ClassVar = {
+        b"kern.bootsessionuuid": b"0A1B2C3D-0000-4000-8000-000000000000\0",
+        b"kern.boottime": struct.pack("@lix", 1_700_000_000, 5),
+    }
+
+    def sysctlbyname(self, name, value, size, new, new_size):
+        found = self.values.get(name)
+        if found is None:
+            return -1
+        ctypes.memmove(value, found, len(found))
+        size._obj.value = len(found)
+        return 0
+
+
+@pytest.mark.posix("plays macOS")
+def test_a_mac_is_known_by_its_start_whatever_the_network_calls_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Mac())
+    monkeypatch.setattr(host.platform, "node", lambda: "zoes-mac.local")
+    for function in (this_host, host._boot_time):
+        monkeypatch.setattr(host, function.__name__, function.__wrapped__)
+    assert host.this_host() == "zoes-mac-0a1b2c3d"
+    assert host._boot_time() == 1_700_000_000
+    path = str(leave(tmp_path, "any-00000000"))
+    assert is_of_this_host("dhcp-17", "0a1b2c3d", path)
+    assert not is_of_this_host("dhcp-17", "12345678", path)
+    assert not is_of_this_host("zoes-mac", "12345678", path)  # younger than the start
+    monkeypatch.setattr(Mac, "values", {})
+    assert host.this_host() == "zoes-mac-00000000"
+    assert host._boot_time() == 0
 
 
 @pytest.mark.posix("needs flock")

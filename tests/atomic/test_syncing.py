@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from ozx.atomic import syncing
+from ozx.atomic.new_file import replacing_file
 from ozx.atomic.syncing import flush, sync_tree
 
 
@@ -67,3 +68,18 @@ def test_macos_empties_the_memory_of_the_drive_once_for_a_tree(tmp_path, monkeyp
     monkeypatch.setattr(syncing, "fcntl", drive)
     sync_tree(str(tmp_path / "tree"))
     assert len(drive.calls) == 2  # a file, then its name
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there the file is closed before it gets its name")
+def test_delayed_errors_are_found_on_macos_before_the_file_gets_its_name(tmp_path, monkeypatch):
+    def fail(descriptor):
+        raise OSError(errno.EIO, "the server lost a block")
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(os, "fsync", fail)
+    with (
+        pytest.raises(OSError, match="the server lost a block"),
+        replacing_file(str(tmp_path / "a"), sync=False) as new,
+    ):
+        os.write(new.descriptor, b"12 cells")
+    assert not [*tmp_path.iterdir()]

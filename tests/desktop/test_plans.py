@@ -1,6 +1,7 @@
 """The changes on each system, word for word: golden files, written again with OZX_WRITE_GOLDEN=1."""
 
 import configparser
+import json
 import os
 import plistlib
 import shutil
@@ -155,12 +156,45 @@ def test_the_mac_type_is_imported_and_neither_zip_nor_image():
     plistlib.dumps({name: value for name, value in entries.items() if value is not None})
 
 
+def shell_of(source, names):
+    """Return what AppleScript gives to the shell in place of the line `do shell script`."""
+    line = source.splitlines()[2].removeprefix("do shell script ")
+    first, _, last = line.split(" & ", 1)[0], *line.split(" & ", 1)[1].split(" & ", 1)
+    before, after = (json.loads(text) for text in (first, last))
+    return before + names + after
+
+
 def test_a_mac_command_is_quoted_for_the_shell_and_then_for_applescript():
     line = macos.applet_source(("/a b/na'pari", 'a "b" \\c')).splitlines()[2]
-    assert line == (
-        r"""do shell script "'/a b/na'\"'\"'pari' 'a \"b\" \\c' " """
-        """& quoted form of POSIX path of theFile & " > /dev/null 2>&1 &\""""
+    assert line.startswith(
+        r"""do shell script "(said=$('/a b/na'\"'\"'pari' 'a \"b\" \\c' " & quoted form of POSIX path of theFile & " """
     )
+    assert line.endswith('> /dev/null 2>&1 &"')
+
+
+@pytest.mark.skipif(os.name == "nt", reason="what a Mac gives to sh")
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("sys.exit('no \"image\"')", 'no "image"'),
+        ("print('opened'); print('a warning', file=sys.stderr)", None),
+        ("sys.exit(4)", None),  # it has shown a window of its own
+        (None, "not found"),
+    ],
+)
+def test_what_an_applets_program_says_on_failure_is_shown_in_a_window(tmp_path, program, monkeypatch, code, shown):
+    log = tmp_path / "shown"
+    program(tmp_path / "osascript", f"#!{sys.executable}\nimport sys\nopen({str(log)!r}, 'w').write(sys.argv[-1])\n")
+    viewer = tmp_path / "my viewer's"
+    if code is not None:
+        program(viewer, f"#!{sys.executable}\nimport sys\nassert sys.argv[1:] == ['-x', 'a b.ozx']\n{code}\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    line = shell_of(macos.applet_source((str(viewer), "-x")), "'a b.ozx'")
+    assert line.endswith(" &")
+    done = subprocess.run(["sh", "-c", line.removesuffix("&")], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("", "")
+    assert log.exists() == (shown is not None)
+    assert shown is None or shown in log.read_text()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import unicodedata
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -44,6 +45,22 @@ def test_packing_twice_gives_identical_files(tmp_path, hierarchy):
     first, second = pack(hierarchy, tmp_path / "a.ozx"), pack(copy, tmp_path / "b.ozx")
     assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
     assert first.bytes == second.bytes
+
+
+def test_names_as_a_disk_of_a_mac_gives_them_are_told(tmp_path):
+    make_image(tmp_path / "a.zarr")
+    label = tmp_path / "a.zarr" / "labels" / unicodedata.normalize("NFD", "Körper")
+    label.mkdir(parents=True)
+    (label / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    (label.parent / "zarr.json").write_text(
+        json.dumps(
+            {"zarr_format": 3, "node_type": "group", "attributes": {"ome": {"version": "0.5", "labels": ["Körper"]}}}
+        )
+    )
+    (note,) = pack(tmp_path / "a.zarr", tmp_path / "a.ozx").notes
+    assert "NFD" in note
+    assert label.name in note
+    assert "ome/label-missing" in {finding.id for finding in ozx.validate(tmp_path / "a.ozx").findings}
 
 
 def test_what_is_written_has_the_form_rfc_9_asks_for(tmp_path, hierarchy):

@@ -159,6 +159,18 @@ def test_a_part_of_a_value_is_not_the_value(attempt):
     assert [entry.name for entry in result.lost] == ["OME/x"]
 
 
+def test_a_header_of_the_directory_in_a_value_does_not_end_the_value(attempt):
+    # The soak found it: behind the descriptor in the value, damage wrote a header that belongs into the directory.
+    values = {**VALUES, "OME/x": in_value() + bytes(20)}
+    data = build(values).stream("OME/x").build()
+    start = data.index(b"abcdPK") + 4 + 16
+    misplaced = data[data.index(b"PK\1\2") :][:53]
+    data = data[:start] + misplaced + data[start + len(misplaced) :]
+    result, found = attempt(data)
+    assert found == VALUES
+    assert [entry.name for entry in result.lost] == ["OME/x"]
+
+
 def swapped(first, second, builder):
     """Exchange the local headers of two entries."""
     names = first, second

@@ -19,6 +19,9 @@ READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK
 # No file is longer. ZIP64 offsets have 64 bits; the system's are signed, and offsets beyond their range are an error.
 _FURTHEST = 1 << 60
 
+#: The largest number of bytes of one read: macOS refuses 2 GiB and more.
+MOST_AT_ONCE = 1 << 30
+
 
 def open_for_reading(path: str) -> int:
     """Open the file at `path` for reading, and return its descriptor; the caller must close it."""
@@ -34,7 +37,10 @@ def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
     """
     preadv, filled = getattr(os, "preadv", None), 0
     if preadv is not None:
-        while filled < len(buffer) and (count := preadv(descriptor, [buffer[filled:]], offset + filled)):
+        while filled < len(buffer):
+            count = preadv(descriptor, [buffer[filled : filled + MOST_AT_ONCE]], offset + filled)
+            if not count:
+                break
             filled += count
         return filled
     os.lseek(descriptor, offset, os.SEEK_SET)
@@ -118,11 +124,11 @@ class PositionalFile:
             handle.seek(offset)
             return handle.read(length)
         descriptor = self._open()
-        data: bytes = pread(descriptor, length, offset)
+        data: bytes = pread(descriptor, min(length, MOST_AT_ONCE), offset)
         if len(data) == length or not data:
             return data
-        pieces, missing = [data], length - len(data)  # Linux ends one read at 2 GiB, and signals may end it anywhere
-        while missing and (data := pread(descriptor, missing, offset + length - missing)):
+        pieces, missing = [data], length - len(data)  # signals may end a read anywhere
+        while missing and (data := pread(descriptor, min(missing, MOST_AT_ONCE), offset + length - missing)):
             pieces.append(data)
             missing -= len(data)
         return b"".join(pieces)

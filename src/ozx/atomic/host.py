@@ -11,6 +11,8 @@ import functools
 import os
 import platform
 import re
+import struct
+import sys
 
 #: The pattern of the results of `this_host`, as they appear in file names.
 HOST = r"(?P<host>[A-Za-z0-9-]{1,20})-(?P<boot>[0-9a-f]{8})"
@@ -29,7 +31,8 @@ _FROM_1601_TO_1970 = 11_644_473_600
 def this_host() -> str:
     """Return the name of this computer and its boot identifier, shortened for use in file names.
 
-    The boot identifier is 8 zeros on systems that show none.
+    The boot identifier is 8 zeros on systems that show none. It identifies the computer until its next restart even if
+    the name changes, as it does on macOS with the network.
 
     Examples
     --------
@@ -42,6 +45,8 @@ def this_host() -> str:
 
 
 def _boot_id() -> str:
+    if sys.platform == "darwin":
+        return _sysctl(b"kern.bootsessionuuid")[:8].decode("ascii", "replace").lower() or _NO_BOOT
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read(8)
@@ -52,11 +57,22 @@ def _boot_id() -> str:
 @functools.cache
 def _boot_time() -> float:
     """Return the time when this computer started, in seconds since 1970; 0 if it is unknown."""
+    if sys.platform == "darwin":
+        return float(struct.unpack_from("@l", _sysctl(b"kern.boottime").ljust(8, b"\0"))[0])
     try:
         with open("/proc/stat", encoding="ascii") as file:
             return next((float(line.split()[1]) for line in file if line.startswith("btime ")), 0.0)
     except (OSError, ValueError):
         return 0.0
+
+
+def _sysctl(name: bytes) -> bytes:
+    """Return a value of macOS's kernel of at most 64 bytes; empty if there is none."""
+    value, size = ctypes.create_string_buffer(64), ctypes.c_size_t(64)
+    call = getattr(ctypes.CDLL(None), "sysctlbyname", None)
+    if call is None or call(name, value, ctypes.byref(size), None, ctypes.c_size_t(0)):
+        return b""
+    return value.raw[: size.value]
 
 
 def is_of_this_host(host: str, boot: str, path: str) -> bool:

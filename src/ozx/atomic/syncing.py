@@ -33,10 +33,13 @@ def flush(descriptor: int) -> None:
 def check_written(descriptor: int) -> None:
     """Raise write errors that some file systems, such as network file systems, report only when a file is closed.
 
-    A sync reports these errors, too. This function closes a second descriptor, so that the file stays open and locked;
-    this works on Linux only.
+    The file stays open and locked. Linux reports these errors when a second descriptor is closed; elsewhere, a sync
+    must show them. Windows needs neither, because the file is closed before it gets its final name.
     """
-    os.close(os.dup(descriptor))
+    if sys.platform == "linux":
+        os.close(os.dup(descriptor))
+    elif has_locks():
+        os.fsync(descriptor)
 
 
 def close_written(descriptor: int) -> None:
@@ -45,12 +48,12 @@ def close_written(descriptor: int) -> None:
     Raises
     ------
     OSError
-        Closing failed on a system other than Linux.
+        Closing failed on Windows.
     """
     try:
         os.close(descriptor)
     except OSError:
-        if sys.platform != "linux":
+        if not has_locks():
             raise
 
 

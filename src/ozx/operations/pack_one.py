@@ -17,7 +17,7 @@ from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, read_checksum_file, sha256_of, write_checksum_file
 from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, is_manifest_of, write_manifest
 from ozx.flow.sinks.output import NewObject, as_absolute, check_output, check_output_place, new_output, output_exists
-from ozx.flow.sinks.target import entry_notes, name_notes, swept_notes
+from ozx.flow.sinks.target import entry_notes, name_notes, spelling_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, finish_source_removal, removal_turn
 from ozx.flow.sources.attributes import check_no_attributes
 from ozx.flow.sources.directory import DirectorySource
@@ -222,7 +222,8 @@ def _pack_directory(root: str, target: str, options: PackOptions, progress: Prog
             hint="Remove it, or give --manifest instead of --manifest-inside.",
         )
     refuse_folder_of_images(listing)
-    result = PackResult(root, target, "packed", left_out=tuple(listing.left_out))
+    notes = spelling_notes((*listing.metadata, *listing.legacy_keys))
+    result = PackResult(root, target, "packed", left_out=tuple(listing.left_out), notes=notes)
     result = _pack_beside_others(result, DirectorySource(listing), options, progress)
     return result if removal is None else _with_removal(result, removal.run(target))
 

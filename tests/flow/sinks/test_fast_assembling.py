@@ -1,5 +1,6 @@
 """The plain and the fast way of writing entries of many parts: the same bytes, the same refusals."""
 
+import errno
 import os
 import threading
 import zipfile
@@ -15,6 +16,7 @@ from ozx.errors import FormatError
 from ozx.flow.entry import BytesPart, Entry, FilePart, FileSpan
 from ozx.flow.sinks import archive as archive_sink
 from ozx.flow.sinks import fast_assembling
+from ozx.flow.sources import archive as source_of_archive
 from ozx.progress import NO_PROGRESS
 from ozx.validation.cases.archive_builder import PADDING_FIELD, TIME_FIELD, ArchiveBuilder
 
@@ -140,6 +142,21 @@ def test_neighbours_of_an_archive_are_read_together(tmp_path, monkeypatch):
     archive_of(map(source.entry, keys), tmp_path / "fast.zip", FAST[0].values[0])
     size = (tmp_path / "source.zip").stat().st_size
     assert len(reads) <= size / BUFFER + len(keys) / 512 + 5
+
+
+@pytest.mark.skipif(not fast_assembling.is_available(), reason="needs os.preadv")
+def test_neighbours_too_long_for_one_read_are_read_one_by_one(tmp_path, monkeypatch):
+    def refuse(descriptor, buffers, offset):
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    built(count=3).write(tmp_path / "source.zip")
+    source = archive_source(tmp_path / "source.zip")
+    entries = [source.entry(key) for key in source.iter_keys()]
+    expected = archive_of(entries, tmp_path / "a.zip", archive_sink.write_entries)
+    preadv = os.preadv
+    monkeypatch.setattr(source_of_archive, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(os, "preadv", lambda *args: (refuse if len(args[1]) > 1 else preadv)(*args))
+    assert archive_of(entries, tmp_path / "b.zip", FAST[0].values[0]) == expected
 
 
 @pytest.mark.ci

@@ -19,7 +19,13 @@ from ozx.archive.records import LOCAL_HEADER, MASK_16, STORED, LocalHeader
 from ozx.archive.recovery.entries import BrokenEntry, FoundEntry, Scan, listed_claims
 from ozx.archive.recovery.evidence import Evidence, LostEntry, StoredValue, Witnesses, repeated_names
 from ozx.archive.recovery.listed_rows import find_shift, pair_by_value, rows_inside_values
-from ozx.archive.recovery.values import ValueFinder, VerifiedValue, header_lengths, local_header_at
+from ozx.archive.recovery.values import (
+    DESCRIPTOR_LENGTHS,
+    ValueFinder,
+    VerifiedValue,
+    header_lengths,
+    local_header_at,
+)
 
 _OWN_EXTRA = 20  # the ZIP64 field of `ozx.archive.writer`
 _FOLDER_WITH_BYTES = "its name is the name of a folder, but it has bytes"
@@ -237,13 +243,16 @@ class _DirectoryMerge:
     def _believe_local(self, row: int, index: int | None) -> bool:
         """Keep an entry whose value agrees with its local header, but not with its row; return whether it was kept.
 
-        A length that was found by a search may be too short, unless another entry begins right after it.
+        A length that was found by a search may be too short, unless another entry begins right after it, and none where
+        the value ends according to its row.
         """
         if index is None or self._row_of[index] >= 0 or index in self._dropped:
             return False
         entry, listed = self._scan.found[index], self._listed
         is_proven = entry.size > 0 and (
-            not entry.is_searched or entry.size == listed.sizes[row] or entry.stop in self._boundaries
+            not entry.is_searched
+            or entry.size == listed.sizes[row]
+            or (entry.stop in self._boundaries and not self._is_end(entry.data_offset + listed.stored_sizes[row]))
         )
         if entry.name != listed.names[row] or not is_proven:
             self._result.left_out += entry.name == listed.names[row]
@@ -251,6 +260,10 @@ class _DirectoryMerge:
             return False
         self._join(index, row, Witnesses.TWO)
         return True
+
+    def _is_end(self, place: int) -> bool:
+        """Return whether the next entry follows `place`, with or without a data descriptor between."""
+        return any(place + length in self._boundaries for length in (0, *DESCRIPTOR_LENGTHS))
 
     def _data_offsets(self, entry: FoundEntry, start: int) -> Iterator[int]:
         """Yield possible offsets of a value after its damaged local header."""

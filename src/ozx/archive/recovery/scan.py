@@ -104,6 +104,7 @@ class _Scanner:
         """Read the record at `place`, and return the offset at which the scan continues."""
         if self._directory is not None and self._directory[0] <= place < self._directory[1]:
             self._follow(place)
+            self._result.directory_start = self._directory[0]  # headers before it may stand in a value
             return self._directory[1]
         kind = self._ahead.read_at(place, 4)
         if kind == LOCAL_SIGNATURE:

@@ -46,6 +46,8 @@ _EFFORT = 1 << 10
 # 4.3.9: CRC-32, compressed and uncompressed size, of 4 or, with ZIP64, 8 bytes.
 _DESCRIPTORS = (struct.Struct("<3I"), struct.Struct("<I2Q"))
 _LONGEST_DESCRIPTOR = 4 + _DESCRIPTORS[1].size
+#: With signature and without.
+DESCRIPTOR_LENGTHS = tuple(skipped + layout.size for layout in _DESCRIPTORS for skipped in (0, 4))
 
 
 class Claim(NamedTuple):

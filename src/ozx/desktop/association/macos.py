@@ -53,24 +53,26 @@ def plan(home: str, viewer: tuple[str, ...], converter: tuple[str, ...]) -> tupl
 
 
 def _plan_applet(applet: str, source: str, entries: dict[str, Any]) -> tuple[Step, ...]:
+    # A signature without a certificate is that of these very bytes: after a change of the viewer, macOS would ask again
+    # for access to each folder. With this requirement, the identifier alone counts.
+    requirement = f'=designated => identifier "{entries["CFBundleIdentifier"]}"'
     lines = [word for line in source.splitlines() for word in ("-e", line)]
     return (
         RunProgram(("osacompile", "-o", applet, *lines), _DEVELOPER_TOOLS, folder=applet),
         WriteFile(posixpath.join(applet, "Contents/Resources/ozx.icns"), icons.icns()),
         MergePlist(posixpath.join(applet, "Contents/Info.plist"), entries),
         # The changed contents have made osacompile's signature invalid.
-        RunProgram(("codesign", "--force", "--sign", "-", applet), _DEVELOPER_TOOLS),
+        RunProgram(("codesign", "--force", "--sign", "-", "--requirements", requirement, applet), _DEVELOPER_TOOLS),
         RunProgram((_LSREGISTER, "-f", applet), _DEVELOPER_TOOLS, undo=(_LSREGISTER, "-u", applet)),
     )
 
 
 def applet_source(viewer: tuple[str, ...]) -> str:
     """Return the AppleScript that runs `viewer` in the background for each opened file."""
-    command = shlex.join(viewer).replace("\\", "\\\\").replace('"', '\\"')
     return (
         "on open theFiles\n"
         "repeat with theFile in theFiles\n"
-        f'do shell script "{command} " & quoted form of POSIX path of theFile & " > /dev/null 2>&1 &"\n'
+        f"{_running(viewer, 'quoted form of POSIX path of theFile')}\n"
         "end repeat\n"
         "end open\n"
         "on run\n"
@@ -81,19 +83,34 @@ def applet_source(viewer: tuple[str, ...]) -> str:
 
 def converter_source(converter: tuple[str, ...]) -> str:
     """Return the AppleScript that runs `converter` in the background for all opened files together."""
-    command = shlex.join(converter).replace("\\", "\\\\").replace('"', '\\"')
     return (
         "on open theFiles\n"
         'set theNames to ""\n'
         "repeat with theFile in theFiles\n"
         'set theNames to theNames & " " & quoted form of POSIX path of theFile\n'
         "end repeat\n"
-        f'do shell script "{command}" & theNames & " > /dev/null 2>&1 &"\n'
+        f"{_running(converter, 'theNames')}\n"
         "end open\n"
         "on run\n"
         'display dialog "Drop TIFF files or OME-Zarr folders on this icon." buttons {"OK"} default button 1\n'
         "end run\n"
     )
+
+
+def _running(command: tuple[str, ...], names: str) -> str:
+    """Return the line of AppleScript that runs a command in the background; a window shows what it writes if it fails.
+
+    Also what the shell writes if the program is not there any more.
+    """
+    alert = ("on run said", 'display alert "ozx" message (item 1 of said) as critical', "end run")
+    window = shlex.join(["osascript", *(word for line in alert for word in ("-e", line))])
+    before = f"(said=$({shlex.join(command)} "
+    after = f' 2>&1 > /dev/null) || [ -z "$said" ] || {window} "$(printf %s "$said" | tail -n 12)") > /dev/null 2>&1 &'
+    return f'do shell script "{_escaped(before)}" & {names} & "{_escaped(after)}"'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def converter_entries() -> dict[str, Any]:

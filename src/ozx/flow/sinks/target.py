@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import unicodedata
 from collections.abc import Iterable
 from urllib.parse import unquote
 
@@ -181,6 +182,26 @@ def entry_notes(entries: int) -> tuple[str, ...]:
         "opens fast (--shards auto does it; nothing is recompressed)"
     )
     return (f"{entries:,} entries: {advice}",)
+
+
+def spelling_notes(keys: Iterable[str]) -> tuple[str, ...]:
+    """Return a warning if names of nodes are decomposed: ``o`` and a diaeresis instead of ``ö``.
+
+    HFS+ and some network drives decompose all names, but not the paths in ``zarr.json``. `keys` are those of metadata.
+
+    Examples
+    --------
+    >>> spelling_notes(["zarr.json", "labels/K\u00f6rper/zarr.json"])
+    ()
+    """
+    name = next((key.rpartition("/")[0] for key in keys if not unicodedata.is_normalized("NFC", key)), None)
+    if name is None:
+        return ()
+    note = (
+        f"warning: {name} has accents apart from their letters (Unicode form NFD), as some disks of a Mac store all "
+        "names; where zarr.json has them together, no reader finds the node (ozx validate names such paths)"
+    )
+    return (note,)
 
 
 def swept_notes(swept: Iterable[str]) -> tuple[str, ...]:

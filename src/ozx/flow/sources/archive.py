@@ -16,6 +16,7 @@ from ozx.archive.crc32 import crc32
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
 from ozx.archive.entry_blocks import usual_local_header
 from ozx.archive.entry_reading import iter_value
+from ozx.archive.positional_reading import MOST_AT_ONCE
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import LOCAL_SIGNATURE, STORED
 from ozx.archive.remote.reading import predicted_data_offset
@@ -389,6 +390,8 @@ def _read_vectors(
     if preadv is None or not isinstance(source, FileSource) or not headers[0]:
         return []
     vectors = [*chain.from_iterable(zip(headers, views, strict=True))]
+    if sum(map(len, vectors)) > MOST_AT_ONCE:
+        return []
     count = preadv(source.descriptor(), vectors, int(reader.columns.header_offsets[run[0][0].index]))
     return headers if count == sum(map(len, vectors)) else []
 
