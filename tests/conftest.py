@@ -9,15 +9,22 @@ import sys
 
 import pytest
 from hierarchies import FIXTURES, HIERARCHIES
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from links import MAKES_NONE
 
-# No deadlines, because the machine may be busy. Every run of the same tests has the same examples, so that a failure
+# No limits of time: the machine may be busy. Every run of the same tests has the same examples, so that a failure
 # comes from a change of the code. (Hypothesis also tries constants of the loaded modules, so a run of fewer tests has
 # other examples.) OZX_THOROUGH (.ci/run, on other Pythons) tries the usual number of examples; OZX_RANDOM tries new
 # examples each time (by hand, CONTRIBUTING.md).
 is_random = bool(os.environ.get("OZX_RANDOM"))
 number = 1000 if is_random else 100 if os.environ.get("OZX_THOROUGH") else 25
-settings.register_profile("ozx", deadline=None, derandomize=not is_random, max_examples=number)
+settings.register_profile(
+    "ozx",
+    deadline=None,
+    derandomize=not is_random,
+    max_examples=number,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("ozx")
 
 # A script that runs the tests in the background ignores Ctrl-C, and so would every command that tests start.
@@ -51,10 +58,13 @@ def pytest_runtest_makereport(item, call):
     """Let skipped tests fail if OZX_NO_SKIPS is set (.ci/run): every judge has to be installed.
 
     Tests with real files of other people may still be skipped: these files, in the folder OZX_SAMPLES, are no part of
-    the project.
+    the project. On Windows, tests that need POSIX or links are skipped.
     """
     report = yield
     is_allowed = hasattr(report, "wasxfail") or "OZX_SAMPLES" in str(report.longrepr)
+    is_allowed |= os.name == "nt" and (
+        item.get_closest_marker("posix") is not None or MAKES_NONE in str(report.longrepr)
+    )
     if report.skipped and os.environ.get("OZX_NO_SKIPS") and not is_allowed:
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped, which is not allowed here: {report.longrepr}"

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+MAKES_NONE = "this system or user makes no links"
+
 
 def make_link(path, target):
     """Make `path` a symbolic link to `target`, or skip the test."""
@@ -12,6 +14,6 @@ def make_link(path, target):
     try:
         path.symlink_to(target, target_is_directory=os.path.isdir(path.parent / target))
     except OSError as error:
-        pytest.skip(f"this user may not make links: {error}")
-    if not path.is_symlink():  # Wine reports success and makes none
-        pytest.skip("this system makes no links")
+        pytest.skip(f"{MAKES_NONE}: {error}")
+    if not path.is_symlink():  # Wine reports success
+        pytest.skip(MAKES_NONE)

@@ -109,6 +109,7 @@ def test_zipfile_with_directories_and_dates():
     assert reader.read(0) == b""
 
 
+@pytest.mark.posix("its programs are run by sh")
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_zipfile_methods_that_are_refused(method):
     target = io.BytesIO()
@@ -184,6 +185,7 @@ def run(command, folder):
     assert done.returncode == 0, (done.stdout + done.stderr).decode("utf-8", "replace")
 
 
+@pytest.mark.posix("its programs are run by sh")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(folder, name):
     programs, command, methods = PROGRAMS[name]
@@ -194,6 +196,7 @@ def test_program(folder, name):
     assert set(reader.columns.methods.tolist()) == methods
 
 
+@pytest.mark.posix("its programs are run by sh")
 @pytest.mark.parametrize("command", ["zip -q - - | cat > ../out.zip", "zip -q ../out.zip -", "zip -q0 ../out.zip -"])
 def test_zip_of_its_standard_input(folder, command):
     require("sh", "zip")
@@ -201,6 +204,7 @@ def test_zip_of_its_standard_input(folder, command):
     assert read_all((folder.parent / "out.zip").read_bytes())[1] == {"-": VALUES["0/c/0/1"]}
 
 
+@pytest.mark.posix("its programs are run by sh")
 @pytest.mark.parametrize(("program", "options"), [("zip", "zip -qr -P secret"), ("7z", "7z a -bd -tzip -psecret")])
 def test_encrypted_archives_are_refused(folder, program, options):
     require("sh", program)
@@ -213,6 +217,7 @@ def test_encrypted_archives_are_refused(folder, program, options):
         reader.read(reader.find("zarr.json"))
 
 
+@pytest.mark.posix("its programs are run by sh")
 @pytest.mark.parametrize(("program", "command"), [("zip", "zip -qr -s 64k"), ("7z", "7z a -bd -tzip -v64k")])
 def test_split_archives_are_refused(folder, program, command):
     require("sh", program)
@@ -224,6 +229,7 @@ def test_split_archives_are_refused(folder, program, command):
             ArchiveReader(str(part)).check()
 
 
+@pytest.mark.posix("its programs are run by sh")
 def test_methods_of_other_programs_are_refused(folder):
     require("sh", "7z")
     run("7z a -bd -tzip -mm=LZMA ../out.zip 0/c/0/1", folder)
