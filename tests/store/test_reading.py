@@ -262,6 +262,7 @@ def assert_changed_or_old(store, *, may_be_old):
     assert len(errors) >= 6
 
 
+@pytest.mark.posix("an open file is not replaced there")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_file_that_changes_is_an_error_and_never_wrong_bytes(path, what):
@@ -303,6 +304,7 @@ except Exception as error:
     assert ask() == "FormatError zip/changed"
 
 
+@pytest.mark.posix("an open file is not replaced there")
 def test_a_file_whose_name_is_gone_is_read_on(path):
     store = OzxStore(path)
     take(store, "zarr.json")
@@ -310,6 +312,7 @@ def test_a_file_whose_name_is_gone_is_read_on(path):
     assert contents(store) == VALUES
 
 
+@pytest.mark.posix("an open file is not replaced there")
 def test_a_reader_beside_a_writer_that_replaces_the_file_again_and_again(tmp_path):
     path = tmp_path / "a.ozx"
     both = [VALUES, OTHER]
@@ -389,6 +392,7 @@ def test_closing_while_others_read_never_gives_wrong_bytes(path, tmp_path):
         closer.join()
 
 
+@pytest.mark.posix("needs pread")
 def test_a_descriptor_that_is_being_read_from_is_closed_afterwards(path, monkeypatch):
     """The same, at the worst moment."""
     store = OzxStore(path)

@@ -165,6 +165,7 @@ def test_mode_a_keeps_folders_and_other_keys_of_the_comment(path, monkeypatch, r
     assert ozx.validate(path, revision="draft").valid
 
 
+@pytest.mark.posix("an open file is not replaced there")
 @pytest.mark.parametrize("change", ["replaced", "written over", "gone"])
 @pytest.mark.parametrize("rewritten", [True, False])
 def test_mode_a_refuses_when_the_old_file_changes_meanwhile(path, old, monkeypatch, change, rewritten):

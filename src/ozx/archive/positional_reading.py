@@ -1,6 +1,6 @@
 """Reading at a given offset with `os.pread` and `os.readv`, each with a portable fallback.
 
-Without these calls (Windows), every thread of every process has its own handle.
+Without these calls (Windows), a descriptor has one position: threads take turns.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any
 
 from ozx.errors import FormatError, name_error
 
@@ -18,6 +18,8 @@ READ_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK
 
 # No file is longer. ZIP64 offsets have 64 bits; the system's are signed, and offsets beyond their range are an error.
 _FURTHEST = 1 << 60
+
+_turns: dict[int, threading.Lock] = {}
 
 #: The largest number of bytes of one read: macOS refuses 2 GiB and more.
 MOST_AT_ONCE = 1 << 30
@@ -32,8 +34,6 @@ def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
     """Read bytes from `offset` into `buffer`, and return their number.
 
     The buffer is filled completely, except at the end of the file.
-
-    Without `os.preadv` the descriptor's own position moves: then only one thread may use it at a time.
     """
     preadv, filled = getattr(os, "preadv", None), 0
     if preadv is not None:
@@ -43,11 +43,25 @@ def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
                 break
             filled += count
         return filled
-    os.lseek(descriptor, offset, os.SEEK_SET)
-    while filled < len(buffer) and (data := os.read(descriptor, len(buffer) - filled)):
+    while filled < len(buffer) and (data := pread(descriptor, len(buffer) - filled, offset + filled)):
         buffer[filled : filled + len(data)] = data
         filled += len(data)
     return filled
+
+
+def pread(descriptor: int, length: int, offset: int) -> bytes:
+    """Return at most `length` bytes from `offset`: by `os.pread` or, without it, when it is this thread's turn."""
+    call = getattr(os, "pread", None)
+    if call is not None:
+        return bytes(call(descriptor, length, offset))
+    with turn(descriptor):
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return os.read(descriptor, length)
+
+
+def turn(descriptor: int) -> threading.Lock:
+    """Return the lock of a descriptor's own position, for those who move it and then read or write there."""
+    return _turns.setdefault(descriptor, threading.Lock())
 
 
 def forget_cache(descriptor: int) -> None:
@@ -78,7 +92,6 @@ class PositionalFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self._descriptor: int | None = None
-        self._handles: dict[tuple[int, int], BinaryIO] = {}
         self._opening = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -95,9 +108,6 @@ class PositionalFile:
         descriptor, self._descriptor = getattr(self, "_descriptor", None), None
         if descriptor is not None:
             os.close(descriptor)
-        handles, self._handles = getattr(self, "_handles", {}), {}
-        for handle in handles.values():
-            handle.close()
 
     def descriptor(self) -> int:
         """Return the descriptor of the open file; do not close it."""
@@ -118,13 +128,8 @@ class PositionalFile:
     def _read_at(self, offset: int, length: int) -> bytes:
         if offset > _FURTHEST:
             return b""
-        pread = getattr(os, "pread", None)
-        if pread is None:
-            handle = self._handle_of_this_thread()
-            handle.seek(offset)
-            return handle.read(length)
         descriptor = self._open()
-        data: bytes = pread(descriptor, min(length, MOST_AT_ONCE), offset)
+        data = pread(descriptor, min(length, MOST_AT_ONCE), offset)
         if len(data) == length or not data:
             return data
         pieces, missing = [data], length - len(data)  # signals may end a read anywhere
@@ -138,15 +143,13 @@ class PositionalFile:
 
         The buffer is filled completely, except at the end of the file.
         """
-        if hasattr(os, "preadv") and offset <= _FURTHEST:
-            try:
-                return read_into_at(self._open(), buffer, offset)
-            except OSError as error:
-                name_error(error, self.path)
-                raise
-        data = self.read_at(offset, len(buffer))  # by a handle of this thread
-        buffer[: len(data)] = data
-        return len(data)
+        if offset > _FURTHEST:
+            return 0
+        try:
+            return read_into_at(self._open(), buffer, offset)
+        except OSError as error:
+            name_error(error, self.path)
+            raise
 
     def _open(self) -> int:
         descriptor = self._descriptor
@@ -170,16 +173,3 @@ class PositionalFile:
                         )
                     self._descriptor = descriptor
         return descriptor
-
-    def _handle_of_this_thread(self) -> BinaryIO:
-        # A forked child inherits its parent's handles and would share their positions: hence the process id in the key.
-        owner = (os.getpid(), threading.get_ident())
-        handle = self._handles.get(owner)
-        if handle is None:
-            expected = self.fstat()  # raises for a path that is no file
-            handle = os.fdopen(open_for_reading(self.path), "rb")
-            if not os.path.samestat(os.fstat(handle.fileno()), expected):
-                handle.close()
-                raise FormatError("the file was replaced while it was read", path=self.path, rule="zip/changed")
-            self._handles[owner] = handle
-        return handle

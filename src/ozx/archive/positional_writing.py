@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 
+from ozx.archive.positional_reading import pread, turn
 from ozx.errors import FormatError
 
 _BLOCK = 1 << 20
@@ -19,13 +20,14 @@ _NOT_POSSIBLE_HERE = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP,
 
 
 def write_all_at(descriptor: int, data: bytes | bytearray | memoryview, offset: int) -> None:
-    """Write all of `data` at `offset`; not thread-safe on systems without `os.pwrite`."""
+    """Write all of `data` at `offset`."""
     pwrite = getattr(os, "pwrite", None)
     view = memoryview(data).cast("B")
     if pwrite is None:
-        os.lseek(descriptor, offset, os.SEEK_SET)
-        while len(view):
-            view = view[os.write(descriptor, view) :]
+        with turn(descriptor):
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            while len(view):
+                view = view[os.write(descriptor, view) :]
         return
     while len(view):
         written = pwrite(descriptor, view[:_MOST_AT_ONCE], offset)
@@ -81,7 +83,7 @@ def copy_range(source: int, source_offset: int, descriptor: int, offset: int, le
                 call = None
                 continue
         else:
-            data = _read_at(source, min(length, _BLOCK), source_offset)
+            data = pread(source, min(length, _BLOCK), source_offset)
             write_all_at(descriptor, data, offset)
             copied = len(data)
         if not copied:
@@ -89,11 +91,3 @@ def copy_range(source: int, source_offset: int, descriptor: int, offset: int, le
                 f"expected {length:,} more bytes at {source_offset:,}; the file shrank", rule="zip/changed"
             )
         source_offset, offset, length = source_offset + copied, offset + copied, length - copied
-
-
-def _read_at(descriptor: int, length: int, offset: int) -> bytes:
-    pread = getattr(os, "pread", None)
-    if pread is not None:
-        return bytes(pread(descriptor, length, offset))
-    os.lseek(descriptor, offset, os.SEEK_SET)
-    return os.read(descriptor, length)

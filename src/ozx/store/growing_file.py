@@ -10,10 +10,9 @@ archive if the writer is killed.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from ozx.archive.crc32 import crc32
@@ -97,8 +96,6 @@ class GrowingFile:
         """Create new locks, after a fork."""
         self.lock = threading.RLock()
         self._nobody_reads = threading.Condition(self.lock)
-        # Without os.pwrite a descriptor has one position for all threads.
-        self._writing = nullcontext() if hasattr(os, "pwrite") else threading.Lock()
 
     @property
     def has_room(self) -> bool:
@@ -241,12 +238,10 @@ class GrowingFile:
         return slot
 
     def _write_pieces(self, pieces: Sequence[bytes | memoryview], offset: int) -> None:
-        with self._writing:
-            write_parts_at(self.partial.descriptor, pieces, offset)
+        write_parts_at(self.partial.descriptor, pieces, offset)
 
     def _erase(self, slot: Slot) -> None:
-        with self._writing:
-            write_all_at(self.partial.descriptor, _NO_HEADER, slot.offset)
+        write_all_at(self.partial.descriptor, _NO_HEADER, slot.offset)
         self._space_of(slot).give_back(slot.offset, slot.length)
 
     def _space_of(self, slot: Slot) -> Space:

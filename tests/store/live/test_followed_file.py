@@ -26,6 +26,7 @@ def test_without_a_stream(out):
     assert find_followed(out) is find_followed(f"{out}.partial") is None
 
 
+@pytest.mark.posix("needs file locks")
 def test_other_writers_keep_no_index(out):
     with ozx.OzxStore(out, mode="w", keep_partial=False) as store:
         ozx.write_image(f"{out}.other", PIXELS[0, 0], axes="yx")
@@ -39,6 +40,7 @@ def test_other_writers_keep_no_index(out):
     assert os.path.exists(out)
 
 
+@pytest.mark.posix("needs file locks")
 def test_a_writer_that_has_just_begun(out):
     Path(f"{out}.partial").write_bytes(b"")
     with pytest.raises(NothingYetError, match="no frame is complete yet"):
@@ -51,6 +53,7 @@ def test_a_writer_that_has_just_begun(out):
             find_followed(out)
 
 
+@pytest.mark.posix("needs file locks")
 def test_the_index_of_an_earlier_file_does_not_count(out):
     with growing(out) as append:
         append(2)
@@ -62,6 +65,7 @@ def test_the_index_of_an_earlier_file_does_not_count(out):
             find_followed(out)
 
 
+@pytest.mark.posix("needs file locks")
 def test_an_abandoned_file_beside_a_finished_one(out):
     with growing(out) as append:
         append(2)
@@ -92,6 +96,7 @@ def name_inode(out):
     index.write_bytes(b"%08x %b\n%b" % (crc32(data), data, rest))
 
 
+@pytest.mark.posix("needs file locks")
 def test_changed_bytes_are_refused(out):
     with growing(out) as append:
         append(2)
@@ -110,6 +115,7 @@ def test_changed_bytes_are_refused(out):
             find_followed(out).read(key, 0, 1)
 
 
+@pytest.mark.posix("needs file locks")
 def test_the_end_of_a_file_that_is_written_a_second_time(out, monkeypatch):
     """The final file may be another one than NAME.partial: the last line of the index says that it is there."""
     with growing(out) as append:
@@ -123,6 +129,7 @@ def test_the_end_of_a_file_that_is_written_a_second_time(out, monkeypatch):
         assert found.state == "finished"
 
 
+@pytest.mark.posix("needs file locks")
 def test_a_writer_that_is_gone_with_its_file(out, monkeypatch):
     with growing(out) as append:
         append(2)

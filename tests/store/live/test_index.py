@@ -40,6 +40,7 @@ def fill(writer, count=20):
         writer.resize({"0": (number + 1, 8, 8)})
 
 
+@pytest.mark.posix("needs file locks")
 def test_what_is_written_is_read(partial):
     writer = begin(partial)
     reader, index = IndexReader(index_of(partial)), Index()
@@ -59,6 +60,7 @@ def test_what_is_written_is_read(partial):
     assert not os.path.exists(index_of(partial))
 
 
+@pytest.mark.posix("needs file locks")
 def test_later_documents_count(partial):
     writer = begin(partial)
     writer.show({"0/zarr.json": ARRAY})
@@ -69,6 +71,7 @@ def test_later_documents_count(partial):
     assert json.loads(index.documents["0/zarr.json"])["shape"] == [3, 8, 8]
 
 
+@pytest.mark.posix("needs file locks")
 def test_torn_tails(partial):
     """A file that ends anywhere, with any bytes behind it, gives the whole lines before; the rest comes later."""
     fill(begin(partial))
@@ -93,6 +96,7 @@ def test_torn_tails(partial):
         reader.close()
 
 
+@pytest.mark.posix("needs file locks")
 def test_lines_in_any_pieces(partial):
     fill(begin(partial))
     whole = Path(index_of(partial)).read_bytes()
@@ -109,6 +113,7 @@ def test_lines_in_any_pieces(partial):
     assert found == records
 
 
+@pytest.mark.posix("needs file locks")
 def test_an_earlier_index_is_replaced_and_readers_keep_it(partial):
     fill(begin(partial))
     reader = IndexReader(index_of(partial))
@@ -125,6 +130,7 @@ def test_without_an_index_nothing_is_written(partial):
     assert os.path.isdir(index_of(partial))
 
 
+@pytest.mark.posix("needs file locks")
 def test_after_an_error_no_line_follows(partial, monkeypatch):
     """A missing line would let readers take a value for an empty one."""
     writer = begin(partial)
@@ -153,6 +159,7 @@ def test_systems_without_locks_have_no_index(partial, monkeypatch):
     writer.close("finished")
 
 
+@pytest.mark.posix("needs file locks")
 def test_threads(partial):
     writer = begin(partial)
     threads = [

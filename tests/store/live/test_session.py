@@ -24,6 +24,7 @@ def append(tmp_path):
         yield append
 
 
+@pytest.mark.posix("needs file locks")
 def test_values_and_documents_by_key(append):
     session = LiveSession(append.path)
     with session.keys() as keys:
@@ -52,6 +53,7 @@ def test_values_and_documents_by_key(append):
     assert session.size("0/c/0/0/0/0") == len(session.read("0/c/0/0/0/0"))
 
 
+@pytest.mark.posix("needs file locks")
 def test_a_closed_session_looks_again(append):
     session = LiveSession(append.path)
     assert session.refresh()  # it was not open
@@ -86,6 +88,7 @@ def test_a_closed_session_forgets_the_file_before(tmp_path):
         store.close()
 
 
+@pytest.mark.posix("needs file locks")
 def test_copies_look_for_themselves(append):
     array = ozx.open(append.path, live=True)["0"]
     copy = pickle.loads(pickle.dumps(array))
@@ -95,6 +98,7 @@ def test_copies_look_for_themselves(append):
     np.testing.assert_array_equal(array[...], PIXELS[:2])
 
 
+@pytest.mark.posix("needs file locks")
 def test_store_methods(append):
     store = ozx.OzxStore(append.path, live=True)
 

@@ -258,6 +258,7 @@ def test_chunks_that_decode_to_more_are_errors(tmp_path: Path) -> None:
             ozx.open(path)["0"][:]
 
 
+@pytest.mark.posix("an open file is not replaced there")
 @pytest.mark.parametrize("layout", ["zstd", "uncompressed", "shards"])
 def test_a_replaced_file_is_an_error(tmp_path: Path, layout: str) -> None:
     path = written(tmp_path / "a.ozx", **LAYOUTS[layout])
