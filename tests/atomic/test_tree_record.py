@@ -101,7 +101,7 @@ def test_what_vanishes_while_it_is_looked_at_is_not_recorded(root, monkeypatch):
 
     def vanishing(path):
         found = scandir(path)
-        if str(path).endswith("0/"):
+        if str(path).endswith(f"0{os.sep}"):
             (root / "labels" / "x").unlink()
             (root / "labels").rmdir()
         return found

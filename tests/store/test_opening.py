@@ -3,12 +3,14 @@
 import json
 import os
 import pickle
+import shutil
 import zipfile
 
 import numpy as np
 import pytest
 import zarr
 from hierarchies import FIXTURES, make_image, tree
+from open_files import closed_files_only  # noqa: F401
 from packed import pack_tree, write_archive, zip_values
 from range_server import serving
 
@@ -81,6 +83,19 @@ def test_a_url_with_nul_is_refused_for_reading_and_writing(url, image):
     for call in (lambda: ozx.open(url), lambda: ozx.pack(image, url)):
         with pytest.raises(UsageError, match="NUL character"):
             call()
+
+
+@pytest.mark.usefixtures("closed_files_only")
+def test_a_group_closes_its_file_at_the_end_of_a_block(packed, tmp_path):
+    path = shutil.copyfile(packed, tmp_path / "a.ozx")
+    with ozx.open(path) as group:
+        assert isinstance(group, zarr.Group)
+        pixels = group["0"][...]
+        with pytest.raises(PermissionError):
+            os.rename(path, tmp_path / "b.ozx")
+    assert (group["0"][...] == pixels).all()  # a later access opens the file again
+    group.close()
+    os.rename(path, tmp_path / "b.ozx")
 
 
 def test_an_array_is_no_group(packed):

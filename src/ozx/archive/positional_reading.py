@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ozx.atomic.windows import open_shared
 from ozx.errors import FormatError, name_error
 
 # O_NONBLOCK avoids a hang on a named pipe that replaced the file; files ignore it. O_BINARY exists on Windows.
@@ -27,7 +28,7 @@ MOST_AT_ONCE = 1 << 30
 
 def open_for_reading(path: str) -> int:
     """Open the file at `path` for reading, and return its descriptor; the caller must close it."""
-    return os.open(path, READ_FLAGS)
+    return open_shared(path, READ_FLAGS)
 
 
 def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:

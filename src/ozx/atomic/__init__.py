@@ -18,4 +18,6 @@ into the folder removes the leftovers of killed processes.
     Renaming of a finished file or directory, in one step if the system supports it; syncing to the disk.
 ``tree_removal``, ``tree_record``
     Removal of a tree, file by file, if it is unchanged since it was recorded.
+``windows``
+    Windows' names, its long paths, and the files that other programs hold open there.
 """

@@ -17,6 +17,7 @@ from ozx.atomic.targets import absolute_path, check_folder, check_removable, nam
 from ozx.atomic.temporary import create_directory, show_replaced, sweep
 from ozx.atomic.tree_record import TreeRecord, identity_of, name_some
 from ozx.atomic.tree_removal import remove_recorded
+from ozx.atomic.windows import check_not_held, long_path, rename
 from ozx.errors import ResourceError
 
 
@@ -55,16 +56,18 @@ def replacing_directory(
         The replaced directory has changed, or could not be removed: it is kept, and the message contains its name. Or
         a folder in it is not writable: then nothing is created.
     """
-    folder = os.path.dirname(os.path.abspath(path))
+    place = long_path(absolute_path(path))
+    folder = os.path.dirname(os.path.abspath(place))
     swept = finish_swap(path) + sweep(folder)
-    old = check_folder(path, force=force, replace_folder=replace_folder)
-    if recorded is None and old is not None and not os.path.islink(path):
-        recorded = TreeRecord.of(path)
-        recorded.settle()
-    if recorded is not None:
-        check_removable(*recorded.iter_filled())
-    place = absolute_path(path)
-    temporary, lock = create_directory(path, 0o777 if old is None else PRIVATE_FOLDER)
+    with naming_given(place, path):
+        old = check_folder(place, force=force, replace_folder=replace_folder)
+        check_not_held(place)
+        if recorded is None and old is not None and not os.path.islink(place):
+            recorded = TreeRecord.of(place)
+            recorded.settle()
+        if recorded is not None:
+            check_removable(*recorded.iter_filled())
+        temporary, lock = create_directory(place, 0o777 if old is None else PRIVATE_FOLDER)
     try:
         with naming_given(place, path), naming_errors(place, temporary):
             yield NewDirectory(temporary, swept)
@@ -73,6 +76,7 @@ def replacing_directory(
             if sync:
                 sync_tree(temporary)
             check_folder(place, force=force, replace_folder=replace_folder)
+            check_not_held(place)
             if recorded is None:
                 rename_directory(temporary, place, force=force or replace_folder)
             else:
@@ -96,13 +100,13 @@ def _replace(temporary: str, path: str, recorded: TreeRecord) -> None:
     identity = identity_of(os.stat(temporary))
     lock = _lock(path)
     try:
-        os.rename(temporary, held)
+        rename(temporary, held)
         rename_directory(held, path, force=True)
         _remove_replaced(held, temporary, path, recorded)
     except BaseException:
         with contextlib.suppress(OSError):
             if identity_of(os.stat(held)) == identity:  # still the new directory
-                os.rename(held, temporary)
+                rename(held, temporary)
             else:
                 show_replaced(held, path)
         raise
@@ -116,12 +120,12 @@ def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord)
     now = TreeRecord.of(held)
     found = recorded.differences(now)
     if not found:
-        os.rename(held, temporary)
+        rename(held, temporary)
         now.root = temporary
         try:
             found = remove_recorded(now)
         except OSError as error:
-            os.rename(temporary, held)
+            rename(temporary, held)
             reason = error.strerror or str(error)
             raise ResourceError(
                 f"the replaced directory could not be removed ({reason}); it is kept as {show_replaced(held, path)}",
@@ -129,7 +133,7 @@ def _remove_replaced(held: str, temporary: str, path: str, recorded: TreeRecord)
                 hint="The new directory is complete. The old directory may be incomplete; remove it.",
             ) from error
         if found:
-            os.rename(temporary, held)
+            rename(temporary, held)
     if found:
         raise ResourceError(
             f"the replaced directory changed during the replacement ({name_some(found)}); it is kept as "

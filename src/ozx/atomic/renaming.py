@@ -11,12 +11,15 @@ import ctypes
 import errno
 import os
 import sys
+import time
 from collections.abc import Callable
 
+from ozx.atomic.host import this_host
 from ozx.atomic.locks import has_locks, still_has_name
 from ozx.atomic.syncing import flush
 from ozx.atomic.targets import check_regular, check_target, exists_error
 from ozx.atomic.temporary import hidden_name, name_beside
+from ozx.atomic.windows import rename
 from ozx.errors import UsageError
 
 #: Endings of side files, which describe the file beside them: its checksum and its manifest.
@@ -46,7 +49,7 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
         return [side for ending in SIDE_ENDINGS if _discard(side := path + ending)]
     try:
         # Both refuse an existing target in the same step; Windows does so when it renames.
-        (os.link if has_locks() else os.rename)(temporary, path)
+        (os.link if has_locks() else rename)(temporary, path)
     except FileExistsError:
         raise exists_error(path) from None
     except OSError:
@@ -106,7 +109,25 @@ def _replace(temporary: str, path: str, check_old: Callable[[str], None]) -> Non
             return
     check_regular(path)
     check_old(path)
-    os.replace(temporary, path)
+    try:
+        rename(temporary, path, os.replace)
+    except PermissionError:
+        if os.name != "nt" or not os.access(path, os.W_OK):
+            raise
+        _replace_read(temporary, path)
+
+
+def _replace_read(temporary: str, path: str) -> None:
+    """Replace a file that only ozx reads: Windows then allows to rename it, but not to replace it."""
+    # After a kill between the two steps, the next run gives the old file a visible name.
+    aside = hidden_name(path, f"{os.getpid()}-{time.time_ns()}.{this_host()}.ozx-old")
+    os.rename(path, aside)
+    try:
+        os.rename(temporary, path)
+    except BaseException:
+        os.rename(aside, path)
+        raise
+    _discard(aside)  # it is gone when its last reader closes it
 
 
 def _exchange_back(temporary: str, path: str, new: os.stat_result) -> None:
@@ -126,7 +147,7 @@ def rename_directory(temporary: str, path: str, *, force: bool) -> None:
     """
     if not os.path.lexists(path):
         if not renameat2(temporary, path, _NOREPLACE):
-            os.rename(temporary, path)
+            rename(temporary, path)
     elif not force:
         raise exists_error(path)
     elif not renameat2(temporary, path, _EXCHANGE):
@@ -178,9 +199,9 @@ def _swap(temporary: str, path: str) -> None:
     marker = _marker(path)
     try:
         _write_marker(marker, path)
-        os.rename(path, old)
-        os.rename(temporary, path)
-        os.rename(old, temporary)
+        rename(path, old)
+        rename(temporary, path)
+        rename(old, temporary)
     finally:
         # Also after an error or an interrupt, which may follow any step. If this fails, the next call repeats it.
         with contextlib.suppress(OSError):

@@ -12,8 +12,10 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ozx.atomic.full_disk import NO_ROOM, full_disk_error
+from ozx.atomic.windows import check_not_held
 from ozx.errors import OzxError, ResourceError, UsageError, name_error
 
 #: The hint for an existing output; the way that keeps the old file comes first.
@@ -57,7 +59,7 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
     UsageError
         `path` is no regular file, its name is too long, or it exists and `force` is not given.
     ResourceError
-        Its folder does not exist.
+        Its folder does not exist; or another program has the file open, so that Windows could not replace it.
     """
     status = check_regular(path)
     if not force and (status is not None or os.path.islink(path)):
@@ -67,6 +69,7 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
         raise ResourceError(
             "the folder does not exist", path=folder, hint="Create the folder first, or choose another name."
         )
+    check_not_held(path)
     return status
 
 
@@ -212,11 +215,17 @@ def naming_given(place: str, given: str) -> Iterator[None]:
     """Replace the absolute path `place` in errors of the ``with`` block by `given`, the path as the caller gave it."""
     try:
         yield
-    except OzxError as error:
-        if error.path == place:
-            error.path = given
-        raise
     except OSError as error:
-        if error.filename == place:
-            error.filename = given
+        error.filename = _renamed(error.filename, place, given)
+        if isinstance(error, OzxError):
+            error.path = _renamed(error.path, place, given)
         raise
+    except OzxError as error:
+        error.path = _renamed(error.path, place, given)
+        raise
+
+
+def _renamed(name: Any, place: str, given: str) -> Any:
+    return (
+        given + name[len(place) :] if isinstance(name, str) and f"{name}{os.sep}".startswith(place + os.sep) else name
+    )

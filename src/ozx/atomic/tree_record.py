@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import time
@@ -9,8 +10,14 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ozx.atomic.windows import joined
+
 #: Number of facts about a file: inode, size, modification time and change time, both in nanoseconds.
 FACTS = 4
+
+#: Whether the system keeps the time of a file's last change, which no program can set. On Windows `st_ctime` is the
+#: time of its creation: there only its contents prove that a file did not change.
+TIMES_PROVE = os.name != "nt"
 
 _MASK = (1 << 64) - 1  # times before 1970 are negative
 # Linux gives all files of one clock tick (10 ms at most) the same time; FAT and ext3 store whole seconds.
@@ -26,10 +33,15 @@ class FolderRecord:
     identity: tuple[int, int]
     names: list[str] = field(default_factory=list)
     facts: array[int] = field(default_factory=lambda: array("Q"))
+    digests: array[int] = field(default_factory=lambda: array("Q"))  # of the contents; empty unless they are recorded
 
     def facts_at(self, place: int) -> tuple[int, ...]:
         """Return the recorded results of `os.stat` for the file at index `place` in `names`."""
         return tuple(self.facts[FACTS * place : FACTS * (place + 1)])
+
+    def digest_at(self, place: int) -> int | None:
+        """Return the recorded digest of the contents of the file at index `place`; None if none was recorded."""
+        return self.digests[place] if self.digests else None
 
 
 @dataclass(slots=True)
@@ -41,8 +53,10 @@ class TreeRecord:
     folders: dict[str, FolderRecord] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, root: str) -> TreeRecord:
+    def of(cls, root: str, *, with_contents: bool = False) -> TreeRecord:
         """Record every file and folder below `root`, except those that are removed during the scan.
+
+        `with_contents` records digests of the files, for systems where times prove little; see `TIMES_PROVE`.
 
         Raises
         ------
@@ -54,7 +68,7 @@ class TreeRecord:
         while waiting:
             prefix = waiting.pop()
             try:
-                folder, below = _look(f"{root}/{prefix}")
+                folder, below = _look(joined(root, prefix), with_contents=with_contents)
             except FileNotFoundError:
                 if not prefix:
                     raise
@@ -89,7 +103,7 @@ class TreeRecord:
         parents = {prefix[: prefix.rstrip("/").rfind("/") + 1] for prefix in self.folders if prefix}
         for prefix, folder in self.folders.items():
             if folder.names or prefix in parents:
-                yield os.path.join(self.root, prefix).rstrip(os.sep) or os.sep
+                yield joined(self.root, prefix).rstrip(os.sep) or os.sep
 
     def differences(self, now: TreeRecord) -> list[str]:
         """Return descriptions of the differences from the tree `now`, for example ``"0/c/1 changed"``."""
@@ -100,7 +114,7 @@ class TreeRecord:
                 found.append(f"{prefix} is gone")
             elif other.identity != folder.identity:
                 found.append(f"{prefix or self.root} was replaced by another folder")
-            elif (other.names, other.facts) != (folder.names, folder.facts):
+            elif other != folder:
                 found += (prefix + what for what in _folder_differences(folder, other))
         found += (f"{prefix} is new" for prefix in now.folders if prefix not in self.folders)
         return found
@@ -128,7 +142,16 @@ def name_some(names: Sequence[str]) -> str:
     return f"{what}: {', '.join(name[:200] for name in names[:_SHOWN])}{', …' if len(names) > _SHOWN else ''}"
 
 
-def _look(path: str) -> tuple[FolderRecord, list[str]]:
+def digest_of(path: str) -> int:
+    """Return a digest of the contents of a file, as a number of 64 bits; 0 for a link."""
+    if os.path.islink(path):
+        return 0
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).digest()
+    return int.from_bytes(digest, "little")
+
+
+def _look(path: str, *, with_contents: bool) -> tuple[FolderRecord, list[str]]:
     """Record one folder; return the record, and the sorted names of its sub-folders."""
     folder, below = FolderRecord(identity_of(os.stat(path))), []
     with os.scandir(path) as entries:
@@ -136,22 +159,25 @@ def _look(path: str) -> tuple[FolderRecord, list[str]]:
             try:
                 # On Windows only `lstat` knows the inode.
                 status = os.lstat(entry.path) if os.name == "nt" else entry.stat(follow_symlinks=False)
+                is_folder = stat.S_ISDIR(status.st_mode)
+                digest = digest_of(entry.path) if with_contents and not is_folder else None
             except FileNotFoundError:
                 continue
-            if stat.S_ISDIR(status.st_mode):
+            if is_folder:
                 below.append(entry.name)
             else:
                 folder.names.append(entry.name)
                 folder.facts.extend(facts_of(status))
+                folder.digests.extend([] if digest is None else [digest])
     return folder, below
 
 
 def _folder_differences(folder: FolderRecord, now: FolderRecord) -> Iterator[str]:
-    before = {name: folder.facts_at(place) for place, name in enumerate(folder.names)}
+    before = {name: (folder.facts_at(place), folder.digest_at(place)) for place, name in enumerate(folder.names)}
     for place, name in enumerate(now.names):
         facts = before.pop(name, None)
         if facts is None:
             yield f"{name} is new"
-        elif facts != now.facts_at(place):
+        elif facts != (now.facts_at(place), now.digest_at(place)):
             yield f"{name} changed"
     yield from (f"{name} is gone" for name in before)

@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from ozx.atomic.syncing import flush, sync_folder
-from ozx.atomic.tree_record import FACTS, TreeRecord, facts_of, identity_of
+from ozx.atomic.tree_record import FACTS, TreeRecord, digest_of, facts_of, identity_of
+from ozx.atomic.windows import joined
 
 #: The name of a file in the root of a tree that is being removed: after a kill, a later run finishes the removal.
 MARKER = ".ozx-removing"
@@ -25,6 +26,7 @@ _ASIDE = re.compile(r"\.(.+)\.ozx-aside", re.DOTALL)
 # A replaced folder, or a link, is not entered.
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _HAS_DIR_FD = {os.open, os.stat, os.link, os.unlink, os.rename} <= os.supports_dir_fd
+_SEPARATORS = f"/{os.sep}"
 _BUSY = (errno.ENOTEMPTY, errno.EEXIST)
 
 
@@ -103,7 +105,7 @@ def remove_recorded(record: TreeRecord, first: Collection[str] = ()) -> list[str
     for prefix, folder in reversed(record.folders.items()):
         _remove_files(record, prefix, [place for place, name in enumerate(folder.names) if name not in first], linked)
         if prefix:
-            _remove_folder(f"{record.root}/{prefix}")
+            _remove_folder(joined(record.root, prefix))
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(record.root, MARKER))
     _remove_folder(record.root)
@@ -116,7 +118,7 @@ def remove_recorded(record: TreeRecord, first: Collection[str] = ()) -> list[str
 def _remove_folder(path: str) -> None:
     """Remove a folder if it is empty; keep anything else with this name."""
     try:
-        os.rmdir(path.rstrip("/"))
+        os.rmdir(path.rstrip(_SEPARATORS))
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
@@ -127,11 +129,11 @@ def _remove_folder(path: str) -> None:
 def _remove_files(record: TreeRecord, prefix: str, places: list[int], linked: set[int]) -> None:
     """Remove the files at indexes `places` in the record of a folder."""
     folder = record.folders[prefix]
-    with _opened(f"{record.root}/{prefix}", folder.identity) as opened:
+    with _opened(joined(record.root, prefix), folder.identity) as opened:
         if opened is None:
             return
         for place in places:
-            opened.remove(folder.names[place], folder.facts_at(place), linked)
+            opened.remove(folder.names[place], folder.facts_at(place), linked, folder.digest_at(place))
 
 
 @contextmanager
@@ -140,8 +142,8 @@ def _opened(path: str, identity: tuple[int, int]) -> Iterator[_Folder | None]:
     descriptor = None
     try:
         if _HAS_DIR_FD:
-            descriptor = os.open(path.rstrip("/"), _FOLDER_FLAGS)
-        status = os.lstat(path.rstrip("/")) if descriptor is None else os.fstat(descriptor)
+            descriptor = os.open(path.rstrip(_SEPARATORS), _FOLDER_FLAGS)
+        status = os.lstat(path.rstrip(_SEPARATORS)) if descriptor is None else os.fstat(descriptor)
         is_same = identity_of(status) == identity
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
@@ -161,8 +163,8 @@ class _Folder:
     path: str
     descriptor: int | None
 
-    def remove(self, name: str, facts: tuple[int, ...], linked: set[int]) -> None:
-        """Remove a file if it has not changed since it was recorded."""
+    def remove(self, name: str, facts: tuple[int, ...], linked: set[int], digest: int | None) -> None:
+        """Remove a file if it has not changed since it was recorded; compare its contents if their digest is known."""
         status = self._look(name)
         if status is None:
             return
@@ -181,7 +183,8 @@ class _Folder:
                 raise
             aside = name  # no room for a longer name
         status = self._look(aside)
-        if status is None or facts_of(status)[: FACTS - 1] != facts[: FACTS - 1]:
+        is_same = status is not None and facts_of(status)[: FACTS - 1] == facts[: FACTS - 1]
+        if status is None or not is_same or (digest is not None and digest_of(self.path + aside) != digest):
             self.put_back(aside, name)
             return
         os.unlink(self.path + aside, dir_fd=self.descriptor)
@@ -225,6 +228,6 @@ def _put_all_back(root: str) -> set[str]:
         found = [(match[0], match[1]) for name in folder.names if (match := _ASIDE.fullmatch(name))]
         if not found:
             continue
-        with _opened(f"{root}/{prefix}", folder.identity) as opened:
+        with _opened(joined(root, prefix), folder.identity) as opened:
             names |= {prefix + name for aside, name in found if opened is not None and opened.put_back(aside, name)}
     return names

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ozx.atomic.locks import lock_file, unlock_file
-from ozx.atomic.tree_record import TreeRecord, name_some
+from ozx.atomic.tree_record import TIMES_PROVE, TreeRecord, name_some
 from ozx.atomic.tree_removal import finish_removal, read_marker, remove_recorded, write_marker
 from ozx.errors import ResourceError, UsageError, raise_error
 from ozx.flow.sources.listing import Listing, list_directory
@@ -62,7 +62,7 @@ class SourceRemoval:
     def __init__(self, root: str) -> None:
         if os.path.islink(root):
             raise UsageError(f"{root} is a link: to remove the directory, give the path to which the link points")
-        self._record = TreeRecord.of(root)
+        self._record = TreeRecord.of(root, with_contents=not TIMES_PROVE)
         self._record.settle()
 
     def list_source(self) -> Listing:
@@ -96,7 +96,7 @@ class SourceRemoval:
             A file or folder cannot be removed. The next run continues the removal.
         """
         root = self._record.root
-        found = self._record.differences(TreeRecord.of(root))
+        found = self._record.differences(TreeRecord.of(root, with_contents=not TIMES_PROVE))
         if found:
             raise ResourceError(
                 f"nothing was removed, because the directory changed while it was packed: {name_some(found)}",

@@ -121,7 +121,7 @@ def unpack(
     location = parse_location(path)
     archive, node = location.path, location.node
     prefix = f"{node}/" if node else ""
-    target = (_default_target(location) if wanted is None else wanted).rstrip("/") or "/"
+    target = (_default_target(location) if wanted is None else wanted).rstrip(f"/{os.sep}") or "/"
     if os.path.isdir(archive):
         hint = "A directory is unpacked already; ozx pack makes an .ozx file of it."
         raise folder_error(printable_location(archive), "unpack", hint)
@@ -227,7 +227,8 @@ def _default_target(location: Location) -> str:
             return path
     if not location.node:
         return default_directory(path)
-    return os.path.join(os.path.dirname(path), default_directory(location.node.rpartition("/")[2]))
+    name = given_output(default_directory(location.node.rpartition("/")[2]))  # on Windows `a:b` would leave the folder
+    return os.path.join(os.path.dirname(path), name)
 
 
 def _write_values(

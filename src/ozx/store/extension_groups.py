@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, Self
 
 import zarr
 
@@ -39,7 +39,20 @@ def opened_group(group: zarr.Group) -> OpenedGroup:
 
 
 class OpenedGroup(zarr.Group):
-    """A zarr group whose arrays use ozx's codec pipeline and the ``open`` methods of extension handlers."""
+    """A zarr group whose arrays use ozx's codec pipeline and the ``open`` methods of extension handlers.
+
+    Its ``with`` block ends with `close`.
+    """
+
+    def close(self) -> None:
+        """Close the file of the group, its sub-groups and its arrays; a later access opens the file again."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __getitem__(self, path: str) -> Any:
         """Return the node at `path`."""

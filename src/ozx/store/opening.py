@@ -20,6 +20,7 @@ from ozx.hierarchy.nodes import join_path
 if TYPE_CHECKING:
     import zarr
 
+    from ozx.store.extension_groups import OpenedGroup
     from ozx.store.live.group import LiveGroup
     from ozx.store.normalised import NormalisedStore
 
@@ -44,7 +45,7 @@ def open_store(
 @overload
 def open_group(
     path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, live: Literal[False] = False
-) -> zarr.Group: ...
+) -> OpenedGroup: ...
 
 
 @overload
@@ -56,10 +57,11 @@ def open_group(
 @resource_errors()
 def open_group(
     path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, live: bool = False
-) -> zarr.Group:
+) -> OpenedGroup:
     """Return the hierarchy in an .ozx file, or one of its groups, as a read-only zarr group.
 
-    Legal metadata that zarr-python refuses is read as well (`ozx.store.normalised`).
+    Legal metadata that zarr-python refuses is read as well (`ozx.store.normalised`). `close`, or the end of a ``with``
+    block, closes the file, which Windows otherwise may not let others replace.
 
     The class of the group is a subclass of `zarr.Group`. For programs that accept only `zarr.Group` itself, such as
     anndata, open ``zarr.open_group(ozx.OzxStore(path), mode="r")``.
@@ -91,8 +93,8 @@ def open_group(
     Examples
     --------
     >>> import ozx
-    >>> group = ozx.open("cells.ozx")
-    >>> group["0"].shape
+    >>> with ozx.open("cells.ozx") as group:
+    ...     group["0"].shape
     (2, 256, 256)
     >>> ozx.open("cells.ozx|zip:labels/cells/").path
     'labels/cells'
@@ -113,6 +115,7 @@ def open_array(
     """Return one array of the hierarchy in an .ozx file as a read-only zarr array.
 
     Type checkers infer that the result is an array; they cannot infer this for ``ozx.open(path)["0"]``.
+    ``array.store.close()`` closes its file.
 
     Parameters
     ----------
@@ -178,7 +181,7 @@ def _is_array(store: NormalisedStore, node: str) -> bool | None:
     return None if document is None else json.loads(document.to_bytes()).get("node_type") == "array"
 
 
-def _open_node(store: NormalisedStore, node: str, given: str) -> zarr.Group:
+def _open_node(store: NormalisedStore, node: str, given: str) -> OpenedGroup:
     """Return the group at a node of a store; errors name the path as the caller gave it."""
     import zarr  # noqa: PLC0415 (see open_store)
 

@@ -18,6 +18,7 @@ from ozx.atomic.renaming import rename_file
 from ozx.atomic.syncing import check_written, close_written, flush, sync_folder
 from ozx.atomic.targets import check_target
 from ozx.atomic.temporary import name_beside
+from ozx.atomic.windows import rename
 from ozx.errors import PartialFileWarning, ResourceError, UsageError
 
 _FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -53,6 +54,7 @@ class PartialFile:
         self.path = name_beside(target, ".partial")
         self.left_behind: str | None = None
         self.descriptor = self._create()
+        self._made = os.fstat(self.descriptor)
 
     def _create(self) -> int:
         for _ in range(100):  # another writer may create or remove the file between two steps
@@ -133,10 +135,10 @@ class PartialFile:
             number += 1
         aside = f"{self.path}.{number}"
         try:
-            os.rename(self.path, aside)
+            rename(self.path, aside)
         except FileNotFoundError:
             return
-        except PermissionError as error:
+        except (PermissionError, ResourceError) as error:
             hint = f"Wait until it has finished. It writes to {self.path}."
             message = f"another program is writing this file ({error})"
             raise ResourceError(message, path=self.target, hint=hint) from None
@@ -158,11 +160,10 @@ class PartialFile:
             flush(self.descriptor)
         else:
             check_written(self.descriptor)
-        made = os.fstat(self.descriptor)
         check_target(self.target, force=force)
         if not has_locks():
             self.close()  # Windows renames closed files only
-        if not (os.path.lexists(self.path) and os.path.samestat(os.lstat(self.path), made)):
+        if not (os.path.lexists(self.path) and os.path.samestat(os.lstat(self.path), self._made)):
             raise ResourceError(
                 f"another program has moved or removed {self.path}, where the data was written", path=self.target
             )
@@ -175,7 +176,7 @@ class PartialFile:
         """Remove the file; if the removal fails, the next writer renames the file."""
         is_ours = False
         with contextlib.suppress(OSError):
-            is_ours = still_has_name(self.descriptor, self.path)
+            is_ours = os.path.samestat(os.lstat(self.path), self._made)  # also after it was closed
         if not has_locks():
             self.close()
         with contextlib.suppress(OSError):

@@ -6,6 +6,7 @@ import os
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
+from ozx.atomic.windows import joined, rename, windows_fault
 from ozx.errors import FormatError, ResourceError
 from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
@@ -13,18 +14,6 @@ from ozx.flow.sources.listing import DEEPEST
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
-_RESERVED_ON_WINDOWS = frozenset(
-    [
-        "con",
-        "prn",
-        "aux",
-        "nul",
-        "conin$",
-        "conout$",
-        *(f"{port}{number}" for port in ("com", "lpt") for number in "123456789¹²³"),
-    ]
-)
-_FORBIDDEN_ON_WINDOWS = frozenset('<>:"|?*') | {chr(code) for code in range(32)}
 _HINT = "Open the file without unpacking (ozx.open), or unpack it on another system or disk."
 
 
@@ -54,20 +43,20 @@ def folders_of(keys: Iterable[str]) -> list[str]:
 def make_folders(target: str, folders: Iterable[str]) -> None:
     """Create `folders` in the empty directory `target`."""
     for folder in folders:
-        os.mkdir(f"{target}/{folder}")
+        os.mkdir(joined(target, folder))
 
 
 def lift_folder(target: str, folder: str) -> None:
     """Move the contents of `folder`, a sub-folder of `target`, into `target`, which contains no other files."""
     top, *below = folder.split("/")
-    names = os.listdir(f"{target}/{folder}")
+    names = os.listdir(joined(target, folder))
     aside = ".ozx-lift"
     while aside in (top, *names):
         aside += "-"
-    os.rename(f"{target}/{top}", f"{target}/{aside}")
-    source = "/".join((target, aside, *below))
+    rename(joined(target, top), joined(target, aside))
+    source = os.path.join(target, aside, *below)
     for name in names:
-        os.rename(f"{source}/{name}", f"{target}/{name}")
+        rename(joined(source, name), joined(target, name))
     for _ in (top, *below):
         os.rmdir(source)
         source = os.path.dirname(source)
@@ -98,7 +87,7 @@ def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows:
     longest = max(map(len, keys), default=0)  # in characters, of at most four bytes each
     is_near_limit = longest * 4 > min(*limits, DEEPEST)
     for path in keys if is_near_limit or windows else ():
-        fault = _too_long(path, *limits) or (_windows_fault(path) if windows else None)
+        fault = _too_long(path, *limits) or (windows_fault(path) if windows else None)
         if fault:
             raise _refused(path, fault)
     fold = _folding(target)
@@ -123,7 +112,7 @@ def write_entries(target: str, entries: Iterable[Entry], progress: Progress) -> 
     """
     for entry in entries:
         try:
-            with open(f"{target}/{entry.key}", "xb", buffering=0) as file:
+            with open(joined(target, entry.key), "xb", buffering=0) as file:
                 for block in entry.iter_blocks():
                     view = memoryview(block)
                     while view:
@@ -150,13 +139,13 @@ def write_directory(plan: Plan, target: str, workers: Workers, progress: Progres
 
     def checked(entry: Entry) -> Entry:
         nonlocal files, size
-        fault = _too_long(entry.key, *limits) or (_windows_fault(entry.key) if os.name == "nt" else None)
+        fault = _too_long(entry.key, *limits) or (windows_fault(entry.key) if os.name == "nt" else None)
         if fault:
             raise _refused(entry.key, fault)
         for folder in folders_of([entry.key]):
             if folder not in made:
                 try:
-                    os.mkdir(f"{target}/{folder}")
+                    os.mkdir(joined(target, folder))
                 except FileExistsError as error:
                     raise ResourceError(
                         f"{folder!r} exists already: this file system treats it as equal to another name"
@@ -207,17 +196,6 @@ def _too_long(path: str, longest_name: int, longest_path: int) -> str | None:
         return f"one of its components is longer than {longest_name} bytes"
     if path.count("/") > DEEPEST:
         return f"its path has more than {DEEPEST} folders"
-    return None
-
-
-def _windows_fault(path: str) -> str | None:
-    for part in path.split("/"):
-        if part.partition(".")[0].rstrip(" ").lower() in _RESERVED_ON_WINDOWS:
-            return f"{part!r} is the name of a device on Windows"
-        if part.endswith((".", " ")):
-            return f"{part!r} ends in a dot or a space, which Windows drops"
-        if not _FORBIDDEN_ON_WINDOWS.isdisjoint(part):
-            return f"{part!r} has a character that Windows forbids"
     return None
 
 

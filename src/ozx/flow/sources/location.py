@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
 from ozx.archive.remote.errors import printable_url
+from ozx.atomic.windows import output_fault, usable_path
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 
@@ -174,18 +175,18 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool
     path
         The output, or a folder for outputs.
     windows
-        Whether ``file:///C:/…`` begins with a drive.
+        Whether ``file:///C:/…`` begins with a drive, and Windows' rules for names apply.
     remote
         Whether ``s3://``, ``gs://`` and ``az://`` are allowed.
 
     Raises
     ------
     UsageError
-        `path` is another URL, or empty.
+        `path` is another URL, or empty, or a name that Windows would change.
 
     Examples
     --------
-    >>> given_output("a:b.ozx")
+    >>> given_output("a:b.ozx", windows=False)
     'a:b.ozx'
     >>> given_output("s3://bucket/cells.ozx")
     Traceback (most recent call last):
@@ -194,7 +195,10 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool
     name = given_path(path)
     found = _OUTPUT_URL.match(name)
     if found is None or not (found[2] or not os.path.isdir(found[1])):
-        return name
+        fault = output_fault(name) if windows else None
+        if fault is not None:
+            raise UsageError(f"expected the name of an output; {fault}", path=name, hint="Choose another name.")
+        return usable_path(name, windows=windows)
     if remote and _WRITABLE.match(name):
         return name
     raise UsageError(
