@@ -216,3 +216,22 @@ def test_shells_complete_commands_and_options(shell):
     assert "extract" in complete(_OZX_COMPLETE=f"{shell}_complete", **words)
     words = {"COMP_WORDS": "ozx extract --chan", "COMP_CWORD": "2" if shell != "fish" else "--chan"}
     assert "--channels" in complete(_OZX_COMPLETE=f"{shell}_complete", **words)
+
+
+def test_powershell_completes_commands_options_and_values():
+    """Its script sets three variables, passes each line of JSON on, and leaves names of files to PowerShell."""
+    script = complete(_OZX_COMPLETE="powershell_source")
+    for name in ("_OZX_COMPLETE", "COMP_WORDS", "COMP_CWORD"):
+        assert f"$env:{name} = " in script
+        assert f'"Env:{name}"' in script
+
+    def values(*words, word):
+        text = complete(_OZX_COMPLETE="powershell_complete", COMP_WORDS="\n".join(words), COMP_CWORD=word)
+        assert text.isascii()  # PowerShell decodes it by the code page
+        return [json.loads(line)["value"] for line in text.splitlines() if line]
+
+    assert values("ozx", word="ext") == ["extract"]
+    assert "--channels" in values("ozx", "extract", r"C:\my data\a.ozx", word="--chan")
+    assert values("ozx", "view", "--with", word="na") == ["napari"]
+    assert values("ozx", "info", word="ce") == []
+    assert "pack" in complete(_OZX_COMPLETE="powershell_complete", COMP_WORDS="ozx")

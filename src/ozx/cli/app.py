@@ -179,6 +179,8 @@ def main() -> NoReturn:
         _set_encoding(stream)
     # zarr-python's advice to those who choose codecs; the output of a command shows the layout.
     warnings.filterwarnings("ignore", message="Combining a `sharding_indexed` codec")
+    if "_OZX_COMPLETE" in os.environ:
+        import ozx.cli.powershell  # noqa: F401, PLC0415 (click finds its class; only completion needs it)
     # Batch systems end jobs by SIGTERM: end like an interrupt, which removes temporary files.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
