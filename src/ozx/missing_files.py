@@ -67,8 +67,10 @@ def _hint_at_partial(path: str) -> str | None:
 def _hint_at_node(path: str) -> str | None:
     """Return the hint for a path that continues after the name of an archive, perhaps with the name of a node."""
     archive, ending, node = path.partition(f".ozx{os.sep}")
-    is_file = ending and os.path.isfile(f"{archive}.ozx")
-    return f"For a node in the file, write {quote(f'{archive}.ozx|zip:{node}/')}." if is_file else None
+    if not (ending and os.path.isfile(f"{archive}.ozx")):
+        return None
+    node = node.replace(os.sep, "/")
+    return f"For a node in the file, write {quote(f'{archive}.ozx|zip:{node}/')}."
 
 
 def _hint_at_similar(path: str) -> str | None:
