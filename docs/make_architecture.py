@@ -36,6 +36,7 @@ _JOBS = {
     "errors": "error classes",
     "missing_files": "hints for wrong paths",
     "processors": "how many there are to use",
+    "quoting": "words of command lines in hints",
 }
 #: Width of a drawing, in characters.
 _WIDTH = 100
@@ -56,7 +57,7 @@ def layers() -> list[list[str]]:
     Examples
     --------
     >>> layers()[0], layers()[-1]
-    (['cli', 'integrations'], ['missing_files', 'processors'])
+    (['cli', 'integrations'], ['quoting'])
     """
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     (contract,) = (contract for contract in contracts if contract.get("containers") == ["ozx"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shlex
+
+from ozx.quoting import quote
 
 # The most names of a folder that are compared with the missing name: a large folder must not delay an error message.
 _MOST_NAMES = 2000
@@ -47,7 +48,7 @@ def hint_at_pattern(path: str) -> str | None:
     found = sorted(glob.glob(path))
     if not found or os.name == "nt":
         return f"These names match, give one: {', '.join(found[:3])}" if found else None
-    parts = [part if is_pattern(part) else shlex.quote(part) if part else "" for part in path.split(os.sep)]
+    parts = [part if is_pattern(part) else quote(part) if part else "" for part in path.split(os.sep)]
     return f"ozx does not expand patterns. In a shell, write the pattern outside of quotes: {os.sep.join(parts)}"
 
 
@@ -56,7 +57,7 @@ def _hint_at_partial(path: str) -> str | None:
     partial = f"{path}.partial"
     if not os.path.exists(partial):
         return None
-    quoted = shlex.quote(partial)
+    quoted = quote(partial)
     return (
         f"A program is writing it, or was killed while writing it. After a kill, ozx recover {quoted} OUT.ozx saves "
         "the data. ozx view --live and ozx.open(…, live=True) show a stream that is not finished."
@@ -66,8 +67,10 @@ def _hint_at_partial(path: str) -> str | None:
 def _hint_at_node(path: str) -> str | None:
     """Return the hint for a path that continues after the name of an archive, perhaps with the name of a node."""
     archive, ending, node = path.partition(f".ozx{os.sep}")
-    is_file = ending and os.path.isfile(f"{archive}.ozx")
-    return f"For a node in the file, write {shlex.quote(f'{archive}.ozx|zip:{node}/')}." if is_file else None
+    if not (ending and os.path.isfile(f"{archive}.ozx")):
+        return None
+    node = node.replace(os.sep, "/")
+    return f"For a node in the file, write {quote(f'{archive}.ozx|zip:{node}/')}."
 
 
 def _hint_at_similar(path: str) -> str | None:
@@ -86,7 +89,7 @@ def _hint_at_similar(path: str) -> str | None:
     # similar names.
     same = [other for other in names if other.lower() == name.lower()]
     if not same and (whole := sorted(other for other in names if other.startswith(f"{name} "))):
-        return f"Put a name with blanks in quotes: {shlex.quote(os.path.join(folder, whole[0]))}"
+        return f"Put a name with blanks in quotes: {quote(os.path.join(folder, whole[0]))}"
     begin = f"{name.partition('.')[0].lower()}."
     endings = sorted(other for other in names if other.lower().startswith(begin))
     longer = sorted(other for other in names if other.startswith(f"{name}."))
@@ -101,5 +104,5 @@ def _hint_at_similar(path: str) -> str | None:
         folder = ""
     images = [other for other in near if other.lower().endswith(_TIFF)]
     if images == near and not name.lower().endswith(_TIFF):
-        return f"To convert the TIFF image, run: ozx import {shlex.quote(os.path.join(folder, near[0]))}"
+        return f"To convert the TIFF image, run: ozx import {quote(os.path.join(folder, near[0]))}"
     return f"Did you mean {' or '.join(os.path.join(folder, other) for other in near)}?"

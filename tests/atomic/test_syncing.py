@@ -70,7 +70,7 @@ def test_macos_empties_the_memory_of_the_drive_once_for_a_tree(tmp_path, monkeyp
     assert len(drive.calls) == 2  # a file, then its name
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there the file is closed before it gets its name")
+@pytest.mark.posix("there the file is closed before it gets its name")
 def test_delayed_errors_are_found_on_macos_before_the_file_gets_its_name(tmp_path, monkeypatch):
     def fail(descriptor):
         raise OSError(errno.EIO, "the server lost a block")

@@ -1,5 +1,7 @@
 """Errors of any command, and unusual standard streams."""
 
+import errno
+import io
 import json
 import os
 import re
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
+from terminals import run_in_terminal
 
 import ozx.cli.app
 from ozx.cli.app import run
@@ -17,6 +20,8 @@ from ozx.cli.commands import COMMANDS
 from ozx.cli.output import report_error, say_error
 from ozx.errors import FormatError
 from ozx.validation.rules.table import RULES
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def test_an_error_without_a_way_out_leads_to_its_rule(capsys, tmp_path):
@@ -49,14 +54,26 @@ def test_every_rule_that_errors_name_can_be_explained():
     assert named <= set(RULES)
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "cp932", "utf-8"])
-def test_json_is_json_whatever_stdout_can_write(tmp_path, encoding):
-    """What an encoding lacks is escaped as JSON has it, not as Python has it (\\xe4)."""
-    hierarchy = Path(__file__).parents[2] / "fixtures" / "image.ome.zarr"
-    path = str(tmp_path / "Zelle-ä-細胞-😀.ozx")
-    command = [sys.executable, "-m", "ozx", "pack", str(hierarchy), path, "--no-sync", "--json"]
-    told = subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": encoding}, check=True)
-    assert json.loads(told.stdout.decode(encoding))["results"][0]["path"] == path
+@pytest.mark.parametrize("encoding", ["cp1252", "cp932", "ascii"])
+def test_text_for_files_and_pipes_is_utf_8(tmp_path, encoding):
+    """Whatever the code page: another program does not know it."""
+    path = str(tmp_path / "Zelle-ä-細胞-5 µm.ozx")
+
+    def told(*arguments):
+        command = [sys.executable, "-m", "ozx", *arguments]
+        return subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": encoding}, check=True)
+
+    packed = told("pack", str(FIXTURES / "image.ome.zarr"), path, "--no-sync", "--json")
+    assert json.loads(packed.stdout.decode("utf-8"))["results"][0]["path"] == path
+    edited = told("edit", path, "--name", "→ 細胞", "--yes")
+    assert "→ 細胞" in edited.stdout.decode("utf-8") + edited.stderr.decode("utf-8")
+
+
+@pytest.mark.posix("the console of Windows takes every character")
+def test_a_terminal_gets_a_question_mark_for_what_it_lacks(monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    shown = run_in_terminal("info", "missing 細.ozx")
+    assert "missing ?.ozx" in shown.last[0]
 
 
 def raising(monkeypatch, error):
@@ -114,6 +131,29 @@ def test_a_closed_stdout_and_one_that_is_read_no_more_are_no_errors(cells, argum
     assert (told.stdout, told.stderr) == ("0\n", "0\n")
 
 
+@pytest.mark.parametrize("arguments", [["rules", "--json"], ["info", str(FIXTURES / "plate.ome.zarr")]])
+def test_a_reader_that_ends_is_no_error(arguments):
+    command = [sys.executable, "-m", "ozx", *arguments]
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child.stdout.close()
+    with child:
+        assert (child.stderr.read(), child.wait()) == (b"", 0)
+
+
+def test_a_file_that_cannot_be_written_is_no_closed_pipe(monkeypatch, tmp_path, capsys):
+    """On Windows, both are EINVAL."""
+
+    class Lost(io.TextIOWrapper):
+        def write(self, text):
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    with open(tmp_path / "out.txt", "wb") as file:
+        monkeypatch.setattr(sys, "stdout", Lost(file, "utf-8"))
+        monkeypatch.setattr(ozx.cli.app, "_is_of_click", lambda _: True)  # it raises in `write` here
+        assert run(["rules", "--json"]) == 4
+    assert "standard output cannot be written" in capsys.readouterr().err
+
+
 @pytest.mark.posix("no device that is always full", on="linux")
 @pytest.mark.parametrize(
     "arguments",
@@ -161,18 +201,37 @@ def test_a_nul_character_is_a_wrong_argument(capsys, name):
     assert capsys.readouterr().err == "error: expected arguments without NUL characters\n"
 
 
+def complete(**variables):
+    command = [sys.executable, "-c", "from ozx.cli.app import main; main()"]
+    return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=False).stdout
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_commands_and_options(shell):
-    def ask(**variables):
-        environment = {**os.environ, **variables}
-        command = [sys.executable, "-c", "from ozx.cli.app import main; main()"]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-
-    script = ask(_OZX_COMPLETE=f"{shell}_source")
+    script = complete(_OZX_COMPLETE=f"{shell}_source")
     if shell != "bash":  # which asks for its own version first, and may be old
-        assert "_OZX_COMPLETE" in script.stdout
-    found = ask(_OZX_COMPLETE=f"{shell}_complete", COMP_WORDS="ozx ext", COMP_CWORD="1" if shell != "fish" else "ext")
-    assert "extract" in found.stdout
+        assert "_OZX_COMPLETE" in script
+    words = {"COMP_WORDS": "ozx ext", "COMP_CWORD": "1" if shell != "fish" else "ext"}
+    assert "extract" in complete(_OZX_COMPLETE=f"{shell}_complete", **words)
     words = {"COMP_WORDS": "ozx extract --chan", "COMP_CWORD": "2" if shell != "fish" else "--chan"}
-    assert "--channels" in ask(_OZX_COMPLETE=f"{shell}_complete", **words).stdout
+    assert "--channels" in complete(_OZX_COMPLETE=f"{shell}_complete", **words)
+
+
+def test_powershell_completes_commands_options_and_values():
+    """Its script sets three variables, passes each line of JSON on, and leaves names of files to PowerShell."""
+    script = complete(_OZX_COMPLETE="powershell_source")
+    for name in ("_OZX_COMPLETE", "COMP_WORDS", "COMP_CWORD"):
+        assert f"$env:{name} = " in script
+        assert f'"Env:{name}"' in script
+
+    def values(*words, word):
+        text = complete(_OZX_COMPLETE="powershell_complete", COMP_WORDS="\n".join(words), COMP_CWORD=word)
+        assert text.isascii()  # PowerShell decodes it by the code page
+        return [json.loads(line)["value"] for line in text.splitlines() if line]
+
+    assert values("ozx", word="ext") == ["extract"]
+    assert "--channels" in values("ozx", "extract", r"C:\my data\a.ozx", word="--chan")
+    assert values("ozx", "view", "--with", word="na") == ["napari"]
+    assert values("ozx", "info", word="ce") == []
+    assert "pack" in complete(_OZX_COMPLETE="powershell_complete", COMP_WORDS="ozx")

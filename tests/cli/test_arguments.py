@@ -14,6 +14,7 @@ from ozx.cli import arguments
 from ozx.cli.app import run
 from ozx.cli.arguments import check_patterns, expand_patterns, output_of_one
 from ozx.errors import UsageError
+from ozx.quoting import quote
 
 ENDINGS = (".ozx", ".zip")
 
@@ -64,7 +65,7 @@ def test_two_words_that_are_the_name_of_one_file(tmp_path):
     (tmp_path / "embryo stack.ome.tif").touch()
     with pytest.raises(UsageError, match=r"embryo and stack\.ome\.tif do not exist") as caught:
         output_of_one(["embryo", "stack.ome.tif"], None, ENDINGS)
-    assert caught.value.hint == "Put a name with blanks in quotes: 'embryo stack.ome.tif'"
+    assert caught.value.hint == f"Put a name with blanks in quotes: {quote('embryo stack.ome.tif')}"
 
 
 @pytest.mark.posix("its shells give quotes no such meaning")

@@ -25,7 +25,7 @@ def test_it_asks(capsys, left, monkeypatch):
     monkeypatch.setattr("ozx.cli.clean.click.confirm", lambda question, err: question != "Remove 1?")
     code, out, err = ozx(capsys, ".")
     assert (code, out) == (3, "0 of 1 removed, 0 B\n")
-    assert err == f"./{NAME}  3 B, 9d old, of node8\n"
+    assert err == f".{os.sep}{NAME}  3 B, 9d old, of node8\n"
     monkeypatch.setattr("ozx.cli.clean.click.confirm", lambda question, err: True)
     assert ozx(capsys, ".")[:2] == (0, "1 of 1 removed, 3 B\n")
     assert not left.exists()

@@ -15,6 +15,7 @@ import ozx
 from ozx.cli.edit import describe_differences
 from ozx.hierarchy.edit.differences import Difference
 from ozx.operations.edit import edit
+from ozx.quoting import quote
 
 SCHEMA = schema_of("edit")
 call = command("edit")
@@ -125,18 +126,17 @@ def test_a_pixel_size_for_all_axes_and_the_note_on_a_missing_unit(tmp_path, caps
     assert code == 0
     assert [line.split()[1:] for line in out.splitlines()[1:4]] == [[axis, "1", "→", "0.5"] for axis in "zyx"]
     units = "z=micrometer,y=micrometer,x=micrometer"
-    assert err == f"note: the pixel size along z, y, x has no unit; to set it: ozx edit '{path}' --unit {units}\n"
+    typed = f"ozx edit {quote(str(path))} --unit {quote(units)}"
+    assert err == f"note: the pixel size along z, y, x has no unit; to set it: {typed}\n"
     code, out, err = call(capsys, path, "--unit", units)
     assert (code, err) == (0, "")
     assert out.count("(none) → micrometer") == 3
 
 
 def test_a_node_uri(plate, capsys):
-    code, out, _ = call(capsys, f"ozx://{plate}/B/1/0", "--channel-names", r"A\,B,C")
-    assert (code, out) == (
-        0,
-        "B/1/0\n  channel 0 name  Nuclei → A,B\n  channel 1 name  Cytoplasm → C\n" + f"{plate}  1 group changed\n",
-    )
+    code, out, _ = call(capsys, f"{plate.as_uri().replace('file:', 'ozx:')}/B/1/0", "--channel-names", r"A\,B,C")
+    changes = "B/1/0\n  channel 0 name  Nuclei → A,B\n  channel 1 name  Cytoplasm → C\n"
+    assert (code, out) == (0, f"{changes}{plate.as_posix()}  1 group changed\n")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Every command that takes FILE takes a node in it."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hierarchies import FIXTURES, tree
@@ -16,9 +17,9 @@ def packed(tmp_path):
     return pack_tree(IMAGE, tmp_path / "scan.ozx")
 
 
-@pytest.fixture(params=["ozx://{}/labels/cells", "{}|zip:labels/cells/"])
+@pytest.fixture(params=["{uri}/labels/cells", "{path}|zip:labels/cells/"])
 def uri(request, packed):
-    return request.param.format(packed)
+    return request.param.format(path=packed, uri=packed.as_uri().replace("file:", "ozx:"))
 
 
 def ozx(capfdbinary, *arguments):
@@ -54,7 +55,7 @@ def test_validate(capfdbinary, uri):
 def test_unpack(capfdbinary, uri, tmp_path):
     code, out, _ = ozx(capfdbinary, "unpack", uri, "--no-sync", "--json")
     answer = json.loads(out)
-    assert (code, answer["source"], answer["path"]) == (0, uri, str(tmp_path / "cells.ome.zarr"))
+    assert (code, answer["source"], Path(answer["path"])) == (0, uri, tmp_path / "cells.ome.zarr")
     assert tree(tmp_path / "cells.ome.zarr") == tree(IMAGE / "labels/cells")
 
 

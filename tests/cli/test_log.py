@@ -51,10 +51,10 @@ def test_a_line_for_each_file_and_a_second_run_for_the_failures(capsys, here, im
     assert f"hint: Give --out-dir {here / 'out'}, or another folder." in err
     code, out, _ = ozx(capsys, "pack", "--retry-failed", "run.jsonl", "--out-dir", "other")
     assert code == 0
-    assert out.startswith("other/b.ozx  ")
+    assert out.startswith(f"other{os.sep}b.ozx  ")
     code, out, _ = ozx(capsys, "pack", "--retry-failed", "run.jsonl", "--out-dir", "out", "--log", "run.jsonl")
     assert code == 0
-    assert out.startswith("out/b.ozx  ")
+    assert out.startswith(f"out{os.sep}b.ozx  ")
     assert len(lines_of(here / "run.jsonl")) == 4
     code, out, err = ozx(capsys, "pack", "--retry-failed", "run.jsonl", "--out-dir", "out")
     assert (code, out) == (0, "")

@@ -11,6 +11,8 @@ from commands import command, schema_of
 from hierarchies import FIXTURES
 from packed import pack_tree
 
+from ozx.quoting import quote
+
 ozx = command()
 
 
@@ -38,7 +40,7 @@ def archives(here):
 def test_each_file_gets_its_output(capsys, here, archives, verb, outputs, status, jobs):
     code, out, err = ozx(capsys, verb, *archives, "--out-dir", "out", "--jobs", jobs, "--log", "run.jsonl")
     assert code == 3
-    assert sorted(line.split("  ")[0] for line in out.splitlines()) == [f"out/{name}" for name in outputs]
+    assert sorted(line.split("  ")[0] for line in out.splitlines()) == [os.path.join("out", name) for name in outputs]
     assert "b.ozx: " in err
     assert err.endswith(f"2 {status}, 1 failed\n")
     assert sorted(os.listdir(here / "out")) == outputs
@@ -87,7 +89,7 @@ def test_two_sources_of_one_name(capsys, here, archives):
     shutil.copy("a.ozx", "other/a.ozx")
     code, _, err = ozx(capsys, "unpack", "a.ozx", "other/a.ozx", "--out-dir", "out")
     assert code == 2
-    assert "a.ozx and other/a.ozx would both become out/a.ome.zarr" in err
+    assert f"a.ozx and other/a.ozx would both become out{os.sep}a.ome.zarr" in err
 
 
 @pytest.mark.parametrize("verb", ["thumbnail", "export", "recover"])
@@ -96,5 +98,5 @@ def test_a_folder_as_output_needs_out_dir(capsys, here, archives, verb):
     code, _, err = ozx(capsys, verb, "a.ozx", "my results")
     assert code == 2
     assert "expected the name of an output file; my results is a folder\n" in err
-    assert err.endswith("hint: To write into this folder, give --out-dir 'my results'.\n")
+    assert err.endswith(f"hint: To write into this folder, give --out-dir {quote('my results')}.\n")
     assert os.listdir(here / "my results") == []

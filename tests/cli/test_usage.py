@@ -6,6 +6,7 @@ import pytest
 
 from ozx.cli.app import run
 from ozx.cli.commands import COMMANDS
+from ozx.quoting import quote
 
 
 @pytest.mark.parametrize(
@@ -124,4 +125,5 @@ def test_a_value_may_look_like_an_option(capsys):
 def test_a_file_instead_of_a_command(capsys, tmp_path):
     (tmp_path / "my cells.ozx").touch()
     assert run([str(tmp_path / "my cells.ozx")]) == 2
-    assert f"name a command before it, such as ozx info '{tmp_path / 'my cells.ozx'}'" in capsys.readouterr().err
+    path = quote(str(tmp_path / "my cells.ozx"))
+    assert f"name a command before it, such as ozx info {path}" in capsys.readouterr().err

@@ -172,7 +172,7 @@ def test_a_mac_command_is_quoted_for_the_shell_and_then_for_applescript():
     assert line.endswith('> /dev/null 2>&1 &"')
 
 
-@pytest.mark.skipif(os.name == "nt", reason="what a Mac gives to sh")
+@pytest.mark.posix("what a Mac gives to sh")
 @pytest.mark.parametrize(
     ("code", "shown"),
     [

@@ -41,6 +41,7 @@ HELP_MAY_IMPORT = {
     "ozx.cli.usage",
     "ozx.errors",
     "ozx.missing_files",
+    "ozx.quoting",
     "ozx.faults",
     "ozx.progress",
 }

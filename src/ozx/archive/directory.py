@@ -5,7 +5,6 @@ The central directory is authoritative; it is found from the end of the file (AP
 
 from __future__ import annotations
 
-import shlex
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from ozx.archive.records import (
     Zip64EndRecord,
 )
 from ozx.errors import FormatError, UnsupportedError
+from ozx.quoting import quote
 
 # A read of this length contains all end records: the classic one with the longest comment, the ZIP64 locator and the
 # ZIP64 end record.
@@ -259,7 +259,7 @@ def _hint_at_recovery(name: str, *, is_empty: bool = False) -> str | None:
 
     if not is_partial(name):
         return None
-    command = f"ozx recover {shlex.quote(name)} OUT.ozx"
+    command = f"ozx recover {quote(name)} OUT.ozx"
     if is_empty:  # flushed frames are in a file beside it
         return (
             "Its writer has not completed any value. "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from ozx.quoting import quote, quote_pattern
 
 #: The number of bytes from the start of a file that suffice to identify each format.
 LONGEST_SIGNATURE = 512
@@ -63,7 +64,7 @@ class OtherFormat(NamedTuple):
             path = path[:-4] + ".tif"
             before += f"Rename it to {os.path.basename(path)}. "
         stem = path.removesuffix(os.path.splitext(path)[1])
-        return before + self.way.format(path=shlex.quote(path), stem=shlex.quote(stem))
+        return before + self.way.format(path=quote(path), stem=quote(stem))
 
 
 _TIFF = OtherFormat("a TIFF image", _IMPORT)
@@ -171,10 +172,10 @@ def _way(kind: str, firsts: Sequence[str]) -> str:
         patterns = []
         for place in firsts[:_NAMED]:
             folder, ending = os.path.dirname(place), os.path.splitext(place)[1]
-            patterns.append(f"{shlex.quote(folder) + '/' if folder else ''}*{ending}")
+            patterns.append(quote_pattern(folder, f"*{ending}"))
         return f"Run: ozx import {' '.join(patterns)}{' …' if len(firsts) > _NAMED else ''}"
     if kind == ".ozx files":
-        return f"Give the path of one file: {shlex.quote(firsts[0])}"
+        return f"Give the path of one file: {quote(firsts[0])}"
     if kind.endswith("pictures"):
         return "Save them as TIFF, for example with Fiji; then run ozx import on the TIFF files."
     return "Convert each of them with bioformats2raw; then run ozx pack on the folders that it makes."

@@ -153,24 +153,31 @@ class PositionalFile:
             raise
 
     def _open(self) -> int:
-        descriptor = self._descriptor
-        if descriptor is None:
+        if self._descriptor is None:
             with self._opening:  # only the first use waits here; reads take no lock
-                descriptor = self._descriptor
-                if descriptor is None:
-                    descriptor = open_for_reading(self.path)
-                    mode = os.fstat(descriptor).st_mode
-                    if not stat.S_ISREG(mode):
-                        os.close(descriptor)
-                        is_directory = stat.S_ISDIR(mode)
-                        found = "a directory" if is_directory else "a device, pipe or socket"
-                        raise FormatError(
-                            f"expected a regular file; found {found}",
-                            path=self.path,
-                            rule="zip/special-file",
-                            hint="Give the path of a file; ozx pack writes an OME-Zarr directory to an .ozx file."
-                            if is_directory
-                            else None,
-                        )
-                    self._descriptor = descriptor
+                if self._descriptor is None:
+                    self._descriptor = self._open_file()
+        return self._descriptor
+
+    def _open_file(self) -> int:
+        try:
+            descriptor = open_for_reading(self.path)
+        except PermissionError:
+            if os.path.isdir(self.path):  # Windows opens none
+                raise self._no_file(is_directory=True) from None
+            raise
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            os.close(descriptor)
+            raise self._no_file(is_directory=stat.S_ISDIR(mode))
         return descriptor
+
+    def _no_file(self, *, is_directory: bool) -> FormatError:
+        found = "a directory" if is_directory else "a device, pipe or socket"
+        hint = "Give the path of a file; ozx pack writes an OME-Zarr directory to an .ozx file."
+        return FormatError(
+            f"expected a regular file; found {found}",
+            path=self.path,
+            rule="zip/special-file",
+            hint=hint if is_directory else None,
+        )

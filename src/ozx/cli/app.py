@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
+import stat
 import sys
 import warnings
 from collections.abc import Iterator
@@ -34,16 +36,23 @@ def _stdout_errors() -> Iterator[None]:
     """
     try:
         yield
-    except BrokenPipeError:
-        drop_stdout()
-        raise click.exceptions.Exit(DONE) from None
     except OSError as error:
+        if _is_closed_pipe(error):
+            drop_stdout()
+            raise click.exceptions.Exit(DONE) from None
         if isinstance(error, ResourceError) or not _is_of_click(error):
             raise
         drop_stdout()
         message = f"standard output cannot be written: {error.strerror or error}"
         hint = "Redirect the output elsewhere. Output files with their final names are complete."
         raise resource_error(error, message=message, hint=hint) from None
+
+
+def _is_closed_pipe(error: OSError) -> bool:
+    """Return whether the reader of standard output has ended; Windows says EINVAL, as of a file on a lost share."""
+    if error.errno != errno.EINVAL or not _is_of_click(error):
+        return isinstance(error, BrokenPipeError)
+    return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
 
 
 def _is_of_click(error: BaseException) -> bool:
@@ -167,9 +176,11 @@ def main() -> NoReturn:
     """Run the command line of this process and exit."""
     _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
-        _never_fail_on_characters(stream)
+        _set_encoding(stream)
     # zarr-python's advice to those who choose codecs; the output of a command shows the layout.
     warnings.filterwarnings("ignore", message="Combining a `sharding_indexed` codec")
+    if "_OZX_COMPLETE" in os.environ:
+        import ozx.cli.powershell  # noqa: F401, PLC0415 (click finds its class; only completion needs it)
     # Batch systems end jobs by SIGTERM: end like an interrupt, which removes temporary files.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
@@ -202,7 +213,10 @@ def _end_quietly() -> None:
         sys.modules["logging"].disable()
 
 
-def _never_fail_on_characters(stream: Any) -> None:
-    """Escape characters that the encoding of the terminal lacks, instead of raising an error."""
+def _set_encoding(stream: Any) -> None:
+    """Write UTF-8 into files and pipes, whatever the code page; on a terminal, replace characters that it lacks."""
     with contextlib.suppress(AttributeError, ValueError):
-        stream.reconfigure(errors="backslashreplace")
+        if stream.isatty():
+            stream.reconfigure(errors="replace")
+        else:
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # names may be no valid Unicode

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Sequence
 from glob import glob
 from typing import Any
@@ -14,6 +13,7 @@ import click
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
 from ozx.missing_files import hint_at_pattern, is_pattern
+from ozx.quoting import quote
 
 _LIST_ITEM = re.compile("[A-Za-z]+=[^/]+")
 _LIST_HINT = "Write the list of an option without blanks, as in --pixel-size y=0.65um,x=0.65um."
@@ -108,13 +108,13 @@ def refuse_folder(arguments: Sequence[str], out_dir: str | None) -> None:
     *others, last = arguments
     if out_dir is not None:
         return
-    hint = f"To write into this folder, give --out-dir {shlex.quote(last)}."
+    hint = f"To write into this folder, give --out-dir {quote(last)}."
     if os.path.isdir(last):
         raise UsageError(f"expected a source or an output file as the last argument; got the folder {last}", hint=hint)
     has_endings = all(os.path.splitext(other.rstrip("/"))[1] for other in others)
     is_missing = "://" not in last and not os.path.lexists(last)
     if is_missing and has_endings and not os.path.splitext(last.rstrip("/"))[1]:
-        hint = f"Check the name; or to write into a folder of this name, give --out-dir {shlex.quote(last)}."
+        hint = f"Check the name; or to write into a folder of this name, give --out-dir {quote(last)}."
         raise UsageError(f"expected sources; {last} does not exist", hint=hint)
 
 
@@ -124,7 +124,7 @@ def _refuse_missing(first: str, last: str) -> None:
     if os.path.lexists(whole):
         raise UsageError(
             f"expected an existing file; {first} and {last} do not exist",
-            hint=f"Put a name with blanks in quotes: {shlex.quote(whole)}",
+            hint=f"Put a name with blanks in quotes: {quote(whole)}",
         )
 
 
@@ -154,6 +154,6 @@ def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[
     if out_dir is not None:
         raise UsageError(f"both an output, {last}, and --out-dir are given", hint="Give only one of them.")
     if last.endswith("/") and "://" not in last:
-        hint = f"To write into a folder, give --out-dir {shlex.quote(last.rstrip('/') or last)}."
+        hint = f"To write into a folder, give --out-dir {quote(last.rstrip('/') or last)}."
         raise UsageError(f"expected the name of an output file; {last} names a folder", hint=hint)
     return last

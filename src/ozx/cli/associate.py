@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-
 import click
 
 from ozx.cli.output import one_line, print_json, print_notes
 from ozx.desktop.association.associate import Association, associate, association_status, dissociate
 from ozx.desktop.association.status import Status
 from ozx.errors import UsageError
+from ozx.quoting import quote
 
 
 @click.command("associate")
@@ -59,7 +58,7 @@ def _outcome(result: Association, *, remove: bool, dry_run: bool) -> str:
         return "dry run, nothing changed"
     if remove:
         return "ozx associate has been reverted" if result.written else "nothing to revert"
-    opens = f".ozx files open with: {one_line(shlex.join(result.command))} FILE"
+    opens = f".ozx files open with: {one_line(' '.join(map(quote, result.command)))} FILE"
     return f"{opens}\nto revert it: ozx associate --remove" if result.written else f"{opens}\nnothing to change"
 
 

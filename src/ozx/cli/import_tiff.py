@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from functools import partial
 from typing import Any
 
@@ -24,6 +23,7 @@ from ozx.hierarchy.ome.conversion import VERSIONS
 from ozx.missing_files import hint_at_missing
 from ozx.operations.import_result import ImportManyResult, ImportResult
 from ozx.operations.import_tiff import import_tiff, import_tiffs
+from ozx.quoting import quote
 
 _ENDINGS = (".ozx",)
 # An image, its output, and a word that was not meant as an argument; more arguments are several images.
@@ -150,21 +150,19 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
         return [arguments[0]], out
     last = arguments[-1].rstrip("/")
     if len(arguments) == 2 and last.lower().endswith(".zarr") and not os.path.lexists(last):
-        image, file, folder = map(
-            shlex.quote, (arguments[0], f"{last.removesuffix('.zarr').removesuffix('.ome')}.ozx", last)
-        )
+        image, file, folder = map(quote, (arguments[0], f"{last.removesuffix('.zarr').removesuffix('.ome')}.ozx", last))
         raise UsageError(
             f"expected an .ozx file as output; got {last}",
             hint="ozx import writes .ozx files. To get a directory, unpack the file: "
             f"ozx import {image} {file}; ozx unpack {file} {folder}",
         )
     if len(arguments) == 2 and last.lower().endswith((".tif", ".tiff")) and not os.path.lexists(last):
-        image, file = map(shlex.quote, (arguments[0], f"{os.path.splitext(last)[0].removesuffix('.ome')}.ozx"))
+        image, file = map(quote, (arguments[0], f"{os.path.splitext(last)[0].removesuffix('.ome')}.ozx"))
         output = f"An output has the ending .ozx: ozx import {image} {file}"
         hint = " ".join(filter(None, [hint_at_missing(last), output]))
         raise UsageError(f"expected images, or one image and an output; {last} does not exist", hint=hint)
     if names_output(arguments[-1], _ENDINGS) and (len(arguments) == 1 or out_dir is not None):
-        file = shlex.quote(arguments[-1])
+        file = quote(arguments[-1])
         raise UsageError(
             f"expected TIFF files; {arguments[-1]} is an .ozx file",
             hint=f"It needs no import: ozx info {file} describes it, ozx view {file} shows it.",
@@ -182,7 +180,7 @@ def _split_arguments(arguments: list[str], out_dir: str | None) -> tuple[list[st
     if between is not None:
         raise UsageError(
             f"expected TIFF files; {between} is an .ozx file",
-            hint=f"For one image and its output, write ozx import IMAGE {shlex.quote(between)}. If other words are a "
+            hint=f"For one image and its output, write ozx import IMAGE {quote(between)}. If other words are a "
             "list for an option, write it without blanks, as in --channel-names DAPI,GFP.",
         )
     if len(arguments) > 1:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote as url_quote
 
 import click
 
@@ -23,6 +22,7 @@ from ozx.errors import UsageError
 from ozx.flow.batch import FileResult, run_each
 from ozx.flow.sources.location import Location, given_output
 from ozx.progress import Progress
+from ozx.quoting import quote
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -177,7 +177,7 @@ def _check_is_no_folder(out: str) -> None:
     if os.path.isdir(out):
         raise UsageError(
             f"expected the name of an output file; {out} is a folder",
-            hint=f"To write into this folder, give --out-dir {shlex.quote(out)}.",
+            hint=f"To write into this folder, give --out-dir {quote(out)}.",
         )
 
 
@@ -194,7 +194,7 @@ def _pairs(verb: Verb, sources: list[str], out_dir: str | None) -> list[tuple[st
         return [(source, source) for source in sources]
     folder = None if out_dir is None else given_output(out_dir, remote=verb.writes_urls)
     if folder is not None and Location(folder).is_remote:
-        return [(source, f"{folder.rstrip('/')}/{quote(verb.name_output(source))}") for source in sources]
+        return [(source, f"{folder.rstrip('/')}/{url_quote(verb.name_output(source))}") for source in sources]
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
     folders = [os.path.dirname(source) if folder is None else folder for source in sources]

@@ -6,7 +6,6 @@ import difflib
 import itertools
 import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 
 import click
@@ -14,6 +13,7 @@ import click
 from ozx.cli.commands import COMMANDS, load_command
 from ozx.cli.output import say_error
 from ozx.errors import UsageError
+from ozx.quoting import quote
 
 # The least similarity, from 0 to 1, of an option that is suggested.
 _ALIKE = 0.75
@@ -143,7 +143,7 @@ def _is_unit(word: str) -> bool:
 def suggest_command(name: str) -> str:
     """Return the sentence that follows the message about an unknown command; empty if nothing is similar."""
     if os.path.lexists(name):
-        return f" {name} is a file or folder: name a command before it, such as ozx info {shlex.quote(name)}."
+        return f" {name} is a file or folder: name a command before it, such as ozx info {quote(name)}."
     return _did_you_mean(_OTHER_WORDS.get(name.lower()) or difflib.get_close_matches(name, COMMANDS))
 
 

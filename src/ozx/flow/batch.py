@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from ozx.flow.sources.location import printable_location
 from ozx.flow.tasks import Groups, attempt, groups_elsewhere
 from ozx.flow.workers import checked_jobs
 from ozx.progress import Progress, StoppableProgress
+from ozx.quoting import quote
 
 _RESUME_HINT = "Give --resume (resume=True) to skip complete outputs, or --force (force=True) to replace them."
 
@@ -218,9 +218,7 @@ def hint_with_folder(hint: str, folder: str) -> str:
     >>> hint_with_folder("Run: ozx import raw/*.tif", "imported")
     'Run: ozx import raw/*.tif --out-dir imported'
     """
-    return (
-        f"{hint} --out-dir {shlex.quote(printable_location(folder))}" if _FOR_FILES_OF_A_FOLDER.search(hint) else hint
-    )
+    return f"{hint} --out-dir {quote(printable_location(folder))}" if _FOR_FILES_OF_A_FOLDER.search(hint) else hint
 
 
 def describe_failure(error: OzxError) -> dict[str, str | None]:

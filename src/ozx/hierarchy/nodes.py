@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from ozx.hierarchy.zarr.conventions import convention_names
 from ozx.hierarchy.zarr.extensions import declared_extensions
 from ozx.hierarchy.zarr.group import GroupMetadata, parse_group
 from ozx.hierarchy.zarr_v2.documents import parse_v2_array, parse_v2_group
+from ozx.quoting import quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,14 @@ class NodeCollector:
 
 def group_command(path: str, node: str, *, is_v2: bool = False) -> str:
     """Return the command that makes an .ozx file of one group in a directory or archive, which may be remote."""
-    out = shlex.quote(f"{node.rpartition('/')[2]}.ozx")
+    out = quote(f"{node.rpartition('/')[2]}.ozx")
     if os.path.isdir(path):
-        return f"ozx pack {shlex.quote(os.path.join(path, node))} {out}"
+        return f"ozx pack {quote(os.path.join(path, node))} {out}"
     if "://" in path and not path.lower().endswith((".ozx", ".zip")):
-        return f"ozx pack {shlex.quote(path.rstrip('/') + f'/{node}/')} {out}"
+        return f"ozx pack {quote(path.rstrip('/') + f'/{node}/')} {out}"
     if is_v2:
-        return f"ozx repack {shlex.quote(f'{path}|zip:{node}/')} {out}"
-    return f"ozx extract {shlex.quote(path)} {out} --path {shlex.quote(node)}"
+        return f"ozx repack {quote(f'{path}|zip:{node}/')} {out}"
+    return f"ozx extract {quote(path)} {out} --path {quote(node)}"
 
 
 def join_path(parent: str, path: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +40,7 @@ from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
 from ozx.images.streaming.chunk_store import chunks_of
 from ozx.images.streaming.recovered_chunks import waiting_values
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
+from ozx.quoting import quote
 from ozx.validation.container.rfc9 import check_surroundings
 
 # The most keys that a result lists; their total number is always given.
@@ -297,7 +297,7 @@ def _check_usable(found: Salvage, file: str) -> None:
     nodes = [path for path in found.hierarchy.nodes if path]
     what = f"{len(found.indices):,} values of {len(nodes):,} nodes can be read"
     hint = (
-        f"7z x {shlex.quote(file)} -oDIR extracts the values. With the zarr.json of a similar image in DIR, "
+        f"7z x {quote(file)} -oDIR extracts the values. With the zarr.json of a similar image in DIR, "
         "ozx pack DIR makes an archive."
     )
     whole = file.partition(".partial")[0]
@@ -306,7 +306,7 @@ def _check_usable(found: Salvage, file: str) -> None:
     below = next((path for path in sorted(nodes, key=len) if path.endswith(".zarr")), None)
     if below is not None:
         hint = (
-            f"A hierarchy is in the folder {below}: 7z x {shlex.quote(file)} -oDIR unpacks the archive; then pack that "
+            f"A hierarchy is in the folder {below}: 7z x {quote(file)} -oDIR unpacks the archive; then pack that "
             "folder."
         )
     reason = next((f" ({entry.reason})" for entry in found.lost if entry.name == ROOT_METADATA), "")
@@ -379,7 +379,7 @@ def _level_notes(found: Salvage, losses: Sequence[ArrayLoss], target: str) -> It
     if lacking and len(found.hierarchy.levels) == 1 and lacking <= set(found.hierarchy.levels[0][1:]):
         yield (
             "the full resolution is whole; only smaller levels lack chunks, so that pictures may be black. To make the "
-            f"levels again: `ozx export {shlex.quote(target)} full.ome.tif --levels :1`, then `ozx import full.ome.tif`"
+            f"levels again: `ozx export {quote(target)} full.ome.tif --levels :1`, then `ozx import full.ome.tif`"
         )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import stat
 from collections.abc import Callable
 
@@ -20,6 +19,7 @@ from ozx.atomic.targets import check_target
 from ozx.atomic.temporary import name_beside
 from ozx.atomic.windows import rename
 from ozx.errors import PartialFileWarning, ResourceError, UsageError
+from ozx.quoting import quote
 
 _FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # Follows no link, and does not block on a pipe that appears between two checks.
@@ -30,7 +30,7 @@ def left_behind_warning(target: str, left_behind: str) -> PartialFileWarning:
     """Return the warning that a file was abandoned and is kept as `left_behind`."""
     return PartialFileWarning(
         f"{target}: an earlier writer did not finish; its data is kept as {left_behind}. "
-        f"ozx recover {shlex.quote(left_behind)} OUT.ozx saves it"
+        f"ozx recover {quote(left_behind)} OUT.ozx saves it"
     )
 
 
@@ -92,8 +92,7 @@ class PartialFile:
             f"{self.path} exists: another program may be writing this file. This file system has no locks, which would "
             "show whether the program still runs",
             path=self.target,
-            hint=f"{hint} If no program does, ozx recover {shlex.quote(self.path)} OUT.ozx saves its data; then "
-            "remove it.",
+            hint=f"{hint} If no program does, ozx recover {quote(self.path)} OUT.ozx saves its data; then remove it.",
         )
 
     def _open(self) -> tuple[int, bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.entry_order import breadth_first, component_order
 from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 from ozx.progress import NO_PROGRESS, Progress
+from ozx.quoting import quote, quote_pattern
 from ozx.validation.container.one_hierarchy import check_nodes, check_read_faults, check_sharding
 from ozx.validation.container.rfc9 import check_surroundings
 from ozx.validation.hierarchy import NodeRules, Options
@@ -59,8 +59,8 @@ def check_directory(
 
 def _folder_of_archives(path: str, archives: Sequence[str]) -> Finding:
     """Return a finding about a folder that contains archives, but no hierarchy."""
-    patterns = sorted({f"{shlex.quote(path)}/*{os.path.splitext(key)[1]}" for key in archives if "/" not in key})
-    first = shlex.quote(os.path.join(path, min(archives)))
+    patterns = sorted({quote_pattern(path, f"*{os.path.splitext(key)[1]}") for key in archives if "/" not in key})
+    first = quote(os.path.join(path, min(archives)))
     return make_finding(
         "rfc9/root",
         f"expected an OME-Zarr hierarchy; found {len(archives):,} archives, such as {min(archives)}",

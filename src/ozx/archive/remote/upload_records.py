@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import re
-import shlex
 import sys
 import threading
 import time
@@ -23,6 +22,7 @@ from ozx.archive.remote.user_folders import user_folder
 from ozx.atomic.host import HOST, is_of_this_host, this_host
 from ozx.atomic.locks import has_locks, lock_file, still_has_name, unlock_file
 from ozx.atomic.syncing import flush
+from ozx.quoting import quote
 
 _ENDING = ".json"
 _ENDING_OF_PARTS = ".parts"
@@ -136,7 +136,7 @@ class UploadRecord:
         """
         folder = records_folder()
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        command = shlex.join(os.path.basename(word) for word in sys.argv[:2] if "://" not in word)
+        command = " ".join(quote(os.path.basename(word)) for word in sys.argv[:2] if "://" not in word)
         found = RecordedUpload(url, "", this_host(), os.getpid(), command, time.time(), mark, part_size)
         path = os.path.join(folder, f"{os.getpid()}-{time.time_ns():x}{_ENDING}")
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)

@@ -195,7 +195,9 @@ class Transaction:
 
 def run_program(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     """Run a program; return its exit code and output."""
-    return subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
+    return subprocess.run(  # noqa: S603 (ours)
+        arguments, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
 
 
 def read_or_none(path: str) -> bytes | None:

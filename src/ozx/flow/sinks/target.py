@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import unicodedata
 from collections.abc import Iterable
 from urllib.parse import unquote
@@ -12,6 +11,7 @@ from ozx.atomic.renaming import SIDE_ENDINGS
 from ozx.errors import UsageError
 from ozx.flow.sources.location import given_path, printable_location
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+from ozx.quoting import quote
 
 # Every reader loads the whole central directory; neuroglancer fails at 262,144 entries. Advise well before that.
 _MANY_ENTRIES = 10_000
@@ -162,7 +162,7 @@ def name_notes(target: str, *, has_out_dir: bool = True) -> tuple[str, ...]:
         return ()
     name = printable_location(target)
     is_folder = has_out_dir and not os.path.splitext(target)[1]
-    quoted = shlex.quote(name)
+    quoted = quote(name)
     folder = f"; to write into a folder {quoted}, remove this file and give --out-dir {quoted}" if is_folder else ""
     return (f"warning: {name} does not end in .ozx; programs may not recognise it as an OME-Zarr file{folder}",)
 

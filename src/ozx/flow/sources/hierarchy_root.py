@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -12,6 +11,7 @@ from ozx.errors import FormatError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.listing import is_left_out
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, top_nodes
+from ozx.quoting import quote
 
 # Limits of the search for a root below the top.
 _DEPTH = 4
@@ -59,12 +59,12 @@ def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Se
         raise UsageError(
             f"expected one hierarchy; found {len(found):,} nodes without a common root: {_few(found)}",
             path=path,
-            hint=f"If these are separate images, name one of them: {shlex.quote(example)}",
+            hint=f"If these are separate images, name one of them: {quote(example)}",
         )
     what = f"{len(files):,} other {'file' if len(files) == 1 else 'files'}: {_few(files)}" if files else "nothing"
     archives = [name for name in files if name.lower().endswith((".ozx", ".zip"))]
     hint = (
-        f"Give the path of one file: {shlex.quote(os.path.join(path, archives[0]))}"
+        f"Give the path of one file: {quote(os.path.join(path, archives[0]))}"
         if archives and os.path.isdir(path)
         else None
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import stat
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
@@ -19,6 +18,7 @@ from ozx.archive.other_formats import describe_names
 from ozx.errors import FormatError, raise_error
 from ozx.hierarchy.entry_order import breadth_first, component_order
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key
+from ozx.quoting import quote
 
 # Files of desktops, editors, network file systems and interrupted writers, to be left out. A folder that holds a node
 # is no litter: cells~, ._x and #x# are legal names of nodes.
@@ -266,7 +266,7 @@ def _no_hierarchy(root: str, names: list[str]) -> FormatError:
     images = describe_names([name for name in names if name not in archives], root, is_folder=True)
     found, hint = images or (
         f"{len(archives):,} archives, such as {archives[0]}",
-        f"Files such as {shlex.quote(os.path.join(root, archives[0]))} are packed already; name an OME-Zarr directory.",
+        f"Files such as {quote(os.path.join(root, archives[0]))} are packed already; name an OME-Zarr directory.",
     )
     message = f"expected an OME-Zarr hierarchy, which has a zarr.json; found {found}"
     return FormatError(message, path=root, rule="rfc9/root", hint=hint)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 from collections.abc import Iterable, Sequence
 
@@ -11,6 +10,7 @@ from ozx.archive.other_formats import LONGEST_SIGNATURE, OtherFormat, describe_n
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.flow.sources.listing import Listing
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
+from ozx.quoting import quote, quote_pattern
 
 # The number of names to read from a folder without a hierarchy.
 _MOST_NAMES = 1000
@@ -78,10 +78,9 @@ def describe_folder(path: str, *, packs: bool = True) -> tuple[str, str] | None:
     """
     if not os.path.isdir(path):  # a URL
         return None
-    quoted = shlex.quote(path)
     names = _names_in(path)
     if any(name in _GROUP_NAMES for name in names):
-        return "an OME-Zarr directory", f"Run: ozx pack {quoted}"
+        return "an OME-Zarr directory", f"Run: ozx pack {quote(path)}"
     images = [name for name in names if name.endswith(".zarr")]
     archives = [name for name in names if name.endswith(".ozx")]
     if images and len(images) >= len(archives):
@@ -90,9 +89,9 @@ def describe_folder(path: str, *, packs: bool = True) -> tuple[str, str] | None:
         if not packs:
             return (
                 f"a directory of {count}",
-                f"Give the path of one image: {shlex.quote(os.path.join(path, min(images)))}",
+                f"Give the path of one image: {quote(os.path.join(path, min(images)))}",
             )
-        return f"a directory of {count}", f"Run: ozx pack {quoted}/*{ending}"
+        return f"a directory of {count}", f"Run: ozx pack {quote_pattern(path, f'*{ending}')}"
     files = describe_names(names, path, is_folder=True)
     return None if files is None else (f"a directory of {files[0]}", files[1])
 
@@ -103,9 +102,9 @@ def refuse_folder_of_images(listing: Listing) -> None:
     for ending in (".ome.zarr", ".zarr"):
         if len(folders) > 1 and all(folder.endswith(ending) for folder in folders):
             first, more = sorted(folders)[:3], " …" if len(folders) > 3 else ""
-            sources = f"{shlex.quote(listing.root)}/*{ending}"
+            sources = quote_pattern(listing.root, f"*{ending}")
             if "://" in listing.root:
-                sources = " ".join(shlex.quote(f"{listing.root}/{name}/") for name in first) + more
+                sources = " ".join(quote(f"{listing.root}/{name}/") for name in first) + more
             raise FormatError(
                 f"expected one hierarchy; found {len(folders):,}: {', '.join(first)}{more and ', …'}",
                 path=listing.root,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +14,7 @@ from ozx.hierarchy.ome.axis_names import AXIS_TYPES, unknown_axis
 from ozx.hierarchy.ome.colors import parse_color
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
+from ozx.quoting import quote
 
 #: A size with or without unit, for all axes of space; or sizes by axis, as a mapping or as ``"y=0.65um,x=0.65um"``.
 PixelSize = float | str | Mapping[str, float | str]
@@ -163,7 +163,7 @@ def unit_note(axes: Sequence[str], path: str) -> str:
     >>> unit_note(["y", "x"], "cells.ozx")
     'the pixel size along y, x has no unit; to set it: ozx edit cells.ozx --unit y=micrometer,x=micrometer'
     """
-    command = f"ozx edit {shlex.quote(path)} --unit {shlex.quote(','.join(f'{axis}=micrometer' for axis in axes))}"
+    command = f"ozx edit {quote(path)} --unit {quote(','.join(f'{axis}=micrometer' for axis in axes))}"
     return f"the pixel size along {', '.join(axes)} has no unit; to set it: {command}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import threading
 import time
 import warnings
@@ -25,6 +24,7 @@ from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.stream_images import Positions
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.images.writing.array_image import ChannelLike
+from ozx.quoting import quote
 
 if TYPE_CHECKING:
     from ozx.images.streaming.stream_upload import StreamUpload
@@ -388,4 +388,4 @@ class FrameStream:
         self._file.leave()
         partial = self._file.partial_path
         if os.path.exists(partial):
-            error.add_note(f"The written data is kept: ozx recover {shlex.quote(partial)} OUT.ozx")
+            error.add_note(f"The written data is kept: ozx recover {quote(partial)} OUT.ozx")

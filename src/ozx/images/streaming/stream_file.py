@@ -13,7 +13,6 @@ the central directory overwrites the copy after the values.
 
 from __future__ import annotations
 
-import shlex
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,6 +28,7 @@ from ozx.errors import UnsupportedError, UsageError, resource_errors
 from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.images.streaming.chunk_store import put_aside
+from ozx.quoting import quote
 from ozx.store.finishing import Unfinished, finish
 from ozx.store.growing_file import GrowingFile, Slot, document_room
 from ozx.store.live.index import IndexWriter
@@ -195,7 +195,7 @@ class StreamFile:
                 if error.hint == EXISTS_HINT:  # too late for another name, and for `force`
                     error.hint = (
                         "Another program created the file during the stream. To save the frames under another name: "
-                        f"ozx recover {shlex.quote(self.partial_path)} OUT.ozx"
+                        f"ozx recover {quote(self.partial_path)} OUT.ozx"
                     )
                 raise
             self.index.close("finished")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-
 from ozx.archive.remote.access import current_options
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.opening import check_object_url
 from ozx.archive.remote.upload import check_absent
 from ozx.errors import OzxError
 from ozx.flow.sinks.output import upload_file
+from ozx.quoting import quote
 
 
 class StreamUpload:
@@ -35,6 +34,6 @@ class StreamUpload:
         try:
             upload_file(path, self._url, force=self._force, options=self._options)
         except OzxError as error:
-            command = f"ozx repack {shlex.quote(path)} {shlex.quote(self.name)}"
+            command = f"ozx repack {quote(path)} {quote(self.name)}"
             error.hint = f"{error.hint or ''} {path} is complete; to upload it: {command}".strip()
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -19,6 +18,7 @@ from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path
 from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff
 from ozx.images.writing.new_image import NewHierarchy
+from ozx.quoting import quote
 
 
 class Claims:
@@ -101,7 +101,7 @@ def other_metadata(target: str, edits: Edits | None) -> list[str]:
         if plan.differences:
             what = ", ".join(dict.fromkeys(difference.what for difference in plan.differences))
             kept = f"the file was already complete and keeps its metadata, which differs from the options ({what})"
-            return [f"{kept}; to change it, give these options to ozx edit {shlex.quote(target)}"]
+            return [f"{kept}; to change it, give these options to ozx edit {quote(target)}"]
     return []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from ozx.hierarchy.ome.axis_names import AXIS_TYPES
 from ozx.hierarchy.ome.metadata import Axis
 from ozx.images.description import ImageDescription
 from ozx.images.tiff.source import TiffSource
+from ozx.quoting import quote
 
 _NAMED = 3
 _LONGEST_UNIT = 40
@@ -75,7 +75,7 @@ class ImageNotes:
         is_some = 0 < len(found) < len(paths)
         where = f" for image {found[0]}" if is_some and len(images) > 1 else ""
         node = format_location(Location(target, paths[found[0]])) if is_some else target
-        return f"{where}: ozx edit {shlex.quote(node)} {edit}"
+        return f"{where}: ozx edit {quote(node)} {edit}"
 
 
 def axes_of(source: TiffSource) -> tuple[Axis, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import threading
 import time
 from typing import Self
@@ -17,6 +16,7 @@ from ozx.atomic.locks import has_locks, is_free, still_has_name
 from ozx.atomic.temporary import name_beside
 from ozx.errors import FormatError, ResourceError, UnsupportedError
 from ozx.hierarchy.keys import ROOT_METADATA
+from ozx.quoting import quote
 from ozx.store.live.index import Index, IndexReader, ListedValue, index_of
 
 _PARTIAL = ".partial"
@@ -185,7 +185,7 @@ def _open(partial: str, target: str, *, is_named: bool) -> FollowedFile | None:
     raise ResourceError(
         "its writer has ended, and no frame is complete",
         path=partial,
-        hint=f"To save the written data, run: ozx recover {shlex.quote(partial)} OUT.ozx",
+        hint=f"To save the written data, run: ozx recover {quote(partial)} OUT.ozx",
     )
 
 

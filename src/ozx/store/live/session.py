@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import threading
 import warnings
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from ozx.archive.byte_source import FileSource
 from ozx.errors import PartialFileWarning
 from ozx.flow.byte_ranges import requested_span
 from ozx.hierarchy.json.limits import check_value_length
+from ozx.quoting import quote
 from ozx.store.live.followed_file import FollowedFile, find_followed
 from ozx.store.reading import ArchiveSession
 from ozx.store.sorted_keys import SortedKeys
@@ -143,4 +143,4 @@ class LiveSession(ArchiveSession):
         self._followed = None if followed.state == "finished" else followed
         if followed.state == "unfinished":
             message = f"{followed.target}: the stream ended unfinished. To save the received frames: ozx recover "
-            warnings.warn(f"{message}{shlex.quote(followed.partial)} OUT.ozx", PartialFileWarning, stacklevel=4)
+            warnings.warn(f"{message}{quote(followed.partial)} OUT.ozx", PartialFileWarning, stacklevel=4)
