@@ -247,6 +247,7 @@ def test_a_pickled_reader_reads_on(reader):
 
 
 @pytest.mark.posix("the system has no fork")
+@pytest.mark.parametrize("reader", ["path", "short-reads", "memory"], indirect=True)  # no pread, no fork
 @pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
 def test_a_forked_child_and_its_parent_read_at_once(reader):
     assert check_parts(reader, 1, 5)
