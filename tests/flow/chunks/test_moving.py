@@ -189,7 +189,7 @@ def test_where_the_system_cannot_copy_between_these_files_the_bytes_are_the_same
         calls.append(length)
         if len(calls) > fails_after:
             raise OSError(18, "Invalid cross-device link")
-        data = positional_writing._read_at(source, min(length, 1_000), source_offset)
+        data = positional_writing.pread(source, min(length, 1_000), source_offset)
         positional_writing.write_all_at(target, data, offset)
         return len(data)
 
