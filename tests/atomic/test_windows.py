@@ -120,3 +120,8 @@ def test_a_file_that_only_ozx_reads_is_replaced(tmp_path):
     assert old.read_bytes() == b"new"
     source.close()
     assert os.listdir(tmp_path) == ["a.ozx"]
+
+
+def test_names_are_as_long_as_windows_counts_them():
+    assert windows_fault("é" * 255) is None
+    assert windows_fault("🔬" * 128) == f"{'🔬' * 128!r} is longer than 255 characters"

@@ -120,6 +120,7 @@ def test_a_file_that_vanishes_is_an_error_of_the_world(tmp_path, write):
         write(ArchiveWriter(file.fileno()), listing)
 
 
+@pytest.mark.posix("needs mkfifo")
 @pytest.mark.parametrize("write", WAYS)
 def test_a_pipe_that_takes_a_files_place_does_not_hang(tmp_path, write):
     root = make_sizes(tmp_path / "h", 10)

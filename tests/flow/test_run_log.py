@@ -24,7 +24,7 @@ def failure(source, code="format", **values):
 
 def test_lines_come_back(tmp_path):
     path = str(tmp_path / "run.jsonl")
-    name = os.fsdecode(b"/raw/\xff\n\xe2\x80\xa8.zarr")
+    name = b"/raw/\xff\n\xe2\x80\xa8.zarr".decode("utf-8", "surrogateescape")
     for source in ("/raw/a", name):
         with RunLog(path) as log:
             log.append(line(source, options={"shards": "auto"}))

@@ -28,6 +28,7 @@ def disk(monkeypatch, free, used):
     monkeypatch.setattr(os, "statvfs", lambda path: real(path) and facts)
 
 
+@pytest.mark.posix("needs statvfs")
 def test_a_batch_without_room_does_not_begin(tmp_path, monkeypatch):
     images = [make_image(tmp_path / f"{name}.ome.zarr") for name in "abc"]
     size = sum(path.stat().st_size for image in images for path in image.rglob("*") if path.is_file())
@@ -44,6 +45,7 @@ def test_a_batch_without_room_does_not_begin(tmp_path, monkeypatch):
     assert {result.status for result in pack_many(images, out_dir=tmp_path / "out", resume=True).results} == {"skipped"}
 
 
+@pytest.mark.posix("needs statvfs")
 def test_sources_are_not_measured_if_they_must_fit(tmp_path, monkeypatch):
     image = make_image(tmp_path / "a.ome.zarr")
     disk(monkeypatch, free=10, used=10)
@@ -51,12 +53,14 @@ def test_sources_are_not_measured_if_they_must_fit(tmp_path, monkeypatch):
     check_room([(str(image), str(tmp_path / "a.ozx"))])
 
 
+@pytest.mark.posix("needs statvfs")
 def test_what_is_missing_is_reported_later(tmp_path, monkeypatch):
     disk(monkeypatch, free=0, used=10)
     check_room([(str(tmp_path / "missing"), str(tmp_path / "missing.ozx"))])
     check_room([("missing", "nowhere/missing.ozx")])
 
 
+@pytest.mark.posix("needs statvfs")
 def test_other_verbs_check_it_too(capsys, here, monkeypatch):
     (here / "a.ozx").write_bytes(bytes(1000))
     (here / "b.ozx").write_bytes(bytes(1000))

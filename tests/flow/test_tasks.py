@@ -85,6 +85,7 @@ def test_urls_stay_as_they_are(name):
     assert absolute_source(name) == name
 
 
+@pytest.mark.posix("paths without a drive")
 def test_nodes_and_folders_named_like_urls_become_absolute(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert absolute_source("a.ozx|zip:0/") == f"{tmp_path}/a.ozx|zip:0/"
@@ -183,6 +184,7 @@ def fail(source, target, error):
     return str(error)
 
 
+@pytest.mark.posix("paths without a drive")
 def test_files_go_in_groups_that_get_smaller(tmp_path):
     executor, told = Elsewhere(tmp_path, threads=2), []
     pairs = [(f"/{number}", "") for number in range(500)]
@@ -194,6 +196,7 @@ def test_files_go_in_groups_that_get_smaller(tmp_path):
     assert len(executor.sizes) < 40
 
 
+@pytest.mark.posix("paths without a drive")
 def test_a_wrong_file_does_not_fail_its_group(tmp_path):
     pairs = [(f"/{number}", "") for number in (1, "wrong", 3)] * 20
     found = dict(groups_elsewhere(double, fail, pairs, Elsewhere(tmp_path)))
@@ -222,6 +225,7 @@ class Losing(Elsewhere):
         return super().submit(task, *arguments)
 
 
+@pytest.mark.posix("paths without a drive")
 def test_a_file_that_kills_its_workers_fails_alone(tmp_path):
     pairs = [(f"/{number}", "") for number in range(100)]
     found = dict(groups_elsewhere(double, fail, pairs, Losing(tmp_path)))

@@ -97,6 +97,7 @@ def with_extra(path, values):
     return path
 
 
+@pytest.mark.posix("needs os.preadv")
 def test_long_extra_fields_are_stepped_over(tmp_path):
     values = many(100, 5_000)
     assert run(with_extra(tmp_path / "a.zip", values), tmp_path / "out", write_fast) == values
@@ -209,6 +210,7 @@ def test_folders_come_after_their_parents(keys, folders):
     assert folders_of(keys) == folders
 
 
+@pytest.mark.posix("lengths are counted in bytes")
 @pytest.mark.parametrize(
     ("keys", "fault"),
     [

@@ -12,6 +12,7 @@ from hierarchies import FIXTURES, HIERARCHIES, make_image, tree
 from links import make_link
 from ome_zarr_models import open_ome_zarr
 from packed import pack_tree, sort_values, write_archive, zip_values
+from uris import ozx_uri
 from zarr.storage import ZipStore
 
 import ozx
@@ -171,7 +172,7 @@ def test_of_several_images_one_has_to_be_named(packed):
     path = packed("series")
     with pytest.raises(UsageError, match="expected one image for the new name; there are 2: 0, 1"):
         edit(path, name="N")
-    edit(f"ozx://{path}/1", name="N")
+    edit(f"{ozx_uri(path)}/1", name="N")
     assert [image.name for image in ozx.inspect(path).images] == ["Stack", "N"]
 
 
@@ -188,7 +189,7 @@ def test_of_several_images_one_has_to_be_named(packed):
 )
 def test_a_node_limits_the_edit(packed, name, node, edited):
     path = packed(name)
-    result = edit(f"ozx://{path}/{node}", pixel_size={"x": 0.65})
+    result = edit(f"{ozx_uri(path)}/{node}", pixel_size={"x": 0.65})
     assert result.path == str(path)
     assert list(dict.fromkeys(difference.node for difference in result.differences)) == edited
     assert [node for node in IMAGES[name] if scales(path, node)[0][-1] == 0.65] == edited
@@ -204,7 +205,7 @@ def test_a_node_limits_the_edit(packed, name, node, edited):
 def test_a_node_that_is_no_image_is_refused(packed, node, message, hint):
     path = packed()
     with pytest.raises(UsageError, match=message) as refusal:
-        edit(f"ozx://{path}/{node}", name="N")
+        edit(f"{ozx_uri(path)}/{node}", name="N")
     assert refusal.value.path == str(path)
     assert hint is None or hint in refusal.value.hint
 

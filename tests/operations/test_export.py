@@ -13,6 +13,7 @@ from packed import pack_tree
 from pictures import add_image, new_group, omero
 from range_server import serving
 from tiffs import needs_samples, ome_image, ome_xml, pixels, sample, squeezed_axes, squeezed_series, write, write_ome
+from uris import ozx_uri
 from zarr.storage import LocalStore
 
 import ozx
@@ -304,7 +305,7 @@ def test_one_field_of_a_plate(tmp_path, form):
     packed = pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
     path, node = {
         "node": (packed, "A/1/1"),
-        "uri": (f"ozx://{packed}/A/1/1", ""),
+        "uri": (f"{ozx_uri(packed)}/A/1/1", ""),
         "both": (f"{packed}|zip:A/1/", "1"),
     }[form]
     result = ozx.export(path, tmp_path / "a.tif", node=node)

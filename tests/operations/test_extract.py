@@ -15,6 +15,7 @@ from hierarchies import FIXTURES, HIERARCHIES, make_image, tree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packed import pack_tree, zip_values
+from uris import ozx_uri
 
 import ozx
 from ozx.archive.reader import ArchiveReader
@@ -753,9 +754,9 @@ def test_progress_is_told(tmp_path):
 
 def test_a_node_by_its_uri(tmp_path):
     packed = pack_tree(PLATE, tmp_path / "plate.ozx")
-    result = extract(f"ozx://{packed}/A", tmp_path / "a.ozx", node="1/0")
+    result = extract(f"{ozx_uri(packed)}/A", tmp_path / "a.ozx", node="1/0")
     assert result.node == "A/1/0"
-    assert result.source == f"ozx://{packed}/A"
+    assert result.source == f"{ozx_uri(packed)}/A"
     check_part(PLATE, tmp_path / "a.ozx", node="A/1/0")
 
 

@@ -12,6 +12,7 @@ from hierarchies import FIXTURES, tree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
+from uris import ozx_uri
 
 from ozx.archive.byte_source import FileSource
 from ozx.cli.info_text import describe
@@ -364,7 +365,7 @@ def test_any_json_as_the_root_is_shown_or_refused(tmp_path, document, key):
 def test_a_node_is_inspected_as_its_own_directory_is(tmp_path):
     path = pack_tree(FIXTURES / "image.ome.zarr", tmp_path / "scan.ozx")
     folder = FIXTURES / "image.ome.zarr" / "labels" / "cells"
-    for uri in (f"ozx://{path}/labels/cells", f"{path}|zip:labels/cells/"):
+    for uri in (f"{ozx_uri(path)}/labels/cells", f"{path}|zip:labels/cells/"):
         found, expected = inspect(uri).to_dict(), inspect(folder).to_dict()
         assert found.pop("path") == uri
         assert found.pop("container")["format"] == "zip"

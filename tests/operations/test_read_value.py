@@ -3,6 +3,7 @@
 import pytest
 from hierarchies import FIXTURES, tree
 from packed import pack_tree, write_archive, zip_values
+from uris import ozx_uri
 
 from ozx.errors import FormatError, UsageError
 from ozx.operations.read_value import read_value
@@ -93,7 +94,7 @@ def test_the_archive_is_read_by_who_asks_for_no_metadata_first(tmp_path):
 def test_keys_are_relative_to_the_node(tmp_path):
     path = pack_tree(IMAGE, tmp_path / "a.ozx")
     for key, value in tree(IMAGE / "labels" / "cells").items():
-        assert read(f"ozx://{path}/labels/cells", key) == read(f"{path}|zip:labels/cells/", key) == value
+        assert read(f"{ozx_uri(path)}/labels/cells", key) == read(f"{path}|zip:labels/cells/", key) == value
     with pytest.raises(UsageError, match=r"has no key '0/zarr\.jso'") as caught:
         read_value(f"{path}|zip:labels/cells/", "0/zarr.jso")
     assert caught.value.hint == "Did you mean 0/zarr.json?"

@@ -19,6 +19,7 @@ from hierarchies import FIXTURES, HIERARCHIES, tree
 from links import make_link
 from packed import pack_tree, sort_values, write_archive, zip_values
 from stores import SEED, pattern, put, run
+from uris import ozx_uri
 from zarr.storage import ZipStore
 
 import ozx
@@ -698,7 +699,7 @@ def test_places_are_checked_first(cells, tmp_path):
     with pytest.raises(UsageError, match="found a URL"):
         recover(cells, "https://example.org/a.ozx")
     with pytest.raises(UsageError, match="found the URI of a node in a file"):
-        recover(f"ozx://{cells}/labels", tmp_path / "out.ozx")
+        recover(f"{ozx_uri(cells)}/labels", tmp_path / "out.ozx")
     with pytest.raises(FileNotFoundError):
         recover(tmp_path / "missing.ozx", tmp_path / "out.ozx")
     hierarchy = shutil.copytree(FIXTURES / "image.ome.zarr", tmp_path / "h.ome.zarr")

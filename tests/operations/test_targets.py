@@ -11,6 +11,7 @@ import tifffile
 from commands import command
 from hierarchies import FIXTURES
 from links import make_link
+from uris import ozx_uri
 
 import ozx
 from ozx.desktop.association.transaction import Transaction
@@ -179,13 +180,13 @@ class TestFolders:
         assert code == 2
         assert "--force" not in told
 
-    @pytest.mark.parametrize("place", ["labels/cells", "image.ozx", "ozx://{}/image.ozx/labels/cells"])
+    @pytest.mark.parametrize("place", ["labels/cells", "image.ozx", "{uri}/image.ozx/labels/cells"])
     def test_a_folder_is_not_replaced_by_what_is_in_it(self, place, sources, tmp_path):
         out = tmp_path / "out.ome.zarr"
         shutil.copytree(IMAGE, out)
         shutil.copyfile(sources / "image.ozx", out / "image.ozx")
         before = sorted(os.walk(out))
-        source = place.format(out) if place.startswith("ozx") else out / place
+        source = place.format(uri=ozx_uri(out)) if place.startswith("{uri}") else out / place
         for options in ({"force": True}, {"replace_folder": True}):
             with pytest.raises(UsageError, match=r"contains the source .* and cannot be replaced"):
                 ozx.repack(source, out, sync=False, **options)

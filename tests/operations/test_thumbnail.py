@@ -12,6 +12,7 @@ from hierarchies import FIXTURES, tree
 from packed import pack_tree, zip_values
 from pictures import read_picture
 from range_server import serving
+from uris import ozx_uri
 
 import ozx
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
@@ -73,13 +74,13 @@ def test_a_directory_with_zarr_v2(tmp_path):
 @pytest.mark.parametrize(
     ("form", "width", "level"),
     [
-        ("ozx://{}/labels/cells", 256, "0"),
-        ("ozx://{}/labels", 256, "cells/0"),
+        ("{uri}/labels/cells", 256, "0"),
+        ("{uri}/labels", 256, "cells/0"),
         ("{}|zip:labels/cells/", 256, "0"),
     ],
 )
 def test_a_node(cells, tmp_path, form, width, level):
-    result = thumbnail(form.format(str(cells).replace("#", "%23") if "ozx:" in form else cells), tmp_path / "a.png")
+    result = thumbnail(form.format(cells, uri=ozx_uri(cells)), tmp_path / "a.png")
     assert (result.width, result.level) == (width, level)
     colors = read_picture(tmp_path / "a.png").getcolors()
     assert (0, 0, 0) in {color for _, color in colors}
@@ -89,7 +90,7 @@ def test_a_node(cells, tmp_path, form, width, level):
 def test_a_field_of_a_plate(tmp_path):
     plate = pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
     for node, level in (("A/1/1", "0"), ("A/1", "0/0"), ("A", "1/0/0")):
-        assert thumbnail(f"ozx://{plate}/{node}", tmp_path / "a.png", force=True).level == level
+        assert thumbnail(f"{ozx_uri(plate)}/{node}", tmp_path / "a.png", force=True).level == level
 
 
 def test_a_url(cells, tmp_path):

@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 from hierarchies import tree
+from uris import ozx_uri
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError, UsageError
@@ -230,10 +231,10 @@ def test_what_windows_explorer_made_is_unpacked(tmp_path):
 @pytest.mark.parametrize("node", ["labels", "labels/cells", "labels/cells/0"])
 def test_a_node_becomes_the_root_of_a_directory(image, tmp_path, node):
     path = ozx.pack(image, tmp_path / "a.ozx", sync=False).path
-    result = unpack(f"ozx://{path}/{node}", sync=False)
+    result = unpack(f"{ozx_uri(path)}/{node}", sync=False)
     expected = tree(image / node)
     assert result.path == str(tmp_path / f"{node.rpartition('/')[2]}.ome.zarr")
-    assert result.source == f"ozx://{path}/{node}"
+    assert result.source == f"{ozx_uri(path)}/{node}"
     assert tree(result.path) == expected
     assert (result.entries, result.bytes) == (len(expected), sum(map(len, expected.values())))
     assert result.notes == ()

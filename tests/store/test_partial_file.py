@@ -88,6 +88,7 @@ def test_what_a_dead_writer_left_is_kept_under_other_names(target):
             assert file.read() == b"%d" % number
 
 
+@pytest.mark.posix("needs file locks")
 def test_an_empty_file_that_was_left_is_used(target):
     PartialFile(target).close()
     partial = PartialFile(target)

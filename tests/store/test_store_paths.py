@@ -7,6 +7,7 @@ import pytest
 from hierarchies import FIXTURES
 from links import make_link
 from range_server import serving
+from uris import ozx_uri
 from zarr.core.buffer import cpu
 
 import ozx
@@ -72,10 +73,10 @@ class TestSignedUrls:
             assert "SECRET" not in f"{group} {group['0']} {group.store_path} {group.info}"
 
 
-@pytest.mark.parametrize("form", ["ozx://{}/labels/cells", "{}|zip:labels/cells/"])
+@pytest.mark.parametrize("form", ["{uri}/labels/cells", "{path}|zip:labels/cells/"])
 def test_a_store_is_a_file_and_no_node(image, form):
     with pytest.raises(UsageError, match="expected a file; got the node 'labels/cells'"):
-        OzxStore(form.format(image))
+        OzxStore(form.format(path=image, uri=ozx_uri(image)))
 
 
 @pytest.mark.posix("there are no such permissions here")

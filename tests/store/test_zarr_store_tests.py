@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
+from uris import ozx_uri
 from zarr.core.buffer import cpu, default_buffer_prototype
 from zarr.testing.stateful import ZarrHierarchyStateMachine, ZarrStoreStateMachine
 from zarr.testing.store import StoreTests
@@ -45,7 +46,7 @@ class _WritingTests(StoreTests[OzxStore, cpu.Buffer]):
 
     def test_store_repr(self, store):
         assert repr(store) == f"OzxStore({store.path!r}, mode={self.mode!r})"
-        assert str(store) == f"ozx://{store.path}"
+        assert str(store) == f"{ozx_uri(store.path)}"
 
     def test_store_supports_writes(self, store):
         assert store.supports_writes

@@ -38,13 +38,15 @@ def absolute_path(path: str) -> str:
     """Return the absolute path of an output: the program may change its directory before the output is complete.
 
     Unlike `os.path.abspath`, this function keeps ``..``: after a link to a folder, it means the parent of that folder.
+    Windows resolves ``..`` before links.
 
     Examples
     --------
     >>> absolute_path("../cells.ozx") == os.path.join(os.getcwd(), "../cells.ozx")
     True
     """
-    return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
+    joined = os.path.join(os.getcwd(), path)
+    return os.path.normpath(joined) if os.name == "nt" else joined
 
 
 def check_target(path: str, *, force: bool) -> os.stat_result | None:

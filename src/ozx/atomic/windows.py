@@ -54,6 +54,8 @@ def windows_fault(path: str) -> str | None:
     for part in path.split("/"):
         if part.partition(".")[0].rstrip(" ").lower() in _DEVICES:
             return f"{part!r} is the name of a device on Windows"
+        if len(part.encode("utf-16-le", "surrogatepass")) > 2 * 255:
+            return f"{part!r} is longer than 255 characters"
         if part.endswith((".", " ")):
             return f"{part!r} ends in a dot or a space, which Windows drops"
         if not _FORBIDDEN.isdisjoint(part):
@@ -106,12 +108,12 @@ def joined(folder: str, key: str) -> str:
     return f"{folder}{os.sep}{key}" if os.sep == "/" else os.path.join(folder, key.replace("/", os.sep))
 
 
-def open_shared(path: str, flags: int) -> int:
+def open_shared(path: str | os.PathLike[str], flags: int) -> int:
     """Open a file for reading; on Windows such that other programs may meanwhile rename, replace or remove it."""
     if sys.platform == "win32":
         import msvcrt  # noqa: PLC0415 (only there)
 
-        handle = _handle(path, _GENERIC_READ, 0)
+        handle = _handle(os.fspath(path), _GENERIC_READ, 0)
         if handle is not None:
             return msvcrt.open_osfhandle(handle, flags)
     return os.open(path, flags)  # raises the usual errors

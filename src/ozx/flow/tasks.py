@@ -20,6 +20,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from ozx.archive.remote.access import carrying_options
 from ozx.atomic.host import this_host
+from ozx.atomic.targets import absolute_path
 from ozx.errors import OzxError, ResourceError, UsageError, shortened
 from ozx.faults import as_error
 from ozx.flow.sinks.output import as_absolute, present_outputs
@@ -169,7 +170,7 @@ def groups_elsewhere(
 
 def absolute_source(source: str) -> str:
     """Return a source with an absolute path; URLs stay."""
-    return os.path.join(os.getcwd(), source) if os.path.lexists(source) else as_absolute(source)
+    return absolute_path(source) if os.path.lexists(source) else as_absolute(source)
 
 
 def _step(version: str, work: _Work[_Result], again: _Work[_Result], fail: _Fail[_Result], pair: _Pair) -> _Result:

@@ -10,6 +10,7 @@ import pytest
 import zarr
 from hierarchies import FIXTURES
 from packed import pack_tree
+from uris import ozx_uri
 
 import ozx
 from ozx.desktop.viewer.keeping import parse_colors
@@ -195,7 +196,7 @@ def test_of_a_plate_all_images_or_one(tmp_path):
 
 def test_of_a_node(tmp_path):
     path = pack_tree(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
-    with page_serving(f"ozx://{path}/A/1/0") as serving:
+    with page_serving(f"{ozx_uri(path)}/A/1/0") as serving:
         page = Page(*serving)
         count = len(page.get("picture?path=")[1]["channels"])
         assert page.post({"path": "", "channels": [{"color": "FF0000"}] + [{}] * (count - 1)})[0] == 200

@@ -145,6 +145,7 @@ def test_an_encrypted_entry_is_refused(tmp_path):
         move(path)
 
 
+@pytest.mark.posix("an open file is not replaced there")
 def test_a_file_that_shrinks_or_is_replaced_meanwhile_is_an_error(tmp_path, monkeypatch):
     original = ArchiveWriter.copy
     path = built().write(tmp_path / "a.zip")

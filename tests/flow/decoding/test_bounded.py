@@ -101,6 +101,7 @@ def test_raw_lzma_takes_its_filters_from_the_configuration():
         decompress(config, data, len(CELLS))
 
 
+@pytest.mark.posix("memory is measured by getrusage")
 @pytest.mark.parametrize(
     ("name", "data"),
     [

@@ -188,6 +188,7 @@ def test_without_posix_calls_the_bytes_are_the_same(tmp_path, monkeypatch):
     assert archive_of(entries, tmp_path / "b.zip", archive_sink.write_entries) == expected
 
 
+@pytest.mark.posix("needs mkfifo")
 @pytest.mark.parametrize("write", WAYS)
 @pytest.mark.parametrize("size", [100, 9 << 20])
 @pytest.mark.parametrize("change", ["touched", "grown", "cut", "gone", "replaced"])

@@ -1,5 +1,7 @@
 """What an archive is called when nobody says."""
 
+import os
+
 import pytest
 
 from ozx.errors import UsageError
@@ -18,7 +20,7 @@ from ozx.flow.sinks.target import check_place, default_output, name_notes
     ],
 )
 def test_the_default_name(source, out_dir, expected):
-    assert default_output(source, out_dir) == expected
+    assert default_output(source, out_dir).replace(os.sep, "/") == expected
 
 
 def test_the_current_folder_gives_its_name(tmp_path, monkeypatch):

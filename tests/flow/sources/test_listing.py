@@ -108,6 +108,7 @@ def bind_socket(root):
         os.chdir(here)
 
 
+@pytest.mark.posix("needs mkfifo")
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -138,6 +139,7 @@ def test_two_links_that_lead_into_each_other_are_refused(tmp_path):
         list_directory(str(tmp_path))
 
 
+@pytest.mark.posix("there are no such names")
 @pytest.mark.parametrize("name", ["back\\slash", "C:", b"not-utf-8-\xff".decode("utf-8", "surrogateescape")])
 def test_names_that_no_archive_may_have_are_refused(tmp_path, name):
     make(tmp_path, "zarr.json", name)
@@ -146,6 +148,7 @@ def test_names_that_no_archive_may_have_are_refused(tmp_path, name):
     assert caught.value.rule == "zip/name"
 
 
+@pytest.mark.posix("there are no such names")
 @pytest.mark.parametrize("name", ["ab:c", "naïve", "日本", "a b", "..a", "a.."])
 def test_unusual_names_are_kept(tmp_path, name):
     assert list(list_directory(make(tmp_path, "zarr.json", name)).iter_keys())[1:] == [name]

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from uris import ozx_uri
 
 from ozx.errors import UsageError
 from ozx.flow.sources.location import (
@@ -153,6 +154,7 @@ def test_drives_of_windows():
     assert not Location("C:/d/x.ozx").is_remote
 
 
+@pytest.mark.posix("paths without a drive")
 @pytest.mark.parametrize(
     ("location", "uri"),
     [
@@ -171,7 +173,7 @@ def test_the_canonical_uri_leads_back(location, uri):
 
 def test_the_canonical_uri_is_absolute(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert format_location(Location("x.ozx", "0")) == f"ozx://{tmp_path}/x.ozx/0"
+    assert format_location(Location("x.ozx", "0")) == f"{ozx_uri(tmp_path)}/x.ozx/0"
 
 
 def test_a_url_is_not_local():

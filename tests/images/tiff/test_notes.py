@@ -5,6 +5,7 @@ import shlex
 import pytest
 import tifffile
 from tiffs import ome_image, ome_xml, pixels, write, write_imagej, write_ome
+from uris import ozx_uri
 
 import ozx
 
@@ -38,7 +39,7 @@ def run(note):
 def test_the_command_for_some_images_leaves_the_others_alone(tmp_path):
     out = tmp_path / "my slide.ozx"
     (note,) = ozx.import_tiff(write_slide(tmp_path / "a.svs"), out, sync=False).notes
-    uri = f"ozx://{tmp_path}/my%20slide.ozx/1"
+    uri = f"{ozx_uri(tmp_path)}/my%20slide.ozx/1"
     assert note == (
         "images 1, 2, 3: the file has no pixel size, so 1 without a unit is used; "
         f"to set one for image 1: ozx edit {uri} --pixel-size 0.65um"
@@ -54,7 +55,7 @@ def test_the_command_for_one_of_several_images(tmp_path):
     path = write_ome(tmp_path / "a.ome.tif", ome_xml(images), pixels((2, 30, 40)))
     (note,) = ozx.import_tiff(path, sync=False).notes
     assert note.startswith("image 1: the file has no pixel size")
-    assert note.endswith(f"to set one: ozx edit ozx://{tmp_path}/a.ozx/1 --pixel-size 0.65um")
+    assert note.endswith(f"to set one: ozx edit {ozx_uri(tmp_path)}/a.ozx/1 --pixel-size 0.65um")
     run(note)
     assert sizes(tmp_path / "a.ozx") == [2.0, 0.65]
     (note,) = ozx.import_tiff(path, tmp_path / "b.ozx", series=1, sync=False).notes
@@ -72,7 +73,7 @@ def test_the_command_for_fields_of_a_plate(tmp_path):
     xml = ome_xml(images, f'<Plate ID="P">{wells}</Plate>')
     path = write_ome(tmp_path / "a.ome.tif", xml, pixels((2, 30, 40)))
     (note,) = ozx.import_tiff(path, sync=False).notes
-    assert f"ozx edit ozx://{tmp_path}/a.ozx/B/1/0 " in note
+    assert f"ozx edit {ozx_uri(tmp_path)}/a.ozx/B/1/0 " in note
 
 
 def test_all_images_have_one_command(tmp_path):
