@@ -146,8 +146,8 @@ def test_a_node_of_a_directory_is_refused():
 
 
 def test_drives_of_windows():
-    assert parse("ozx:///C:/d/x.ozx/0", windows=True) == Location("C:/d/x.ozx", "0")
-    assert parse("file:///C:/d/x.ozx", windows=True) == Location("C:/d/x.ozx", "")
+    assert parse("ozx:///C:/d/x.ozx/0", windows=True) == Location("C:\\d\\x.ozx", "0")
+    assert parse("file:///C:/d/x.ozx", windows=True) == Location("C:\\d\\x.ozx", "")
     assert parse("C:/d/x.ozx", windows=True) == Location("C:/d/x.ozx", "")
     assert parse("C:\\d\\x.ozx|zip:0/", windows=True) == Location("C:\\d\\x.ozx", "0")
     assert parse("ozx:///C:/d/x.ozx/0") == Location("/C:/d/x.ozx", "0")

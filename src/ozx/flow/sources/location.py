@@ -308,7 +308,8 @@ def _parse_ozx(
     for end in _ends(whole):
         path = whole[:end]
         if is_file(path) or (path.lower().endswith(_ENDINGS) and not is_directory(path)):
-            return Location(path, _checked_node(text, whole[end:].removeprefix("/")))
+            node = _checked_node(text, whole[end:].removeprefix("/"))
+            return Location(path.replace("/", "\\") if windows else path, node)
     if is_directory(whole):
         raise _refused(
             text,
