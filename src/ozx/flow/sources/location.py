@@ -357,7 +357,7 @@ def _local_path(text: str, *, windows: bool) -> str:
 
 
 def _without_drive_slash(path: str, *, windows: bool) -> str:
-    return path[1:] if windows and _DRIVE.match(path) else path
+    return path[1:].replace("/", "\\") if windows and _DRIVE.match(path) else path
 
 
 def _checked_node(text: str, node: str) -> str:
