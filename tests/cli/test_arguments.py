@@ -109,7 +109,7 @@ class TestPatterns:
         assert run(["pack", "h?.ome.zarr", "out.ozx"]) == 2
         assert "expected one source; 2 files match h?.ome.zarr" in capsys.readouterr().err
         assert run(["unpack", "h1.o*", "g*"]) != 0
-        assert run(["pack", "h2*", "h?.ozx", "--force"]) == (4 if os.name == "nt" else 0)  # Windows has no such names
+        assert run(["pack", "h2*", "h?.ozx", "--force"]) == (2 if os.name == "nt" else 0)  # Windows has no such names
         assert kept.read_bytes() == b"kept"
 
     @pytest.mark.parametrize(("source", "code"), [("h?.ozx", 0), ("*.ozx", 4)])

@@ -149,6 +149,7 @@ def test_resume_and_verify_are_told(capsys, cells):
     assert not cells.exists()
 
 
+@pytest.mark.posix("there are no such names")
 def test_control_characters_in_names_do_not_reach_the_terminal(capsys, here):
     root = make_image(here / "h")
     (root / "\x1b[2J~").write_bytes(b"")

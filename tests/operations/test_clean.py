@@ -28,6 +28,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.posix("needs file locks")
 def test_old_ones_are_removed(folder):
     result = clean(folder, older_than=7 * DAY)
     assert [(os.path.relpath(each.path, folder), each.host, each.bytes, each.removed) for each in result.leftovers] == [

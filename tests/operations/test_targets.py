@@ -109,6 +109,7 @@ def test_every_verb_keeps_mode_and_owner(verb, sources, tmp_path):
     assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)
 
 
+@pytest.mark.posix("lengths are counted in bytes")
 @pytest.mark.parametrize("verb", sorted(set(VERBS) - {"associate"}))
 def test_every_verb_writes_names_of_255_bytes(verb, sources, tmp_path):
     name = "細" * 83 + f"xx.{ENDINGS.get(verb, 'ozx')}"
@@ -121,6 +122,7 @@ def test_every_verb_writes_names_of_255_bytes(verb, sources, tmp_path):
     assert [made.name for made in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.posix("lengths are counted in bytes")
 def test_a_checksum_that_cannot_be_written_is_told_before_anything_is(tmp_path):
     os.mkdir(tmp_path / "a.ozx.sha256")
     with pytest.raises(UsageError, match=r"a\.ozx\.sha256: expected .*; it is a directory"):
@@ -148,6 +150,7 @@ def test_a_picture_in_the_cache_is_private_though_the_one_before_was_not(sources
 
 
 class TestFolders:
+    @pytest.mark.posix("permissions of POSIX systems")
     @pytest.mark.parametrize("verb", ["unpack", "repack"])
     def test_a_folder_with_a_thesis_is_replaced_only_where_that_is_asked_for(self, verb, sources, tmp_path, capsys):
         run = command(verb)
