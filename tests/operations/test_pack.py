@@ -185,7 +185,7 @@ def marked(case):
     return pytest.param(case, marks=[pytest.mark.posix("there are no such files here")] * (case in ONLY_POSIX))
 
 
-@pytest.mark.parametrize("case", map(marked, REFUSED))
+@pytest.mark.parametrize("case", [marked(case) for case in REFUSED])
 @pytest.mark.parametrize("force", [False, True])
 def test_a_wrong_source_is_refused_and_nothing_is_written(tmp_path, case, force):
     spoil, rule = REFUSED[case]
