@@ -171,6 +171,18 @@ def test_a_header_of_the_directory_in_a_value_does_not_end_the_value(attempt):
     assert [entry.name for entry in result.lost] == ["OME/x"]
 
 
+def test_the_equal_value_of_the_next_entry_is_not_taken_for_a_damaged_one(attempt):
+    # The soak found it: the row of the second of two equal values is gone, and the first value is damaged.
+    values = {**VALUES, "0/c/0/0": b"same", "0/c/0/1": b"same"}
+    data = bytearray(build(values).build())
+    data[data.index(b"same")] ^= 2
+    row = data.rindex(b"PK\1\2", 0, data.rindex(b"0/c/0/1"))
+    end = data.index(b"PK\1\2", row + 4)
+    result, found = attempt(bytes(data[:row] + data[end:]))
+    assert found.get("0/c/0/1", b"same") == b"same"
+    assert not result.complete
+
+
 def swapped(first, second, builder):
     """Exchange the local headers of two entries."""
     names = first, second

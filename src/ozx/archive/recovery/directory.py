@@ -185,7 +185,8 @@ class _DirectoryMerge:
         for data_offset in dict.fromkeys(self._data_offsets(entry, start)):
             is_own = local is not None and name == entry.name and data_offset == start + local.length
             for claim in listed_claims(entry, data_offset, local if is_own else None):
-                value = self._finder.verify(claim) if data_offset > start else None
+                is_free = data_offset > start and not self._is_of_another(start, data_offset)
+                value = self._finder.verify(claim) if is_free else None
                 if value is not None:
                     is_header = local is not None and data_offset == start + local.length
                     self._keep(row, entry, start, value, local if is_header else None, name)
@@ -277,6 +278,11 @@ class _DirectoryMerge:
         stop = int(self._boundaries[following]) if following < len(self._boundaries) else None
         if stop is not None and stop - start <= entry.stored_size + LOCAL_HEADER.size + 2 * MASK_16:
             yield stop - entry.stored_size
+
+    def _is_of_another(self, start: int, data_offset: int) -> bool:
+        """Return whether the value at an offset belongs to a scanned entry that begins after `start`."""
+        last = int(np.searchsorted(self._found_starts, np.uint64(min(data_offset, self._source.size())))) - 1
+        return last >= 0 and self._scan.found.starts[last] > start and self._scan.found[last].data_offset == data_offset
 
     def _stored_value(self, entry: FoundEntry, broken: BrokenEntry | None) -> StoredValue | None:
         """Return the position of a damaged value's stored bytes; None if its length is uncertain."""
