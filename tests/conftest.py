@@ -14,10 +14,9 @@ from links import MAKES_NONE
 
 # No limits of time: the machine may be busy. Every run of the same tests has the same examples, so that a failure
 # comes from a change of the code. (Hypothesis also tries constants of the loaded modules, so a run of fewer tests has
-# other examples.) OZX_THOROUGH (.ci/run, on other Pythons) tries the usual number of examples; OZX_RANDOM tries new
-# examples each time (by hand, CONTRIBUTING.md).
+# other examples.) OZX_RANDOM tries new examples each time (by hand, CONTRIBUTING.md).
 is_random = bool(os.environ.get("OZX_RANDOM"))
-number = 1000 if is_random else 100 if os.environ.get("OZX_THOROUGH") else 25
+number = 1000 if is_random else 25
 settings.register_profile(
     "ozx",
     deadline=None,
