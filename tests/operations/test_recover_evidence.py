@@ -183,6 +183,17 @@ def test_the_equal_value_of_the_next_entry_is_not_taken_for_a_damaged_one(attemp
     assert not result.complete
 
 
+def test_a_value_with_the_descriptor_of_another_entry_is_not_confirmed(attempt):
+    # The soak found it: damage put the end of the second value behind the local header of the first.
+    first, second = b"0/c/0/0", b"0/c/0/1"
+    data = build().stream(first.decode()).stream(second.decode()).build()
+    place, other = (data.index(name) + len(name) for name in (first, second))
+    data = data[:place] + data[other : other + 20] + data[place + 20 : other - 37] + bytes(37) + data[other:]
+    result, found = attempt(data)
+    assert not result.complete
+    assert found.get(first.decode(), VALUES[first.decode()]) == VALUES[first.decode()] or result.unconfirmed
+
+
 def swapped(first, second, builder):
     """Exchange the local headers of two entries."""
     names = first, second

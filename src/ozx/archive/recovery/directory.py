@@ -205,7 +205,10 @@ class _DirectoryMerge:
         self._row_of = np.append(self._row_of, -1)
         raw = entry.name.encode("utf-8", "surrogateescape")
         is_named = name == entry.name if local is not None else self._has_name_at(start, raw)
-        self._join(index, row, Witnesses.TWO if is_named else Witnesses.ONE)
+        witnesses = self._witnesses(
+            row, (value.size, value.crc32), has_descriptor=stop > value.data_offset + value.stored_size
+        )
+        self._join(index, row, witnesses if is_named else Witnesses.ONE)
         if is_named or local is None or name is None or name_fault(name) is not None:
             return
         # A local header that does not fit the value and belongs to another entry proves nothing about this entry.
@@ -259,8 +262,20 @@ class _DirectoryMerge:
             self._result.left_out += entry.name == listed.names[row]
             self._dropped.update([index] if entry.name == listed.names[row] else [])
             return False
-        self._join(index, row, Witnesses.TWO)
+        self._join(
+            index, row, self._witnesses(row, self._scan.found.value(index), has_descriptor=entry.stop > entry.end)
+        )
         return True
+
+    def _witnesses(self, row: int, value: tuple[int, int], *, has_descriptor: bool) -> Witnesses:
+        """Return how certain it is that a value behind a header with the name of `row` is the value of this row.
+
+        If its CRC-32 stands only behind it and in another row, it may be the value of that row.
+        """
+        if has_descriptor and value != self._listed.value(row) and value in self._listed_values:
+            self._is_sound = False
+            return Witnesses.ONE
+        return Witnesses.TWO
 
     def _is_end(self, place: int) -> bool:
         """Return whether the next entry follows `place`, with or without a data descriptor between."""
@@ -302,6 +317,10 @@ class _DirectoryMerge:
     @cached_property
     def _listed_names(self) -> set[str]:
         return set(self._listed.names)
+
+    @cached_property
+    def _listed_values(self) -> set[tuple[int, int]]:
+        return set(map(self._listed.value, range(len(self._listed))))
 
     @cached_property
     def _listed_checksums(self) -> set[int]:
