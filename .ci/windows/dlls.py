@@ -15,9 +15,8 @@ TOOLS = "x86_64-w64-mingw32-"
 #: The marker by which Wine tells its own DLLs, whatever their names; it would load this copy as the original.
 BUILTIN = b"Wine builtin DLL"
 REAL = ("cabs", "carg", "cimag", "creal")
-COMPLEX = ("conj", "cproj", "csqrt", "cexp", "clog", "cpow") + tuple(
-    f"c{prefix}{function}{kind}" for prefix in ("", "a") for function in ("sin", "cos", "tan") for kind in ("", "h")
-)
+COMPLEX = ["conj", "cproj", "csqrt", "cexp", "clog", "cpow"]
+COMPLEX += [f"c{arc}{name}{kind}" for arc in ("", "a") for name in ("sin", "cos", "tan") for kind in ("", "h")]
 RANDOM = """
 unsigned char __stdcall SystemFunction036(void *buffer, unsigned long length);
 
@@ -33,7 +32,7 @@ def main() -> None:
     (wines,) = Path("/usr/lib").glob("*/wine/x86_64-windows/ucrtbase.dll")
     (folder / "ucrtreal.dll").write_bytes(wines.read_bytes().replace(BUILTIN, bytes(len(BUILTIN)), 1))
     source, own = ["#include <complex.h>"], []
-    for name in REAL + COMPLEX:
+    for name in (*REAL, *COMPLEX):
         for end, number in (("", "double"), ("f", "float")):
             takes = [f"{number} _Complex {letter}" for letter in ("ab" if name == "cpow" else "a")]
             gives = number if name in REAL else f"{number} _Complex"
