@@ -3,6 +3,7 @@
 import pytest
 
 from ozx.archive.other_formats import describe_names, find_format
+from ozx.quoting import quote, quote_pattern
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_what_is_not_known_has_no_name(head):
 
 def test_names_with_spaces_are_quoted_and_urls_are_downloaded_first():
     tiff = find_format(b"II*\0")
-    assert tiff.hint("/data/my cells.tif") == "Run: ozx import '/data/my cells.tif'"
+    assert tiff.hint("/data/my cells.tif") == f"Run: ozx import {quote('/data/my cells.tif')}"
     assert tiff.hint("https://example.org/a/cells.tif") == "Download it first. Run: ozx import cells.tif"
 
 
@@ -49,7 +50,7 @@ def test_a_tiff_that_is_called_ozx_is_renamed_first():
     ("names", "found", "hint"),
     [
         (["a.JPG", "b.jpeg", "c.txt"], "2 JPEG pictures", "as TIFF"),
-        (["x/", "x/a.tif"], "1 TIFF image", "ozx import x/*.tif"),
+        (["x/", "x/a.tif"], "1 TIFF image", f"ozx import {quote_pattern('x', '*.tif')}"),
         (["a.czi", "b.czi"], "2 CZI files", "bioformats2raw"),
         (["a.ozx", "b.ozx"], "2 .ozx files", "Give the path of one file: a.ozx"),
     ],
@@ -69,5 +70,5 @@ def test_a_zip_file_of_other_things_is_not(names):
 def test_a_folder_offers_the_command_for_all_its_images():
     assert describe_names(["1.tif", "2.tif"], "my raw", is_folder=True) == (
         "2 TIFF images",
-        "Run: ozx import 'my raw'/*.tif",
+        f"Run: ozx import {quote_pattern('my raw', '*.tif')}",
     )

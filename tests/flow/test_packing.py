@@ -196,6 +196,7 @@ def test_progress_counts_about_the_bytes_that_are_read(tmp_path):
         assert count.done == pytest.approx(listing.count_bytes(), rel=0.01)
 
 
+@pytest.mark.posix("unzip is a program of POSIX systems")
 def test_the_archive_is_sound_for_a_program_of_others(tmp_path):
     root = make_sizes(tmp_path / "h", 10, 100_000, 3 << 20)
     archive_of(root, tmp_path / "a.zip", write_fast)

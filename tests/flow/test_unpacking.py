@@ -284,6 +284,7 @@ def test_what_the_file_system_folds_is_tried_out(tmp_path, monkeypatch, folds_ca
         assert fold(first) == fold(second)
 
 
+@pytest.mark.posix("file systems fold names there")
 def test_a_file_system_that_folds_nothing_is_seen_as_such(tmp_path):
     if sys.platform != "linux":
         pytest.skip("tmp_path may well fold names here")

@@ -39,6 +39,7 @@ def test_a_hard_link(image, tmp_path):
         check_no_attributes(str(image))
 
 
+@pytest.mark.posix("there are no such attributes")
 def test_an_attribute_of_a_file_and_of_a_folder(image):
     set_attribute(image / "zarr.json", "user.owner", b"ada")
     set_attribute(image / "0", "user.project", b"x")
@@ -46,6 +47,7 @@ def test_an_attribute_of_a_file_and_of_a_folder(image):
         check_no_attributes(str(image))
 
 
+@pytest.mark.posix("there are no such attributes")
 def test_an_access_control_list(image):
     set_attribute(image / "zarr.json", "system.posix_acl_access", ACCESS_LIST)
     with pytest.raises(UsageError, match=r"zarr.json \(access control list\)"):
@@ -64,6 +66,7 @@ def test_nothing_is_written_or_removed_unless_they_may_be_lost(image, tmp_path):
     assert (tmp_path / "other.json").exists()
 
 
+@pytest.mark.posix("there are no such attributes")
 def test_a_new_file_gets_the_group_and_the_access_list_of_its_folder(image, tmp_path):
     folder = tmp_path / "out"
     folder.mkdir()
