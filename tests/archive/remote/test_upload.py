@@ -251,7 +251,7 @@ class TestRefusals:
         """The error names the refused connection, not the time limit, which leaves no time for another attempt."""
         for name in ENDPOINTS:
             monkeypatch.setenv(name, "http://127.0.0.1:9/x")
-        with ozx.storage_options(timeout=2), pytest.raises(ResourceError, match="cannot reach the server") as caught:
+        with ozx.storage_options(timeout=5), pytest.raises(ResourceError, match="cannot reach the server") as caught:
             Upload(f"{store.url}/a.ozx")
         assert caught.value.path == f"{store.url}/a.ozx"
 
