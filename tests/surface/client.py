@@ -28,6 +28,7 @@ from ozx.operations.repack import RepackResult
 from ozx.operations.thumbnail import ThumbnailResult
 from ozx.operations.unpack import UnpackResult
 from ozx.operations.write_image import WriteImageResult
+from ozx.store.extension_groups import OpenedGroup
 from ozx.store.live.group import LiveGroup
 from ozx.validation.report import Finding, Report
 
@@ -53,12 +54,12 @@ def use(source: Path, folder: Path) -> None:
     for entry in ozx.list_entries(path):
         assert_type(entry.key, str)
     assert_type(ozx.read_value(path, "zarr.json"), Iterator[bytes])
-    assert_type(ozx.open(path), zarr.Group)
+    assert_type(ozx.open(path), OpenedGroup)
     assert_type(ozx.open_array(path, "0"), zarr.Array[Any])
     ozx.open_array(path, "0")[..., 0]
     ozx.use_pipeline()
     with ozx.storage_options(anonymous=True, region="eu-west-2"):
-        assert_type(ozx.open(path), zarr.Group)
+        assert_type(ozx.open(path), OpenedGroup)
     assert_type(ozx.unpack(path, folder / "again.ome.zarr", sync=False), UnpackResult)
     assert_type(ozx.repack(path, folder / "again.ozx", sync=False), RepackResult)
     assert_type(ozx.pack_many([source], out_dir=folder / "many", sync=False), PackManyResult)
