@@ -31,13 +31,15 @@ from typing import Any
 import google_crc32c
 import numcodecs
 import numpy as np
-from posix_only import resource
 
 from ozx.cli.app import run
 from ozx.desktop.viewer.descriptions import describe_picture
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.desktop.viewer.pictures import TILE
 from ozx.errors import OzxError
+
+with contextlib.suppress(ImportError):  # Windows has none, and does not run this
+    import resource
 from ozx.images.pictures.thumbnail import draw_thumbnail
 from ozx.store.opening import opened_hierarchy
 

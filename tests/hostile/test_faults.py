@@ -25,6 +25,7 @@ MAY_FAIL = {
     ("atomic.new_directory.replacing_directory", "rmtree"): "the old tree goes with the next run",
     ("atomic.syncing.close_written", "close"): "what could not be written was reported before",
     ("store.partial_file.PartialFile.remove", "unlink"): "the next writer moves it aside",
+    ("store.partial_file.PartialFile.remove", "lstat"): "the next writer moves it aside",
     ("images.streaming.chunk_store.ChunkStore._close", "close"): "the file is complete: no chunk waits any more",
     ("images.streaming.chunk_store.ChunkStore.close", "unlink"): "the next stream to this file removes it",
     ("store.live.index.IndexWriter.__init__", "fstat"): "only readers of the unfinished file need the index",
