@@ -170,6 +170,21 @@ def test_a_file_that_was_never_initialised_is_closed_without_complaint():
     PositionalFile.__new__(PositionalFile).close()
 
 
+def test_a_file_that_another_thread_closes_meanwhile_has_a_descriptor_all_the_same(path):
+    file = PositionalFile(path)
+
+    class ClosingMeanwhile:
+        def __enter__(self):
+            pass
+
+        def __exit__(self, *_):
+            file._descriptor, file.kept = None, file._descriptor
+
+    file._opening = ClosingMeanwhile()
+    assert file.descriptor() == file.kept
+    os.close(file.kept)
+
+
 def test_a_directory_is_refused(tmp_path):
     file = PositionalFile(str(tmp_path))
     with pytest.raises(FormatError, match="expected a regular file; found a directory"):

@@ -153,11 +153,13 @@ class PositionalFile:
             raise
 
     def _open(self) -> int:
-        if self._descriptor is None:
+        descriptor = self._descriptor  # read once: another thread may close the file
+        if descriptor is None:
             with self._opening:  # only the first use waits here; reads take no lock
-                if self._descriptor is None:
-                    self._descriptor = self._open_file()
-        return self._descriptor
+                descriptor = self._descriptor
+                if descriptor is None:
+                    descriptor = self._descriptor = self._open_file()
+        return descriptor
 
     def _open_file(self) -> int:
         try:
