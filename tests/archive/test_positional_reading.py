@@ -23,6 +23,7 @@ from ozx.errors import FormatError
 DATA = random.Random(0).randbytes(100_000)
 
 needs_fork = pytest.mark.posix("the system has no fork")
+with_pread = pytest.mark.parametrize("calls", ["posix"], indirect=True)  # each system that forks has these calls
 needs_proc = pytest.mark.posix("the system has no /proc", on="linux")
 
 
@@ -259,6 +260,7 @@ def test_of_two_threads_that_open_at_once_one_opens(path):
 
 
 @needs_fork
+@with_pread
 @pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
 def test_parent_and_forked_child_do_not_disturb_each_other(path):
     file = PositionalFile(path)
