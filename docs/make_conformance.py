@@ -40,9 +40,8 @@ RFC-9, the page [From a clause to its test](explanation/clauses.md) lists each c
 ## How to read a case
 
 Each rule except `zip/changed` has *cases*: files that break the rule, and the most similar files that do not.
-`ozx rules --cases DIR` writes all cases, `ozx rules ID --cases DIR` writes the cases of one rule.
-The page [Cases for other programs](cases.md) describes the files. `pytest tests/conformance` validates every case and
-compares the findings with the expected findings.
+`python -m tests.cases.export DIR` writes all cases as files, for authors of other programs; `tests/cases/export.py`
+describes the files. `pytest tests/conformance` validates every case and compares the findings with the expected ones.
 """
 
 

@@ -47,6 +47,7 @@ _OTHER_WORDS = {
 
 # What ozx no longer has, and what to do instead.
 GONE = {
+    "rules --cases": "in the repository, python -m tests.cases.export DIR writes the cases.",
     "validate --format": "--json prints the findings, --report HTML writes a page.",
 }
 
