@@ -11,8 +11,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from ozx.validation.cases.table import CASES
 from ozx.validation.rules.table import RULES
+from tests.cases.table import CASES
 
 DOCUMENTS = ("rfc9", "rfc9-revision", "ome-zarr-0.6", "zarr-core", "zep9", "zep10", "conventions", "v2-and-codecs")
 LEVELS = ("MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "RECOMMENDED", "MAY")
@@ -112,7 +112,7 @@ def count_cases() -> dict[str, tuple[int, int]]:
     for case in CASES:
         fail, succeed = counts[case.rule]
         counts[case.rule] = (fail + case.breaks_its_rule, succeed + (not case.breaks_its_rule))
-    for path in (FOLDER.parent / "src" / "ozx" / "validation" / "cases" / "hierarchy").rglob("*.json"):
+    for path in (FOLDER.parent / "tests" / "cases" / "hierarchy").rglob("*.json"):
         document = json.loads(path.read_text("utf-8"))
         fail, succeed = counts[document["rule"]]
         counts[document["rule"]] = (fail + len(document["fails"]), succeed + len(document["passes"]))

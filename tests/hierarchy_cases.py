@@ -1,6 +1,6 @@
 """The cases of the rules about metadata documents, which are part of ozx."""
 
-from ozx.validation.cases.documents import documents_of, read_files
+from cases.documents import documents_of, read_files
 
 __all__ = ["FILES", "documents_of"]
 

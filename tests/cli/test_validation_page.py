@@ -3,11 +3,10 @@
 import re
 
 import pytest
+from cases.archive_builder import ArchiveBuilder
 from commands import command
 from hierarchies import FIXTURES
 from packed import pack_tree
-
-from ozx.validation.cases.archive_builder import ArchiveBuilder
 
 ozx = command("validate")
 

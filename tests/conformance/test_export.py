@@ -6,10 +6,10 @@ import json
 import os
 
 import pytest
+from cases.export import write_cases
+from cases.table import WITHOUT_CASES
 
 from ozx.errors import UsageError
-from ozx.operations.write_cases import write_cases
-from ozx.validation.cases.table import WITHOUT_CASES
 from ozx.validation.rules.table import RULES
 from ozx.validation.validate import validate
 

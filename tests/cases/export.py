@@ -14,11 +14,12 @@ from typing import Any
 from ozx.atomic.new_directory import replacing_directory
 from ozx.errors import UsageError, raise_error, resource_errors
 from ozx.flow.sources.location import StrPath, given_output
-from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree
-from ozx.validation.cases.case import Case
-from ozx.validation.cases.documents import iter_files
-from ozx.validation.cases.table import CASES, WITHOUT_CASES
 from ozx.validation.rules.table import RULES
+
+from .archive_builder import ArchiveBuilder, write_tree
+from .case import Case
+from .documents import iter_files
+from .table import CASES, WITHOUT_CASES
 
 # Larger files are written in another form, so that all cases together stay small.
 _LARGEST = 1 << 20

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 
 def iter_files() -> Iterator[tuple[str, bytes]]:
     """Yield each rule that has a JSON file of cases, and the bytes of the file."""
-    folder = files("ozx.validation.cases") / "hierarchy"
+    folder = Path(__file__).parent / "hierarchy"
     for document in sorted(folder.iterdir(), key=lambda entry: entry.name):
         for file in sorted(document.iterdir(), key=lambda entry: entry.name):
             yield f"{document.name}/{file.name.removesuffix('.json')}", file.read_bytes()
