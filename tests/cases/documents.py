@@ -2,9 +2,10 @@
 
 A file is ``{"rule", "fails": […], "passes": […]}``, named after the rule. Every case in ``fails`` breaks the rule, and
 every case in ``passes`` obeys it. A case is ``{"name", "documents", "found"}``: ``documents`` gives the value of each
-metadata key, an object or text; ``found`` gives the ids of all findings with their severities. If a rule needs more
-than documents, ``schemas`` of the file holds JSON schemas by URL, and ``handlers`` names the extensions that need a
-handler.
+metadata key, an object or text; ``found`` gives the ids of all findings with their severities. The hierarchies have no
+chunks. If a rule needs more than documents, ``schemas`` of the file holds JSON schemas by URL, and ``handlers`` names
+extensions (ZEP 10) that a program should know for these cases: ``example.offset`` has the setting `offset`, one index
+for each dimension, none outside of the array; ``example.array-statistics`` has `min`, which is not above `max`.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ def iter_files() -> Iterator[tuple[str, bytes]]:
             yield f"{document.name}/{file.name.removesuffix('.json')}", file.read_bytes()
 
 
-def read_files() -> dict[str, dict[str, Any]]:
-    """Return the parsed JSON files of test cases; the keys are the ids of the rules that the cases test."""
-    return {rule: json.loads(content) for rule, content in iter_files()}
+#: The parsed files, by the id of the rule that their cases test.
+FILES: dict[str, dict[str, Any]] = {rule: json.loads(content) for rule, content in iter_files()}
 
 
 def documents_of(case: dict[str, Any]) -> dict[str, bytes]:

@@ -1,146 +1,114 @@
-"""write_cases: write a failing and a passing example of each rule, for other programs that check .ozx files."""
+"""Write the cases of all rules as files, for authors of other programs: ``python -m tests.cases.export DIR``.
+
+::
+
+    DIR/expected.json                                         the expected findings of each case
+    DIR/archives/zip/overlap/an-entry-in-an-entry/cells.ozx   rules about files: one folder for each case
+    DIR/documents/zarr/shape.json                             rules about metadata: one file for each rule
+
+``expected.json`` lists the rules with their clauses, and the cases of each rule:
+
+``breaks``
+    Whether the case breaks the rule.
+``path``
+    The file or directory below DIR. Some cases break their rule only under this name, or only in this folder.
+``pointer``
+    A JSON pointer to the case in a file of ``documents/``; ``documents.py`` beside this module describes these files.
+``level``, ``profile``, ``revision``
+    Options of ``ozx validate``.
+``found``
+    Every finding: id of the rule, and severity. A program may refuse files for which `found` has an error, and should
+    open all other files.
+``encoding``
+    ``gzip``: the file is compressed. ``parts``: a JSON document ``{"size", "parts": [{"offset", "base64"}]}`` describes
+    it; bytes outside of its parts are zero.
+``without``
+    If a rule has no case: the reason.
+
+The same cases give the same bytes.
+"""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import json
-import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+import sys
+from pathlib import Path
 
-from ozx.atomic.new_directory import replacing_directory
-from ozx.errors import UsageError, raise_error, resource_errors
-from ozx.flow.sources.location import StrPath, given_output
 from ozx.validation.rules.table import RULES
 
 from .archive_builder import ArchiveBuilder, write_tree
-from .case import Case
 from .documents import iter_files
 from .table import CASES, WITHOUT_CASES
 
 # Larger files are written in another form, so that all cases together stay small.
-_LARGEST = 1 << 20
+LARGEST = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class CasesResult:
-    """The example files that were written."""
-
-    path: str
-    rules: int
-    cases: int
-    files: int
-    bytes: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the ``cases`` value in the JSON output of ``ozx rules --json``."""
-        return asdict(self)
+def export(folder):
+    """Write the cases into a new folder."""
+    folder.mkdir(parents=True)
+    cases = {rule: [] for rule in RULES}
+    for case in CASES:
+        cases[case.rule].append(write_case(case, folder))
+    for rule, content in iter_files():
+        write_tree(folder, {f"documents/{rule}.json": content})
+        cases[rule] += entries_of(rule, json.loads(content))
+    expected = {"schema": 2, "rules": [entry_of(rule, found) for rule, found in cases.items()]}
+    write_tree(folder, {"expected.json": json.dumps(expected, indent=1).encode() + b"\n"})
 
 
-@resource_errors()
-def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
-    """Write the example files of all rules or of one rule, and ``expected.json`` with the findings in each file.
-
-    See docs/cases.md.
-
-    The same call always writes the same bytes.
-
-    Raises
-    ------
-    UsageError
-        `directory` exists or is a URL, or there is no such rule.
-    """
-    path = given_output(directory)
-    if rule is not None and rule not in RULES:
-        raise UsageError(f"there is no rule {rule!r}", hint="ozx rules lists all rules.")
-    if os.path.lexists(path):
-        raise UsageError("the directory exists already", path=path, hint="Choose another name.")
-    chosen = list(RULES) if rule is None else [rule]
-    cases: dict[str, list[dict[str, Any]]] = {identifier: [] for identifier in chosen}
-    with replacing_directory(path, sync=False) as new:
-        for case in CASES:
-            if case.rule in cases:
-                cases[case.rule].append(_write_case(case, new.path))
-        for identifier, content in iter_files():
-            if identifier in cases:
-                write_tree(new.path, {f"documents/{identifier}.json": content})
-                cases[identifier] += _entries_of(identifier, json.loads(content))
-        expected = {"schema": 2, "rules": [_entry_of(identifier, found) for identifier, found in cases.items()]}
-        write_tree(new.path, {"expected.json": json.dumps(expected, indent=1).encode() + b"\n"})
-        sizes = [
-            os.path.getsize(os.path.join(folder, name))
-            for folder, _, names in os.walk(new.path, onerror=raise_error)
-            for name in names
-        ]
-    return CasesResult(path, len(cases), sum(map(len, cases.values())), len(sizes), sum(sizes))
-
-
-def _entry_of(identifier: str, cases: list[dict[str, Any]]) -> dict[str, Any]:
+def entry_of(identifier, cases):
     rule = RULES[identifier].to_dict()
     entry = {name: rule[name] for name in ("id", "severity", "title", "clause", "document", "revision")}
     return entry | {"cases": cases} | ({} if cases else {"without": WITHOUT_CASES[identifier]})
 
 
-def _entries_of(identifier: str, file: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def entries_of(rule, file):
+    """Yield the entry of each case in a JSON file of documents."""
+    options = {"level": "hierarchy", "profile": "rfc9", "revision": "all"}
     for kind in ("fails", "passes"):
         for number, case in enumerate(file[kind]):
-            yield {
-                "name": case["name"],
-                "breaks": kind == "fails",
-                "path": f"documents/{identifier}.json",
-                "pointer": f"/{kind}/{number}",
-                "level": "hierarchy",
-                "profile": "rfc9",
-                "revision": "all",
-                "found": case["found"],
-            }
+            place = {"path": f"documents/{rule}.json", "pointer": f"/{kind}/{number}"}
+            yield {"name": case["name"], "breaks": kind == "fails"} | place | options | {"found": case["found"]}
 
 
-def _write_case(case: Case, root: str) -> dict[str, Any]:
-    """Write a file or directory, and return its entry in ``expected.json``."""
-    folder = f"archives/{case.rule}/{_folder_name(case.name)}"
-    path, encoding = f"{folder}/{case.file}", None
+def write_case(case, root):
+    """Write a file or directory, and return its entry."""
+    folder = f"archives/{case.rule}/{re.sub(r'[^a-z0-9]+', '-', case.name.lower()).strip('-')}"
+    path, encoding = f"{folder}/{case.file}", {}
+    write_tree(root / folder, case.beside)
     made = case.make()
-    write_tree(os.path.join(root, folder), case.beside)
     if isinstance(made, dict):
-        write_tree(os.path.join(root, path), made)
+        write_tree(root / path, made)
     else:
-        content, encoding = _encode(made.pieces() if isinstance(made, ArchiveBuilder) else [made])
-        path += {"gzip": ".gz", "parts": ".parts.json", None: ""}[encoding]
+        content, ending, encoding = encode(made.pieces() if isinstance(made, ArchiveBuilder) else [made])
+        path += ending
         write_tree(root, {path: content})
-    entry = {
-        "name": case.name,
-        "breaks": case.breaks_its_rule,
-        "path": path,
-        "level": case.level,
-        "profile": case.profile,
-        "revision": case.revision,
-        "found": case.severities(),
-    }
-    return entry if encoding is None else entry | {"encoding": encoding}
+    options = {"level": case.level, "profile": case.profile, "revision": case.revision}
+    entry = {"name": case.name, "breaks": case.breaks_its_rule, "path": path}
+    return entry | options | {"found": case.severities()} | encoding
 
 
-def _encode(pieces: Sequence[bytes | int]) -> tuple[bytes, str | None]:
-    """Return the bytes to write, and their encoding: ``gzip``, ``parts``, or None for plain bytes.
-
-    With ``parts``, the bytes are a JSON document: the size of the file, and offset and content of each part that is
-    not filled with zeros.
-    """
-    lengths = [piece if isinstance(piece, int) else len(piece) for piece in pieces]
-    if sum(lengths) <= _LARGEST:
-        return b"".join(piece if isinstance(piece, bytes) else bytes(piece) for piece in pieces), None
-    if all(isinstance(piece, bytes) for piece in pieces):
-        return gzip.compress(b"".join(piece for piece in pieces if isinstance(piece, bytes)), 9, mtime=0), "gzip"
-    parts, offset = [], 0
-    for piece, length in zip(pieces, lengths, strict=True):
-        if isinstance(piece, bytes):
-            parts.append({"offset": offset, "base64": base64.b64encode(piece).decode()})
-        offset += length
-    return json.dumps({"size": offset, "parts": parts}, indent=1).encode() + b"\n", "parts"
+def encode(pieces):
+    """Return the bytes of a file in the form to write, the ending of this form, and the key ``encoding``."""
+    lengths = [piece if isinstance(piece, int) else len(piece) for piece in pieces]  # a number counts zeros
+    if sum(lengths) <= LARGEST:
+        return b"".join(bytes(piece) for piece in pieces), "", {}
+    if int not in map(type, pieces):
+        return gzip.compress(b"".join(pieces), 9, mtime=0), ".gz", {"encoding": "gzip"}
+    parts = [
+        {"offset": sum(lengths[:number]), "base64": base64.b64encode(piece).decode()}
+        for number, piece in enumerate(pieces)
+        if not isinstance(piece, int)
+    ]
+    content = json.dumps({"size": sum(lengths), "parts": parts}, indent=1).encode() + b"\n"
+    return content, ".parts.json", {"encoding": "parts"}
 
 
-def _folder_name(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m tests.cases.export DIR")
+    export(Path(sys.argv[1]))

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import tensorstore
 import zarr
+from cases.documents import FILES, documents_of
 from cases.table import CASES
-from hierarchy_cases import FILES, documents_of
 from ome_zarr_models import open_ome_zarr
 from packaging.version import Version
 from zarr.core.buffer import default_buffer_prototype

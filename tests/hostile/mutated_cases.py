@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from cases.archive_builder import ArchiveBuilder
-from cases.documents import documents_of, read_files
+from cases.documents import FILES, documents_of
 from cases.table import CASES
 from mutations import mutate_bytes, mutate_document, to_text
 from posix_only import resource
@@ -48,7 +48,7 @@ def hierarchies():
     """Return the documents to mutate: the documents of every case, in parsed form."""
     return [
         {key: json.loads(value) if is_json(value) else value.decode() for key, value in documents_of(case).items()}
-        for file in read_files().values()
+        for file in FILES.values()
         for kind in ("fails", "passes")
         for case in file[kind]
     ]
