@@ -11,8 +11,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from ozx.validation.cases.table import CASES
 from ozx.validation.rules.table import RULES
+from tests.cases.table import CASES
 
 DOCUMENTS = ("rfc9", "rfc9-revision", "ome-zarr-0.6", "zarr-core", "zep9", "zep10", "conventions", "v2-and-codecs")
 LEVELS = ("MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "RECOMMENDED", "MAY")
@@ -40,9 +40,8 @@ RFC-9, the page [From a clause to its test](explanation/clauses.md) lists each c
 ## How to read a case
 
 Each rule except `zip/changed` has *cases*: files that break the rule, and the most similar files that do not.
-`ozx rules --cases DIR` writes all cases, `ozx rules ID --cases DIR` writes the cases of one rule.
-The page [Cases for other programs](cases.md) describes the files. `pytest tests/conformance` validates every case and
-compares the findings with the expected findings.
+`python -m tests.cases.export DIR` writes all cases as files, for authors of other programs; `tests/cases/export.py`
+describes the files. `pytest tests/conformance` validates every case and compares the findings with the expected ones.
 """
 
 
@@ -113,7 +112,7 @@ def count_cases() -> dict[str, tuple[int, int]]:
     for case in CASES:
         fail, succeed = counts[case.rule]
         counts[case.rule] = (fail + case.breaks_its_rule, succeed + (not case.breaks_its_rule))
-    for path in (FOLDER.parent / "src" / "ozx" / "validation" / "cases" / "hierarchy").rglob("*.json"):
+    for path in (FOLDER.parent / "tests" / "cases" / "hierarchy").rglob("*.json"):
         document = json.loads(path.read_text("utf-8"))
         fail, succeed = counts[document["rule"]]
         counts[document["rule"]] = (fail + len(document["fails"]), succeed + len(document["passes"]))
