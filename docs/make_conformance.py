@@ -34,15 +34,14 @@ section for each document, which says what its clauses are. `docs/make_conforman
 | `why` | the reason why no rule checks the clause |
 | `decision` | the interpretation of ozx, if the clause is ambiguous or leaves a choice |
 
-`pytest tests/surface/test_conformance.py` fails if a clause has neither a rule, nor code with a test, nor a reason. For
-RFC-9, the page [From a clause to its test](explanation/clauses.md) lists each clause with its rules, code and test.
+`pytest tests/surface/test_conformance.py` fails if a clause has neither a rule, nor code with a test, nor a reason.
 
 ## How to read a case
 
 Each rule except `zip/changed` has *cases*: files that break the rule, and the most similar files that do not.
 `ozx rules --cases DIR` writes all cases, `ozx rules ID --cases DIR` writes the cases of one rule.
-The page [Cases for other programs](cases.md) describes the files. `pytest tests/conformance` validates every case and
-compares the findings with the expected findings.
+`expected.json` lists the findings of each file. `pytest tests/conformance` validates every case and compares the
+findings with the expected findings.
 """
 
 

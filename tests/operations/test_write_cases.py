@@ -33,7 +33,7 @@ def archive_cases(directory):
 
 
 def decode(path, encoding):
-    """Make the file that stands in another form, as docs/cases.md says how."""
+    """Make the file that stands in another form, as the docstring of `write_cases` says."""
     made = path.with_name("made") / path.name.removesuffix(".gz").removesuffix(".parts.json")
     made.parent.mkdir()
     if encoding == "gzip":

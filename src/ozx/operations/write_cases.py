@@ -43,7 +43,13 @@ class CasesResult:
 def write_cases(directory: StrPath, *, rule: str | None = None) -> CasesResult:
     """Write the example files of all rules or of one rule, and ``expected.json`` with the findings in each file.
 
-    See docs/cases.md.
+    ``expected.json`` lists the cases of each rule: whether a case `breaks` the rule, its `path` in `directory`, the
+    options of ``ozx validate`` (`level`, `profile`, `revision`), and `found`, every finding with its severity. A
+    program under test may refuse files with an error, and should open all others; some cases break their rule only
+    under their file name, or only in their folder. A large file has an `encoding`: ``gzip``, or ``parts``, a JSON
+    document with the size and the bytes that are not zero. A case about metadata has a `pointer` into a file of
+    ``documents/``, where `documents` maps the keys of a hierarchy without chunks to their values, `schemas` maps URLs
+    to JSON schemas, and `handlers` names the extensions of ZEP 10 that the program should know.
 
     The same call always writes the same bytes.
 
