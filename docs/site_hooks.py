@@ -1,9 +1,11 @@
 """Hooks of mkdocs.yml: append what the code says to the pages of commands and rules, and adapt Markdown to the site."""
 
 import inspect
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import click
@@ -13,6 +15,7 @@ from ozx.validation.rules.table import RULES, Rule
 
 #: An option that has the same help in at least this number of commands is explained only once.
 _SEVERAL = 3
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+\.md)(#[^)]*)?\)")
 _GROUPS = {
     "zip": "The container",
     "rfc9": "The archive of an OME-Zarr",
@@ -22,21 +25,30 @@ _GROUPS = {
 }
 
 
-def on_page_markdown(markdown: str, page: Any = None, **_: object) -> str:
+def on_page_markdown(markdown: str, page: Any = None, files: Any = None, **_: object) -> str:
     r"""Return the page with its made part, and without the backslashes that code hosts need before ``|`` in a table.
+
+    Links to pages that are in the repository only become the paths of these pages.
 
     Examples
     --------
     >>> print(on_page_markdown(r"| `--shards auto\|none` | so \| so |"))
     | `--shards auto|none` | so \| so |
     """
-    made = {"reference/cli.md": _commands, "rules.md": _rules}.get(page.file.src_uri if page else "", lambda: ())
-    markdown = "\n".join([markdown, *made()])
+    name = page.file.src_uri if page else ""
+    made = {"reference/cli.md": _commands, "rules.md": _rules}.get(name, lambda: ())
+    markdown = _LINK.sub(partial(_without_excluded, name, files), "\n".join([markdown, *made()]))
     return re.sub(r"^\|.*", _without_backslashes_in_code, markdown, flags=re.MULTILINE)
 
 
 def _without_backslashes_in_code(row: re.Match[str]) -> str:
     return re.sub(r"`[^`]+`", lambda code: code[0].replace(r"\|", "|"), row[0])
+
+
+def _without_excluded(name: str, files: Any, link: re.Match[str]) -> str:
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(name), link[2]))
+    file = files and files.get_file_from_path(target)
+    return f"{link[1]} (`docs/{target}`)" if file and file.inclusion.is_excluded() else link[0]
 
 
 def _commands() -> Iterator[str]:

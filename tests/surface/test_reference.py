@@ -70,5 +70,14 @@ def test_code_in_tables_loses_the_backslash_that_code_hosts_need():
     assert on_page_markdown(page) == "| `--level a|b` | a \\| b |\n\nsed `s\\|a\\|b\\|`\n"
 
 
+def test_the_site_names_the_path_of_a_page_that_is_in_the_repository_only():
+    excluded = SimpleNamespace(inclusion=SimpleNamespace(is_excluded=lambda: True))
+    files = SimpleNamespace(get_file_from_path={"decisions/0012-repair.md": excluded}.get)
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="howto/recover.md"))
+    links = "[the\nreasons](../decisions/0012-repair.md#why) and [edit](edit.md)"
+    shown = on_page_markdown(links, page=page, files=files)
+    assert shown == "the\nreasons (`docs/decisions/0012-repair.md`) and [edit](edit.md)"
+
+
 def test_the_examples_of_the_hooks():
     assert doctest.testmod(site_hooks).failed == 0
