@@ -34,8 +34,7 @@ section for each document, which says what its clauses are. `docs/make_conforman
 | `why` | the reason why no rule checks the clause |
 | `decision` | the interpretation of ozx, if the clause is ambiguous or leaves a choice |
 
-`pytest tests/surface/test_conformance.py` fails if a clause has neither a rule, nor code with a test, nor a reason. For
-RFC-9, the page [From a clause to its test](explanation/clauses.md) lists each clause with its rules, code and test.
+`pytest tests/surface/test_conformance.py` fails if a clause has neither a rule, nor code with a test, nor a reason.
 
 ## How to read a case
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import runpy
 
-SCRIPTS = (
-    *("make_conformance", "make_rules", "make_cli", "make_api", "make_clauses"),
-    *("make_architecture", "make_format", "make_results"),
-)
+SCRIPTS = ("make_conformance", "make_architecture", "make_format", "make_results")
 
 if __name__ == "__main__":
     for name in SCRIPTS:

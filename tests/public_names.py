@@ -1,6 +1,6 @@
 """The names in docs/reference/api/: the public functions and classes of the library."""
 
-import importlib
+import pkgutil
 import re
 from pathlib import Path
 
@@ -14,6 +14,5 @@ DIRECTIVES = [
 
 
 def find(name):
-    """Return the object with a dotted name."""
-    module, _, attribute = name.rpartition(".")
-    return getattr(importlib.import_module(module), attribute)
+    """Return the object or module with a dotted name."""
+    return pkgutil.resolve_name(name)

@@ -351,6 +351,9 @@ def _rebuild(kind: type[OzxError], message: str, state: dict[str, str | None]) -
 class OzxWarning(UserWarning):
     """Base class of all warnings of the library.
 
+    Reading warns if the archive comment has a key below ``ome`` that ozx does not understand: it may change the
+    meaning of the file.
+
     Examples
     --------
     >>> issubclass(NotOmeZarrWarning, OzxWarning)  # one filter covers all of them

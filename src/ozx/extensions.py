@@ -1,23 +1,23 @@
 """Handlers that other packages add to ozx for Zarr extensions (Zarr core 3.1, ZEP 9, ZEP 10).
 
 Packing keeps every extension unchanged. To open an array or change its chunk layout, ozx needs a handler that
-understands the extension's metadata. A handler is registered for an extension point and a name, by `register` or by
-an entry point of the group ``ozx.extensions``. The entry point is named ``POINT:NAME``, and refers to a class without
-parameters or to an instance::
+understands the extension's metadata. A handler is a class without parameters, or an instance. `register` registers it,
+or an entry point of the group ``ozx.extensions`` with the name ``POINT:NAME``:
 
     [project.entry-points."ozx.extensions"]
     "extensions:example.offset" = "example_package:Offset"
 
-A handler may have up to three methods:
+The extension points are ``data_type``, ``chunk_grid``, ``chunk_key_encoding``, ``codecs``, ``storage_transformers``
+and ``extensions`` (ZEP 10). zarr-python decodes chunks: the first four must be registered there, too. A handler may
+have these methods:
 
-``check(configuration, node)``
-    Yields a `Fault` for each error; `ozx validate` reports them.
-``open(node, array)``
-    Returns the array that `ozx.open` returns in place of `array`, or `array` itself. Without this method, the array
-    cannot be opened, unless the extension may be ignored.
-``relayout(configuration, old, new)``
-    Returns the right configuration after a change of an array's chunk layout; raises `ozx.UnsupportedError` if no
-    configuration is right. Without this method, ``ozx repack`` keeps the layout, unless the extension may be ignored.
+- ``check(configuration, node)`` yields a `Fault` for each error; `ozx validate` reports them.
+- ``open(node, array)`` returns the array that `ozx.open` returns in place of `array`, or `array` itself;
+  `ozx.thumbnail` calls it, too. Without this method, the array cannot be opened, unless the extension may be ignored.
+- ``relayout(configuration, old, new)`` returns the right configuration after a change of an array's chunk layout;
+  raises `ozx.UnsupportedError` if no configuration is right. An extension of a group is asked for every array below
+  it, and must return the configuration unchanged. Without this method, ``ozx repack`` and ``ozx pack`` refuse another
+  layout, unless the extension may be ignored.
 """
 
 from __future__ import annotations

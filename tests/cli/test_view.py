@@ -269,4 +269,4 @@ def test_options_that_do_not_fit(path, capsys, arguments, told):
 
 def test_napari_takes_no_nodes(path, capsys):
     assert run(["view", f"{path}|zip:labels/cells/", "--with", "napari"]) == 2
-    assert "docs/napari.md" in capsys.readouterr().err
+    assert "docs/howto/napari.md" in capsys.readouterr().err

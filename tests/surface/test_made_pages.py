@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from docs import made_parts, make_architecture, make_clauses, make_format, make_results
+from docs import made_parts, make_architecture, make_format, make_results
 from docs.made_parts import DOCS
 
-SCRIPTS = (make_architecture, make_clauses, make_format, make_results)
+SCRIPTS = (make_architecture, make_format, make_results)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
@@ -47,8 +47,3 @@ def test_the_modules_that_the_page_names_are_there():
     assert len(named) > 50
     missing = [name for name in named if not (source / name).is_dir() and not (source / f"{name}.py").is_file()]
     assert missing == []
-
-
-def test_a_clause_leads_to_the_module_that_checks_it():
-    assert make_clauses.modules_of_rules()["rfc9/stored"] == ["validation/container/rfc9"]
-    assert "`validation/container/one_hierarchy`" in make_clauses.clauses_markdown()

@@ -1,22 +1,21 @@
 """No function and no command writes to a URL: each refuses one as an output before it reads anything.
 
-Which functions and commands write is read from docs/interface.md and from the commands themselves, so that a new one
-that is missing in the tables here fails.
+Which functions and commands write is read from their parameters, so that a new one that is missing in the tables here
+fails.
 """
 
-import re
+import inspect
 from pathlib import Path
 
 import click
 import numpy as np
 import pytest
+from public_names import DIRECTIVES, find
 
 import ozx
 from ozx.cli.app import run
 from ozx.cli.commands import COMMANDS, load_command
 from ozx.integrations.napari import write_layers
-
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "interface.md").read_text(encoding="utf-8")
 
 # Parameters of functions that write files, or into folders.
 WRITING = {"out", "out_dir", "force", "sync"}
@@ -103,17 +102,17 @@ READ |= {"url"}
 READ_OR_EDITED = {("verify", "arguments"), ("verify", "manifest"), ("edit", "arguments")}
 
 
-def documented_writers():
-    """Return the functions on the page that have a parameter of those that write."""
-    lines = re.findall(r"^ozx\.((?:integrations\.)?[\w.]+)\((.*)\)(?: ->.*)?$", PAGE, re.MULTILINE)
-    found = {name: {part.partition("=")[0].strip() for part in text.split(",")} for name, text in lines}
-    return {name for name, parameters in found.items() if parameters & WRITING} | {
-        name for name in found if name.startswith("integrations.") and "write" in name
-    }
+def public_writers():
+    """Return the public functions, and the store, that have a parameter of those that write."""
+    for name in DIRECTIVES:
+        public = find(name)
+        is_called = inspect.isfunction(public) or public is ozx.OzxStore
+        if is_called and ("write" in name or WRITING & set(inspect.signature(public).parameters)):
+            yield name.removeprefix("ozx.")
 
 
 def test_every_function_that_writes_is_tried():
-    assert documented_writers() == set(FUNCTIONS) | IN_PLACE
+    assert set(public_writers()) == set(FUNCTIONS) | IN_PLACE
 
 
 def test_every_parameter_of_a_command_that_is_a_path_is_tried_or_only_read():

@@ -27,6 +27,8 @@ _SCHEME = "ozx://"
 class OzxFile(AbstractBufferedFile):  # type: ignore[misc] # fsspec has no types
     """An entry of an archive, open for reading as a binary file: `seek`, `read`, `readinto` and so on.
 
+    One read fetches and keeps `block_size` bytes, by default 65,536; a deflated entry is read whole.
+
     Examples
     --------
     >>> import fsspec

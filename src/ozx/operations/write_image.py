@@ -96,9 +96,10 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         Unit of the axes of space, or units by axis, such as ``micrometer``, ``um``, ``second``.
     channels
         For each channel its name, or a mapping with any of ``label``, ``color`` (as for `ozx.edit`), ``active``,
-        ``window`` (start, end) and ``emission`` (nanometers). Missing contrast is computed from the pixels; a missing
-        colour comes from the dye in the name, or from the emission. Without `channels`, 8-bit pixels with three or four
-        channels as their last dimension, such as ``yxc``, are red, green, blue and transparency.
+        ``window`` (start, end) and ``emission`` (nanometers). Missing contrast extends from the 1st to the 99.8th
+        percentile of the pixels; a missing colour comes from the dye in the name, or from the emission. Without
+        `channels`, 8-bit pixels with three or four channels as their last dimension, such as ``yxc``, are red, green,
+        blue and transparency.
     name
         The image's name; by default that of the file.
     labels
@@ -106,8 +107,9 @@ def write_image(  # noqa: PLR0913 (one argument for each choice)
         same order; without `axes`, names in ``dims`` may give another order. Labels are integers; a mask of booleans is
         written as 0 and 1.
     method, downsample
-        Method of downsampling: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels); and
-        the axes to halve, or ``none``; by default those that `plan_pyramid` chooses.
+        Method of downsampling: ``mean``, ``nearest`` or ``mode`` (by default ``mean``, and ``nearest`` for labels;
+        label images of an image get ``nearest`` unless it is ``mode``); and the axes to halve, or ``none``; by default
+        those that `plan_pyramid` chooses.
     chunks, shards, codec, chunk_checksums
         Another layout than `lay_out` chooses; see `ozx.repack`. By default, chunks in shards end in a checksum.
         ``chunk_checksums="add"`` also adds a checksum to chunks outside of shards, ``"drop"`` adds no checksum.

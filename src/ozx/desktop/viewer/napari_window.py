@@ -36,7 +36,7 @@ def show_in_napari(path: str | os.PathLike[str]) -> None:
         raise UsageError(
             "napari needs a local file; got a URL or a node in a file",
             path=printable_location(path),
-            hint="Use ozx view without --with, which shows URLs and nodes. docs/napari.md has a way for a node.",
+            hint="Use ozx view without --with, which shows URLs and nodes. docs/howto/napari.md has a way for a node.",
         )
     if os.path.isdir(location.path):
         raise folder_error(location.path, "show", "Pack the directory (ozx pack), or use ozx view without --with.")
