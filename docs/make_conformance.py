@@ -31,8 +31,9 @@ groups. `pytest tests/surface/test_conformance.py` fails for any other clause.
 | `why` | the reason why no rule checks the clause |
 | `decision` | the interpretation of ozx, if the clause is ambiguous or leaves a choice |
 
-Each rule except `zip/changed` has *cases*: files that break the rule, and the most similar files that do not. `pytest
-tests/conformance` validates every case, and compares the findings with the expected findings.
+Each rule except `zip/changed` has *cases*: files that break the rule, and the most similar files that do not.
+`python -m tests.cases.export DIR` writes all cases as files, for authors of other programs. `pytest tests/conformance`
+validates every case, and compares the findings with the expected ones.
 
 ## Documents
 """
