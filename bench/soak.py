@@ -338,7 +338,7 @@ def _part(start: int, rng: random.Random):  # noqa: ANN202
 
 def readers_round(seed: int, number: int, seconds: int) -> Round:
     """Read one file in four processes of eight threads for `seconds`; expect no wrong value."""
-    from ozx.validation.cases.archive_builder import array, group
+    from cases.archive_builder import array, group
     from stores import pattern, write_store
 
     with tempfile.TemporaryDirectory(prefix="ozx-soak-") as folder:

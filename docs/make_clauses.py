@@ -13,8 +13,8 @@ from typing import Any
 
 from docs.made_parts import DOCS, with_parts, write_files
 from docs.make_conformance import read_documents
-from ozx.validation.cases.table import CASES
 from ozx.validation.rules.table import RULES
+from tests.cases.table import CASES
 
 VALIDATION = DOCS.parent / "src" / "ozx" / "validation"
 
@@ -53,7 +53,7 @@ def modules_of_rules() -> dict[str, list[str]]:
     ['validation/container/rfc9']
     """
     modules, known = defaultdict(list), set(RULES)
-    for path in sorted(path for path in VALIDATION.rglob("*.py") if "cases" not in path.parts):
+    for path in sorted(VALIDATION.rglob("*.py")):
         module = f"validation/{path.relative_to(VALIDATION).with_suffix('').as_posix()}"
         for call in ast.walk(ast.parse(path.read_text("utf-8"))):
             # make_finding("rfc9/stored", …), each("rfc9/stored", …), each_entry(facts, "rfc9/stored", …)

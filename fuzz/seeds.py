@@ -9,10 +9,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "hostile")]
 
+from cases.archive_builder import ArchiveBuilder, array, group
 from recipes import RECIPES
 
 from ozx.hierarchy.zarr.shards import build_index
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 LARGEST = 2_000
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hierarchy_cases import FILES
+from cases.documents import FILES
 from hypothesis import strategies as st
 
 __all__ = ["as_stored", "changed", "documents_of_cases", "places_in", "replaced"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
+from cases.archive_builder import ArchiveBuilder, array, group
 from packed import sort_values
 
 from ozx.flow.entry import read_part
 from ozx.flow.repair.hierarchy import open_repaired
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 #: A root, a group, an array and plain files.
 VALUES = sort_values(

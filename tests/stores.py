@@ -7,13 +7,13 @@ import warnings
 import zipfile
 from pathlib import Path
 
+from cases.archive_builder import array, group
 from zarr.core.buffer import cpu, default_buffer_prototype
 
 import ozx
 from ozx import OzxStore
 from ozx.errors import OzxWarning
 from ozx.flow.sources.browsing import is_any_metadata_key
-from ozx.validation.cases.archive_builder import array, group
 
 #: The metadata of a minimal OME-Zarr hierarchy: a root, and an array of 8 × 8 chunks.
 SEED = {"zarr.json": group(), "0/zarr.json": array([64, 64], [8, 8])}

@@ -6,12 +6,12 @@ import random
 from contextlib import contextmanager
 from datetime import timedelta
 
+from cases.archive_builder import ArchiveBuilder, array, group
 from range_server import serving
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.source import RemoteSource
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 MIB = 1 << 20
 TAIL = ("GET", f"bytes=-{MIB}")

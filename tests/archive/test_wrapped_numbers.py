@@ -9,6 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
+from cases.archive_builder import DESCRIPTOR, ArchiveBuilder
 from zip_forge import Member, end_record, locator, zip64_end, zip64_extra
 
 from ozx.archive.byte_source import MemorySource
@@ -16,7 +17,6 @@ from ozx.archive.columns import iter_resolved_headers
 from ozx.archive.directory import read_end
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
-from ozx.validation.cases.archive_builder import DESCRIPTOR, ArchiveBuilder
 
 GIB = 1 << 30
 MODULUS = 4 * GIB

@@ -47,18 +47,3 @@ def test_json_fits_its_schema(arguments, capsys):
     assert (code, err) == (0, "")
     expected = RULES.values() if not arguments else [RULES[arguments[0]]]
     assert answer == {"schema": 2, "rules": [rule.to_dict() for rule in expected]}
-
-
-def test_cases_are_written(tmp_path, capsys):
-    code, out, err = rules(capsys, "rfc9/stored", "--cases", str(tmp_path / "cases"))
-    assert (code, err) == (0, "")
-    assert out.startswith(f"{tmp_path / 'cases'}  5 cases of 1 rules, ")
-    assert (tmp_path / "cases" / "expected.json").is_file()
-    assert rules(capsys, "--cases", str(tmp_path / "cases"))[0] == 2
-
-
-def test_cases_as_json_fit_the_schema(tmp_path, capsys):
-    code, out, _ = rules(capsys, "rfc9/stored", "--cases", str(tmp_path / "cases"), "--json")
-    answer = json.loads(out)
-    jsonschema.validate(answer, SCHEMA, jsonschema.Draft202012Validator)
-    assert (code, answer["cases"]["cases"]) == (0, 5)

@@ -6,11 +6,11 @@ import sys
 
 import jsonschema
 import pytest
+from cases.archive_builder import ArchiveBuilder, group, write_tree
 from commands import command, schema_of
 from hierarchies import FIXTURES, tree
 from packed import pack_tree
 
-from ozx.validation.cases.archive_builder import ArchiveBuilder, group, write_tree
 from ozx.validation.rules.table import RULES
 from ozx.validation.validate import validate
 

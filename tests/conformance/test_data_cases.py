@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from cases.archive_builder import ArchiveBuilder, array, group, write_tree
+from cases.data_cases import DATA_CASES
 from counting_progress import CountingProgress
 
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group, write_tree
-from ozx.validation.cases.data_cases import DATA_CASES
 from ozx.validation.validate import validate
 
 RULES_HERE = {case.rule for case in DATA_CASES}

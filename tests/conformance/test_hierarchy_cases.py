@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from cases.documents import FILES, documents_of
+from cases.table import CASES as ARCHIVES
+from cases.table import WITHOUT_CASES
 from handlers import example_package  # noqa: F401 (a fixture)
-from hierarchy_cases import FILES, documents_of
 
-from ozx.validation.cases.table import CASES as ARCHIVES
-from ozx.validation.cases.table import WITHOUT_CASES
 from ozx.validation.hierarchy import Options, check_documents
 from ozx.validation.rules.table import RULES
 from ozx.validation.zarr.schemas import Schemas

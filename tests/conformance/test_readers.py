@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 import tensorstore
 import zarr
-from hierarchy_cases import FILES, documents_of
+from cases.documents import FILES, documents_of
+from cases.table import CASES
 from ome_zarr_models import open_ome_zarr
 from packaging.version import Version
 from zarr.core.buffer import default_buffer_prototype
@@ -23,7 +24,6 @@ from zarr.storage import MemoryStore, ZipStore
 
 from docs.make_conformance import read_differences
 from ozx.hierarchy.keys import node_of
-from ozx.validation.cases.table import CASES
 from ozx.validation.hierarchy import Options, check_documents
 from ozx.validation.wording import TENSORSTORE, ZARR_PYTHON
 

@@ -4,10 +4,10 @@ import json
 import random
 
 import pytest
+from cases.archive_builder import array
 
 from ozx.hierarchy.chunk_grid import ChunkGrid, ChunkTally, looks_like_chunk, parse_chunk_grid
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
-from ozx.validation.cases.archive_builder import array
 
 DOCUMENT = json.loads(array([100, 60], [50, 20]))
 

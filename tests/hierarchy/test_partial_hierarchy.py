@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from cases.archive_builder import array, group
 
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, parse_metadata
-from ozx.validation.cases.archive_builder import array, group
 
 
 def hierarchy(**documents):

@@ -15,7 +15,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from ozx.validation.cases.archive_builder import COMMENT, DESCRIPTOR, array, group
+from cases.archive_builder import COMMENT, DESCRIPTOR, array, group
 
 NAME = b"0/c/1"
 #: The values of each archive before a field is changed. The changed value is longer than its deflated form.

@@ -20,6 +20,8 @@ from functools import cache
 from pathlib import Path
 from unittest import mock
 
+from cases import archive_builder
+from cases.archive_builder import PADDING_FIELD, ArchiveBuilder, array, group
 from hierarchies import tree
 from packed import write_archive
 from stores import put
@@ -38,8 +40,6 @@ from ozx.flow.repair.salvage import salvage
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.operations.recover import _find as find_entries
 from ozx.progress import NO_PROGRESS
-from ozx.validation.cases import archive_builder
-from ozx.validation.cases.archive_builder import PADDING_FIELD, ArchiveBuilder, array, group
 
 __all__ = [
     "END_DAMAGES",

@@ -27,6 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from cases.archive_builder import array, write_tree
 from mutated_cases import hierarchies, is_json, mutate_documents
 from packed import zip_values
 from posix_only import resource
@@ -36,7 +37,6 @@ from ozx.desktop.viewer.loopback import Request
 from ozx.desktop.viewer.page_server import PageServer
 from ozx.faults import FaultError, as_error
 from ozx.store.opening import opened_hierarchy
-from ozx.validation.cases.archive_builder import array, write_tree
 
 Values = dict[str, bytes]
 

@@ -2,7 +2,7 @@
 
 To run more by hand (each number is one mutation; the same seed makes the same mutations):
 
-    PYTHONPATH=src python tests/hostile/mutated_cases.py --archives 100000 --documents 20000 --seed 1
+    PYTHONPATH=src:tests python tests/hostile/mutated_cases.py --archives 100000 --documents 20000 --seed 1
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 
+from cases.archive_builder import ArchiveBuilder
+from cases.documents import FILES, documents_of
+from cases.table import CASES
 from mutations import mutate_bytes, mutate_document, to_text
 from posix_only import resource
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, UnsupportedError
-from ozx.validation.cases.archive_builder import ArchiveBuilder
-from ozx.validation.cases.documents import documents_of, read_files
-from ozx.validation.cases.table import CASES
 from ozx.validation.hierarchy import Options, check_documents
 from ozx.validation.validate import check_archive
 
@@ -48,7 +48,7 @@ def hierarchies():
     """Return the documents to mutate: the documents of every case, in parsed form."""
     return [
         {key: json.loads(value) if is_json(value) else value.decode() for key, value in documents_of(case).items()}
-        for file in read_files().values()
+        for file in FILES.values()
         for kind in ("fails", "passes")
         for case in file[kind]
     ]

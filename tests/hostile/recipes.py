@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ozx.validation.cases.archive_builder import DESCRIPTOR, ENCRYPTED, TIME_FIELD, UTF8, ArchiveBuilder, group
+from cases.archive_builder import DESCRIPTOR, ENCRYPTED, TIME_FIELD, UTF8, ArchiveBuilder, group
 
 SENTINEL, SENTINEL_16 = 0xFFFFFFFF, 0xFFFF
 BOMB = 65 << 20

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from agreement import check_agreement, check_foreign, errors_of, missing_programs, values_of_cat, values_of_store
 from ambiguity_matrix import VALUES, Change, build, changes, forms, mutants
+from cases.archive_builder import ArchiveBuilder
+from cases.table import CASES
 from recipes import RECIPES
-
-from ozx.validation.cases.archive_builder import ArchiveBuilder
-from ozx.validation.cases.table import CASES
 
 #: No file system has such names, or bsdtar and unzip change them: `docs/explanation/ambiguities.md`.
 NAMES_OF_NO_FILES = {

@@ -11,11 +11,10 @@ import pytest
 import recipes
 import tifffile
 from answers import assert_sound, listing
+from cases.archive_builder import ArchiveBuilder, array
 from commands import command
 from PIL import Image
 from recipes import RECIPES
-
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array
 
 PIXELS = np.array([[0, 1], [2, 3]], np.uint8)
 AXES = [{"name": axis, "type": "space"} for axis in "yx"]

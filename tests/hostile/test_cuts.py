@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from answers import DOORS, answer
+from cases.archive_builder import ArchiveBuilder, array, group
 from packed import PROMISE, write_archive
 from stores import contents, pattern
 
@@ -14,7 +15,6 @@ from ozx.archive.byte_source import FileSource
 from ozx.archive.directory import read_end
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 VALID = ArchiveBuilder.valid
 SMALL = {

@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
+from cases.archive_builder import ArchiveBuilder
 from damage import DAMAGES, Base, bases, check, edited, leave_out, mutate, wrapped_archive
 
 import ozx
@@ -12,7 +13,6 @@ from ozx.archive.byte_source import MemorySource
 from ozx.archive.directory import iter_headers, read_end
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
-from ozx.validation.cases.archive_builder import ArchiveBuilder
 
 TRIES = 300
 SAMPLES = Path(os.environ.get("OZX_SAMPLES", "/nonexistent")) / "zip"

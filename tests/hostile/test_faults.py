@@ -52,7 +52,6 @@ MAY_FAIL = {
     # What is wished for is so already, as `os.makedirs` finds.
     ("operations.pack.pack_many", "mkdir"): "the folder is there",
     ("operations.import_tiff.import_tiffs", "mkdir"): "the folder is there",
-    ("validation.cases.archive_builder.write_tree", "mkdir"): "the folder is there",
     # Only a worker on another computer, or in another folder, compares what was seen.
     **{
         ("flow.tasks.look_at", call): "a file that is not there fails by itself"

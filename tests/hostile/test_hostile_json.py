@@ -6,9 +6,9 @@ import functools
 import json
 
 import pytest
+from cases.archive_builder import array, group, write_tree
 
 from ozx.cli.app import run
-from ozx.validation.cases.archive_builder import array, group, write_tree
 from ozx.validation.validate import validate
 
 NESTED = b'{"a":' * 50_000 + b"1" + b"}" * 50_000

@@ -1,11 +1,11 @@
 """No message about a hostile archive is longer than a screen, whatever is in the archive."""
 
 import pytest
+from cases.archive_builder import ArchiveBuilder
 from every_verb import VERBS, answer_of
 from recipes import RECIPES
 
 from ozx.errors import LONGEST_TEXT
-from ozx.validation.cases.archive_builder import ArchiveBuilder
 
 SHOWN = ("info", "ls", "cat", "validate as text", "unpack", "repack", "recover")
 

@@ -7,13 +7,13 @@ import zipfile
 import numpy as np
 import pytest
 import tifffile
+from cases.archive_builder import ArchiveBuilder
 from commands import command
 from judges import ARRAY_JUDGES, JUDGES
 from range_server import serving
 from stores import put, take
 
 import ozx
-from ozx.validation.cases.archive_builder import ArchiveBuilder
 
 GIB = 1 << 30
 SIDE = 257

@@ -13,6 +13,7 @@ from typing import Any
 
 import private_home
 import tiffs
+from cases.archive_builder import array, group
 from hierarchies import make_image, tree
 from stores import pattern, put
 from sweeping import forget_swept_folders
@@ -24,8 +25,6 @@ from ozx.images.pictures.thumbnail_cache import cache_path, file_uri
 from ozx.integrations.napari import write_layers
 from ozx.operations.import_tiff import import_tiffs
 from ozx.operations.pack import PackManyResult, pack_many
-from ozx.operations.write_cases import write_cases
-from ozx.validation.cases.archive_builder import array, group
 
 CHUNKS = {f"0/c/{n // 2}/{n % 2}": pattern(n, 1024) for n in range(4)}
 LARGE = {"0/notes": pattern(9, 300_000)}
@@ -306,14 +305,6 @@ WORKS = [
     ),
     Work("thumbnail in the cache", "thumbnail", cache_thumbnail, "out", is_synced=False, prepare=put_cached),
     Work(
-        "rules --cases",
-        "rules",
-        lambda folder: write_cases(folder / "out", rule="rfc9/root-first"),
-        "out",
-        is_synced=False,
-        starts=(False,),
-    ),
-    Work(
         "associate",
         "associate",
         lambda folder: private_home.associate_in(folder / "out"),
@@ -349,7 +340,7 @@ WORKS = [
 ]
 
 #: Commands that write no file.
-WRITE_NOTHING = {"clean", "uploads", "verify", "log", "info", "ls", "cat", "validate", "view", "serve"}
+WRITE_NOTHING = {"clean", "uploads", "verify", "log", "info", "ls", "cat", "validate", "view", "serve", "rules"}
 
 
 def make_sources(folder: Path) -> Path:

@@ -17,12 +17,12 @@ import time
 from contextlib import contextmanager, suppress
 
 import pytest
+from cases.archive_builder import ArchiveBuilder, array, group
 from judges import REQUIRE_VARIABLE
 
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.source import RemoteSource
 from ozx.errors import FormatError, ResourceError
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 MIB = 1 << 20
 CHUNK = random.Random(5).randbytes(400_000)

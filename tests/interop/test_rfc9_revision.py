@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import tifffile
 import zarr
+from cases.archive_builder import group
 from hierarchies import FIXTURES, HIERARCHIES
 from rfc9_revision import breaches, missed
 from stores import SEED, pattern, put, run
 
 import ozx
-from ozx.validation.cases.archive_builder import group
 
 
 def assert_conforms(path: Path) -> None:

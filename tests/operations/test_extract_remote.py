@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cases.archive_builder import ArchiveBuilder, array
 from fault_proxy import proxying
 from hierarchies import FIXTURES
 from range_server import serving
@@ -12,7 +13,6 @@ import ozx
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.cli.app import run
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -564,7 +565,8 @@ def test_hundreds_of_files_need_few_descriptors(tmp_path):
     for number, plane in enumerate(stack):
         write(tmp_path / f"{number}.ome.tif", plane, metadata=None)
     (tmp_path / "all.companion.ome").write_text(xml)
-    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    is_counted = sys.platform == "linux"  # below Wine, the folder is there and counts what Wine opens
+    before = len(os.listdir("/proc/self/fd")) if is_counted else 0
     most = []
 
     class Watching:
@@ -572,7 +574,7 @@ def test_hundreds_of_files_need_few_descriptors(tmp_path):
             pass
 
         def advance(self, amount):
-            most.append(len(os.listdir("/proc/self/fd")) if before else 0)
+            most.append(len(os.listdir("/proc/self/fd")) if is_counted else 0)
 
         def stop(self):
             pass

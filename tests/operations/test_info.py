@@ -8,6 +8,8 @@ import sys
 
 import pytest
 import zarr
+from cases.archive_builder import group as group_document
+from cases.archive_builder import write_tree
 from hierarchies import FIXTURES, tree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,8 +22,6 @@ from ozx.errors import FormatError, OzxError, UsageError
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.images import Well
 from ozx.operations.info import MOST_IMAGES, Container, NodeSummary, inspect
-from ozx.validation.cases.archive_builder import group as group_document
-from ozx.validation.cases.archive_builder import write_tree
 
 KINDS = {"image": "image", "plate": "plate", "series": "series", "sharded": "image", "legacy": "image"}
 

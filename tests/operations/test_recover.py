@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from cases.archive_builder import ArchiveBuilder, array, group
 from children import in_child, wait
 from hierarchies import FIXTURES, HIERARCHIES, tree
 from links import make_link
@@ -31,7 +32,6 @@ from ozx.errors import FormatError, OzxWarning, ResourceError, UnsupportedError,
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy
 from ozx.operations import recover as module
 from ozx.operations.recover import recover
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 TRIES = 60
 MANY = int(os.environ.get("OZX_DAMAGES", "1000"))

@@ -6,10 +6,10 @@ import zlib
 from pathlib import Path
 
 import pytest
+from cases.archive_builder import ArchiveBuilder, array, group
 
 from ozx.archive.reader import ArchiveReader
 from ozx.operations.recover import recover
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 CHUNKS = {f"0/c/{n // 2}/{n % 2}": letter * 4 for n, letter in enumerate((b"A", b"B", b"C", b"D"))}
 VALUES = {"zarr.json": group(), "0/zarr.json": array([4, 4], [2, 2]), **CHUNKS}

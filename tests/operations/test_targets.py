@@ -177,12 +177,6 @@ class TestFolders:
         assert not (tmp_path / "link").is_symlink()
         assert (tmp_path / "there" / "zarr.json").exists()
 
-    def test_cases_are_not_written_into_a_folder_that_exists(self, tmp_path, capsys):
-        (tmp_path / "cases").mkdir()
-        code, _, told = command("rules")(capsys, "--cases", tmp_path / "cases")
-        assert code == 2
-        assert "--force" not in told
-
     @pytest.mark.parametrize("place", ["labels/cells", "image.ozx", "{uri}/image.ozx/labels/cells"])
     def test_a_folder_is_not_replaced_by_what_is_in_it(self, place, sources, tmp_path):
         out = tmp_path / "out.ome.zarr"

@@ -6,7 +6,7 @@ import copy
 import json
 from random import Random
 
-from hierarchy_cases import FILES, documents_of
+from cases.documents import FILES, documents_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 
 import pytest
+from cases.archive_builder import array, group
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from stores import SEED, assert_finished, buffer, collect, contents, pattern, put, run, take
@@ -19,7 +20,6 @@ from ozx.archive.writer import ArchiveWriter
 from ozx.errors import RewrittenWarning
 from ozx.store import finishing, growing_file, space
 from ozx.store.ozx_store import overwritten
-from ozx.validation.cases.archive_builder import array, group
 
 GROUP = group(None)
 ARRAY = SEED["0/zarr.json"]

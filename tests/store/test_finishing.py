@@ -6,6 +6,7 @@ import warnings
 import zipfile
 
 import pytest
+from cases.archive_builder import group
 from packed import sort_values, write_archive
 from stores import SEED, assert_finished, buffer, contents, put, run
 
@@ -17,7 +18,6 @@ from ozx.errors import NotOmeZarrWarning, RewrittenWarning, UsageError
 from ozx.hierarchy.comment import parse_comment
 from ozx.store import finishing
 from ozx.store.growing_file import document_room
-from ozx.validation.cases.archive_builder import group
 
 DATA = {f"0/c/0/{n}": bytes([n + 1]) * 80_000 for n in range(5)}
 HEAD = sum(document_room(key, document) for key, document in SEED.items())

@@ -11,6 +11,7 @@ import warnings
 import zlib
 
 import pytest
+from cases.archive_builder import group
 from children import in_child, wait
 from ending import die_at_step, needs_fork
 from packed import sort_values, write_archive
@@ -20,7 +21,6 @@ from sweeping import forget_swept_folders
 from ozx import OzxStore
 from ozx.errors import OzxWarning
 from ozx.store import growing_file
-from ozx.validation.cases.archive_builder import group
 
 pytestmark = needs_fork
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from cases.archive_builder import array, group
 from hierarchies import FIXTURES, tree
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,6 @@ from ozx.archive.names.decoding import encode_name
 from ozx.archive.writer import local_header
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.store.growing_file import document_room, metadata_reserve
-from ozx.validation.cases.archive_builder import array, group
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20), st.binary(max_size=50))

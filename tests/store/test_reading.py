@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import inflate64
 import pytest
 import zarr
+from cases.archive_builder import ArchiveBuilder
 from children import in_child, run_in_child, wait
 from packed import sort_values, write_archive, zip_values
 from stores import SEED, collect, contents, pattern, run, take
@@ -22,7 +23,6 @@ from zarr.core.buffer import default_buffer_prototype
 
 from ozx import FormatError, OzxStore, ResourceError, UnsupportedError
 from ozx.store import reading
-from ozx.validation.cases.archive_builder import ArchiveBuilder
 
 VALUES = SEED | {f"0/c/{n // 4}/{n % 4}": pattern(n, 5_000 + n) for n in range(16)}
 needs_fork = pytest.mark.posix("needs fork")

@@ -13,6 +13,7 @@ import warnings
 import zipfile
 
 import pytest
+from cases.archive_builder import ArchiveBuilder, group
 from children import in_child, run_in_child, wait
 from packed import sort_values, write_archive
 from posix_only import resource
@@ -23,7 +24,6 @@ import ozx
 from ozx import FormatError, OzxStore, ResourceError, UsageError
 from ozx.errors import OzxWarning, PartialFileWarning
 from ozx.store import finishing, growing_file
-from ozx.validation.cases.archive_builder import ArchiveBuilder, group
 
 DATA = {f"0/c/0/{n}": pattern(n, 3_000 + n) for n in range(8)}
 VALUES = SEED | DATA

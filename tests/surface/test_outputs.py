@@ -15,7 +15,6 @@ import ozx
 from ozx.cli.app import run
 from ozx.cli.commands import COMMANDS, load_command
 from ozx.integrations.napari import write_layers
-from ozx.operations.write_cases import write_cases
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "interface.md").read_text(encoding="utf-8")
 
@@ -50,8 +49,6 @@ FUNCTIONS = {
     "thumbnail": [lambda url: ozx.thumbnail("missing.ozx", f"{url}.png")],
     "OzxStore": [lambda url, mode=mode: ozx.OzxStore(url, mode) for mode in ("w", "x", "a")],
     "integrations.napari.write_layers": [lambda url: write_layers(url, [])],
-    # No public function: behind `ozx rules --cases`.
-    "write_cases": [write_cases],
 }
 # They write to s3://, gs:// and az://: tests/operations/test_uploads.py, tests/store/remote/test_writing.py.
 UPLOADING = {
@@ -98,7 +95,6 @@ COMMAND_LINES = {
     ("thumbnail", "log"): [["missing.ozx", "x.png", "--log", "URL"]],
     ("verify", "log"): [["missing.ozx", "--log", "URL"]],
     ("edit", "log"): [["missing.ozx", "--log", "URL"]],
-    ("rules", "cases"): [["--cases", "URL"]],
 }
 # What commands only read, by the names of their parameters.
 READ = {"file", "files", "path", "paths", "source", "broken", "key", "identifier", "action", "retry_failed", "folder"}
@@ -117,7 +113,7 @@ def documented_writers():
 
 
 def test_every_function_that_writes_is_tried():
-    assert documented_writers() == (set(FUNCTIONS) | IN_PLACE) - {"write_cases"}
+    assert documented_writers() == set(FUNCTIONS) | IN_PLACE
 
 
 def test_every_parameter_of_a_command_that_is_a_path_is_tried_or_only_read():

@@ -4,11 +4,11 @@ import json
 import re
 
 import pytest
+from cases.archive_builder import array, group
 
 from ozx.errors import FormatError
 from ozx.hierarchy.zarr.extension_names import registry_date
 from ozx.validation import hierarchy
-from ozx.validation.cases.archive_builder import array, group
 from ozx.validation.hierarchy import NodeRules, Options, check_documents
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy, read_legacy_nodes, read_nodes

@@ -3,12 +3,12 @@
 from operator import itemgetter
 
 import pytest
+from cases.archive_builder import ArchiveBuilder
 from hierarchies import FIXTURES
 
 import ozx.validation.many
 from ozx.errors import UsageError
 from ozx.faults import FaultError
-from ozx.validation.cases.archive_builder import ArchiveBuilder
 from ozx.validation.many import validate_many
 from ozx.validation.report import Report
 

@@ -8,6 +8,7 @@ import zipfile
 
 import pytest
 import zarr
+from cases.archive_builder import COMMENT, ArchiveBuilder, array, group, write_tree
 from hierarchies import FIXTURES, HIERARCHIES, tree
 from links import make_link
 from packed import pack_tree, zip_values
@@ -16,7 +17,6 @@ import ozx
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import OzxError, UsageError
-from ozx.validation.cases.archive_builder import COMMENT, ArchiveBuilder, array, group, write_tree
 from ozx.validation.container import zip as zip_rules
 from ozx.validation.report import Finding, Report, Where
 from ozx.validation.validate import check_archive, validate

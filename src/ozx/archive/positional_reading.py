@@ -88,7 +88,7 @@ def _read_into_first(descriptor: int, buffers: list[memoryview]) -> int:
 
 
 class PositionalFile:
-    """A file that any number of threads, and forked processes where there are any, can read; the first read opens it."""
+    """A file that many threads can read, and forked processes where there are any; the first read opens it."""
 
     def __init__(self, path: str) -> None:
         self.path = path

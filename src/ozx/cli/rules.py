@@ -4,63 +4,37 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from typing import Any
 
 import click
 
 from ozx.cli.exit_codes import DONE
-from ozx.cli.output import format_bytes, print_json, printable
+from ozx.cli.output import print_json
 from ozx.errors import UsageError
 from ozx.validation.rules.table import RULES, Rule, near_matches
 
 
 @click.command("rules")
 @click.argument("identifier", metavar="[ID]", required=False)
-@click.option(
-    "--cases", type=click.Path(), metavar="DIR", help="Write a failing and a passing example of each rule to DIR."
-)
 @click.option("--json", "as_json", is_flag=True, help="Print the rules as JSON.")
-def command(*, identifier: str | None, cases: str | None, as_json: bool) -> int:
+def command(*, identifier: str | None, as_json: bool) -> int:
     """Explain what a finding means and how to repair it.
 
     Without an ID: list all rules.
-
-    With --cases: write small archives and metadata documents about the rule ID, or about all rules, to test other
-    programs. DIR/expected.json lists the findings in each of them.
 
     \b
     Examples:
       ozx rules
       ozx rules rfc9/root
-      ozx rules --cases cases
     """
     rules = list(RULES.values()) if identifier is None else [_named(identifier)]
-    if cases is not None:
-        _write_cases(cases, rules, identifier, as_json=as_json)
-    elif as_json:
-        print_json(_to_json(rules))
+    if as_json:
+        print_json({"schema": 2, "rules": [rule.to_dict() for rule in rules]})
     elif identifier is None:
         for rule in rules:
             click.echo(f"{rule.id:<21} {rule.severity:<8} {rule.title}")
     else:
         click.echo(_explanation(rules[0]))
     return DONE
-
-
-def _write_cases(directory: str, rules: list[Rule], identifier: str | None, *, as_json: bool) -> None:
-    from ozx.operations.write_cases import write_cases  # noqa: PLC0415 (most runs write none)
-
-    result = write_cases(directory, rule=identifier)
-    if as_json:
-        print_json(_to_json(rules) | {"cases": result.to_dict()})
-    else:
-        click.echo(
-            printable(f"{result.path}  {result.cases:,} cases of {result.rules:,} rules, {format_bytes(result.bytes)}")
-        )
-
-
-def _to_json(rules: list[Rule]) -> dict[str, Any]:
-    return {"schema": 2, "rules": [rule.to_dict() for rule in rules]}
 
 
 def _named(identifier: str) -> Rule:

@@ -38,7 +38,6 @@ from ozx.validation.validate import PROFILES
     help="archive: ZIP file and RFC-9; hierarchy: also all metadata; data: also all chunks.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-@click.option("--format", "form", type=click.Choice(["sarif", "junit"]), help="Print the findings for a CI system.")
 @click.option("--report", metavar="HTML", type=click.Path(), help="Also write a page with counts, rules and pictures.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only files that are not valid, without notes.")
 @click.option("--strict", is_flag=True, help="Exit with code 3 if there are warnings.")
@@ -88,7 +87,6 @@ def command(
     paths: tuple[str, ...],
     level: Level,
     as_json: bool,
-    form: str | None,
     report: str | None,
     quiet: bool,
     strict: bool,
@@ -122,8 +120,6 @@ def command(
     """
     if as_verdict:
         return _print_verdict(paths, strict=strict)
-    if as_json and form is not None:
-        raise UsageError("expected either --json or --format; got both", hint="Give only one of them.")
     page = None if report is None else given_output(report)
     asked = sources_of_run(paths, retry_failed)
     options: dict[str, Any] = {"level": level, "profile": profile, "revision": revision}
@@ -131,8 +127,7 @@ def command(
     reports: dict[int, Report] = {}
     found: dict[int, Outcome] = {}
     codes = {DONE}
-    is_silent = as_json or form is not None
-    is_told: Any = {"log": log, "quiet": quiet or is_silent, "as_json": is_silent}
+    is_told: Any = {"log": log, "quiet": quiet or as_json, "as_json": as_json}
     with connected(dask) as executor, following(asked, lambda counts: _sum_up(reports, counts), **is_told) as batch:
         # Only chunks take long enough for a progress bar.
         progress = batch.progress if level == "data" else NO_PROGRESS
@@ -149,14 +144,10 @@ def command(
             batch.add(checked, (), partial(report_lines, answer, with_notes=not quiet), code=code)
             reports[number] = answer
             codes.add(code)
-    in_order = [(asked[number], answer) for number, answer in sorted(found.items(), key=lambda item: item[0])]
     if page is not None:
-        _write_page(page, in_order)
-    if form is not None:
-        from ozx.cli.validation_formats import to_junit, to_sarif  # noqa: PLC0415 (for CI systems only)
-
-        click.echo(to_sarif(in_order) if form == "sarif" else to_junit(in_order))
-    elif as_json:
+        in_order = sorted(found.items(), key=lambda item: item[0])
+        _write_page(page, [(asked[number], answer) for number, answer in in_order])
+    if as_json:
         print_json({"schema": 2, "files": [report.to_dict() for _, report in sorted(reports.items())]})
     elif any(report.findings for report in reports.values()):
         say("to explain a finding: ozx rules ID", quiet=quiet)

@@ -4,8 +4,6 @@
     The protocol ``ozx``, read-only.
 ``xarray``
     ``xr.open_dataset`` and ``xr.open_datatree``.
-``acquire``
-    Streams with the settings of acquire-zarr, which write .ozx files.
 ``ome_writers``
     Streams of ome-writers, which write .ozx files.
 ``napari/``

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     _DirectorySource = DirectorySource | RemoteDirectorySource
 
-# long: the options, the steps and the results of one verb stand together
-
 
 @dataclass(frozen=True, slots=True)
 class PackResult:

@@ -24,6 +24,4 @@
     One finding, and the report on one file or directory.
 ``wording``
     Short texts of document values, for messages.
-``cases/``
-    Files that break each rule, and similar files that obey the rule.
 """

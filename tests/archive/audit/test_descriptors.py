@@ -4,11 +4,11 @@ import struct
 import zlib
 
 import pytest
+from cases.archive_builder import DESCRIPTOR, ArchiveBuilder
 
 from ozx.archive.audit.facts import audit
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
-from ozx.validation.cases.archive_builder import DESCRIPTOR, ArchiveBuilder
 
 SIGNATURE = b"PK\x07\x08"
 

@@ -6,6 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from cases.archive_builder import DESCRIPTOR, PADDING_FIELD, TIME_FIELD, ArchiveBuilder
 
 from ozx.archive import coalesced_reads as scattered_reading
 from ozx.archive.audit.facts import audit
@@ -13,7 +14,6 @@ from ozx.archive.byte_source import MemorySource
 from ozx.archive.entry_reading import header_contradiction, read_local_header
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
-from ozx.validation.cases.archive_builder import DESCRIPTOR, PADDING_FIELD, TIME_FIELD, ArchiveBuilder
 
 
 def facts_of(archive):

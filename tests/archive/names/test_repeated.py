@@ -1,6 +1,7 @@
 """Of entries of one name, the last one in the directory has to be the last one in the file."""
 
 import pytest
+from cases.archive_builder import ArchiveBuilder, array, group
 from zip_forge import Member, forge
 
 import ozx
@@ -9,7 +10,6 @@ from ozx.archive.names.repeated import check_order
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
 from ozx.flow.sources.opening import open_view
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 
 def swapped():

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
+from cases.archive_builder import ArchiveBuilder, array, group
 from range_server import serving
 from remote_archives import HURRY, MIB, TAIL
 
@@ -18,7 +19,6 @@ from ozx.archive.remote.cache import Record, Span, cache_folder, find_record, st
 from ozx.archive.remote.source import RemoteSource
 from ozx.cli.app import run
 from ozx.errors import FormatError
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 

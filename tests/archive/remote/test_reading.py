@@ -7,6 +7,7 @@ import pickle
 import struct
 
 import pytest
+from cases.archive_builder import array, group
 from range_server import serving
 from remote_archives import CHUNK, MIB, TAIL, VALUES, ZEROS, build, header_end, opened, span
 
@@ -15,7 +16,6 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.source import RemoteSource
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError, UnsupportedError
-from ozx.validation.cases.archive_builder import array, group
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 

@@ -7,6 +7,7 @@ import zlib
 
 import inflate64
 import pytest
+from cases.archive_builder import ArchiveBuilder
 from stores import pattern
 
 from ozx import FormatError, UnsupportedError
@@ -15,7 +16,6 @@ from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.writer import ArchiveWriter, local_header
 from ozx.flow.chunks.moving import move_entries
-from ozx.validation.cases.archive_builder import ArchiveBuilder
 
 VALUES = {f"0/c/{n}": pattern(n, n * 1_000) for n in range(8)}
 

@@ -4,12 +4,12 @@ import os
 import zipfile
 
 import pytest
+from cases.archive_builder import group
 from hierarchies import FIXTURES, tree
 
 import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
-from ozx.validation.cases.archive_builder import group
 
 VALUES = tree(FIXTURES / "image.ome.zarr")
 SPELLINGS = {

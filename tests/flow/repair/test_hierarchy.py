@@ -11,6 +11,7 @@ import zipfile
 import zlib
 
 import pytest
+from cases.archive_builder import TIME_FIELD, UTF8, array, group, write_tree
 from hierarchies import FIXTURES, tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,6 @@ from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import OWN_IDS
 from ozx.flow.sources import archive_keys
 from ozx.hierarchy.comment import make_comment
-from ozx.validation.cases.archive_builder import TIME_FIELD, UTF8, array, group, write_tree
 from ozx.validation.rules.table import RULES
 
 GROUP = json.dumps({"attributes": {}, "zarr_format": 3, "node_type": "group"}, indent=2).encode()

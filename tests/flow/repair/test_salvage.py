@@ -1,6 +1,7 @@
 """Which keys are believed: those that are confirmed, and those that fit the hierarchy and nothing speaks against."""
 
 import pytest
+from cases.archive_builder import array, group
 from packed import sort_values, write_archive
 
 from ozx.archive.byte_source import MemorySource
@@ -9,7 +10,6 @@ from ozx.archive.recovery.directory import merge_directory
 from ozx.archive.recovery.scan import scan_archive
 from ozx.flow.repair.losses import count_losses
 from ozx.flow.repair.salvage import salvage
-from ozx.validation.cases.archive_builder import array, group
 
 MULTISCALES = [{"axes": [], "datasets": [{"path": "0"}, {"path": "1"}]}]
 VALUES = {

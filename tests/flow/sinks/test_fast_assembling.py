@@ -7,6 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from cases.archive_builder import PADDING_FIELD, TIME_FIELD, ArchiveBuilder
 from counting_progress import CountingProgress
 from packed import pack_tree, zip_values
 from resharding import archive_source, directory_source, reshard_to_archive, write_array
@@ -18,7 +19,6 @@ from ozx.flow.sinks import archive as archive_sink
 from ozx.flow.sinks import fast_assembling
 from ozx.flow.sources import archive as source_of_archive
 from ozx.progress import NO_PROGRESS
-from ozx.validation.cases.archive_builder import PADDING_FIELD, TIME_FIELD, ArchiveBuilder
 
 BUFFER, PIECE = 1 << 20, 8 << 20
 

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 
 import pytest
+from cases.archive_builder import array, group
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.validation.cases.archive_builder import array, group
 from ozx.validation.container.one_hierarchy import check_new_metadata, check_nodes, check_read_faults, check_sharding
 from ozx.validation.nodes.facts import read_nodes
 from ozx.validation.report import Where

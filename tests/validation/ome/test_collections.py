@@ -3,10 +3,10 @@
 import json
 
 import pytest
+from cases.archive_builder import ArchiveBuilder, write_tree
 from hierarchies import FIXTURES, tree
 from packed import pack_tree
 
-from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree
 from ozx.validation.validate import validate
 
 

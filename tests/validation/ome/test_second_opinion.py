@@ -4,7 +4,7 @@ import copy
 import json
 import sys
 
-from hierarchy_cases import FILES, documents_of
+from cases.documents import FILES, documents_of
 
 from ozx.validation.hierarchy import Options, check_documents
 from ozx.validation.nodes.document import NodeDocument

@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from cases.archive_builder import array, group
 
-from ozx.validation.cases.archive_builder import array, group
 from ozx.validation.hierarchy import check_documents
 
 SMALL, LARGE = array([4], [4]), array([8], [4])

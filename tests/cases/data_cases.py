@@ -10,8 +10,8 @@ from typing import Any
 
 import google_crc32c
 
-from ozx.validation.cases.archive_builder import ArchiveBuilder, group
-from ozx.validation.cases.case import Case
+from .archive_builder import ArchiveBuilder, group
+from .case import Case
 
 _BYTES = {"name": "bytes"}
 _GZIP = {"name": "gzip", "configuration": {"level": 5}}

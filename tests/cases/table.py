@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from ozx.validation.cases.ambiguity_cases import AMBIGUITY_CASES
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
-from ozx.validation.cases.case import Case
-from ozx.validation.cases.data_cases import DATA_CASES
-from ozx.validation.cases.rfc9_cases import RFC9_CASES
-from ozx.validation.cases.zip_cases import ZIP_CASES
+from .ambiguity_cases import AMBIGUITY_CASES
+from .archive_builder import ArchiveBuilder, array, group
+from .case import Case
+from .data_cases import DATA_CASES
+from .rfc9_cases import RFC9_CASES
+from .zip_cases import ZIP_CASES
 
 _valid = ArchiveBuilder.valid
 

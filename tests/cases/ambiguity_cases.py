@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 import zlib
 
-from ozx.validation.cases.archive_builder import TIME_FIELD, ArchiveBuilder
-from ozx.validation.cases.case import Case
+from .archive_builder import TIME_FIELD, ArchiveBuilder
+from .case import Case
 
 _valid = ArchiveBuilder.valid
 _UNIX_FILE = 0o100644 << 16

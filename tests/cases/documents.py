@@ -2,30 +2,30 @@
 
 A file is ``{"rule", "fails": […], "passes": […]}``, named after the rule. Every case in ``fails`` breaks the rule, and
 every case in ``passes`` obeys it. A case is ``{"name", "documents", "found"}``: ``documents`` gives the value of each
-metadata key, an object or text; ``found`` gives the ids of all findings with their severities. If a rule needs more
-than documents, ``schemas`` of the file holds JSON schemas by URL, and ``handlers`` names the extensions that need a
-handler.
+metadata key, an object or text; ``found`` gives the ids of all findings with their severities. The hierarchies have no
+chunks. If a rule needs more than documents, ``schemas`` of the file holds JSON schemas by URL, and ``handlers`` names
+extensions (ZEP 10) that a program should know for these cases: ``example.offset`` has the setting `offset`, one index
+for each dimension, none outside of the array; ``example.array-statistics`` has `min`, which is not above `max`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 
 def iter_files() -> Iterator[tuple[str, bytes]]:
     """Yield each rule that has a JSON file of cases, and the bytes of the file."""
-    folder = files("ozx.validation.cases") / "hierarchy"
+    folder = Path(__file__).parent / "hierarchy"
     for document in sorted(folder.iterdir(), key=lambda entry: entry.name):
         for file in sorted(document.iterdir(), key=lambda entry: entry.name):
             yield f"{document.name}/{file.name.removesuffix('.json')}", file.read_bytes()
 
 
-def read_files() -> dict[str, dict[str, Any]]:
-    """Return the parsed JSON files of test cases; the keys are the ids of the rules that the cases test."""
-    return {rule: json.loads(content) for rule, content in iter_files()}
+#: The parsed files, by the id of the rule that their cases test.
+FILES: dict[str, dict[str, Any]] = {rule: json.loads(content) for rule, content in iter_files()}
 
 
 def documents_of(case: dict[str, Any]) -> dict[str, bytes]:

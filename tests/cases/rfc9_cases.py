@@ -6,8 +6,8 @@ import json
 import struct
 from typing import Any
 
-from ozx.validation.cases.archive_builder import ArchiveBuilder, array, group
-from ozx.validation.cases.case import Case
+from .archive_builder import ArchiveBuilder, array, group
+from .case import Case
 
 _PLAIN_COMMENT = b'{"ome":{"version":"0.5"}}'
 

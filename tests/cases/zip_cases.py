@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from ozx.validation.cases.archive_builder import COMMENT, DESCRIPTOR, PADDING_FIELD, TIME_FIELD, ArchiveBuilder, group
-from ozx.validation.cases.case import Case
+from .archive_builder import COMMENT, DESCRIPTOR, PADDING_FIELD, TIME_FIELD, ArchiveBuilder, group
+from .case import Case
 
 _TWO_GIB = 2 << 30
 _BOMB = 64 << 20

@@ -1,6 +1,6 @@
 """Test cases of every rule: files that break the rule, and similar files that obey the rule.
 
-Tests run all of them, and ``ozx rules --cases`` writes them for other programs.
+Tests run all of them, and ``export`` writes them for other programs.
 
 ``archive_builder``
     Builder of archives from their records, valid or with deviations.
@@ -12,4 +12,6 @@ Tests run all of them, and ``ozx rules --cases`` writes them for other programs.
     The cases of the rules about metadata documents, which are plain JSON files: ``hierarchy/*/*.json``.
 ``table``
     All cases by rule.
+``export``
+    The script that writes the cases as files.
 """

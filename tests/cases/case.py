@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from ozx.validation.cases.archive_builder import ArchiveBuilder, write_tree
 from ozx.validation.report import Level, Report, Severity
 from ozx.validation.rules.table import RULES
 from ozx.validation.validate import validate
+
+from .archive_builder import ArchiveBuilder, write_tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,0 @@
-"""The cases of the rules about metadata documents, which are part of ozx."""
-
-from ozx.validation.cases.documents import documents_of, read_files
-
-__all__ = ["FILES", "documents_of"]
-
-FILES = read_files()
