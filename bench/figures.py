@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -93,44 +92,6 @@ class Table:
 
 
 @dataclass
-class SideBySide:
-    """One table made of several tables with the same rows; it has a column for the condition of each table.
-
-    Attributes
-    ----------
-    tables
-        The tables, by condition; the conditions are the words in which the titles differ.
-    """
-
-    title: str
-    tables: dict[str, Table]
-    wanted: str = ""
-    note: str = ""
-
-    def to_markdown(self) -> str:
-        first, *others = self.tables.values()
-        conditions: dict[str, list[str]] = {}
-        for name, table in self.tables.items():
-            for goal in filter(None, table.wanted.split("; ")):
-                conditions.setdefault(goal, []).append(name)
-        goals = [
-            goal if len(names) == len(self.tables) else f"{goal}, in {_columns(names)}"
-            for goal, names in conditions.items()
-        ]
-        rows = []
-        for number, row in enumerate(first.rows):
-            same = [table.rows[number] for table in (first, *others)]
-            cells = [
-                seconds(each.median) if number == 0 else f"{seconds(each.median)} ({compared(table.ratio(each))})"
-                for table, each in zip((first, *others), same, strict=True)
-            ]
-            peak = f"{max(each.peak for each in same) / 1e6:.0f}"
-            rows.append([row.name, *cells, *([f"{row.requests:,}"] if first.show_requests else []), peak])
-        head = ["seconds (ozx is)", *self.tables, *(["requests"] if first.show_requests else []), "peak MB"]
-        return _section(self.title, "; ".join(goals), markdown_table(head, rows), self.note)
-
-
-@dataclass
 class Curves:
     """Curves of time and memory against a growing quantity; rows of the same name make one curve.
 
@@ -191,67 +152,6 @@ class Facts:
 
 
 Figure = Table | Curves | Facts
-#: Tables are joined if their titles share at least this number of words.
-_ALIKE = 6
-
-
-def side_by_side(figures: list[Figure]) -> list[Any]:
-    """Return the figures; join tables that have the same rows, and titles that differ only in one condition."""
-    joined: list[list[Any]] = []
-    for figure in figures:
-        place = next((place for place in joined if _belongs(figure, place)), None)
-        if place is None:
-            joined.append([figure])
-        else:
-            place.append(figure)
-    return [place[0] if len(place) == 1 else _join(place) for place in joined]
-
-
-def _belongs(figure: Figure, tables: list[Any]) -> bool:
-    """Return whether a table can be joined to `tables`: it has the same rows, and nearly the same title."""
-    if not isinstance(figure, Table) or not isinstance(tables[0], Table) or figure.entries:
-        return False
-    titles = [figure.title, tables[0].title]
-    # The words after a colon name the measured task; the words before the colon name the condition.
-    if ": " in figure.title:
-        is_alike = len({title.rpartition(": ")[2] for title in titles}) == 1
-    else:
-        is_alike = sum(map(len, _common_words(titles))) >= _ALIKE
-    return is_alike and [row.name for row in figure.rows] == [row.name for row in tables[0].rows]
-
-
-def _join(tables: list[Table]) -> SideBySide:
-    before, after = _common_words([table.title for table in tables])
-    end = -len(after) or None
-    conditions = {" ".join(table.title.split()[len(before) : end]).strip(",;:"): table for table in tables}
-    title = " ".join([*before, "…", *after]).replace(", …", ":" if ": " in tables[0].title else ", …")
-    return SideBySide(title, conditions, note=tables[0].note)
-
-
-def _common_words(titles: list[str]) -> tuple[list[str], list[str]]:
-    """Return the words with which all titles begin, and the words with which all titles end.
-
-    Examples
-    --------
-    >>> _common_words(["a plane of 3 across x", "a plane of 3 across y"])
-    (['a', 'plane', 'of', '3', 'across'], [])
-    """
-    words = [title.split() for title in titles]
-    before = list(itertools.takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False)))
-    rest = [each[len(before) :][::-1] for each in words]
-    after = list(itertools.takewhile(lambda each: len(set(each)) == 1, zip(*rest, strict=False)))
-    return [each[0] for each in before], [each[0] for each in after][::-1]
-
-
-def _columns(names: list[str]) -> str:
-    """Return names of columns as words of a sentence.
-
-    Examples
-    --------
-    >>> _columns(["lz4"]), _columns(["no delay", "20 ms a request"])
-    ('the column *lz4*', 'the columns *no delay* and *20 ms a request*')
-    """
-    return f"the column{'s' if len(names) > 1 else ''} {' and '.join(f'*{name}*' for name in names)}"
 
 
 def to_json(figure: Figure) -> dict[str, Any]:

@@ -422,15 +422,16 @@ def _take(state: State, name: str, found: Round, seconds: float) -> None:
     print(f"{name}: {part.done:,} of {WHOLE[name]:,}, {len(part.findings)} findings", flush=True)
 
 
-def table(state: State) -> str:
-    """Return the figures as a Markdown table for docs/reliability.md."""
-    lines = ["| part | done | of | seconds | findings | at | counts |", "|---|--:|--:|--:|--:|---|---|"]
+def table(state: State, *, with_counts: bool = True) -> str:
+    """Return the figures as a Markdown table; docs/reliability.md has it without the counts."""
+    head = ["part", "done", "of", "seconds", "findings", "at", *(["counts"] if with_counts else [])]
+    lines = [f"| {' | '.join(head)} |", "|---|--:|--:|--:|--:|" + "---|" * (len(head) - 5)]
     for name, part in state.parts.items():
         if not part.done:
             continue
         counts = ", ".join(f"{what}: {count:,}" for what, count in sorted(part.counts.items()))
         figures = f"{part.done:,}", f"{WHOLE[name]:,}", f"{part.seconds:,.0f}", len(part.findings)
-        row = (UNITS[name], *figures, ", ".join(part.commits), counts)
+        row = (UNITS[name], *figures, ", ".join(part.commits), *([counts] if with_counts else []))
         lines.append(f"| {' | '.join(map(str, row))} |")
     where = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
     return "\n".join([f"Seed {state.seed}; {where}.", "", *lines])
@@ -441,7 +442,7 @@ def write(state: State) -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     begin, end = "<!-- soak -->", "<!-- end: soak -->"
     old = text.partition(begin)[2].partition(end)[0].strip().splitlines()
-    new = table(state).splitlines()
+    new = table(state, with_counts=False).splitlines()
     rows = {
         line.split(" | ")[0]: line for line in [*old, *new] if line.startswith("| ") and not line.startswith("| part")
     }

@@ -19,9 +19,9 @@ def with_parts(page: str, parts: Mapping[str, str]) -> str:
 
     Examples
     --------
-    The page holds ``<!-- made: rooms -->`` and ``<!-- end: rooms -->``; the part replaces the text between them.
+    The page holds ``<!-- made: results -->`` and ``<!-- end: results -->``; the part replaces the text between them.
 
-    >>> "<!-- made: rooms -->" in with_parts("explanation/architecture.md", {})
+    >>> "<!-- made: results -->" in with_parts("benchmarks.md", {})
     True
     """
     text = DOCS.joinpath(page).read_text(encoding="utf-8")

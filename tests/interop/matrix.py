@@ -182,8 +182,9 @@ def page(cells: Cells, versions: Mapping[str, str]) -> str:
         *(f"- **{letter}**: {sentence}.\n" for sentence, letter in letters.items()),
         "\n## The writers\n\n| column | how |\n|---|---|\n",
         *(f"| {writer.name} | {writer.does} |\n" for writer in WRITERS),
-        "\n## Versions\n\n| program | version |\n|---|---|\n",
-        *(f"| {name} | {version} |\n" for name, version in versions.items()),
+        "\n## Versions\n\n",
+        ";\n".join(f"{name} {version}" for name, version in versions.items()),
+        ".\n",
     ]
     return "".join(parts)
 
@@ -207,8 +208,8 @@ def read_page(text: str) -> tuple[Cells, dict[str, str]]:
             reader, *row = (word.strip() for word in line.strip("|").split(" | "))
             for writer, (verdict, _, letter) in zip(WRITERS, (cell.partition(" ") for cell in row), strict=True):
                 cells[reader, writer.name] = Cell(verdict, sentences.get(letter, ""))
-    _, _, programs = text.partition("| program | version |\n|---|---|\n")
-    return cells, dict(re.findall(r"^\| (.*) \| (.*) \|$", programs, re.MULTILINE))
+    _, _, programs = text.partition("## Versions\n\n")
+    return cells, dict(re.findall(r"^(.*) (\S+)[;.]$", programs, re.MULTILINE))
 
 
 # --- versions -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ NO_EXAMPLE = {
     "ozx.RewrittenWarning": "it takes metadata that outgrows its room",
 }
 
-TARGETS = {name: find(name) for name in DIRECTIVES}
+TARGETS = {name: found for name in DIRECTIVES if not inspect.ismodule(found := find(name))}
 CLASSES = {name: target for name, target in TARGETS.items() if inspect.isclass(target)}
 METHODS = {
     f"{name}.{key}": getattr(value, "__func__", value)
