@@ -6,6 +6,7 @@ import pytest
 
 from ozx.cli.app import run
 from ozx.cli.commands import COMMANDS
+from ozx.cli.usage import GONE
 from ozx.quoting import quote
 
 
@@ -34,6 +35,12 @@ def test_a_wrong_command_line_is_told_as_every_error(capsys, arguments, message,
     assert out == ""
     err = err.replace("[COMMAND]", "COMMAND")  # as newer releases of click have it
     assert err == f"error: {message}\nhint: {hint}; see {command} --help.\n"
+
+
+@pytest.mark.parametrize("words", [name for name in GONE if not name.startswith("-")])
+def test_a_command_that_is_gone_names_what_to_do_instead(capsys, words):
+    assert run(words.split()[1:]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {words} is gone: {GONE[words]}\n")
 
 
 @pytest.mark.parametrize("option", ["--json", "-q", "--force"])

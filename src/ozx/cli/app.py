@@ -17,7 +17,7 @@ import click
 from ozx.cli.commands import COMMANDS, load_command
 from ozx.cli.exit_codes import DONE, INTERRUPTED, WRONG_USAGE, exit_code
 from ozx.cli.output import drop_stdout, report_error, say, say_error
-from ozx.cli.usage import check_values, report_usage, suggest_command
+from ozx.cli.usage import check_values, describe_unknown, report_usage
 from ozx.errors import OzxWarning, ResourceError, UsageError, resource_error
 from ozx.faults import as_error
 
@@ -81,7 +81,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not ctx.resilient_parsing:  # as shell completion parses
-            raise click.UsageError(f"There is no command {name!r}.{suggest_command(name)}", ctx)
+            raise click.UsageError(describe_unknown(name), ctx)
         if not ctx.resilient_parsing:
             check_values(load_command(name), args[1:])
         return super().resolve_command(ctx, args)

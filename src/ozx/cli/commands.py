@@ -28,7 +28,6 @@ COMMANDS = {
     "serve": "Serve .ozx files to programs on this computer that read URLs.",
     "uploads": "List unfinished uploads to a bucket, and end uploads of killed runs.",
     "clean": "Remove the temporary files of killed runs.",
-    "log": "Count the results of each command in a log of runs.",
     "rules": "Explain what a finding means and how to repair it.",
 }
 

@@ -43,6 +43,10 @@ _OTHER_WORDS = {
     "picture": ("thumbnail",),
     "help": ("--help",),
 }
+# What earlier versions had, and what to do instead.
+GONE = {
+    "ozx log": "each line of a log is JSON, so jq or a similar program counts the results.",
+}
 
 
 def report_usage(error: click.ClickException, arguments: Sequence[str]) -> None:
@@ -140,7 +144,13 @@ def _is_unit(word: str) -> bool:
         return False
 
 
-def suggest_command(name: str) -> str:
+def describe_unknown(name: str) -> str:
+    """Return the message about an unknown command, with what to do instead."""
+    gone = GONE.get(f"ozx {name}")
+    return f"ozx {name} is gone: {gone}" if gone else f"There is no command {name!r}.{_suggest_command(name)}"
+
+
+def _suggest_command(name: str) -> str:
     """Return the sentence that follows the message about an unknown command; empty if nothing is similar."""
     if os.path.lexists(name):
         return f" {name} is a file or folder: name a command before it, such as ozx info {quote(name)}."
