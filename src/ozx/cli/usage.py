@@ -45,6 +45,7 @@ _OTHER_WORDS = {
 }
 # What earlier versions had, and what to do instead.
 GONE = {
+    "ozx clean": "find DIR -name '.*.ozx-tmp' -mtime +7 lists what killed runs left; then remove it.",
     "ozx log": "each line of a log is JSON, so jq or a similar program counts the results.",
 }
 
