@@ -43,6 +43,12 @@ def test_a_command_that_is_gone_names_what_to_do_instead(capsys, words):
     assert capsys.readouterr().err.startswith(f"error: {words} is gone: {GONE[words]}\n")
 
 
+def test_an_option_that_is_gone_names_what_to_do_instead(capsys):
+    assert run(["pack", "a", "--manifest-inside"]) == 2
+    expected = "error: --manifest-inside is gone: --manifest writes OUT.manifest.json beside the file.\n"
+    assert capsys.readouterr().err.startswith(expected)
+
+
 @pytest.mark.parametrize("option", ["--json", "-q", "--force"])
 def test_an_option_before_the_command_is_told_its_place(capsys, option):
     assert run([option, "info", "cells.ozx"]) == 2

@@ -58,7 +58,6 @@ _ENDINGS = (".ozx", ".zip")
 )
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to each file, for file managers and web pages.")
 @click.option("--manifest", is_flag=True, help="Write OUT.manifest.json, for ozx verify.")
-@click.option("--manifest-inside", is_flag=True, help="Put the manifest into OUT, as its last entry.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @dask_option
 @partial(log_options, resumes=True)

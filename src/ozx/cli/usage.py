@@ -46,6 +46,7 @@ _OTHER_WORDS = {
 # What earlier versions had, and what to do instead.
 GONE = {
     "ozx clean": "find DIR -name '.*.ozx-tmp' -mtime +7 lists what killed runs left; then remove it.",
+    "--manifest-inside": "--manifest writes OUT.manifest.json beside the file.",
     "ozx log": "each line of a log is JSON, so jq or a similar program counts the results.",
 }
 
@@ -64,6 +65,8 @@ def report_usage(error: click.ClickException, arguments: Sequence[str]) -> None:
             near = difflib.get_close_matches(error.option_name, _options(context.command) - {"--help"}, cutoff=_ALIKE)
             message = f"There is no option {error.option_name!r}.{_did_you_mean(near)}"
             hint += _hint_at_commands(error.option_name)
+            if error.option_name in GONE:
+                message = f"{error.option_name} is gone: {GONE[error.option_name]}"
     elif isinstance(error, click.BadOptionUsage):  # an option without its value
         hint = _hint_at_value(error.option_name, arguments)
     say_error(message, hint=hint)
