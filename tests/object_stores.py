@@ -165,7 +165,7 @@ def gcs_endpoint():
 
 
 def _enter(monkeypatch, tmp_path, variables):
-    for name, value in {**variables, "NO_PROXY": "127.0.0.1", "XDG_STATE_HOME": str(tmp_path / "state")}.items():
+    for name, value in {**variables, "NO_PROXY": "127.0.0.1"}.items():
         monkeypatch.setenv(name, value)
     (tmp_path / "here").mkdir(exist_ok=True)
     monkeypatch.chdir(tmp_path / "here")
@@ -173,7 +173,7 @@ def _enter(monkeypatch, tmp_path, variables):
 
 @pytest.fixture
 def container(azure_endpoint, monkeypatch, tmp_path):
-    """A container; the test runs in a new folder, with a new state folder."""
+    """A container; the test runs in a new folder."""
     variables = {"ENDPOINT": azure_endpoint, "ACCOUNT_NAME": ACCOUNT, "ACCOUNT_KEY": ACCOUNT_KEY}
     _enter(monkeypatch, tmp_path, {f"AZURE_STORAGE_{name}": value for name, value in variables.items()})
     container = Container(azure_endpoint)
@@ -183,7 +183,7 @@ def container(azure_endpoint, monkeypatch, tmp_path):
 
 @pytest.fixture
 def gcs_bucket(gcs_endpoint, monkeypatch, tmp_path):
-    """A bucket; the test runs in a new folder, with a new state folder."""
+    """A bucket; the test runs in a new folder."""
     _enter(monkeypatch, tmp_path, {"GOOGLE_BASE_URL": gcs_endpoint, "GOOGLE_SKIP_SIGNATURE": "true"})
     monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
     return GcsBucket(gcs_endpoint)

@@ -349,7 +349,7 @@ WORKS = [
 ]
 
 #: Commands that write no file.
-WRITE_NOTHING = {"uploads", "verify", "info", "ls", "cat", "validate", "view", "serve"}
+WRITE_NOTHING = {"verify", "info", "ls", "cat", "validate", "view", "serve"}
 
 
 def make_sources(folder: Path) -> Path:

@@ -41,7 +41,7 @@ _ENDINGS = (".ozx", ".zip")
 )
 @click.option("--drop-attributes", is_flag=True, help="Remove sources even if ACLs, attributes or hard links get lost.")
 @click.option("--checksum", type=click.Choice(["sha256"]), help="Write OUT.sha256, as sha256sum does.")
-@click.option("--resume", is_flag=True, help="Skip sources whose output is complete; continue killed uploads.")
+@click.option("--resume", is_flag=True, help="Skip sources whose output is complete.")
 @click.option(
     "--shards", metavar="auto|keep|none|A=N,...", default="keep", show_default=True, help="Put chunks into shards."
 )

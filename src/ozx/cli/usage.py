@@ -47,6 +47,7 @@ _OTHER_WORDS = {
 GONE = {
     "ozx clean": "find DIR -name '.*.ozx-tmp' -mtime +7 lists what killed runs left; then remove it.",
     "--manifest-inside": "--manifest writes OUT.manifest.json beside the file.",
+    "ozx uploads": "an upload ends or is aborted; a lifecycle rule of the bucket removes what a kill leaves.",
     "ozx log": "each line of a log is JSON, so jq or a similar program counts the results.",
 }
 

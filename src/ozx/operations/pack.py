@@ -75,8 +75,7 @@ def pack(
         Do not write `out` again if it exists and is complete: the archive can be opened, and its keys and sizes are
         those of the source; with `verify`, or if the source is newer, its values, too. Such a file is synced. If
         requested, a missing checksum or manifest is written, and an existing checksum is compared. A file that another
-        run makes meanwhile is accepted, too. An upload to ``s3://`` that a killed run of this user began on this
-        computer is continued: parts that the server has are not sent again, and a note counts them.
+        run makes meanwhile is accepted, too.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         Another layout or OME-Zarr version, as for `ozx.repack`; chunks are moved without decoding unless `chunks` or
         `codec` is given. Without any of these options every value stays unchanged.

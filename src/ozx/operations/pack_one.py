@@ -16,7 +16,7 @@ from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, read_checksum_file, sha256_of, write_checksum_file
 from ozx.flow.sinks.manifest import Manifest, is_manifest_of, write_manifest
-from ozx.flow.sinks.output import NewObject, as_absolute, check_output, check_output_place, new_output, output_exists
+from ozx.flow.sinks.output import as_absolute, check_output, check_output_place, new_output, output_exists
 from ozx.flow.sinks.target import entry_notes, name_notes, spelling_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, finish_source_removal, removal_turn
 from ozx.flow.sources.attributes import check_no_attributes
@@ -375,7 +375,6 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
         sync=options.sync,
         expected=plan.count_bytes,
         check=check if is_checked else None,
-        resume=options.resume,
         sync_name=is_last,
     ) as new:
         new.needed = plan.count_bytes
@@ -387,8 +386,6 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
         result = replace(result, manifest_sha256=write_manifest(place, manifest, sync=options.sync))
     progress.stop()
     said = [*name_notes(result.path), *entry_notes(entries), *plan.all_notes(), *swept_notes(new.swept)]
-    if isinstance(new, NewObject):
-        said += new.notes
     return replace(
         result, entries=entries, bytes=size, notes=(*result.notes, *said), sha256=digest, verified=options.verify
     )

@@ -25,7 +25,6 @@ class Server:
 
 
 class Client:
-    names_uploads = False
     is_in_order = False
     most_parts = None
 
@@ -51,11 +50,9 @@ class Client:
 
     def begin(self, mark, part_size, *, replace):
         self.begun, self.parts = (mark, replace), {}
-        return ""
 
     def send(self, number, body, size):
         self.parts[number] = body.read()
-        return ""
 
     def complete(self, parts):
         mark, replace = self.begun
@@ -66,7 +63,7 @@ class Client:
         self.server.after(self.key)
 
     def abort(self):
-        return True
+        pass
 
     def remove(self):
         self.server.requests.append(("remove", self.key))

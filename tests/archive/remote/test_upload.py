@@ -7,17 +7,15 @@ import subprocess
 import sys
 
 import pytest
-from buckets import bucket, leftover, s3_endpoint  # noqa: F401 (fixtures)
+from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from hierarchies import FIXTURES
 from object_stores import azure_endpoint, container, gcs_bucket, gcs_endpoint  # noqa: F401 (fixtures)
 
 import ozx
-from ozx.archive.remote import upload as upload_module
 from ozx.archive.remote import upload_writer
 from ozx.archive.remote.outputs.opening import open_object
 from ozx.archive.remote.outputs.s3 import S3Object
 from ozx.archive.remote.upload import Upload, part_size_for
-from ozx.archive.remote.upload_records import UploadRecord, recorded_uploads, records_folder
 from ozx.archive.remote.upload_writer import UploadWriter
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError, ResourceError, UsageError
@@ -53,7 +51,7 @@ def test_bytes_arrive_in_order(store, size):
     assert store.get("a/b c.ozx") == NOISE[:size]
     assert store.keys() == ["a/b c.ozx"]
     assert len(store.metadata("a/b c.ozx")["ozxupload"]) == 32
-    assert store.uploads() == list(recorded_uploads()) == []
+    assert store.uploads() == []
 
 
 def test_a_held_part_waits_and_the_others_do_not(store):
@@ -162,7 +160,6 @@ class TestAtomic:
         client.put, client.complete = losing(client.put), losing(client.complete)
         assert upload.finish() == size
         assert store.get("a.ozx") == NOISE[:size]
-        assert list(recorded_uploads()) == []
 
     def test_an_abort_leaves_nothing(self, store):
         upload = Upload(f"{store.url}/a.ozx", part_size=PART)
@@ -170,10 +167,8 @@ class TestAtomic:
         upload._wait(0)
         if store.url.startswith("s3:"):
             assert len(store.uploads()) == 1
-            assert [found.is_live for found in recorded_uploads()] in ([True], [False])  # of this very process
-            assert oct(os.stat(records_folder()).st_mode & 0o777) == "0o700"
         upload.abort()
-        assert store.keys() == list(recorded_uploads()) == []
+        assert store.keys() == []
         # Azure discards blocks a week later.
         assert store.uploads() == (["a.ozx"] if store.url.startswith("az:") else [])
         upload = Upload(f"{store.url}/a.ozx", part_size=PART)
@@ -190,41 +185,6 @@ class TestAtomic:
             upload.write_at(len(NOISE), NOISE)
         upload.abort()
         assert bucket.uploads() == []
-
-
-@pytest.mark.posix("Windows has no locks that show whether a run lives")
-class TestLeftovers:
-    @pytest.mark.usefixtures("leftover")
-    def test_it_is_ended(self, bucket):  # noqa: F811
-        upload = Upload(f"{bucket.url}/a.ozx")
-        assert upload.notes == [f"ended the unfinished upload of a killed run: {bucket.url}/a.ozx"]
-        assert bucket.uploads() == os.listdir(records_folder()) == []
-
-    def test_another_run_continues_it_meanwhile(self, bucket, leftover, monkeypatch):  # noqa: F811
-        claims = []
-
-        def read_then_claimed():
-            for found in list(recorded_uploads()):
-                claims.append(UploadRecord.claim(found))
-                yield found
-
-        monkeypatch.setattr(upload_module, "recorded_uploads", read_then_claimed)
-        assert Upload(f"{bucket.url}/a.ozx").notes == []
-        assert bucket.uploads() == [leftover]
-        (record,) = claims
-        assert [found.is_live for found in recorded_uploads()] == [True]
-        record.close()
-
-    def test_a_refusal_keeps_the_record(self, bucket, leftover, monkeypatch):  # noqa: F811
-        def refuse(self, upload_id):
-            raise ResourceError("the server does not allow ozx to write")
-
-        with monkeypatch.context() as patched:
-            patched.setattr(S3Object, "end", refuse)
-            with pytest.raises(ResourceError, match="not allow"):
-                Upload(f"{bucket.url}/a.ozx")
-        assert [(found.upload_id, found.is_live) for found in recorded_uploads()] == [(leftover, False)]
-        assert Upload(f"{bucket.url}/a.ozx").notes != []
 
 
 class TestRefusals:

@@ -20,13 +20,13 @@
 ``deadline``
     The time limit for all requests of a caller.
 ``cache``, ``user_folders``
-    Cached central directories of archives; the folders in which ozx keeps data of the user.
+    Cached central directories of archives; the folder of such caches.
 ``forks``, ``helper``
     Detection of forked processes; a helper process that makes their requests.
 ``errors``
     obstore's errors in plain words and without secrets.
-``upload``, ``upload_writer``, ``upload_records``
-    Upload of one object in parts, or of an archive while it is written; records of uploads.
+``upload``, ``upload_writer``
+    Upload of one object in parts, or of an archive while it is written.
 ``new_objects``
     Many objects below one URL.
 ``outputs/``

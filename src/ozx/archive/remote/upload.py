@@ -7,9 +7,7 @@ order.
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
-import threading
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -19,7 +17,6 @@ from typing import IO, Any, Self
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.client import check_made, exists_error
 from ozx.archive.remote.outputs.opening import open_object
-from ozx.archive.remote.upload_records import SentPart, UploadRecord, end_leftover, recorded_uploads
 from ozx.errors import ResourceError, UsageError
 
 _MIB = 1 << 20
@@ -60,10 +57,6 @@ class Upload:
         Options that take precedence over those of `ozx.storage_options`.
     part_size
         The length of each part but the last; by default it follows from `expected`.
-    resume
-        Whether to continue the upload to the same URL that a killed process of this user began. Its parts are compared
-        with the written bytes by SHA-256; only parts that differ or are missing are sent. With None, no later run can
-        continue this upload either, because its record lacks the mark and the parts.
     mark
         The mark of the object; by default a random text. Objects of one run may share a mark.
 
@@ -83,39 +76,22 @@ class Upload:
         force: bool = False,
         options: Mapping[str, Any] | None = None,
         part_size: int | None = None,
-        resume: bool | None = None,
         mark: str | None = None,
     ) -> None:
         self.url = url
         self.name = printable_url(url)
-        self.notes: list[str] = []
         self._client = open_object(url, options)
         self._force = force
         self._part_size = max(part_size or part_size_for(expected, self._client.most_parts), 1)
         self._mark = mark or uuid.uuid4().hex
         self._has_begun = False
-        self._record: UploadRecord | None = None
         self._threads = ThreadPoolExecutor(1 if self.is_in_order else _THREADS, "ozx-upload")
         self._sending: dict[Future[None], IO[bytes]] = {}
-        self._sent = 0
-        self._is_resumable = resume is not None
-        self._present: dict[int, SentPart] = {}  # parts of the continued upload on the server, by number from 0
-        self._taken = self._taken_bytes = 0
-        self._has_replaced_part = False
-        self._lock = threading.Lock()
         self._buffers: dict[int, IO[bytes]] = {}  # parts that are not sent yet, by number from 0
         self._held: tuple[int, int] | None = None
         self._end = 0
         if not force and self._client.find() is not None:
             raise exists_error(url)
-        if resume:
-            self._continue_leftover()
-        try:
-            self._end_leftovers()
-        except BaseException:
-            if self._record is not None:
-                self._record.keep()
-            raise
 
     def __enter__(self) -> Self:
         return self
@@ -193,18 +169,12 @@ class Upload:
                 for number in sorted(self._buffers):
                     self._send(number)
                 self._wait(0)
-                self._client.complete(self._sent)
+                self._client.complete(-(-self._end // self._part_size))
         except (UsageError, ResourceError):
             if not self._is_ours():  # a lost reply: the object may be there
                 raise
         check_made(self._client.find(), self._end, self._mark, self.name)
-        self._close_record()
         self._threads.shutdown()
-        if self._taken:
-            self.notes.append(
-                f"continued an upload to {self.name}: {self._taken:,} of {self._sent:,} parts ({self._taken_bytes:,} "
-                "bytes) were already on the server"
-            )
         return self._end
 
     def abort(self) -> None:
@@ -214,12 +184,8 @@ class Upload:
             buffer.close()
         self._buffers.clear()
         self._sending.clear()
-        if not self._has_begun:
-            return
-        if self._client.abort():
-            self._close_record()
-        elif self._record is not None:
-            self._record.keep()
+        if self._has_begun:
+            self._client.abort()
 
     def _send_full(self) -> None:
         """Send the complete parts, except those that `hold` keeps back."""
@@ -246,37 +212,13 @@ class Upload:
         self._sending[self._threads.submit(self._send_part, number, buffer, size)] = buffer
 
     def _begin(self) -> None:
-        record = None
-        if self._client.names_uploads:
-            mark = self._mark if self._is_resumable else ""
-            record = UploadRecord.intend(self.name, mark=mark, part_size=self._part_size)
-        try:
-            upload_id = self._client.begin(self._mark, self._part_size, replace=self._force)
-            self._has_begun, self._record = True, record
-        finally:
-            if record is not None and not self._has_begun:
-                record.close()
-        if record is not None:
-            record.begin(upload_id)
+        self._client.begin(self._mark, self._part_size, replace=self._force)
+        self._has_begun = True
 
     def _send_part(self, number: int, buffer: IO[bytes], size: int) -> None:
-        present = self._present.get(number)
-        taken = 0
         with closing(buffer):
-            digest = _sha256_of(buffer) if self._is_resumable else ""
-            if present is not None and (present.size, present.digest) == (size, digest):
-                self._client.take(number, present.tag)
-                taken = 1
-            else:
-                self._has_replaced_part |= present is not None
-                buffer.seek(0)
-                tag = self._client.send(number, buffer, size)
-                if self._record is not None and digest:
-                    self._record.add_part(number, SentPart(size, digest, tag))
-        with self._lock:
-            self._sent += 1
-            self._taken += taken
-            self._taken_bytes += taken * size
+            buffer.seek(0)
+            self._client.send(number, buffer, size)
 
     def _wait(self, most: int) -> None:
         """Wait until at most `most` parts are being sent; raise the error of a failed part."""
@@ -287,64 +229,11 @@ class Upload:
 
     def _is_ours(self) -> bool:
         """Return whether the object exists and was written by this upload."""
-        if self._has_replaced_part:  # the killed run's completion may have arrived late: the mark would be the same
-            return False
         try:
             found = self._client.find()
         except ResourceError:
             return False
         return found is not None and found.mark == self._mark
-
-    def _close_record(self) -> None:
-        if self._record is not None:
-            self._record.close()
-            self._record = None
-
-    def _continue_leftover(self) -> None:
-        """Take over an unfinished upload to the same URL: the newest upload that killed processes of this user began.
-
-        Only an upload with the same part size is continued. A part is used if its length and its tag on the server are
-        those of the record.
-        """
-        mine = [
-            found
-            for found in recorded_uploads()
-            if found.url == self.name and not found.is_live and found.mark and found.upload_id
-        ]
-        for found in sorted(mine, key=lambda found: found.begun, reverse=True):
-            record = UploadRecord.claim(found) if found.part_size == self._part_size else None
-            if record is None:
-                continue
-            try:
-                listed = self._client.continue_upload(found.upload_id, replace=self._force)
-            except BaseException:
-                record.keep()
-                raise
-            if listed is None:
-                record.keep()
-                continue
-            self._present = {
-                number: part
-                for number, part in found.read_parts().items()
-                if listed.get(number) == (part.size, part.tag)
-            }
-            self._mark, self._record, self._has_begun = found.mark, record, True
-            return
-
-    def _end_leftovers(self) -> None:
-        """Abort this user's unfinished uploads to this URL whose processes were killed."""
-        for found in recorded_uploads():
-            is_dead = found.url == self.name and found.upload_id and not found.is_live
-            if is_dead and end_leftover(found, self._client.end):
-                self.notes.append(f"ended the unfinished upload of a killed run: {self.name}")
-
-
-def _sha256_of(buffer: IO[bytes]) -> str:
-    digest = hashlib.sha256()
-    buffer.seek(0)
-    while block := buffer.read(_MIB):
-        digest.update(block)
-    return digest.hexdigest()
 
 
 def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Folders in which ozx stores permanent records and caches of a user."""
+"""The folder in which ozx stores the caches of a user."""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import copy
 import os
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import IO, Any, Self
 from urllib.parse import unquote
@@ -20,7 +19,6 @@ from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.client import (
     MARK,
     FoundObject,
-    UnnamedUploads,
     exists_error,
     forbidden_error,
     missing_package,
@@ -109,35 +107,7 @@ def _credential(settings: Mapping[str, str], account: str | None) -> Any:
     return ClientSecretCredential(*client) if all(client) else DefaultAzureCredential()
 
 
-def iter_unfinished(url: str) -> Iterator[tuple[str, float | None]]:
-    """Yield the URL and the age of each blob whose blocks were sent but not committed.
-
-    The age is in seconds, or None if it is unknown.
-
-    Raises
-    ------
-    ResourceError
-        The server cannot be reached, or refuses.
-    """
-    container = _open_container(url)
-    prefix = unquote(split_url(url).path.removeprefix("/"))
-    base = url.partition("://")[0] + "://" + split_url(url).netloc
-
-    def find() -> list[tuple[str, float | None]]:
-        found = []
-        for blob in container.list_blobs(name_starts_with=prefix, include=["uncommittedblobs"]):
-            if not blob.size:
-                committed, uncommitted = container.get_blob_client(blob.name).get_block_list("all")
-                if uncommitted and not committed:
-                    begun = blob.last_modified or blob.creation_time
-                    age = None if begun is None else max(0.0, time.time() - begun.timestamp())
-                    found.append((f"{base}/{blob.name}", age))
-        return found
-
-    yield from _call_azure(url, find, current_deadline(), doing="list uploads")
-
-
-class AzureObject(UnnamedUploads):
+class AzureObject:
     """A client for one blob; see `ozx.archive.remote.outputs.client.ObjectClient`.
 
     Parameters
@@ -186,16 +156,14 @@ class AzureObject(UnnamedUploads):
         self._replace = replace
         self._call(self._blob.upload_blob, body.read(), length=size, overwrite=replace, metadata={MARK: mark})
 
-    def begin(self, mark: str, part_size: int, *, replace: bool) -> str:
+    def begin(self, mark: str, part_size: int, *, replace: bool) -> None:
         """Implement `ObjectClient.begin`."""
         del part_size
         self._mark, self._replace = mark, replace
-        return ""
 
-    def send(self, number: int, body: IO[bytes], size: int) -> str:
+    def send(self, number: int, body: IO[bytes], size: int) -> None:
         """Implement `ObjectClient.send`."""
         self._call(self._blob.stage_block, self._block(number), body, length=size)
-        return ""
 
     def complete(self, parts: int) -> None:
         """Implement `ObjectClient.complete`."""
@@ -205,9 +173,8 @@ class AzureObject(UnnamedUploads):
         blocks = list(map(self._block, range(parts)))
         self._call(self._blob.commit_block_list, blocks, metadata={MARK: self._mark}, **condition)
 
-    def abort(self) -> bool:
+    def abort(self) -> None:
         """Do nothing, because Azure discards uncommitted blocks itself."""
-        return True
 
     def remove(self) -> None:
         """Implement `ObjectClient.remove`."""

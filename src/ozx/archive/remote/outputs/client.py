@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import IO, NamedTuple, Protocol, Self
 
 from ozx.archive.remote.errors import printable_url
@@ -53,13 +52,10 @@ class ObjectClient(Protocol):
         The largest number of parts, or None without a limit.
     is_in_order
         Whether parts have to be sent one after the other.
-    names_uploads
-        Whether uploads in parts have names, by which another run can find and end them.
     """
 
     most_parts: int | None
     is_in_order: bool
-    names_uploads: bool
 
     def at(self, url: str) -> Self:
         """Return a client for another object in the same bucket or container, with the same connections."""
@@ -84,8 +80,8 @@ class ObjectClient(Protocol):
             The server cannot be reached, or refuses.
         """
 
-    def begin(self, mark: str, part_size: int, *, replace: bool) -> str:
-        """Begin an upload in parts; return its name, or an empty string if the store does not name uploads.
+    def begin(self, mark: str, part_size: int, *, replace: bool) -> None:
+        """Begin an upload in parts.
 
         Raises
         ------
@@ -93,22 +89,8 @@ class ObjectClient(Protocol):
             As for `put`.
         """
 
-    def continue_upload(self, upload_id: str, *, replace: bool) -> Mapping[int, tuple[int, str]] | None:
-        """Continue the upload that `begin` named; return the length and the tag of each sent part by its number.
-
-        The result is None if the server has no such upload, or shows no parts.
-
-        Raises
-        ------
-        ResourceError
-            The server cannot be reached.
-        """
-
-    def take(self, number: int, tag: str) -> None:
-        """Use a part from the result of `continue_upload`, so that this part is not sent again."""
-
-    def send(self, number: int, body: IO[bytes], size: int) -> str:
-        """Send part `number` (counted from 0); return the server's tag of this part, or an empty string.
+    def send(self, number: int, body: IO[bytes], size: int) -> None:
+        """Send part `number` (counted from 0).
 
         Raises
         ------
@@ -125,17 +107,8 @@ class ObjectClient(Protocol):
             As for `put`.
         """
 
-    def abort(self) -> bool:
-        """Abort the upload; return False if this failed, so that another run must end the upload."""
-
-    def end(self, upload_id: str) -> None:
-        """Abort an unfinished upload, given the name that `begin` returned; do nothing if the upload no longer exists.
-
-        Raises
-        ------
-        ResourceError
-            The server cannot be reached, or refuses.
-        """
+    def abort(self) -> None:
+        """Abort the upload; errors of the server are ignored."""
 
     def remove(self) -> None:
         """Remove the object, if it exists.
@@ -144,39 +117,6 @@ class ObjectClient(Protocol):
         ------
         ResourceError
             The server cannot be reached, or refuses.
-        """
-
-
-class UnnamedUploads:
-    """Mixin of `ObjectClient` for stores that do not name uploads, so that no later run can continue an upload."""
-
-    names_uploads = False
-
-    def continue_upload(self, upload_id: str, *, replace: bool) -> None:
-        """Return None: an upload of another process is not continued.
-
-        Parameters
-        ----------
-        upload_id, replace
-            Not used.
-        """
-
-    def take(self, number: int, tag: str) -> None:
-        """Do nothing: this client does not continue the upload of another process.
-
-        Parameters
-        ----------
-        number, tag
-            Not used.
-        """
-
-    def end(self, upload_id: str) -> None:
-        """Do nothing: the store discards unfinished uploads itself.
-
-        Parameters
-        ----------
-        upload_id
-            Not used.
         """
 
 

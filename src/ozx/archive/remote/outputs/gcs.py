@@ -18,7 +18,6 @@ from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.outputs.client import (
     MARK,
     FoundObject,
-    UnnamedUploads,
     exists_error,
     forbidden_error,
     missing_package,
@@ -91,7 +90,7 @@ def _credentials(settings: Mapping[str, str]) -> tuple[Any, str | None]:
     return None, None
 
 
-class GcsObject(UnnamedUploads):
+class GcsObject:
     """A client for one object in Google Cloud Storage.
 
     See `ozx.archive.remote.outputs.client.ObjectClient`.
@@ -141,28 +140,25 @@ class GcsObject(UnnamedUploads):
         blob = self._new_blob(mark, replace=replace)
         self._call(blob.upload_from_file, body, size=size, **self._limits, **self._condition)
 
-    def begin(self, mark: str, part_size: int, *, replace: bool) -> str:
+    def begin(self, mark: str, part_size: int, *, replace: bool) -> None:
         """Implement `ObjectClient.begin`."""
         blob = self._new_blob(mark, replace=replace)
         self._writer = _writer_class()(blob, chunk_size=part_size, **self._limits, **self._condition)
-        return ""
 
-    def send(self, number: int, body: IO[bytes], size: int) -> str:
+    def send(self, number: int, body: IO[bytes], size: int) -> None:
         """Implement `ObjectClient.send`."""
         del number, size
         self._call(self._writer.write, body.read())
-        return ""
 
     def complete(self, parts: int) -> None:
         """Implement `ObjectClient.complete`."""
         del parts
         self._call(self._writer.close)
 
-    def abort(self) -> bool:
+    def abort(self) -> None:
         """Cancel the upload session; if this fails, the server cancels the session after a week."""
         if self._writer is not None:
             self._call(self._writer.terminate, default=None, is_limited=False)
-        return True
 
     def remove(self) -> None:
         """Implement `ObjectClient.remove`."""

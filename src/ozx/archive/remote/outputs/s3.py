@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Mapping
 from typing import IO, Any, Self
@@ -12,8 +13,6 @@ from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_e
 
 _MISSING = ("404", "NoSuchKey", "NotFound")
 _EXISTS = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
-_ENDED = ("NoSuchUpload", "404", "NoSuchBucket")
-_UNLISTED = ("AccessDenied", "403", "NotImplemented", "501", "MethodNotAllowed", "405")
 
 
 class S3Object:
@@ -36,7 +35,6 @@ class S3Object:
 
     most_parts: int | None = 10_000
     is_in_order = False
-    names_uploads = True
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         self._url = url
@@ -81,45 +79,17 @@ class S3Object:
         self._condition = {} if replace else {"IfNoneMatch": "*"}
         self._call("put_object", Body=body, Metadata={MARK: mark}, **self._condition)
 
-    def begin(self, mark: str, part_size: int, *, replace: bool) -> str:
+    def begin(self, mark: str, part_size: int, *, replace: bool) -> None:
         """Implement `ObjectClient.begin`."""
         del part_size
         self._condition = {} if replace else {"IfNoneMatch": "*"}
         self._upload_id = str(self._call("create_multipart_upload", Metadata={MARK: mark})["UploadId"])
-        return self._upload_id
 
-    def continue_upload(self, upload_id: str, *, replace: bool) -> Mapping[int, tuple[int, str]] | None:
-        """Implement `ObjectClient.continue_upload`.
-
-        Raises
-        ------
-        ResourceError
-            As for `ObjectClient.continue_upload`.
-        """
-        found = {}
-        try:
-            pages = self.client.get_paginator("list_parts").paginate(**self.target, UploadId=upload_id)
-            for page in pages:
-                for part in page.get("Parts", ()):
-                    found[int(part["PartNumber"]) - 1] = int(part["Size"]), str(part["ETag"])
-        except client_errors() as error:
-            if error_code_of(error) in (*_ENDED, *_UNLISTED):
-                return None
-            raise explain_client_error(error, self._url, doing="list parts") from None
-        self._condition = {} if replace else {"IfNoneMatch": "*"}
-        self._upload_id = upload_id
-        return found
-
-    def take(self, number: int, tag: str) -> None:
-        """Implement `ObjectClient.take`."""
-        self._tags[number] = tag
-
-    def send(self, number: int, body: IO[bytes], size: int) -> str:
+    def send(self, number: int, body: IO[bytes], size: int) -> None:
         """Implement `ObjectClient.send`."""
         del size
         answer = self._call("upload_part", UploadId=self._upload_id, PartNumber=number + 1, Body=body)
         self._tags[number] = str(answer["ETag"])
-        return self._tags[number]
 
     def complete(self, parts: int) -> None:
         """Implement `ObjectClient.complete`."""
@@ -127,27 +97,10 @@ class S3Object:
         upload = {"UploadId": self._upload_id, "MultipartUpload": {"Parts": tags}}
         self._call("complete_multipart_upload", **upload, **self._condition)
 
-    def abort(self) -> bool:
+    def abort(self) -> None:
         """Implement `ObjectClient.abort`."""
-        try:
+        with contextlib.suppress(*client_errors()):
             self.client.abort_multipart_upload(**self.target, UploadId=self._upload_id)
-        except client_errors() as error:
-            return error_code_of(error) in _ENDED
-        return True
-
-    def end(self, upload_id: str) -> None:
-        """Implement `ObjectClient.end`.
-
-        Raises
-        ------
-        ResourceError
-            As for `ObjectClient.end`.
-        """
-        try:
-            self.client.abort_multipart_upload(**self.target, UploadId=upload_id)
-        except client_errors() as error:
-            if error_code_of(error) not in _ENDED:
-                raise explain_client_error(error, self._url, doing="write") from None
 
     def remove(self) -> None:
         """Implement `ObjectClient.remove`."""
