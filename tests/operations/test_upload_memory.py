@@ -24,7 +24,7 @@ PROGRAM = """
 import json, re, sys
 import ozx, boto3, numpy
 from ozx.archive.remote import upload
-from ozx.archive.remote.outputs import s3
+from ozx.archive.remote import s3_object
 
 upload._USUAL_PART = int(sys.argv[3])
 

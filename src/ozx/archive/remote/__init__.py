@@ -29,10 +29,8 @@
     Upload of one object in parts, or of an archive while it is written.
 ``new_objects``
     Many objects below one URL.
-``outputs/``
-    Clients of the stores to which objects are uploaded.
-``s3``
-    Clients of S3, by boto3.
+``s3``, ``s3_object``
+    Clients of S3, by boto3; creation of one object.
 ``replacing/``
     Replacement of an S3 object; the server copies the unchanged bytes.
 """

@@ -1,8 +1,7 @@
 """Upload of one object in parts; the object appears complete or not at all.
 
 Bytes are written in order. Only a local header is written a second time, when the CRC-32 of its value is known. A part
-that contains such a header is held back until then. Other parts are sent meanwhile, unless the store requires parts in
-order.
+that contains such a header is held back until then. Other parts are sent meanwhile.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from contextlib import closing
 from typing import IO, Any, Self
 
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.outputs.client import check_made, exists_error
-from ozx.archive.remote.outputs.opening import open_object
+from ozx.archive.remote.s3_object import S3Object, check_made, exists_error
+from ozx.archive.remote.urls import check_object_url
 from ozx.errors import ResourceError, UsageError
 
 _MIB = 1 << 20
@@ -25,9 +24,10 @@ _USUAL_PART = 16 * _MIB
 # two wait for a CRC-32.
 _IN_MEMORY = 32 * _MIB
 _THREADS = 4
+_MOST_PARTS = 10_000
 
 
-def part_size_for(expected: int, most_parts: int | None = 10_000) -> int:
+def part_size_for(expected: int) -> int:
     """Return the length of a part for an object of about `expected` bytes.
 
     Examples
@@ -35,10 +35,8 @@ def part_size_for(expected: int, most_parts: int | None = 10_000) -> int:
     >>> part_size_for(10**9) >> 20, part_size_for(5 * 10**12) >> 20
     (16, 597)
     """
-    if most_parts is None:
-        return _USUAL_PART
     # The size is an estimate: a larger object (by a quarter) must also fit into the number of parts.
-    least = -(-expected * 5 // 4 // most_parts)
+    least = -(-expected * 5 // 4 // _MOST_PARTS)
     return max(_USUAL_PART, -(-least // _MIB) * _MIB)
 
 
@@ -48,7 +46,7 @@ class Upload:
     Parameters
     ----------
     url
-        ``s3://bucket/key``, ``gs://bucket/key`` or ``az://container/key``.
+        ``s3://bucket/key``.
     expected
         The approximate length in bytes.
     force
@@ -80,12 +78,13 @@ class Upload:
     ) -> None:
         self.url = url
         self.name = printable_url(url)
-        self._client = open_object(url, options)
+        check_object_url(url)
+        self._client = S3Object(url, options)
         self._force = force
-        self._part_size = max(part_size or part_size_for(expected, self._client.most_parts), 1)
+        self._part_size = max(part_size or part_size_for(expected), 1)
         self._mark = mark or uuid.uuid4().hex
         self._has_begun = False
-        self._threads = ThreadPoolExecutor(1 if self.is_in_order else _THREADS, "ozx-upload")
+        self._threads = ThreadPoolExecutor(_THREADS, "ozx-upload")
         self._sending: dict[Future[None], IO[bytes]] = {}
         self._buffers: dict[int, IO[bytes]] = {}  # parts that are not sent yet, by number from 0
         self._held: tuple[int, int] | None = None
@@ -106,14 +105,6 @@ class Upload:
             self.abort()
             raise
         self.abort()
-
-    @property
-    def is_in_order(self) -> bool:
-        """Whether the store requires that parts are sent in order.
-
-        In this case, a part that `hold` keeps back also delays all later parts.
-        """
-        return self._client.is_in_order
 
     def write_at(self, offset: int, data: bytes | bytearray | memoryview) -> None:
         """Write bytes at the end of the object, or overwrite bytes in parts that `hold` keeps back.
@@ -164,7 +155,7 @@ class Upload:
             if not self._has_begun:
                 with closing(self._buffers.pop(0) if self._end else tempfile.SpooledTemporaryFile()) as body:
                     body.seek(0)
-                    self._client.put(body, self._end, self._mark, replace=self._force)
+                    self._client.put(body, self._mark, replace=self._force)
             else:
                 for number in sorted(self._buffers):
                     self._send(number)
@@ -178,7 +169,7 @@ class Upload:
         return self._end
 
     def abort(self) -> None:
-        """Abort the upload; no data stays on the server, except data that the server itself discards later."""
+        """Abort the upload; no data stays on the server, unless the server refuses to abort."""
         self._threads.shutdown(cancel_futures=True)
         for buffer in (*self._buffers.values(), *self._sending.values()):
             buffer.close()
@@ -194,31 +185,28 @@ class Upload:
             is_held = self._held is not None and begin < self._held[1] and self._held[0] < end
             if end <= self._end and not is_held:
                 self._send(number)
-            elif self.is_in_order:
-                return
 
     def _send(self, number: int) -> None:
-        if self._client.most_parts is not None and number >= self._client.most_parts:
+        if number >= _MOST_PARTS:
             raise ResourceError(
-                f"expected at most {self._client.most_parts * self._part_size:,} bytes; the object has more",
+                f"expected at most {_MOST_PARTS * self._part_size:,} bytes; the object has more",
                 path=self.name,
                 hint="Write a local file, then copy it to the bucket.",
             )
         if not self._has_begun:
             self._begin()
-        self._wait(1 if self.is_in_order else _THREADS - 1)
-        size = min(self._part_size, self._end - number * self._part_size)
+        self._wait(_THREADS - 1)
         buffer = self._buffers.pop(number)
-        self._sending[self._threads.submit(self._send_part, number, buffer, size)] = buffer
+        self._sending[self._threads.submit(self._send_part, number, buffer)] = buffer
 
     def _begin(self) -> None:
-        self._client.begin(self._mark, self._part_size, replace=self._force)
+        self._client.begin(self._mark, replace=self._force)
         self._has_begun = True
 
-    def _send_part(self, number: int, buffer: IO[bytes], size: int) -> None:
+    def _send_part(self, number: int, buffer: IO[bytes]) -> None:
         with closing(buffer):
             buffer.seek(0)
-            self._client.send(number, buffer, size)
+            self._client.send(number, buffer)
 
     def _wait(self, most: int) -> None:
         """Wait until at most `most` parts are being sent; raise the error of a failed part."""
@@ -246,5 +234,6 @@ def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
     ResourceError
         The server cannot be reached, or refuses; the bucket does not exist.
     """
-    if open_object(url, options).find() is not None:
+    check_object_url(url)
+    if S3Object(url, options).find() is not None:
         raise exists_error(url)

@@ -13,11 +13,10 @@ from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from ozx.archive.remote.errors import changed_error, printable_url
-from ozx.archive.remote.outputs.client import MARK, check_made
-from ozx.archive.remote.outputs.s3 import S3Object
 from ozx.archive.remote.replacing.parts import Part
 from ozx.archive.remote.replacing.properties import kept_properties
 from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error
+from ozx.archive.remote.s3_object import MARK, S3Object, check_made
 from ozx.errors import ResourceError, UnsupportedError
 
 _THREADS = 8
