@@ -150,6 +150,14 @@ class TestAtomic:
         assert bucket.get("a.ozx") == NOISE
         assert bucket.uploads() == []
 
+    def test_an_upload_that_the_server_has_ended_is_aborted(self, bucket):  # noqa: F811
+        upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
+        upload.write_at(0, NOISE)
+        upload._wait(0)
+        bucket.client.abort_multipart_upload(Bucket=bucket.name, Key="a.ozx", UploadId=bucket.uploads()[0])
+        upload.abort()
+        assert bucket.keys() == bucket.uploads() == []
+
     def test_too_many_parts(self, bucket, monkeypatch):  # noqa: F811
         monkeypatch.setattr(upload_module, "_MOST_PARTS", 2)
         upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
