@@ -19,8 +19,8 @@
     ETags that are an MD5 are compared.
 ``deadline``
     The time limit for all requests of a caller.
-``cache``, ``user_folders``
-    Cached central directories of archives; the folder of such caches.
+``cache``
+    Cached central directories of archives.
 ``forks``, ``helper``
     Detection of forked processes; a helper process that makes their requests.
 ``errors``
