@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from datetime import UTC, datetime
 
 import pytest
-
-from ozx.archive.remote.upload_records import UploadRecord
-from ozx.operations import uploads as uploads_module
 
 
 class Bucket:
@@ -73,15 +69,14 @@ def s3_endpoint():
         server.stop()
 
 
-def use_endpoint(endpoint, monkeypatch, tmp_path):
-    """Set environment variables for a server, its credentials, and a state folder of the test."""
+def use_endpoint(endpoint, monkeypatch):
+    """Set environment variables for a server and its credentials."""
     for name, value in {
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "someone",
         "AWS_SECRET_ACCESS_KEY": "something",
         "NO_PROXY": "127.0.0.1",
-        "XDG_STATE_HOME": str(tmp_path / "state"),
     }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("AWS_PROFILE", raising=False)
@@ -89,32 +84,10 @@ def use_endpoint(endpoint, monkeypatch, tmp_path):
 
 @pytest.fixture
 def bucket(s3_endpoint, monkeypatch, tmp_path):
-    """A bucket; the test runs in a new folder, with a new state folder."""
-    use_endpoint(s3_endpoint, monkeypatch, tmp_path)
+    """A bucket; the test runs in a new folder."""
+    use_endpoint(s3_endpoint, monkeypatch)
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     bucket = Bucket(s3_endpoint)
     yield bucket
     bucket.client.close()
-
-
-@pytest.fixture
-def leftover(bucket):
-    """The name of an upload to a.ozx that a killed run left."""
-    record = UploadRecord.intend(f"{bucket.url}/a.ozx")
-    answer = bucket.client.create_multipart_upload(Bucket=bucket.name, Key="a.ozx")
-    record.begin(answer["UploadId"])
-    record.keep()
-    return answer["UploadId"]
-
-
-@pytest.fixture
-def true_times(monkeypatch):
-    """Let the server list each upload as begun now; moto lists uploads as begun in 2010."""
-    listed = uploads_module._iter_uploads
-
-    def iter_uploads(client, url):
-        for name, upload in listed(client, url):
-            yield name, {**upload, "Initiated": datetime.now(UTC)}
-
-    monkeypatch.setattr(uploads_module, "_iter_uploads", iter_uploads)

@@ -11,6 +11,7 @@ from ozx.archive.writer import ArchiveWriter
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.entry_order import breadth_first, hierarchy_order
 from ozx.hierarchy.keys import is_metadata_key
+from ozx.operations.pack import pack
 
 PROMISE = make_comment("0.5", json_first=True)
 
@@ -36,6 +37,16 @@ def write_archive(path, values: dict[str, bytes], comment: bytes = PROMISE) -> P
 def pack_tree(source, path, comment: bytes = PROMISE) -> Path:
     """Write the hierarchy in the directory `source` as ozx does."""
     return write_archive(path, sort_values(tree(source)), comment)
+
+
+def pack_with_manifest_inside(source, path, **options) -> Path:
+    """Pack a hierarchy as previews of ozx did with ``--manifest-inside``: the manifest is the last entry."""
+    path = Path(pack(source, path, manifest=True, sync=False, **options).path)
+    beside = path.with_name(f"{path.name}.manifest.json")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.write(beside, "ozx-manifest.json")
+    beside.unlink()
+    return path
 
 
 def zip_values(path, values: dict[str, bytes], comment: bytes = b"", *, deflated: bool = False) -> Path:

@@ -6,8 +6,6 @@ from __future__ import annotations
 _EXTRAS = {
     "remote": '"obstore>=0.12"',
     "s3": '"boto3>=1.36" "obstore>=0.12"',
-    "gcs": '"google-cloud-storage>=3.1" "obstore>=0.12"',
-    "azure": '"azure-identity>=1.19" "azure-storage-blob>=12.24" "obstore>=0.12"',
     "dask": '"dask[array,distributed]>=2024.8"',
     "napari": '"dask[array]>=2024.8" "napari[all]>=0.5.5"',
     "neuroglancer": '"neuroglancer>=2.41"',

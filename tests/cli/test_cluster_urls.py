@@ -24,11 +24,10 @@ NAMES = ("a", "b c")
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
+def cluster():
     """A cluster without credentials in its environment."""
     with local_cluster() as (_, client):
-        state = str(tmp_path_factory.mktemp("state"))
-        client.run(_set, {"XDG_STATE_HOME": state, "NO_PROXY": "127.0.0.1", "OZX_CACHE": ""})
+        client.run(_set, {"NO_PROXY": "127.0.0.1", "OZX_CACHE": ""})
         yield client
 
 
@@ -38,7 +37,6 @@ def options(s3_endpoint, monkeypatch, here):  # noqa: F811
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("XDG_STATE_HOME", str(here / "state"))
     found = {"endpoint": s3_endpoint, "region": "us-east-1", "access_key_id": "someone", "secret_access_key": SECRET}
     return [word for name, value in found.items() for word in ("--storage-option", f"{name}={value}")]
 

@@ -1,13 +1,12 @@
-"""`--log`, `--retry-failed` and `ozx log summary` as a user meets them."""
+"""`--log` and `--retry-failed` as a user meets them."""
 
 import json
 import os
 import platform
 import shutil
 
-import jsonschema
 import pytest
-from commands import command, schema_of
+from commands import command
 from hierarchies import make_image
 from tiffs import pixels, write
 
@@ -60,13 +59,6 @@ def test_a_line_for_each_file_and_a_second_run_for_the_failures(capsys, here, im
     assert (code, out) == (0, "")
     assert "note: run.jsonl lists no failed source; " in err
 
-    code, out, _ = ozx(capsys, "log", "summary", "run.jsonl")
-    assert code == 0
-    assert "4 lines of 2 runs, " in out
-    assert "pack: 3 packed\n" in out
-    code, out, _ = ozx(capsys, "log", "summary", "run.jsonl", "--json")
-    jsonschema.validate(json.loads(out), schema_of("log"))
-
 
 def test_a_retry_takes_files_that_are_complete_meanwhile(capsys, here, images):
     ozx(capsys, "pack", *images, "--out-dir", "out", "--log", "run.jsonl")
@@ -85,21 +77,6 @@ def test_a_retry_takes_files_that_are_complete_meanwhile(capsys, here, images):
     assert (code, "complete already" in out) == (0, True)
 
 
-def test_several_logs_are_one_account(capsys, here, images):
-    ozx(capsys, "pack", *images, "--out-dir", "out", "--log", "1.jsonl")
-    ozx(capsys, "pack", images[0], images[2], "--out-dir", "out", "--resume", "--remove-source", "--log", "2.jsonl")
-    code, out, _ = ozx(capsys, "log", "summary", "2.jsonl", "1.jsonl")
-    assert code == 0
-    head, counts, outputs, *_ = out.splitlines()
-    assert head.startswith("5 lines of 2 runs, ")
-    assert counts == "pack: 1 failed, 2 packed"
-    assert outputs.endswith("; read back and compared: 2; sources removed: 2")
-    (here / "one.jsonl").write_text((here / "1.jsonl").read_text().splitlines()[0])
-    assert ozx(capsys, "log", "summary", "one.jsonl")[1].startswith("1 line of 1 run, ")
-    code, _, err = ozx(capsys, "log", "summary")
-    assert (code, "Missing argument 'LOG...'" in err) == (2, True)
-
-
 def test_a_source_that_changes_has_a_code_of_its_own(capsys, here, images, monkeypatch):
     def write_archive(*_):
         raise changed("a.ome.zarr/0/c/0")
@@ -114,9 +91,8 @@ def test_a_source_that_changes_has_a_code_of_its_own(capsys, here, images, monke
 def test_what_is_verified_is_no_second_output(capsys, here, images):
     ozx(capsys, "pack", images[0], "--out-dir", "out", "--manifest", "--log", "run.jsonl")
     assert ozx(capsys, "verify", "out/a.ozx", "--log", "run.jsonl")[0] == 0
-    packed, verified = lines_of(here / "run.jsonl")
+    _, verified = lines_of(here / "run.jsonl")
     assert (verified["status"], verified["output"], verified["bytes"]) == ("verified", None, None)
-    assert json.loads(ozx(capsys, "log", "summary", "run.jsonl", "--json")[1])["bytes"] == packed["bytes"]
 
 
 def test_a_single_file_is_logged_too_and_its_error(capsys, here, images):
@@ -128,9 +104,6 @@ def test_a_single_file_is_logged_too_and_its_error(capsys, here, images):
         (1, "failed"),
         (2, "failed"),
     ]
-    code, out, _ = ozx(capsys, "log", "summary", "run.jsonl")
-    assert code == 0
-    assert "failures: 1 format, 1 usage" in out
 
 
 def test_import_and_validate(capsys, here):

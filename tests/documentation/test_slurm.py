@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hierarchies import FIXTURES
 
-from ozx.flow.run_log import read_log, summarise
+from ozx.flow.run_log import read_log
 
 PAGE = FIXTURES.parent / "docs" / "howto" / "inodes-on-a-cluster.md"
 
@@ -40,7 +40,7 @@ def test_each_task_packs_one_image(tmp_path):
     ]
     assert (tmp_path / "failed.txt").read_text() == "raw/cells-2.ome.zarr\n"
     lines = [line for log in sorted((tmp_path / "logs").iterdir()) for line in read_log(str(log))]
-    assert summarise(lines).statuses == {"pack": {"packed": 2, "failed": 1}}
+    assert [line.status for line in lines] == ["packed", "failed", "packed"]
     again = subprocess.run(
         ["bash", "job.sh"], cwd=tmp_path, env=os.environ | {"PATH": path, "SLURM_ARRAY_TASK_ID": "1"}, check=True
     )

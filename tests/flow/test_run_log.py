@@ -1,4 +1,4 @@
-"""The log of runs: lines, torn lines, failures, counts."""
+"""The log of runs: lines, torn lines, failures, outputs."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import os
 import pytest
 
 from ozx.errors import ResourceError, UsageError
-from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log, summarise
+from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log, written_lines
 
 
 def line(source, status="packed", **values):
@@ -50,7 +50,6 @@ def test_a_torn_line_costs_no_other_line(tmp_path):
     with RunLog(str(path)) as log:
         log.append(line("b"))
     assert list(read_log(str(path))) == [line("a"), None, line("b")]
-    assert summarise(read_log(str(path))).damaged == 1
 
 
 def test_other_lines_are_no_lines(tmp_path):
@@ -78,47 +77,23 @@ def test_the_last_line_of_a_source_decides():
     lines = [failure("a"), failure("b"), line("c"), line("a"), failure("c", "full-disk"), None]
     assert [each.source for each in failed_lines(lines, "pack")] == ["b", "c"]
     assert failed_lines(lines, "import") == []
-    summary = summarise(lines)
-    assert summary.statuses == {"pack": {"failed": 2, "packed": 1}}
-    assert summary.codes == {"format": 1, "full-disk": 1}
-    assert (summary.lines, summary.damaged, summary.runs, summary.failed) == (6, 1, 1, ("b", "c"))
-
-
-def test_sizes_of_outputs_count_once():
-    lines = [line("a", bytes=10), line("a", "skipped", bytes=10), line("b", bytes=5, source_removed=True)]
-    assert (summarise(lines).bytes, summarise(lines).removed) == (15, 1)
 
 
 def test_the_later_line_by_time_wins_in_joined_logs():
     early = {"time": "2025-01-01T00:00:00+00:00"}
     lines = [line("a"), line("b"), failure("a", **early), failure("b", time="2026-01-01T00:00:01+00:00")]
     assert [each.source for each in failed_lines(lines, "pack")] == ["b"]
-    assert summarise(reversed(lines)).failed == ("b",)
+    assert [each.source for each in failed_lines(reversed(lines), "pack")] == ["b"]
 
 
-def test_a_source_keeps_what_earlier_runs_made_of_it():
-    lines = [
-        line("a", bytes=10),
-        line("b", bytes=5, verified=True),
-        failure("c", bytes=0),
-        line("a", "skipped", bytes=10, verified=True, source_removed=True),
-        line("b", "skipped", bytes=5),
-        line("c", bytes=1),
-        line("d", "skipped", bytes=1),
-        failure("d", bytes=0),
-    ]
-    summary = summarise(lines)
-    assert summary.statuses == {"pack": {"packed": 3, "failed": 1}}
-    assert (summary.verified, summary.removed, summary.bytes) == (2, 1, 17)
-
-
-def test_a_file_that_is_packed_again_is_not_verified_any_more():
-    assert summarise([line("a", verified=True), line("a")]).verified == 0
+def test_the_last_line_that_wrote_an_output_tells_of_it():
+    made = line("a", bytes=10)
+    lines = [made, line("a", "skipped", bytes=10), failure("b"), line("c", "skipped")]
+    assert written_lines(lines) == [made]
 
 
 def test_a_source_that_one_run_removed_did_not_fail_in_another():
     lines = [line("a", source_removed=True), failure("a", "missing")]
     assert failed_lines(lines, "pack") == []
-    assert summarise(lines).statuses == {"pack": {"packed": 1}}
     assert [each.source for each in failed_lines([*lines, failure("a")], "pack")] == ["a"]
     assert [each.source for each in failed_lines([failure("b", "missing")], "pack")] == ["b"]

@@ -340,7 +340,7 @@ WORKS = [
 ]
 
 #: Commands that write no file.
-WRITE_NOTHING = {"clean", "uploads", "verify", "log", "info", "ls", "cat", "validate", "view", "serve", "rules"}
+WRITE_NOTHING = {"verify", "info", "ls", "cat", "validate", "view", "serve", "rules"}
 
 
 def make_sources(folder: Path) -> Path:

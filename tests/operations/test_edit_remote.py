@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,7 +16,6 @@ from reference_s3 import serving
 
 import ozx
 from ozx.archive.remote.replacing import replacement
-from ozx.archive.remote.upload_records import recorded_uploads
 from ozx.archive.writer import ArchiveWriter
 from ozx.cli.app import run
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
@@ -33,7 +30,7 @@ SIZE = {"pixel_size": {"y": 0.65, "x": 0.65}}
 @pytest.fixture
 def server(monkeypatch, tmp_path):
     with serving() as server:
-        use_endpoint(server.endpoint, monkeypatch, tmp_path)
+        use_endpoint(server.endpoint, monkeypatch)
         yield server
 
 
@@ -71,7 +68,6 @@ class TestData:
         assert result.transfer.bytes_copied > 12 * MIB
         assert server.received < 6 * MIB
         assert server.uploads == {}
-        assert list(recorded_uploads()) == []
 
     def test_the_cost_is_predicted(self, server, large):
         server.put_file("a.ozx", large)
@@ -231,7 +227,6 @@ class TestFailures:
         with pytest.raises(FormatError, match="changed"):
             edit("s3://b/a.ozx", **SIZE)
         assert server.uploads == {}
-        assert list(recorded_uploads()) == []
 
     @pytest.mark.parametrize("ignores", [False, True])
     def test_an_object_that_changes_in_the_end(self, server, large, ignores):
@@ -293,7 +288,6 @@ class TestFailures:
         server.put_file("a.ozx", large)
         server.loses_reply_of = {"Complete"}
         assert edit("s3://b/a.ozx", **SIZE).written
-        assert list(recorded_uploads()) == []
 
     def test_a_server_without_copies(self, server, large):
         server.put_file("a.ozx", large)
@@ -311,22 +305,6 @@ class TestFailures:
     def test_no_such_object(self, server):
         with pytest.raises(ResourceError):
             edit("s3://b/none.ozx", **SIZE)
-
-    def test_what_a_kill_leaves_is_ended_by_the_command(self, server, large):
-        from ozx.operations.uploads import uploads  # noqa: PLC0415
-
-        server.put_file("a.ozx", large)
-        code = (
-            "import os, signal; from ozx.operations.edit import edit;"
-            "from ozx.archive.remote.replacing import replacement;"
-            "replacement._make_part = lambda *_: os.kill(os.getpid(), signal.SIGKILL);"
-            "edit('s3://b/a.ozx', pixel_size={'y': 0.65})"
-        )
-        subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
-        assert len(server.uploads) == 1
-        assert [upload.state for upload in uploads("s3://b").uploads] == ["dead"]
-        assert uploads("s3://b", older_than=0).uploads[0].ended
-        assert server.uploads == {}
 
 
 class TestCommand:

@@ -8,6 +8,7 @@ from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from fault_proxy import Fault, proxying
 from folder_server import serving_folder
 from hierarchies import FIXTURES, tree
+from packed import pack_with_manifest_inside
 from range_server import serving
 
 import ozx
@@ -83,7 +84,7 @@ class TestVerify:
             verify(url)
 
     def test_a_manifest_inside(self, tmp_path):
-        ozx.pack(IMAGE, tmp_path / "cells.ozx", manifest_inside=True)
+        pack_with_manifest_inside(IMAGE, tmp_path / "cells.ozx")
         with serving_folder(tmp_path) as server:
             assert verify(f"{server.url}/cells.ozx").entries == 71
 

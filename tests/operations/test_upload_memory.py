@@ -24,7 +24,7 @@ PROGRAM = """
 import json, re, sys
 import ozx, boto3, numpy
 from ozx.archive.remote import upload
-from ozx.archive.remote.outputs import s3
+from ozx.archive.remote import s3_object
 
 upload._USUAL_PART = int(sys.argv[3])
 
@@ -53,7 +53,7 @@ def image(tmp_path_factory):
 def test_pack(image, tmp_path, monkeypatch, part):
     with reference_s3.serving() as server:
         server.keeps_parts = False
-        use_endpoint(server.endpoint, monkeypatch, tmp_path)
+        use_endpoint(server.endpoint, monkeypatch)
         words = [sys.executable, "-c", PROGRAM, str(image), "s3://bucket/large.ozx", str(part)]
         done = subprocess.run(words, check=False, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hierarchies import FIXTURES, make_image
+from packed import pack_with_manifest_inside
 
 import ozx
 from ozx.archive.writer import ArchiveWriter
@@ -192,28 +193,21 @@ def test_a_store_that_replaces_a_file_does_so_too(tmp_path):
     assert not (tmp_path / "cells.ozx.sha256").exists()
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"verify": True}, {"shards": "auto"}, {"manifest": True, "checksum": "sha256"}]
-)
-def test_a_manifest_inside(tmp_path, options):
-    path = tmp_path / "cells.ozx"
-    pack(IMAGE, path, manifest_inside=True, sync=False, **options)
+@pytest.mark.parametrize("options", [{}, {"verify": True}, {"shards": "auto"}])
+def test_a_manifest_that_a_preview_put_inside_is_read(tmp_path, options):
+    path = pack_with_manifest_inside(IMAGE, tmp_path / "cells.ozx", **options)
     keys = [entry.key for entry in ozx.list_entries(path)]
     assert (keys[0], keys[-1]) == ("zarr.json", "ozx-manifest.json")
-    assert ozx.validate(path).valid
     assert verify(path).entries == len(keys) - 1
-    assert pack(IMAGE, path, manifest_inside=True, resume=True, sync=False, **options).status == "skipped"
-    if "manifest" not in options:
-        rewrite(path, lambda values: values.update({"zarr.json": values["zarr.json"] + b" "}))
-        with pytest.raises(FormatError, match=r"from ozx-manifest\.json: the value of 'zarr.json' differs"):
-            verify(path)
+    assert pack(IMAGE, path, resume=True, sync=False, **options).status == "skipped"
+    rewrite(path, lambda values: values.update({"zarr.json": values["zarr.json"] + b" "}))
+    with pytest.raises(FormatError, match=r"from ozx-manifest\.json: the value of 'zarr.json' differs"):
+        verify(path)
 
 
-def test_a_manifest_inside_has_one_place(tmp_path):
+def test_a_source_may_have_a_file_of_the_name_of_a_manifest(tmp_path):
     source = make_image(tmp_path / "cells.ome.zarr")
     (source / "ozx-manifest.json").write_text("{}")
-    with pytest.raises(UsageError, match=r"expected no ozx-manifest\.json in the source"):
-        pack(source, manifest_inside=True)
     result = pack(source, verify=True, sync=False)  # it is a file like others
     assert "ozx-manifest.json" in [entry.key for entry in ozx.list_entries(result.path)] or result.left_out
 

@@ -49,7 +49,7 @@ FUNCTIONS = {
     "OzxStore": [lambda url, mode=mode: ozx.OzxStore(url, mode) for mode in ("w", "x", "a")],
     "integrations.napari.write_layers": [lambda url: write_layers(url, [])],
 }
-# They write to s3://, gs:// and az://: tests/operations/test_uploads.py, tests/store/remote/test_writing.py.
+# They write to s3://: tests/operations/test_uploads.py, tests/store/remote/test_writing.py.
 UPLOADING = {
     "pack",
     "pack_many",
@@ -139,7 +139,7 @@ def folder(tmp_path, monkeypatch):
         (name, url)
         for name in sorted(FUNCTIONS)
         for url in URLS
-        if not (name in UPLOADING and isinstance(url, str) and url.lower().startswith(("s3://", "gs://")))
+        if not (name in UPLOADING and isinstance(url, str) and url.lower().startswith("s3://"))
     ],
 )
 def test_a_function_refuses_a_url_before_it_reads(name, url, folder):
@@ -159,6 +159,29 @@ def test_a_command_refuses_a_url_before_it_reads(name, parameter, url, folder, c
         told = capsys.readouterr()
         assert "found a URL" in told.err
         assert "Traceback" not in told.err
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "program"),
+    [
+        ("gs://bucket/x.ozx", "gcloud storage cp"),
+        ("AZ://c/x.ozx", "azcopy copy"),
+        ("abfss://c@a.dfs.core.windows.net/x.ozx", "azcopy copy"),
+    ],
+)
+def test_a_store_that_is_only_read_names_the_program_that_copies(url, program, folder, capsys):
+    calls = [call for name in sorted(UPLOADING | {"stream", "recover"}) for call in FUNCTIONS[name]]
+    calls += [
+        lambda url: ozx.edit(url, name="Cells"),
+        lambda url: ozx.stream("x.ozx", axes="yx", shape=(4, 4), dtype="uint8", upload_to=url),
+    ]
+    for call in calls:
+        with pytest.raises(ozx.UsageError) as caught:
+            call(url)
+        assert program in caught.value.hint
+    assert run(["unpack", "a.ozx", "b.ozx", "--out-dir", url]) == 2
+    assert program in capsys.readouterr().err
     assert list(folder.iterdir()) == []
 
 

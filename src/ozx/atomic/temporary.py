@@ -228,8 +228,6 @@ class Leftover:
     ----------
     path
         The path of the file or directory.
-    host
-        The computer that wrote it.
     process
         The number of the process on that computer.
     is_of_this_host
@@ -237,7 +235,6 @@ class Leftover:
     """
 
     path: str
-    host: str
     process: int
     is_of_this_host: bool
 
@@ -262,14 +259,14 @@ class Leftover:
         try:
             lock = lock_file(descriptor)
             if lock is None and lock_file(descriptor, is_shared=True) is not False:
-                lock = not self.is_of_this_host or self._is_abandoned(_OLD)
+                lock = self._is_abandoned(_OLD)
             yield bool(lock)
         finally:
             os.close(descriptor)
 
     def _is_abandoned(self, untouched: float) -> bool:
         since = os.lstat(self.path).st_mtime  # even of a folder: its writer started earlier, and no file is looked at
-        is_running = self.is_of_this_host and is_alive(self.process, since=since)
+        is_running = is_alive(self.process, since=since)
         return not is_running and self.age() >= untouched
 
 
@@ -280,7 +277,7 @@ def leftover_at(path: str, pattern: re.Pattern[str] = _LEFTOVER) -> Leftover | N
         return None
     host, boot = match["host"], match["boot"]
     try:
-        return Leftover(path, host, int(match["process"]), is_of_this_host(host, boot, path))
+        return Leftover(path, int(match["process"]), is_of_this_host(host, boot, path))
     except OSError:
         return None
 
@@ -299,10 +296,9 @@ def _last_change(path: str) -> float:
 
 
 def remove_leftover(leftover: Leftover) -> bool:
-    """Remove a leftover unless its process may be alive; return whether the leftover no longer exists.
+    """Remove a leftover of this computer unless its process may be alive; return whether it no longer exists.
 
-    A held lock shows on any computer that the process is alive. A free lock shows that the process is dead only if the
-    process ran on this computer. For a leftover of another computer, the caller must know that the process is dead.
+    On another computer, a free lock does not show that the process is dead.
     """
     try:
         mode = os.lstat(leftover.path).st_mode

@@ -26,9 +26,6 @@ COMMANDS = {
     "associate": "Open .ozx files by double-click.",
     "view": "Show an .ozx file or an OME-Zarr directory in a window.",
     "serve": "Serve .ozx files to programs on this computer that read URLs.",
-    "uploads": "List unfinished uploads to a bucket, and end uploads of killed runs.",
-    "clean": "Remove the temporary files of killed runs.",
-    "log": "Count the results of each command in a log of runs.",
     "rules": "Explain what a finding means and how to repair it.",
 }
 

@@ -41,7 +41,7 @@ _ENDINGS = (".ozx", ".zip")
 )
 @click.option("--drop-attributes", is_flag=True, help="Remove sources even if ACLs, attributes or hard links get lost.")
 @click.option("--checksum", type=click.Choice(["sha256"]), help="Write OUT.sha256, as sha256sum does.")
-@click.option("--resume", is_flag=True, help="Skip sources whose output is complete; continue killed uploads.")
+@click.option("--resume", is_flag=True, help="Skip sources whose output is complete.")
 @click.option(
     "--shards", metavar="auto|keep|none|A=N,...", default="keep", show_default=True, help="Put chunks into shards."
 )
@@ -58,7 +58,6 @@ _ENDINGS = (".ozx", ".zip")
 )
 @click.option("--thumbnail", is_flag=True, help="Add a thumbnail to each file, for file managers and web pages.")
 @click.option("--manifest", is_flag=True, help="Write OUT.manifest.json, for ozx verify.")
-@click.option("--manifest-inside", is_flag=True, help="Put the manifest into OUT, as its last entry.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the output is on the disk.")
 @dask_option
 @partial(log_options, resumes=True)

@@ -53,7 +53,7 @@ from ozx.operations.stream import stream
 )
 @click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Threads; by default one per core.")
 @click.option("--sync-every", metavar="N", type=click.IntRange(min=1), help="Sync the file after every N frames.")
-@click.option("--upload-to", metavar="URL", help="Also upload the finished file to s3://, gs:// or az://.")
+@click.option("--upload-to", metavar="URL", help="Also upload the finished file to s3://.")
 @click.option("--force", is_flag=True, help="Replace OUT once the new file is complete.")
 @click.option("--no-sync", is_flag=True, help="Do not wait until the file is on the disk.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

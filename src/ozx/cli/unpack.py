@@ -30,8 +30,7 @@ def command(*, arguments: tuple[str, ...], no_sync: bool, **options: Any) -> int
     cells.ozx becomes cells.ome.zarr beside it unless OUT is given; several files need --out-dir.
 
     Any other ZIP file is unpacked the same way. Every value is compared with its CRC-32, and the directory gets its
-    name only if all values are correct. OUT may be a URL (s3://, gs://, az://); the root's zarr.json is then written
-    last.
+    name only if all values are correct. OUT may be an s3:// URL; the root's zarr.json is then written last.
 
     If FILE names a node (ozx:///data/cells.ozx/labels/nuclei), only the entries below the node are unpacked, and the
     node becomes the root.

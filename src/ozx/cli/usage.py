@@ -43,10 +43,12 @@ _OTHER_WORDS = {
     "picture": ("thumbnail",),
     "help": ("--help",),
 }
-
-
 # What ozx no longer has, and what to do instead.
 GONE = {
+    "clean": "find DIR -name '.*.ozx-tmp' -mtime +7 lists what killed runs left; then remove it.",
+    "log": "each line of a log is JSON, so jq or a similar program counts the results.",
+    "uploads": "an upload ends or is aborted; a lifecycle rule of the bucket removes what a kill leaves.",
+    "pack --manifest-inside": "--manifest writes OUT.manifest.json beside the file.",
     "rules --cases": "in the repository, python -m tests.cases.export DIR writes the cases.",
     "validate --format": "--json prints the findings, --report HTML writes a page.",
 }

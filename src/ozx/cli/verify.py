@@ -35,7 +35,7 @@ def command(*, arguments: tuple[str, ...], **options: Any) -> int:
     they wrote are compared with it. Both list what is lost, what changed, and what is new.
 
     `ozx pack --manifest` writes FILE.manifest.json with the SHA-256 and size of every value, hashed from the bytes that
-    were packed; with --manifest-inside, the manifest is in FILE. FILE.sha256 is compared, too, if it exists.
+    were packed. FILE.sha256 is compared, too, if it exists.
 
     The exit code is 1 if a value differs, is missing or is additional, or a file is lost. For several files it is 3 if
     one file fails.

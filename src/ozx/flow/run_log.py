@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from types import TracebackType
@@ -167,8 +166,6 @@ class _Account:
 
     last: LogLine
     made: LogLine | None = None  # the last line of a run that wrote the output
-    bytes: int = 0
-    verified: bool = False
     removed: bool = False
 
     def add(self, line: LogLine) -> None:
@@ -177,15 +174,8 @@ class _Account:
             return  # a later run found that the source was already removed
         self.last = line
         if line.error is None and line.status != "skipped":
-            self.made, self.verified, self.removed = line, False, False
-        self.bytes = line.bytes or self.bytes
-        self.verified = self.verified or line.verified
+            self.made, self.removed = line, False
         self.removed = self.removed or line.source_removed
-
-    @property
-    def status(self) -> str:
-        """The status of the source; if the last run skipped it, the status from the run that wrote the output."""
-        return self.last.status if self.made is None or self.last.status != "skipped" else self.made.status
 
 
 def _accounts(lines: Iterable[LogLine | None]) -> dict[tuple[str, str], _Account]:
@@ -225,74 +215,3 @@ def written_lines(lines: Iterable[LogLine | None]) -> list[LogLine]:
     made = (account.made for account in _accounts(lines).values())
     last = {line.output: line for line in sorted(filter(None, made), key=lambda line: line.time)}
     return [line for output, line in last.items() if output is not None]
-
-
-@dataclass(frozen=True, slots=True)
-class LogSummary:
-    """A summary of a log, in which each source counts once for each command.
-
-    Attributes
-    ----------
-    lines, damaged, runs
-        Number of lines; of lines that cannot be read; of runs.
-    first, last
-        Times of the first and the last line, or None.
-    statuses
-        For each command the number of sources by status; a source that a later run skipped keeps its status.
-    codes
-        Number of failures by the code of the error.
-    bytes
-        Length of all outputs together in bytes.
-    verified, removed
-        Number of sources that were compared with their output, and number of sources that were removed.
-    failed
-        The sources of failures, in the order of their last lines.
-    """
-
-    lines: int
-    damaged: int
-    runs: int
-    first: str | None
-    last: str | None
-    statuses: dict[str, dict[str, int]]
-    codes: dict[str, int]
-    bytes: int
-    verified: int
-    removed: int
-    failed: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON output of ``ozx log summary --json``."""
-        return {"schema": 1, **asdict(self), "failed": list(self.failed)}
-
-
-def summarise(lines: Iterable[LogLine | None]) -> LogSummary:
-    """Return a summary of the lines of a log.
-
-    Examples
-    --------
-    >>> summarise([None]).damaged
-    1
-    """
-    found = list(lines)
-    intact = [line for line in found if line is not None]
-    accounts = _accounts(intact).values()
-    statuses: dict[str, Counter[str]] = {}
-    for account in accounts:
-        statuses.setdefault(account.last.verb, Counter())[account.status] += 1
-    failures = [account.last for account in accounts if account.last.exit != 0]
-    outputs = {account.last.output: account.bytes for account in accounts if account.last.output is not None}
-    times = sorted(line.time for line in intact)
-    return LogSummary(
-        lines=len(found),
-        damaged=len(found) - len(intact),
-        runs=len({line.run for line in intact}),
-        first=times[0] if times else None,
-        last=times[-1] if times else None,
-        statuses={verb: dict(counts) for verb, counts in statuses.items()},
-        codes=dict(Counter((line.error or {}).get("code") or "loss" for line in failures)),
-        bytes=sum(outputs.values()),
-        verified=sum(account.verified for account in accounts),
-        removed=sum(account.removed for account in accounts),
-        failed=tuple(line.source for line in failures),
-    )

@@ -29,7 +29,7 @@ from ozx.progress import NO_PROGRESS, Progress
 
 
 @resource_errors()
-def pack(  # noqa: PLR0913 (one argument for each option of the command)
+def pack(
     source: StrPath,
     out: StrPath | None = None,
     *,
@@ -47,7 +47,6 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
     drop_transformations: bool = False,
     thumbnail: bool = False,
     manifest: bool = False,
-    manifest_inside: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
 ) -> PackResult:
@@ -76,8 +75,7 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
         Do not write `out` again if it exists and is complete: the archive can be opened, and its keys and sizes are
         those of the source; with `verify`, or if the source is newer, its values, too. Such a file is synced. If
         requested, a missing checksum or manifest is written, and an existing checksum is compared. A file that another
-        run makes meanwhile is accepted, too. An upload to ``s3://`` that a killed run of this user began on this
-        computer is continued: parts that the server has are not sent again, and a note counts them.
+        run makes meanwhile is accepted, too.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         Another layout or OME-Zarr version, as for `ozx.repack`; chunks are moved without decoding unless `chunks` or
         `codec` is given. Without any of these options every value stays unchanged.
@@ -88,9 +86,6 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
         Write ``OUT.manifest.json`` beside the file: the SHA-256, size and modification time of every source file,
         hashed from the bytes that are packed. If the layout changes, the manifest lists the values of the written file
         instead, without times.
-    manifest_inside
-        Put the manifest into the file, as its last entry ``ozx-manifest.json``, instead of or besides `manifest`. The
-        source must not have a file of this name.
     sync
         Whether to wait until the file is on the disk.
     progress
@@ -130,7 +125,6 @@ def pack(  # noqa: PLR0913 (one argument for each option of the command)
         resume,
         thumbnail,
         manifest,
-        manifest_inside,
         sync,
         *layout,
     )
@@ -160,7 +154,6 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
     drop_transformations: bool = False,
     thumbnail: bool = False,
     manifest: bool = False,
-    manifest_inside: bool = False,
     sync: bool = True,
     progress: Progress = NO_PROGRESS,
     on_result: Callable[[PackResult], object] | None = None,
@@ -179,7 +172,7 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         Number of sources packed at the same time, each by a thread.
     force, verify, remove_source, drop_attributes, checksum, resume, progress
         As for `pack`.
-    thumbnail, manifest, manifest_inside, sync
+    thumbnail, manifest, sync
         As for `pack`.
     shards, chunks, codec, chunk_checksums, ome_version, drop_transformations
         As for `pack`.
@@ -222,7 +215,6 @@ def pack_many(  # noqa: PLR0913 (one argument for each option of the command)
         resume,
         thumbnail,
         manifest,
-        manifest_inside,
         sync,
         *layout,
     )

@@ -15,8 +15,8 @@ from ozx.flow.plans.copy import plan_copy
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, read_checksum_file, sha256_of, write_checksum_file
-from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, is_manifest_of, write_manifest
-from ozx.flow.sinks.output import NewObject, as_absolute, check_output, check_output_place, new_output, output_exists
+from ozx.flow.sinks.manifest import Manifest, is_manifest_of, write_manifest
+from ozx.flow.sinks.output import as_absolute, check_output, check_output_place, new_output, output_exists
 from ozx.flow.sinks.target import entry_notes, name_notes, spelling_notes, swept_notes
 from ozx.flow.source_removal import SourceRemoval, finish_source_removal, removal_turn
 from ozx.flow.sources.attributes import check_no_attributes
@@ -120,7 +120,6 @@ class PackOptions:
     resume: bool
     thumbnail: bool
     manifest: bool
-    manifest_inside: bool
     sync: bool
     shards: str | Mapping[str, int]
     chunks: str | Mapping[str, int] | None
@@ -213,12 +212,6 @@ def _pack_directory(root: str, target: str, options: PackOptions, progress: Prog
     if removal is not None and not options.drop_attributes:
         check_no_attributes(root)
     listing = list_directory(root) if removal is None else removal.list_source()
-    if options.manifest_inside and os.path.lexists(os.path.join(root, MANIFEST_KEY)):
-        raise UsageError(
-            f"expected no {MANIFEST_KEY} in the source, because the new manifest gets this key",
-            path=root,
-            hint="Remove it, or give --manifest instead of --manifest-inside.",
-        )
     refuse_folder_of_images(listing)
     notes = spelling_notes((*listing.metadata, *listing.legacy_keys))
     result = PackResult(root, target, "packed", left_out=tuple(listing.left_out), notes=notes)
@@ -380,21 +373,17 @@ def _write(result: PackResult, plan: Plan, run: _Run) -> PackResult:
         sync=options.sync,
         expected=plan.count_bytes,
         check=check if is_checked else None,
-        resume=options.resume,
         sync_name=is_last,
     ) as new:
         new.needed = plan.count_bytes
-        inside = os.path.basename(place) if options.manifest_inside else None
-        manifest = Manifest(result.source, inside) if options.manifest or options.manifest_inside else None
+        manifest = Manifest(result.source) if options.manifest else None
         entries, size = write_archive(plan, new.descriptor, run.workers, progress, manifest)
     if digest is not None:
         write_checksum_file(place, digest, sync=options.sync, sync_name=not options.manifest)
-    if manifest is not None and options.manifest:
+    if manifest is not None:
         result = replace(result, manifest_sha256=write_manifest(place, manifest, sync=options.sync))
     progress.stop()
     said = [*name_notes(result.path), *entry_notes(entries), *plan.all_notes(), *swept_notes(new.swept)]
-    if isinstance(new, NewObject):
-        said += new.notes
     return replace(
         result, entries=entries, bytes=size, notes=(*result.notes, *said), sha256=digest, verified=options.verify
     )

@@ -117,8 +117,7 @@ def stream(  # noqa: PLR0913 (one argument for each choice)
         Number of frames after which the received frames are synced to the disk, while further frames arrive; None for
         never.
     upload_to
-        An object at ``s3://``, ``gs://`` or ``az://`` to which the finished file is sent. The file stays, even if the
-        upload fails.
+        An object at ``s3://`` to which the finished file is sent. The file stays, even if the upload fails.
     force
         Whether an existing file, or object, may be replaced; the old one stays until the new one is complete.
     sync

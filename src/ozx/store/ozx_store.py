@@ -37,7 +37,7 @@ class OzxStore(SessionStore):
     ----------
     path
         A local .ozx (or other ZIP) file; for reading also a URL (extra ``remote``). Modes ``w`` and ``x`` also write to
-        ``s3://``, ``gs://`` and ``az://``: into a temporary file, which `close` uploads.
+        ``s3://``: into a temporary file, which `close` uploads.
     mode
         ``r`` reads. ``w`` writes a new file, which replaces an existing one at `close`; ``x`` refuses an existing
         one. ``a`` adds to an existing file, or writes a new one: the old file stays until the new one is complete.

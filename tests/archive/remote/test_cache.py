@@ -278,10 +278,16 @@ class TestOff:
     def refuse(self, *args, **options):
         raise PermissionError(13, "Permission denied")
 
-    def test_the_default_place(self, monkeypatch):
+    @pytest.mark.posix("Windows has one folder for all kinds of data")
+    def test_the_default_folder(self, monkeypatch):
         monkeypatch.delenv("OZX_CACHE")
+        monkeypatch.setattr("sys.platform", "linux")
         monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
-        assert sys.platform != "linux" or cache_folder() == "/caches/ozx"
+        assert cache_folder() == "/caches/ozx"
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        assert cache_folder() == os.path.expanduser("~/.cache/ozx")
+        monkeypatch.setattr("sys.platform", "darwin")
+        assert cache_folder().endswith("Library/Caches/ozx")
 
 
 @pytest.mark.ci

@@ -6,7 +6,7 @@ import pytest
 
 from ozx.archive.remote import new_objects, upload
 from ozx.archive.remote.new_objects import NewObjects
-from ozx.archive.remote.outputs.client import FoundObject
+from ozx.archive.remote.s3_object import FoundObject
 from ozx.errors import ResourceError, UsageError
 
 URL = "s3://b/p"
@@ -25,10 +25,6 @@ class Server:
 
 
 class Client:
-    names_uploads = False
-    is_in_order = False
-    most_parts = None
-
     def __init__(self, server, url):
         self.server, self.key = server, url.removeprefix(f"{URL}/")
 
@@ -41,7 +37,7 @@ class Client:
         found = self.server.objects.get(self.key)
         return None if found is None else FoundObject(len(found[0]), found[1])
 
-    def put(self, body, size, mark, *, replace):
+    def put(self, body, mark, *, replace):
         self.server.requests.append(("put", self.key))
         self.server.before(self.key)
         if self.key in self.server.objects and not replace:
@@ -49,13 +45,11 @@ class Client:
         self.server.objects[self.key] = body.read(), mark
         self.server.after(self.key)
 
-    def begin(self, mark, part_size, *, replace):
+    def begin(self, mark, *, replace):
         self.begun, self.parts = (mark, replace), {}
-        return ""
 
-    def send(self, number, body, size):
+    def send(self, number, body):
         self.parts[number] = body.read()
-        return ""
 
     def complete(self, parts):
         mark, replace = self.begun
@@ -66,7 +60,7 @@ class Client:
         self.server.after(self.key)
 
     def abort(self):
-        return True
+        pass
 
     def remove(self):
         self.server.requests.append(("remove", self.key))
@@ -83,7 +77,7 @@ def server(monkeypatch):
     server = Server()
     monkeypatch.setattr(new_objects, "RemoteFolder", Folder)
     for module in (new_objects, upload):
-        monkeypatch.setattr(module, "open_object", lambda url, options=None: Client(server, url))
+        monkeypatch.setattr(module, "S3Object", lambda url, options=None: Client(server, url))
     return server
 
 

@@ -4,8 +4,7 @@ import pytest
 
 from ozx.archive.remote.folder import RemoteFolder
 from ozx.archive.remote.opening import open_remote
-from ozx.archive.remote.outputs.opening import check_object_url
-from ozx.archive.remote.urls import split_key_url, split_url
+from ozx.archive.remote.urls import check_object_url, split_key_url, split_url
 from ozx.errors import UsageError
 
 

@@ -12,21 +12,19 @@ import pytest
 import zarr
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from children import run_in_child
-from object_stores import azure_endpoint, container, gcs_bucket, gcs_endpoint  # noqa: F401 (fixtures)
 
-from ozx.archive.remote.outputs.s3 import S3Object
+from ozx.archive.remote.s3_object import S3Object
 from ozx.errors import PartialFileWarning, ResourceError, UsageError
 from ozx.store.ozx_store import OzxStore
 from ozx.store.remote import writing
 
 
-@pytest.fixture(params=["bucket", "container", "gcs_bucket"])
-def store(request, tmp_path, monkeypatch):
-    """A bucket or container of each kind of store, and an empty folder for temporary files."""
-    found = request.getfixturevalue(request.param)
+@pytest.fixture
+def store(bucket, tmp_path, monkeypatch):  # noqa: F811
+    """A bucket, and an empty folder for temporary files."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    return found
+    return bucket
 
 
 def temporary(tmp_path):

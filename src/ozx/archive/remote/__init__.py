@@ -19,20 +19,18 @@
     ETags that are an MD5 are compared.
 ``deadline``
     The time limit for all requests of a caller.
-``cache``, ``user_folders``
-    Cached central directories of archives; the folders in which ozx keeps data of the user.
+``cache``
+    Cached central directories of archives.
 ``forks``, ``helper``
     Detection of forked processes; a helper process that makes their requests.
 ``errors``
     obstore's errors in plain words and without secrets.
-``upload``, ``upload_writer``, ``upload_records``
-    Upload of one object in parts, or of an archive while it is written; records of uploads.
+``upload``, ``upload_writer``
+    Upload of one object in parts, or of an archive while it is written.
 ``new_objects``
     Many objects below one URL.
-``outputs/``
-    Clients of the stores to which objects are uploaded.
-``s3``
-    Clients of S3, by boto3.
+``s3``, ``s3_object``
+    Clients of S3, by boto3; creation of one object.
 ``replacing/``
     Replacement of an S3 object; the server copies the unchanged bytes.
 """

@@ -12,6 +12,7 @@ import json
 import os
 import stat
 import struct
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
@@ -19,7 +20,6 @@ from typing import Any, NamedTuple
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.user_folders import user_folder
 
 #: The key of the option ``cache`` among the options of `ozx.archive.remote.access.storage_options`.
 CACHE = "ozx_cache"
@@ -83,8 +83,13 @@ def cache_folder() -> str:
     given = os.environ.get("OZX_CACHE")
     if given is not None:
         return given
-    folder = user_folder("XDG_CACHE_HOME", "~/.cache", "~/Library/Caches")
-    return folder if os.path.isabs(folder) else ""
+    if os.name == "nt":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
+    elif sys.platform == "darwin":
+        base = os.path.expanduser("~/Library/Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "ozx") if os.path.isabs(base) else ""
 
 
 def find_record(url: str, options: Mapping[str, Any]) -> Record | None:

@@ -88,8 +88,8 @@ def new_deadline(timeout: Any, present: Deadline | None = None) -> Deadline:
     return deadline if present is None or deadline.end < present.end else present
 
 
-def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str, *, writes: bool = False) -> _T:
-    """Return the result of `call`, which may write; stop waiting for the result at the deadline."""
+def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str) -> _T:
+    """Return the result of `call`; stop waiting for the result at the deadline."""
     if deadline is None:
         return call()
     result: Future[_T] = Future()
@@ -106,4 +106,4 @@ def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str, *
         # Clients get the same limit: their own error, in the same moment, says less than that of the deadline.
         if wait([result], left).done and (result.exception() is None or deadline.left()):
             return result.result()
-    raise deadline.error(name, writes=writes)
+    raise deadline.error(name)

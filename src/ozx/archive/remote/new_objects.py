@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import quote
 
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.outputs.client import ObjectClient
-from ozx.archive.remote.outputs.opening import open_object
+from ozx.archive.remote.s3_object import S3Object
 from ozx.archive.remote.upload import Upload
+from ozx.archive.remote.urls import check_object_url
 from ozx.errors import ResourceError, UsageError
 
 _REQUESTS = 32
@@ -52,7 +52,8 @@ class NewObjects:
         self._mark = uuid.uuid4().hex
         self._replace = replace
         self._options = options
-        self._client = open_object(self._url_of("x"), options)
+        check_object_url(self._url_of("x"))
+        self._client = S3Object(self._url_of("x"), options)
         self._threads = ThreadPoolExecutor(_REQUESTS, "ozx-put")
         self._sending: dict[Future[None], int] = {}
 
@@ -112,12 +113,12 @@ class NewObjects:
         client = self._client.at(self._url_of(key))
         self._begun.add(key)
         try:
-            client.put(io.BytesIO(data), len(data), self._mark, replace=self._replace)
+            client.put(io.BytesIO(data), self._mark, replace=self._replace)
         except (UsageError, ResourceError):
             if not self._is_ours(client):  # a lost reply: the object may be there
                 raise
 
-    def _is_ours(self, client: ObjectClient) -> bool:
+    def _is_ours(self, client: S3Object) -> bool:
         """Return whether an object exists and was written by this run; False if the server does not say."""
         try:
             found = client.find()

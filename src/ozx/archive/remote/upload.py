@@ -1,15 +1,12 @@
 """Upload of one object in parts; the object appears complete or not at all.
 
 Bytes are written in order. Only a local header is written a second time, when the CRC-32 of its value is known. A part
-that contains such a header is held back until then. Other parts are sent meanwhile, unless the store requires parts in
-order.
+that contains such a header is held back until then. Other parts are sent meanwhile.
 """
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
-import threading
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -17,9 +14,8 @@ from contextlib import closing
 from typing import IO, Any, Self
 
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.outputs.client import check_made, exists_error
-from ozx.archive.remote.outputs.opening import open_object
-from ozx.archive.remote.upload_records import SentPart, UploadRecord, end_leftover, recorded_uploads
+from ozx.archive.remote.s3_object import S3Object, check_made, exists_error
+from ozx.archive.remote.urls import check_object_url
 from ozx.errors import ResourceError, UsageError
 
 _MIB = 1 << 20
@@ -28,9 +24,10 @@ _USUAL_PART = 16 * _MIB
 # two wait for a CRC-32.
 _IN_MEMORY = 32 * _MIB
 _THREADS = 4
+_MOST_PARTS = 10_000
 
 
-def part_size_for(expected: int, most_parts: int | None = 10_000) -> int:
+def part_size_for(expected: int) -> int:
     """Return the length of a part for an object of about `expected` bytes.
 
     Examples
@@ -38,10 +35,8 @@ def part_size_for(expected: int, most_parts: int | None = 10_000) -> int:
     >>> part_size_for(10**9) >> 20, part_size_for(5 * 10**12) >> 20
     (16, 597)
     """
-    if most_parts is None:
-        return _USUAL_PART
     # The size is an estimate: a larger object (by a quarter) must also fit into the number of parts.
-    least = -(-expected * 5 // 4 // most_parts)
+    least = -(-expected * 5 // 4 // _MOST_PARTS)
     return max(_USUAL_PART, -(-least // _MIB) * _MIB)
 
 
@@ -51,7 +46,7 @@ class Upload:
     Parameters
     ----------
     url
-        ``s3://bucket/key``, ``gs://bucket/key`` or ``az://container/key``.
+        ``s3://bucket/key``.
     expected
         The approximate length in bytes.
     force
@@ -60,10 +55,6 @@ class Upload:
         Options that take precedence over those of `ozx.storage_options`.
     part_size
         The length of each part but the last; by default it follows from `expected`.
-    resume
-        Whether to continue the upload to the same URL that a killed process of this user began. Its parts are compared
-        with the written bytes by SHA-256; only parts that differ or are missing are sent. With None, no later run can
-        continue this upload either, because its record lacks the mark and the parts.
     mark
         The mark of the object; by default a random text. Objects of one run may share a mark.
 
@@ -83,39 +74,23 @@ class Upload:
         force: bool = False,
         options: Mapping[str, Any] | None = None,
         part_size: int | None = None,
-        resume: bool | None = None,
         mark: str | None = None,
     ) -> None:
         self.url = url
         self.name = printable_url(url)
-        self.notes: list[str] = []
-        self._client = open_object(url, options)
+        check_object_url(url)
+        self._client = S3Object(url, options)
         self._force = force
-        self._part_size = max(part_size or part_size_for(expected, self._client.most_parts), 1)
+        self._part_size = max(part_size or part_size_for(expected), 1)
         self._mark = mark or uuid.uuid4().hex
         self._has_begun = False
-        self._record: UploadRecord | None = None
-        self._threads = ThreadPoolExecutor(1 if self.is_in_order else _THREADS, "ozx-upload")
+        self._threads = ThreadPoolExecutor(_THREADS, "ozx-upload")
         self._sending: dict[Future[None], IO[bytes]] = {}
-        self._sent = 0
-        self._is_resumable = resume is not None
-        self._present: dict[int, SentPart] = {}  # parts of the continued upload on the server, by number from 0
-        self._taken = self._taken_bytes = 0
-        self._has_replaced_part = False
-        self._lock = threading.Lock()
         self._buffers: dict[int, IO[bytes]] = {}  # parts that are not sent yet, by number from 0
         self._held: tuple[int, int] | None = None
         self._end = 0
         if not force and self._client.find() is not None:
             raise exists_error(url)
-        if resume:
-            self._continue_leftover()
-        try:
-            self._end_leftovers()
-        except BaseException:
-            if self._record is not None:
-                self._record.keep()
-            raise
 
     def __enter__(self) -> Self:
         return self
@@ -130,14 +105,6 @@ class Upload:
             self.abort()
             raise
         self.abort()
-
-    @property
-    def is_in_order(self) -> bool:
-        """Whether the store requires that parts are sent in order.
-
-        In this case, a part that `hold` keeps back also delays all later parts.
-        """
-        return self._client.is_in_order
 
     def write_at(self, offset: int, data: bytes | bytearray | memoryview) -> None:
         """Write bytes at the end of the object, or overwrite bytes in parts that `hold` keeps back.
@@ -188,38 +155,28 @@ class Upload:
             if not self._has_begun:
                 with closing(self._buffers.pop(0) if self._end else tempfile.SpooledTemporaryFile()) as body:
                     body.seek(0)
-                    self._client.put(body, self._end, self._mark, replace=self._force)
+                    self._client.put(body, self._mark, replace=self._force)
             else:
                 for number in sorted(self._buffers):
                     self._send(number)
                 self._wait(0)
-                self._client.complete(self._sent)
+                self._client.complete(-(-self._end // self._part_size))
         except (UsageError, ResourceError):
             if not self._is_ours():  # a lost reply: the object may be there
                 raise
         check_made(self._client.find(), self._end, self._mark, self.name)
-        self._close_record()
         self._threads.shutdown()
-        if self._taken:
-            self.notes.append(
-                f"continued an upload to {self.name}: {self._taken:,} of {self._sent:,} parts ({self._taken_bytes:,} "
-                "bytes) were already on the server"
-            )
         return self._end
 
     def abort(self) -> None:
-        """Abort the upload; no data stays on the server, except data that the server itself discards later."""
+        """Abort the upload; no data stays on the server, unless the server refuses to abort."""
         self._threads.shutdown(cancel_futures=True)
         for buffer in (*self._buffers.values(), *self._sending.values()):
             buffer.close()
         self._buffers.clear()
         self._sending.clear()
-        if not self._has_begun:
-            return
-        if self._client.abort():
-            self._close_record()
-        elif self._record is not None:
-            self._record.keep()
+        if self._has_begun:
+            self._client.abort()
 
     def _send_full(self) -> None:
         """Send the complete parts, except those that `hold` keeps back."""
@@ -228,55 +185,28 @@ class Upload:
             is_held = self._held is not None and begin < self._held[1] and self._held[0] < end
             if end <= self._end and not is_held:
                 self._send(number)
-            elif self.is_in_order:
-                return
 
     def _send(self, number: int) -> None:
-        if self._client.most_parts is not None and number >= self._client.most_parts:
+        if number >= _MOST_PARTS:
             raise ResourceError(
-                f"expected at most {self._client.most_parts * self._part_size:,} bytes; the object has more",
+                f"expected at most {_MOST_PARTS * self._part_size:,} bytes; the object has more",
                 path=self.name,
                 hint="Write a local file, then copy it to the bucket.",
             )
         if not self._has_begun:
             self._begin()
-        self._wait(1 if self.is_in_order else _THREADS - 1)
-        size = min(self._part_size, self._end - number * self._part_size)
+        self._wait(_THREADS - 1)
         buffer = self._buffers.pop(number)
-        self._sending[self._threads.submit(self._send_part, number, buffer, size)] = buffer
+        self._sending[self._threads.submit(self._send_part, number, buffer)] = buffer
 
     def _begin(self) -> None:
-        record = None
-        if self._client.names_uploads:
-            mark = self._mark if self._is_resumable else ""
-            record = UploadRecord.intend(self.name, mark=mark, part_size=self._part_size)
-        try:
-            upload_id = self._client.begin(self._mark, self._part_size, replace=self._force)
-            self._has_begun, self._record = True, record
-        finally:
-            if record is not None and not self._has_begun:
-                record.close()
-        if record is not None:
-            record.begin(upload_id)
+        self._client.begin(self._mark, replace=self._force)
+        self._has_begun = True
 
-    def _send_part(self, number: int, buffer: IO[bytes], size: int) -> None:
-        present = self._present.get(number)
-        taken = 0
+    def _send_part(self, number: int, buffer: IO[bytes]) -> None:
         with closing(buffer):
-            digest = _sha256_of(buffer) if self._is_resumable else ""
-            if present is not None and (present.size, present.digest) == (size, digest):
-                self._client.take(number, present.tag)
-                taken = 1
-            else:
-                self._has_replaced_part |= present is not None
-                buffer.seek(0)
-                tag = self._client.send(number, buffer, size)
-                if self._record is not None and digest:
-                    self._record.add_part(number, SentPart(size, digest, tag))
-        with self._lock:
-            self._sent += 1
-            self._taken += taken
-            self._taken_bytes += taken * size
+            buffer.seek(0)
+            self._client.send(number, buffer)
 
     def _wait(self, most: int) -> None:
         """Wait until at most `most` parts are being sent; raise the error of a failed part."""
@@ -287,64 +217,11 @@ class Upload:
 
     def _is_ours(self) -> bool:
         """Return whether the object exists and was written by this upload."""
-        if self._has_replaced_part:  # the killed run's completion may have arrived late: the mark would be the same
-            return False
         try:
             found = self._client.find()
         except ResourceError:
             return False
         return found is not None and found.mark == self._mark
-
-    def _close_record(self) -> None:
-        if self._record is not None:
-            self._record.close()
-            self._record = None
-
-    def _continue_leftover(self) -> None:
-        """Take over an unfinished upload to the same URL: the newest upload that killed processes of this user began.
-
-        Only an upload with the same part size is continued. A part is used if its length and its tag on the server are
-        those of the record.
-        """
-        mine = [
-            found
-            for found in recorded_uploads()
-            if found.url == self.name and not found.is_live and found.mark and found.upload_id
-        ]
-        for found in sorted(mine, key=lambda found: found.begun, reverse=True):
-            record = UploadRecord.claim(found) if found.part_size == self._part_size else None
-            if record is None:
-                continue
-            try:
-                listed = self._client.continue_upload(found.upload_id, replace=self._force)
-            except BaseException:
-                record.keep()
-                raise
-            if listed is None:
-                record.keep()
-                continue
-            self._present = {
-                number: part
-                for number, part in found.read_parts().items()
-                if listed.get(number) == (part.size, part.tag)
-            }
-            self._mark, self._record, self._has_begun = found.mark, record, True
-            return
-
-    def _end_leftovers(self) -> None:
-        """Abort this user's unfinished uploads to this URL whose processes were killed."""
-        for found in recorded_uploads():
-            is_dead = found.url == self.name and found.upload_id and not found.is_live
-            if is_dead and end_leftover(found, self._client.end):
-                self.notes.append(f"ended the unfinished upload of a killed run: {self.name}")
-
-
-def _sha256_of(buffer: IO[bytes]) -> str:
-    digest = hashlib.sha256()
-    buffer.seek(0)
-    while block := buffer.read(_MIB):
-        digest.update(block)
-    return digest.hexdigest()
 
 
 def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
@@ -357,5 +234,6 @@ def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
     ResourceError
         The server cannot be reached, or refuses; the bucket does not exist.
     """
-    if open_object(url, options).find() is not None:
+    check_object_url(url)
+    if S3Object(url, options).find() is not None:
         raise exists_error(url)

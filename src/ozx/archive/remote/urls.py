@@ -9,6 +9,8 @@ from ozx.errors import UsageError
 
 #: HTTP, and the object stores that obstore knows.
 SCHEMES = ("https", "http", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss")
+#: The stores to which ozx does not write, and the program that copies a file to each.
+COPYING = {"gs": "gcloud storage cp"} | dict.fromkeys(("az", "azure", "adl", "abfs", "abfss"), "azcopy copy")
 
 
 def split_url(url: str) -> SplitResult:
@@ -57,3 +59,39 @@ def split_key_url(url: str) -> SplitResult:
             hint="Leave the part out of the URL.",
         )
     return parts
+
+
+def upload_hint(url: str) -> str:
+    """Return the hint for an output at a URL to which ozx does not write.
+
+    Examples
+    --------
+    >>> upload_hint("gs://bucket/cells.ozx"), upload_hint("https://example.org/cells.ozx")
+    ('Write it on this computer, then run gcloud storage cp.', 'Write it on this computer, then upload it.')
+    """
+    program = COPYING.get(url.partition("://")[0].lower())
+    return f"Write it on this computer, then {f'run {program}' if program else 'upload it'}."
+
+
+def check_object_url(url: str) -> None:
+    """Raise an error unless ozx can write an object at a URL.
+
+    Raises
+    ------
+    UsageError
+        The URL names no object, contains ``?`` or ``#``, or has a scheme to which ozx cannot write.
+    """
+    parts = split_key_url(url)
+    if parts.scheme not in ("s3", "s3a"):
+        raise UsageError("expected a URL that begins with s3://", path=printable_url(url), hint=upload_hint(url))
+    if parts.query or parts.fragment:
+        raise UsageError(
+            "expected the URL of an object to write, without ? and #",
+            path=printable_url(url),
+            hint="Write %3F and %23 for these characters in a name.",
+        )
+    key = parts.path.removeprefix("/")
+    if not key or key.endswith("/"):
+        raise UsageError(
+            "expected the URL of an object to write, such as s3://bucket/cells.ozx", path=printable_url(url)
+        )

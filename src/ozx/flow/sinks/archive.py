@@ -10,7 +10,7 @@ from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter
 from ozx.flow.entry import Entry, read_part
 from ozx.flow.plan import Plan
 from ozx.flow.sinks import fast_assembling, fast_packing
-from ozx.flow.sinks.manifest import MANIFEST_KEY, Manifest, encode_manifest
+from ozx.flow.sinks.manifest import Manifest
 from ozx.flow.workers import Workers
 from ozx.progress import Progress
 
@@ -50,8 +50,6 @@ def write_archive(
         fast_assembling.write_entries(writer, plan.iter_data(workers), progress, workers.jobs)
     else:
         write_entries(writer, plan.iter_data(workers), progress, manifest, is_copy=is_copy)
-    if manifest is not None and manifest.inside is not None:
-        writer.add(MANIFEST_KEY, encode_manifest(manifest, manifest.inside))
     size = writer.finish(plan.comment)
     return writer.directory.entries, size
 

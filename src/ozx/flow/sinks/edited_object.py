@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ozx.archive.byte_source import read_exactly
 from ozx.archive.reader import ArchiveReader
-from ozx.archive.remote.errors import changed_error
+from ozx.archive.remote.errors import changed_error, printable_url
 from ozx.archive.remote.replacing.parts import Part, plan_parts
 from ozx.archive.remote.replacing.replacement import (
     LOOKS,
@@ -18,7 +18,7 @@ from ozx.archive.remote.replacing.replacement import (
     replace_object,
 )
 from ozx.archive.remote.source import RemoteSource
-from ozx.archive.remote.urls import split_url
+from ozx.archive.remote.urls import COPYING, split_url
 from ozx.archive.splicing import splice
 from ozx.errors import FormatError, OzxError, UsageError
 
@@ -55,8 +55,15 @@ def check_can_copy(url: str) -> None:
     UsageError
         `url` is not an ``s3://`` URL.
     """
-    if split_url(url).scheme in ("s3", "s3a"):
+    scheme = split_url(url).scheme
+    if scheme in ("s3", "s3a"):
         return
+    if scheme in COPYING:
+        raise UsageError(
+            "expected a file on this computer or an s3:// URL; found a URL that ozx only reads",
+            path=printable_url(url),
+            hint=f"Copy the file to a disk, edit it there, and copy it back with {COPYING[scheme]}.",
+        )
     source = RemoteSource(url, {"retry_config": {"max_retries": 0}})
     try:
         cost = f"all {source.size():,} bytes of the file"

@@ -18,7 +18,7 @@ from ozx.flow.entry import Entry, FilePart
 from ozx.flow.sinks.output import write_small
 from ozx.flow.sources.location import Location
 
-#: The name of a manifest's entry, the last one of its archive. It is not a key of Zarr: image readers ignore it.
+#: The name of the manifest that previews of ozx wrote into an archive, as its last entry; it is still read.
 MANIFEST_KEY = "ozx-manifest.json"
 
 _SCHEMA = 1
@@ -52,14 +52,11 @@ class Manifest:
     ----------
     source
         The directory that was packed.
-    inside
-        The archive's name if the manifest is written into the archive, else None.
     values
         The values, in the order of the archive.
     """
 
     source: str
-    inside: str | None = None
     values: dict[str, ManifestValue] = field(default_factory=dict)
 
     def hashed(self, entry: Entry, *, is_copy: bool) -> Iterator[bytes]:
@@ -83,7 +80,7 @@ class Manifest:
         self.values[entry.key] = ManifestValue(size, digest.hexdigest(), changed)
 
 
-def encode_manifest(manifest: Manifest, archive: str) -> bytes:
+def _encode_manifest(manifest: Manifest, archive: str) -> bytes:
     """Return the manifest document of the archive at the path `archive`."""
     # Written by hand, because an encoder call for each of a million small values takes longer than hashing them.
     values = (
@@ -99,7 +96,7 @@ def encode_manifest(manifest: Manifest, archive: str) -> bytes:
 
 def write_manifest(path: str, manifest: Manifest, *, sync: bool) -> str:
     """Write ``PATH.manifest.json``, and return its SHA-256 in hexadecimal digits."""
-    document = encode_manifest(manifest, path)
+    document = _encode_manifest(manifest, path)
     write_small(path + MANIFEST_ENDING, document, sync=sync)
     return hashlib.sha256(document).hexdigest()
 

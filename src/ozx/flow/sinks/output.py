@@ -54,13 +54,8 @@ class NewObject:
 
     @property
     def swept(self) -> list[str]:
-        """An empty list, because an upload removes no leftover files of killed runs; see `notes`."""
+        """An empty list, because an upload removes no leftover files of killed runs."""
         return []
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes about unfinished uploads of killed runs on the server; the list is complete after the upload."""
-        return tuple(self.upload.notes)
 
 
 @contextmanager
@@ -71,7 +66,6 @@ def new_output(
     sync: bool = True,
     expected: Callable[[], int] | None = None,
     check: Callable[[str], None] | None = None,
-    resume: bool | None = None,
     **options: Any,
 ) -> Iterator[NewFile | NewObject]:
     """Yield a new file or object, which appears at `target` only if the ``with`` block succeeds.
@@ -89,8 +83,6 @@ def new_output(
     check
         Function that reads the output back. Its argument is the path of a file that does not have its final name yet,
         or the URL of a complete object.
-    resume
-        Whether to continue the upload of a killed run; see `ozx.archive.remote.upload.Upload`.
     options
         More options of `ozx.atomic.new_file.replacing_file`.
     """
@@ -104,7 +96,7 @@ def new_output(
         return
     from ozx.archive.remote.upload import Upload  # noqa: PLC0415 (few outputs are remote)
 
-    with Upload(target, expected=0 if expected is None else expected(), force=force, resume=resume) as upload:
+    with Upload(target, expected=0 if expected is None else expected(), force=force) as upload:
         yield NewObject(upload)
     if check is not None:
         check(target)

@@ -221,5 +221,5 @@ def _swept_note(path: str) -> str:
     if not os.path.lexists(path):
         return f"removed {path}, left by a run that was killed"
     if path.endswith(".ozx-tmp"):
-        return f"{path}, from a run on another computer, is a day old; if that run has ended, remove it with ozx clean"
+        return f"{path}, from a run on another computer, is a day old; if that run has ended, remove it"
     return f"warning: {path} is the old directory that a killed run replaced; check it for changes, then remove it"

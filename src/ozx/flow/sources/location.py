@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
 from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.urls import upload_hint
 from ozx.atomic.windows import output_fault, usable_path
 from ozx.errors import UsageError
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA
@@ -25,7 +26,7 @@ _FORMATS = ("zarr3", "zarr")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 # For outputs, also chains of fsspec (simplecache::s3://…), and URLs after spaces.
 _OUTPUT_URL = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*::)*([A-Za-z][A-Za-z0-9+.-]+:)/(/?)")
-_WRITABLE = re.compile(r"(?:s3a?|gs|az|azure|adl|abfss?)://", re.IGNORECASE)
+_WRITABLE = re.compile(r"s3a?://", re.IGNORECASE)
 _DRIVE = re.compile(r"/[A-Za-z]:(?:/|$)")
 _HINT = "A node is named ozx:///folder/cells.ozx/labels/cells, or cells.ozx|zip:labels/cells/."
 
@@ -165,7 +166,7 @@ def check_is_list(sources: object, function: str) -> None:
 
 
 def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool = False) -> str:
-    """Return the path of an output; reject URLs, except URLs of object stores if `remote` is true.
+    """Return the path of an output; reject URLs, except ``s3://`` if `remote` is true.
 
     ``s3://bucket/cells.ozx`` would be a file in a local folder called ``s3:``. Path objects drop one of two slashes:
     ``s3:/bucket/cells.ozx`` counts as a URL unless the folder ``s3:`` exists.
@@ -177,7 +178,7 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool
     windows
         Whether ``file:///C:/…`` begins with a drive, and Windows' rules for names apply.
     remote
-        Whether ``s3://``, ``gs://`` and ``az://`` are allowed.
+        Whether ``s3://`` is allowed.
 
     Raises
     ------
@@ -204,7 +205,7 @@ def given_output(path: StrPath, *, windows: bool = os.name == "nt", remote: bool
     raise UsageError(
         "expected a path on this computer; found a URL"
         if not remote
-        else "expected a path on this computer or an s3://, gs:// or az:// URL; found a URL that ozx only reads",
+        else "expected a path on this computer or an s3:// URL; found a URL that ozx only reads",
         path=printable_url(name.strip()),
         hint=_local_hint(name.strip(), windows=windows),
     )
@@ -221,7 +222,7 @@ def _local_hint(url: str, *, windows: bool) -> str:
             f"If this is a local path, create the folder {url.partition('/')[0]} first. If it is a URL, pass it as a "
             "string, not as a Path."
         )
-    return "Write a local file, then upload it."
+    return upload_hint(url)
 
 
 def given_source(path: StrPath) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ozx.archive.remote.access import current_options
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.outputs.opening import check_object_url
 from ozx.archive.remote.upload import check_absent
+from ozx.archive.remote.urls import check_object_url
 from ozx.errors import OzxError
 from ozx.flow.sinks.output import upload_file
 from ozx.quoting import quote
@@ -17,7 +17,7 @@ class StreamUpload:
     Parameters
     ----------
     url
-        ``s3://bucket/key``, ``gs://bucket/key`` or ``az://container/key``.
+        ``s3://bucket/key``.
     force
         Whether an existing object may be replaced.
     """

@@ -13,8 +13,8 @@ from typing import Any
 
 from ozx.archive.remote.access import current_options
 from ozx.archive.remote.errors import printable_url
-from ozx.archive.remote.outputs.opening import check_object_url
 from ozx.archive.remote.upload import check_absent
+from ozx.archive.remote.urls import check_object_url
 from ozx.errors import OzxError, PartialFileWarning, resource_errors
 from ozx.flow.sinks.output import upload_file
 from ozx.store.growing_file import GrowingFile

@@ -13,12 +13,10 @@ from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from ozx.archive.remote.errors import changed_error, printable_url
-from ozx.archive.remote.outputs.client import MARK, check_made
-from ozx.archive.remote.outputs.s3 import S3Object
 from ozx.archive.remote.replacing.parts import Part
 from ozx.archive.remote.replacing.properties import kept_properties
 from ozx.archive.remote.s3 import client_errors, error_code_of, explain_client_error
-from ozx.archive.remote.upload_records import UploadRecord
+from ozx.archive.remote.s3_object import MARK, S3Object, check_made
 from ozx.errors import ResourceError, UnsupportedError
 
 _THREADS = 8
@@ -102,8 +100,7 @@ def replace_object(old: OldObject, parts: Sequence[Part], read: ReadAt) -> None:
 
     If the object has changed meanwhile, raise an error instead.
 
-    After an error or an interrupt, the old object still exists, and the upload is aborted. If the upload cannot be
-    aborted, or after a kill, its record remains, so that a later run can abort it.
+    After an error or an interrupt, the old object still exists, and the upload is aborted.
     """
     properties = dict(old.properties)
     mark = uuid.uuid4().hex
@@ -130,16 +127,11 @@ def _is_whole(parts: Sequence[Part]) -> bool:
 def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dict[str, Any], mark: str) -> float:
     """Make the new object, and return the time at which the old one was compared."""
     client, target = old.object.client, old.object.target
-    record = UploadRecord.intend(printable_url(old.url))
     try:
         upload = str(client.create_multipart_upload(**target, **properties)["UploadId"])
-    except BaseException as error:
-        record.close()
-        if isinstance(error, client_errors()):
-            raise explain_client_error(error, old.url, doing="write") from None
-        raise
+    except client_errors() as error:
+        raise explain_client_error(error, old.url, doing="write") from None
     try:
-        record.begin(upload)
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="ozx-edit") as threads:
             futures = [
                 threads.submit(_make_part, old, upload, number, part, read) for number, part in enumerate(parts, 1)
@@ -157,9 +149,9 @@ def _upload(old: OldObject, parts: Sequence[Part], read: ReadAt, properties: dic
         except client_errors() as error:
             _check_done(old, mark, error)
     except BaseException:
-        _abort(old, upload, record)
+        with contextlib.suppress(*client_errors()):  # the first error is the one to report
+            client.abort_multipart_upload(**target, UploadId=upload)
         raise
-    record.close()
     return since
 
 
@@ -222,13 +214,3 @@ def _check_done(old: OldObject, mark: str, error: BaseException) -> None:
         if found is not None and found.mark == mark:
             return
     raise _explain(old, error, is_copy=False) from None
-
-
-def _abort(old: OldObject, upload: str, record: UploadRecord) -> None:
-    """Abort the upload; if this fails, keep the upload's record, so that a later run can abort the upload."""
-    try:
-        old.object.end(upload)
-    except ResourceError:  # the first error is the one to report
-        record.keep()
-    else:
-        record.close()
