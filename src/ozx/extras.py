@@ -10,7 +10,6 @@ _EXTRAS = {
     "azure": '"azure-identity>=1.19" "azure-storage-blob>=12.24" "obstore>=0.12"',
     "dask": '"dask[array,distributed]>=2024.8"',
     "napari": '"dask[array]>=2024.8" "napari[all]>=0.5.5"',
-    "neuroglancer": '"neuroglancer>=2.41"',
 }
 
 

@@ -45,6 +45,12 @@ _OTHER_WORDS = {
 }
 
 
+# What ozx no longer has, and what to do instead.
+GONE = {
+    "view --with neuroglancer": "ozx serve prints the address that neuroglancer takes.",
+}
+
+
 def report_usage(error: click.ClickException, arguments: Sequence[str]) -> None:
     """Report an invalid command line in the same form as other errors."""
     context = error.ctx if isinstance(error, click.UsageError) else None
@@ -61,7 +67,19 @@ def report_usage(error: click.ClickException, arguments: Sequence[str]) -> None:
             hint += _hint_at_commands(error.option_name)
     elif isinstance(error, click.BadOptionUsage):  # an option without its value
         hint = _hint_at_value(error.option_name, arguments)
+    if gone := _find_gone(arguments):
+        message, hint = gone, None
     say_error(message, hint=hint)
+
+
+def _find_gone(arguments: Sequence[str]) -> str | None:
+    """Return the sentence about a word of the command line that is gone; None if there is none."""
+    words = [part for word in arguments for part in word.split("=", 1)]
+    for gone, instead in GONE.items():
+        command, *options = gone.split()
+        if words[:1] == [command] and set(options) <= set(words):
+            return f"ozx {gone} is gone: {instead}"
+    return None
 
 
 def _options(command: click.Command) -> set[str]:
