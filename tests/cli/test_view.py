@@ -186,7 +186,7 @@ def test_napari_may_be_missing(path, capsys, monkeypatch):
     assert run(["view", str(path), "--with", "napari"]) == 4
     err = capsys.readouterr().err
     assert "napari is not installed\n" in err
-    assert 'pip install "dask[array]>=2024.8" "napari[all]' in err
+    assert 'pip install "ozx-toolkit[napari]" "napari[all]' in err
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_napari_without_qt_says_so_in_one_line(path, capsys, monkeypatch, late):
     err = capsys.readouterr().err
     assert err.splitlines() == [
         "error: napari cannot be loaded: No Qt bindings could be found.",
-        'hint: Install it: pip install "dask[array]>=2024.8" "napari[all]>=0.5.5"',
+        'hint: Install it: pip install "ozx-toolkit[napari]" "napari[all]"',
     ]
 
 
