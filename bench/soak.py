@@ -269,7 +269,7 @@ def _kill(work: Work, folder: Path, sources: Path, rng: random.Random) -> tuple[
     code = wait(child)
     time.sleep(0.05)  # the system kills a second process a moment later
     found, wrong = work.state(folder), []
-    if not work.is_right(found, before, after, is_killed=True) or (code == 0 and found != after):
+    if not work.is_right(found, before, after) or (code == 0 and found != after):
         wrong.append("the name holds neither the old nor the new content")
     if not work.is_kept(folder, sources, is_done=found == after):
         wrong.append("a source was changed")

@@ -1,8 +1,8 @@
-"""Benchmark of the viewer: the first picture, against neuroglancer; tiles, bytes and memory during zooms and moves.
+"""Benchmark of the viewer: the first picture; tiles, bytes and memory during zooms and moves.
 
-`ozx view` serves both pages, and the same Chromium shows them, without a graphics card. The first picture is complete
-when the pixels in the middle of the window no longer change. Without neuroglancer, only `ozx view` is measured; without
-Chromium or its driver, nothing is measured. A message names the missing programs.
+Chromium shows the page of `ozx view` without a graphics card. The first picture is complete when the pixels in the
+middle of the window no longer change. Without Chromium or its driver, nothing is measured. A message names the missing
+programs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,10 @@ from measuring import HERE, Group, take_turns
 sys.path.append(str(HERE.parent / "tests" / "desktop" / "viewer"))
 from chromium import Browser, driver, missing_programs
 
-# The middle of the window, where both pages show only the image.
+# The middle of the window, where the page shows only the image.
 MIDDLE = (slice(180, 420), slice(180, 460))
 STEADY = 1.5  # seconds without a change: the picture is complete
-CHANGE = 1.0  # mean difference in grey levels; rounding differences of the pages are smaller
+CHANGE = 1.0  # mean difference in grey levels; rounding differences are smaller
 
 
 def bench_view(folder: Path, *, quick: bool, rounds: int) -> Iterator[Any]:
@@ -40,19 +39,12 @@ def bench_view(folder: Path, *, quick: bool, rounds: int) -> Iterator[Any]:
     path = datasets.make_wide_image(folder, quick=quick)
     side = int(path.stem.partition("-")[2])
     what = f"{side:,} × {side:,} pixels (uint16, zstd, sharded)"
-    viewers = {"ozx view": "page"}
-    if find_spec("neuroglancer") is None:
-        print("view: neuroglancer is not installed (extra neuroglancer), ozx view is measured alone")
-    else:
-        viewers["ozx view --with neuroglancer"] = "neuroglancer"
     with driver() as address:
         browser = Browser(address, loading="eager", listens=False)
         try:
-            measures = {name: first_picture(browser, path, viewer) for name, viewer in viewers.items()}
-            rows = take_turns(measures, None, rounds)
-            goal = "at most 1.5 × neuroglancer's time for the same file; the peak memory is that of the server"
-            ratios = {"ozx view --with neuroglancer": 1 / 1.5}
-            yield Table(f"from the address to the picture: {what}", rows, goal, wanted_ratios=ratios)
+            rows = take_turns({"ozx view": first_picture(browser, path)}, None, rounds)
+            goal = "at most 1 s; the peak memory is that of the server"
+            yield Table(f"from the address to the picture: {what}", rows, goal, peers=False)
         finally:
             browser.close()
         browser = Browser(address, listens=False)
@@ -62,9 +54,9 @@ def bench_view(folder: Path, *, quick: bool, rounds: int) -> Iterator[Any]:
             browser.close()
 
 
-def first_picture(browser: Browser, path: Path, viewer: str) -> Callable[[Row], None]:
+def first_picture(browser: Browser, path: Path) -> Callable[[Row], None]:
     def measure(row: Row) -> None:
-        with page_of(path, viewer) as (url, process):
+        with page_of(path) as (url, process):
             start = time.perf_counter()
             browser.open(url)
             row.seconds.append(wait_for_picture(browser, start) - start)
@@ -90,7 +82,7 @@ def wait_for_picture(browser: Browser, start: float) -> float:
 
 def look_around(browser: Browser, path: Path, what: str, *, zooms: int, moves: int) -> Facts:
     """Zoom in, move and zoom out, wait after each step until all is drawn, and return times, bytes and memory."""
-    with page_of(path, "page") as (url, process):
+    with page_of(path) as (url, process):
         browser.show(url)
         browser.run("performance.setResourceTimingBufferSize(100000)")
         starts = []
@@ -133,9 +125,9 @@ def drag(browser: Browser, number: int) -> None:
 
 
 @contextmanager
-def page_of(path: Path, viewer: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def page_of(path: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Yield the address of a page that a fresh process serves, and the process."""
-    command = [sys.executable, "-m", "ozx", "view", str(path), "--no-browser", "--with", viewer]
+    command = [sys.executable, "-m", "ozx", "view", str(path), "--no-browser"]
     options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with subprocess.Popen(command, **options) as process:
         try:
@@ -181,4 +173,4 @@ def is_page(pid: int) -> bool:
     return b"--type=renderer" in command or b"--type=gpu-process" in command
 
 
-GROUPS = {"view": Group(bench_view, ("neuroglancer", "chromium"))}
+GROUPS = {"view": Group(bench_view, ("chromium",))}

@@ -1,10 +1,12 @@
-"""The S3 server of moto, with a bucket for each test."""
+"""An S3 server, with a bucket for each test: that of moto (extra `ci`) if it is installed, otherwise our own."""
 
 from __future__ import annotations
 
+import importlib.util
 import uuid
 
 import pytest
+import reference_s3
 
 
 class Bucket:
@@ -56,8 +58,12 @@ class Bucket:
 @pytest.fixture(scope="session")
 def s3_endpoint():
     """One server for all tests, because stopping a server takes half a second."""
-    for package in ("obstore", "moto", "boto3", "flask"):
+    for package in ("obstore", "boto3"):
         pytest.importorskip(package, reason=f"{package} is not installed")
+    if importlib.util.find_spec("moto") is None:
+        with reference_s3.serving(has_buckets=True) as server:
+            yield server.endpoint
+        return
     from moto.server import ThreadedMotoServer  # noqa: PLC0415 - may be absent
 
     server = ThreadedMotoServer("127.0.0.1", 0)

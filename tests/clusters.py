@@ -6,9 +6,12 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from counting_progress import CountingProgress
-from distributed import Client, LocalCluster
+
+if TYPE_CHECKING:
+    from distributed import Client, LocalCluster
 
 __all__ = ["Killer", "any_process", "local_cluster"]
 
@@ -16,6 +19,8 @@ __all__ = ["Killer", "any_process", "local_cluster"]
 @contextmanager
 def local_cluster(threads: int = 1) -> Iterator[tuple[LocalCluster, Client]]:
     """Yield a cluster of two processes with `threads` threads each, and a client of the cluster."""
+    from distributed import Client, LocalCluster  # noqa: PLC0415 (extra ci)
+
     options = {"n_workers": 2, "threads_per_worker": threads, "processes": True, "host": "127.0.0.1"}
     # Port 0 means any free port; the default is 8787, which another cluster may use.
     with LocalCluster(dashboard_address="127.0.0.1:0", **options) as cluster, Client(cluster) as client:

@@ -20,6 +20,12 @@ if [ -e packages/ozx-toolkit.xml ]; then
   cp packages/ozx-toolkit.xml application/vnd.ome.zarr+zip.xml
 fi
 """
+#: A substitute for xdg-mime, which here notes its arguments, and writes a new list.
+XDG_MIME = """#!/bin/sh
+echo "$@" >> "${0%/*}/xdg-mime.log"
+mkdir -p "$HOME/.config"
+printf '[Default Applications]\\n%s=%s\\n' "$3" "$2" > "$HOME/.config/mimeapps.list"
+"""
 OSACOMPILE = """#!/bin/sh
 set -e
 mkdir -p "$2/Contents/MacOS" "$2/Contents/Resources"
@@ -57,6 +63,10 @@ class MemoryRegistry:
     def has_key(self, key):
         return any(known == key or known.startswith(key + "\\") for known in self.keys)
 
+    def delete_key(self, key):
+        for known in [known for known in self.keys if known == key or known.startswith(key + "\\")]:
+            del self.keys[known]
+
     def delete_if_empty(self, key):
         if self.keys.get(key) or any(known.startswith(key + "\\") for known in self.keys):
             return False
@@ -90,6 +100,7 @@ def programs(tmp_path, monkeypatch):
     """A folder on the path with programs of a desktop and ozx, in addition to those of a bare system."""
     folder = tmp_path / "programs"
     make_program(folder / "update-mime-database", UPDATE_MIME_DATABASE)
+    make_program(folder / "xdg-mime", XDG_MIME)
     make_program(folder / "osacompile", OSACOMPILE)
     make_program(folder / "codesign", CODESIGN)
     make_program(folder / "lsregister", '#!/bin/sh\necho "$@" >> "${0%/*}/lsregister.log"\n')

@@ -1,7 +1,7 @@
-"""An S3 server for one bucket; objects consist of ranges of files and of memory, and copied ranges are references.
+"""An S3 server; objects consist of ranges of files and of memory, and copied ranges are references.
 
-It supports the requests of an edit by URL: ranges of objects of any size, uploads in parts, parts copied from ranges,
-conditions, tags, access rights. It counts the transferred bytes.
+It supports the requests of ozx: ranges of objects of any size, lists, uploads in parts, parts copied from ranges,
+conditions, tags, access rights. It counts the transferred bytes. `.ci/run` compares it with the server of moto.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import os
 import re
 import socket
 import threading
+import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from urllib.parse import parse_qs, unquote, urlsplit
-from xml.sax.saxutils import escape
+from datetime import UTC, datetime
+from email.utils import formatdate
+from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
+from xml.sax.saxutils import escape, unescape
 
 _BLOCK = 1 << 20
 _LEAST_PART = 5 << 20
@@ -54,6 +57,11 @@ class Object:
     headers: dict[str, str] = field(default_factory=dict)
     tags: str = ""
     tag: str = field(default_factory=lambda: f'"{uuid.uuid4().hex}"')
+    time: float = field(default_factory=time.time)
+
+    @property
+    def modified(self) -> str:
+        return formatdate(self.time, usegmt=True)
 
     @property
     def size(self) -> int:
@@ -70,10 +78,12 @@ class Object:
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """A server for one bucket.
+    """A server for one bucket of any name; `has_buckets` makes it one of several buckets, with the ETags of S3.
 
     Attributes
     ----------
+    buckets
+        The names of the buckets; then, the keys below begin with the bucket.
     objects, uploads
         The objects by key; the unfinished uploads by id, each with its key, headers and parts.
     calls
@@ -92,8 +102,9 @@ class Server(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_buckets: bool = False) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.buckets: set[str] | None = set() if has_buckets else None
         self.objects: dict[str, Object] = {}
         self.uploads: dict[str, dict] = {}
         self.calls: list[str] = []
@@ -119,8 +130,8 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextmanager
-def serving():
-    server = Server()
+def serving(*, has_buckets: bool = False):
+    server = Server(has_buckets=has_buckets)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
@@ -140,7 +151,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _begin(self, call: str) -> bool:
         url = urlsplit(self.path)
-        self.key = unquote(url.path).lstrip("/").partition("/")[2]
+        self.bucket, _, self.key = unquote(url.path).lstrip("/").partition("/")
+        self.is_bucket = not self.key
+        if self.server.buckets is not None:
+            self.key = f"{self.bucket}/{self.key}"
         self.query = {name: values[0] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
         with self.server.lock:
             self.server.calls.append(call)
@@ -148,7 +162,20 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if call in self.server.refuses:
             self._fail(501, "NotImplemented")
             return False
+        if self.server.buckets is not None and self.bucket not in self.server.buckets:
+            if self.command == "PUT" and self.is_bucket:
+                self.server.buckets.add(self.bucket)
+            else:
+                self._fail(404, "NoSuchBucket")
+                return False
         return True
+
+    def _tag(self, runs: list[Run]) -> str:
+        """Return the ETag of new bytes: their MD5, as on S3, where the bytes are kept."""
+        if self.server.buckets is None:
+            return f'"{uuid.uuid4().hex}"'
+        digest = hashlib.md5(b"".join(block for run in runs for block in run.blocks()))
+        return f'"{digest.hexdigest()}"'
 
     def _answer(self, status: int = 200, body: bytes = b"", **headers: str) -> None:
         self.send_response(status)
@@ -168,7 +195,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._answer(200, f'<?xml version="1.0"?><{name}>{inside}</{name}>'.encode(), Content_Type="application/xml")
 
     def _fail(self, status: int, code: str) -> None:
-        self._answer(status, f"<Error><Code>{code}</Code></Error>".encode(), Content_Type="application/xml")
+        body = (
+            b"" if self.command == "HEAD" else f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
+        )
+        self._answer(status, body, Content_Type="application/xml")
 
     def _found(self) -> Object | None:
         found = self.server.objects.get(self.key)
@@ -210,19 +240,28 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_HEAD(self):
         if not self._begin("HEAD"):
             return
-        if not self.key:  # the bucket
+        if self.is_bucket:
             self._answer()
             return
         found = self.server.objects.get(self.key)
         if found is None:
             self._answer(404)
             return
+        if self._is_refused(found):
+            return
         self.send_response(200)
         for name, value in {"ETag": found.tag, "Accept-Ranges": "bytes", **found.headers}.items():
             self.send_header(name, value)
-        self.send_header("Last-Modified", "Tue, 24 Nov 2026 10:00:00 GMT")
+        self.send_header("Last-Modified", found.modified)
         self.send_header("Content-Length", str(found.size))
         self.end_headers()
+
+    def _is_refused(self, found: Object) -> bool:
+        """Answer a read of an object with another ETag than the wanted one."""
+        if self.headers.get("If-Match", found.tag) == found.tag:
+            return False
+        self._fail(412, "PreconditionFailed")
+        return True
 
     def do_GET(self):
         url = urlsplit(self.path)
@@ -232,23 +271,59 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return
         if call == "uploads":
             items = "".join(
-                f"<Upload><Key>{escape(each['key'])}</Key><UploadId>{number}</UploadId>"
+                f"<Upload><Key>{escape(each['key'].removeprefix(self.key))}</Key><UploadId>{number}</UploadId>"
                 "<Initiated>2026-11-24T10:00:00.000Z</Initiated></Upload>"
                 for number, each in self.server.uploads.items()
+                if each["key"].startswith(self.key)
             )
             self._xml("ListMultipartUploadsResult", f"<IsTruncated>false</IsTruncated>{items}")
+            return
+        if self.is_bucket:
+            self._list()
             return
         found = self._found()
         if found is None:
             return
         if call == "tagging":
-            pairs = [pair.partition("=") for pair in found.tags.split("&") if pair]
-            tags = "".join(f"<Tag><Key>{key}</Key><Value>{value}</Value></Tag>" for key, _, value in pairs)
+            pairs = parse_qsl(found.tags, keep_blank_values=True)
+            tags = "".join(f"<Tag><Key>{escape(key)}</Key><Value>{escape(value)}</Value></Tag>" for key, value in pairs)
             self._xml("Tagging", f"<TagSet>{tags}</TagSet>")
+        elif self._is_refused(found):
+            return
         elif call == "acl":
             self._xml("AccessControlPolicy", "<Owner><ID>o</ID></Owner><AccessControlList></AccessControlList>")
         else:
             self._get(found)
+
+    def _list(self) -> None:
+        """List the objects of a bucket, at most 1,000 at a time, with folders if there is a delimiter."""
+        prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter", "")
+        after, most = self.query.get("continuation-token", ""), min(1000, int(self.query.get("max-keys", "1000")))
+        found: dict[str, Object | None] = {}
+        for key, value in sorted(self.server.objects.items()):
+            name = key.removeprefix(self.key)
+            if key.startswith(self.key) and name.startswith(prefix):
+                below = name[len(prefix) :].partition(delimiter) if delimiter else (name, "", "")
+                folder = prefix + below[0] + below[1] if below[1] else None
+                found.setdefault(folder or name, None if folder else value)
+        names = [name for name in found if name > after]
+        items = []
+        for name in names[:most]:
+            shown = escape(quote(name) if self.query.get("encoding-type") == "url" else name)
+            value = found[name]
+            if value is None:
+                items.append(f"<CommonPrefixes><Prefix>{shown}</Prefix></CommonPrefixes>")
+                continue
+            written = datetime.fromtimestamp(value.time, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+            items.append(
+                f"<Contents><Key>{shown}</Key><LastModified>{written}</LastModified><ETag>{escape(value.tag)}</ETag>"
+                f"<Size>{value.size}</Size><StorageClass>STANDARD</StorageClass></Contents>"
+            )
+        more = len(names) > most
+        token = f"<NextContinuationToken>{escape(names[most - 1])}</NextContinuationToken>" if more else ""
+        encoding = "<EncodingType>url</EncodingType>" if self.query.get("encoding-type") == "url" else ""
+        head = f"{encoding}<Name>{self.bucket}</Name><KeyCount>{len(items)}</KeyCount><MaxKeys>{most}</MaxKeys>"
+        self._xml("ListBucketResult", f"{head}<IsTruncated>{str(more).lower()}</IsTruncated>{token}{''.join(items)}")
 
     def _get(self, found: Object) -> None:
         match = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
@@ -257,10 +332,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             first, last = match.groups()
             start = int(first) if first else max(0, found.size - int(last))
             stop = min(found.size, int(last) + 1) if first and last else found.size
+            if start >= stop:
+                self._fail(416, "InvalidRange")
+                return
         self.send_response(206 if match else 200)
         if match:
             self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{found.size}")
-        for name, value in {"ETag": found.tag, "Last-Modified": "Tue, 24 Nov 2026 10:00:00 GMT"}.items():
+        for name, value in {"ETag": found.tag, "Last-Modified": found.modified, **found.headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(stop - start))
         self.end_headers()
@@ -280,15 +358,19 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._take_part([Run(b"", 0, self._pass_over())])
             return
         body = self._body()
-        if is_part:
+        if self.is_bucket:
+            self._answer()
+        elif is_part:
             self._take_part([Run(body, 0, len(body))])
         elif self._matches():
-            made = Object([Run(body, 0, len(body))], self._kept(), self.headers.get("x-amz-tagging", ""))
+            runs = [Run(body, 0, len(body))]
+            made = Object(runs, self._kept(), self.headers.get("x-amz-tagging", ""), self._tag(runs))
             self.server.objects[self.key] = made
             self._answer(200, ETag=made.tag)
 
     def _copy_part(self) -> None:
-        source = unquote(self.headers["x-amz-copy-source"]).lstrip("/").partition("/")[2]
+        source = unquote(self.headers["x-amz-copy-source"]).lstrip("/")
+        source = source if self.server.buckets is not None else source.partition("/")[2]
         found = self.server.objects[source]
         if self.headers.get("x-amz-copy-source-if-match", found.tag) != found.tag:
             self._fail(412, "PreconditionFailed")
@@ -304,7 +386,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if upload is None:
             self._fail(404, "NoSuchUpload")
             return
-        tag = f'"{uuid.uuid4().hex}"'
+        tag = self._tag(runs)
         with self.server.lock:
             upload["parts"][int(self.query["partNumber"])] = (tag, runs)
         if is_copy:
@@ -323,10 +405,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         names = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
-        call = "Create" if "uploads" in names else "Complete"
+        call = "Create" if "uploads" in names else "Delete" if "delete" in names else "Complete"
         if not self._begin(call):
             return
         body = self._body()
+        if call == "Delete":
+            for key in re.findall(r"<Key>(.*?)</Key>", body.decode()):
+                self.server.objects.pop(self.key + unescape(key), None)
+            self._xml("DeleteResult", "")
+            return
         if call == "Create":
             number = hashlib.sha256(os.urandom(8)).hexdigest()
             kept, tags = self._kept(), self.headers.get("x-amz-tagging", "")
@@ -344,7 +431,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if any(sum(run.length for run in runs) < _LEAST_PART for runs in parts[:-1]):
             self._fail(400, "EntityTooSmall")
             return
+        tags = [upload["parts"][number][0].strip('"') for number in numbers]
         made = Object([run for runs in parts for run in runs], upload["headers"], upload["tags"])
+        if self.server.buckets is not None:
+            made.tag = f'"{hashlib.md5(bytes.fromhex("".join(tags))).hexdigest()}-{len(tags)}"'
         self.server.objects[self.key] = made
         del self.server.uploads[self.query["uploadId"]]
         if call in self.server.loses_reply_of:
@@ -354,6 +444,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._xml("CompleteMultipartUploadResult", f"<ETag>{escape(made.tag)}</ETag>")
 
     def do_DELETE(self):
-        if self._begin("Abort"):
-            self.server.uploads.pop(self.query.get("uploadId", ""), None)
-            self._answer(204)
+        if not self._begin("Abort" if "uploadId" in urlsplit(self.path).query else "DELETE"):
+            return
+        if "uploadId" in self.query:
+            self.server.uploads.pop(self.query["uploadId"], None)
+        else:
+            self.server.objects.pop(self.key, None)
+        self._answer(204)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-# The packages of each extra, as in pyproject.toml. Naming them works from a clone as well as from the package index.
-_EXTRAS = {
-    "remote": '"obstore>=0.12"',
-    "s3": '"boto3>=1.36" "obstore>=0.12"',
-    "dask": '"dask[array,distributed]>=2024.8"',
-    "napari": '"dask[array]>=2024.8" "napari[all]>=0.5.5"',
-    "neuroglancer": '"neuroglancer>=2.41"',
-}
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ozx.errors import ResourceError
+
+# pip finds the installed ozx-toolkit, from the package index or from a clone, and installs what its extra lacks. napari
+# runs with the Qt binding of the user's choice, so its extra names none.
+_MORE = {"napari": ' "napari[all]"'}
 
 
 def install_hint(extra: str) -> str:
@@ -18,6 +18,28 @@ def install_hint(extra: str) -> str:
     Examples
     --------
     >>> install_hint("remote")
-    'Install it: pip install "obstore>=0.12"'
+    'Install it: pip install "ozx-toolkit[remote]"'
     """
-    return f"Install it: pip install {_EXTRAS[extra]}"
+    return f'Install it: pip install "ozx-toolkit[{extra}]"{_MORE.get(extra, "")}'
+
+
+@contextmanager
+def needed(extra: str, purpose: str) -> Iterator[None]:
+    """Turn a failed import in the ``with`` block into an error that names the extra.
+
+    Raises
+    ------
+    ResourceError
+        A package is not installed.
+
+    Examples
+    --------
+    >>> with needed("tiff", "reading a TIFF file"):
+    ...     import a_package_of_this_extra
+    Traceback (most recent call last):
+    ozx.errors.ResourceError: reading a TIFF file needs the extra tiff: No module named 'a_package_of_this_extra'
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ResourceError(f"{purpose} needs the extra {extra}: {error}", hint=install_hint(extra)) from None

@@ -323,9 +323,9 @@ def test_the_extra_is_preferred_to_inflate64(monkeypatch):
 def test_without_any_decoder_the_package_is_named(monkeypatch):
     monkeypatch.setattr(inflate, "zipfile_deflate64", lambda: None)
     monkeypatch.setitem(sys.modules, "inflate64", None)
-    with pytest.raises(ResourceError, match="needs the package inflate64") as caught:
+    with pytest.raises(ResourceError, match="needs the extra deflate64") as caught:
         list(iter_inflated(DEFLATE64, [b""], 0))
-    assert caught.value.hint == "pip install inflate64"
+    assert caught.value.hint == 'Install it: pip install "ozx-toolkit[deflate64]"'
 
 
 @pytest.mark.parametrize(

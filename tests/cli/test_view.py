@@ -16,7 +16,7 @@ from hierarchies import FIXTURES
 from packed import pack_tree
 
 from ozx.cli.app import run
-from ozx.desktop.viewer import viewing
+from ozx.desktop.viewer.presence import Presence
 from ozx.integrations.napari import read_layers
 
 IMAGE = FIXTURES / "image.ome.zarr"
@@ -122,11 +122,9 @@ def test_directories_that_hold_no_images(tmp_path, capsys):
     assert "neither zarr.json nor .zgroup" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("viewer", ["page", "neuroglancer"])
-def test_hierarchies_that_hold_no_images(tmp_path, capsys, monkeypatch, viewer):
-    monkeypatch.setattr(viewing, "find_client", lambda: str(tmp_path))
+def test_hierarchies_that_hold_no_images(tmp_path, capsys):
     zarr.create_group(tmp_path / "a.zarr", attributes={"ome": {"version": "0.5"}})
-    assert run(["view", str(tmp_path / "a.zarr"), "--no-browser", "--with", viewer]) == 1
+    assert run(["view", str(tmp_path / "a.zarr"), "--no-browser"]) == 1
     assert "expected OME-Zarr images, found none" in capsys.readouterr().err
 
 
@@ -146,7 +144,7 @@ def test_without_a_screen_it_is_said(path, capsys, monkeypatch):
     def interrupt(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(viewing.Presence, "wait_for_ever", interrupt)
+    monkeypatch.setattr(Presence, "wait_for_ever", interrupt)
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
@@ -161,10 +159,15 @@ def test_directories_are_served_by_others(capsys):
     assert "python -m http.server" in capsys.readouterr().err
 
 
-def test_neuroglancer_may_be_missing(path, capsys, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    assert run(["view", str(path), "--with", "neuroglancer"]) == 4
-    assert 'pip install "neuroglancer' in capsys.readouterr().err
+def test_serve_prints_the_source_for_neuroglancer_on_stderr(path):
+    with running("serve", path) as ([url], process):
+        assert process.stderr.readline() == f"in neuroglancer: {url}/|zarr:\n"
+
+
+@pytest.mark.parametrize("option", [["--with", "neuroglancer"], ["--with=neuroglancer"]])
+def test_view_says_that_neuroglancer_is_gone(path, capsys, option):
+    assert run(["view", str(path), *option]) == 2
+    assert "ozx serve prints the address" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("name", "code", "hint"), [("cell.ozx", 4, "cells.ozx?"), ("a.tif", 1, "Run: ozx import ")])
@@ -183,7 +186,7 @@ def test_napari_may_be_missing(path, capsys, monkeypatch):
     assert run(["view", str(path), "--with", "napari"]) == 4
     err = capsys.readouterr().err
     assert "napari is not installed\n" in err
-    assert 'pip install "dask[array]>=2024.8" "napari[all]' in err
+    assert 'pip install "ozx-toolkit[napari]" "napari[all]' in err
 
 
 @pytest.fixture
@@ -204,7 +207,7 @@ def test_napari_without_qt_says_so_in_one_line(path, capsys, monkeypatch, late):
     err = capsys.readouterr().err
     assert err.splitlines() == [
         "error: napari cannot be loaded: No Qt bindings could be found.",
-        'hint: Install it: pip install "dask[array]>=2024.8" "napari[all]>=0.5.5"',
+        'hint: Install it: pip install "ozx-toolkit[napari]" "napari[all]"',
     ]
 
 

@@ -1,6 +1,7 @@
 """The changes on each system, word for word: golden files, written again with OZX_WRITE_GOLDEN=1."""
 
 import configparser
+import hashlib
 import json
 import os
 import plistlib
@@ -13,16 +14,7 @@ import pytest
 
 from ozx.desktop.association import linux, macos, windows
 from ozx.desktop.association.macos import chosen_application
-from ozx.desktop.association.record import digest
-from ozx.desktop.association.steps import (
-    MergePlist,
-    PutAction,
-    PutFirst,
-    PutLast,
-    RunProgram,
-    SetValue,
-    WriteFile,
-)
+from ozx.desktop.association.steps import MergePlist, RunProgram, SetValue, WriteFile
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -57,18 +49,12 @@ def shown(step):
             try:
                 text = content.decode().rstrip("\n")
             except UnicodeDecodeError:
-                text = f"{len(content)} bytes, SHA-256 {digest(content)}"
+                text = f"{len(content)} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}"
             return f"write {path}{' (executable)' if is_executable else ''}\n{text}"
-        case PutFirst(path, sections, key, item):
-            return f"change {path}\n{sections}\n{key}={item};"
-        case PutLast(path, sections, key, item, ahead):
-            return f"change {path}\n{sections}\n{key}=…;{item};\nahead {ahead}"
-        case PutAction(path, identifier, action, bases):
-            return f"change {path}, {identifier}\n{action.rstrip()}\nbases {bases}"
         case MergePlist(path, entries):
             return f"merge {path}\n{entries!r}"
-        case RunProgram(arguments, _, folder, keep, undo):
-            return f"run {arguments!r}\nfolder {folder}, keep {keep}\nundo {undo!r}"
+        case RunProgram(arguments, _, makes):
+            return f"run {arguments!r}\nmakes {makes}"
         case SetValue(key, name, value):
             return f"set {key} {name!r}\n{value}"
     return type(step).__name__
@@ -133,9 +119,30 @@ def test_a_name_that_is_no_utf_8_stays_out_of_the_desktop_entry():
 
 def test_every_place_honours_the_xdg_variables():
     steps = PLANS["linux-odd-places"]
-    paths = [step.path for step in steps if isinstance(step, WriteFile | PutFirst | PutLast | PutAction)]
-    assert len(paths) == 15
+    paths = [step.path for step in steps if isinstance(step, WriteFile)]
+    assert len(paths) == 12
     assert all(path.startswith(("/media/my disk/data/", "/etc/mine/")) for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("plan", "own"),
+    [
+        ("linux", linux.own(PLACES)),
+        ("linux-odd-viewer", linux.own(PLACES)),
+        ("linux-odd-places", linux.own(SPACES)),
+        ("macos", macos.own(MAC)),
+        ("windows", windows.own(WIN)),
+    ],
+)
+def test_remove_knows_everything_that_a_plan_makes(plan, own):
+    for step in PLANS[plan]:
+        match step:
+            case WriteFile(path):
+                assert path in own.files or path.startswith(tuple(own.folders))
+            case RunProgram(_, _, makes):
+                assert makes is None or makes in own.folders
+            case SetValue(key):
+                assert step in own.values or f"{key}\\".startswith(tuple(f"{each}\\" for each in own.keys))
 
 
 def test_places_are_those_of_the_specification():

@@ -1,17 +1,15 @@
-"""The Windows registry, played in memory: values set, changed by others, taken back."""
+"""The Windows registry, played in memory: values set, changed by others, removed."""
 
 import copy
 import sys
+from dataclasses import replace
 
 import pytest
 
 from ozx.desktop.association import windows
-from ozx.desktop.association.apply import apply, is_in_place
 from ozx.desktop.association.associate import associate, association_status, dissociate
-from ozx.desktop.association.record import Record
-from ozx.desktop.association.revert import revert
+from ozx.desktop.association.changes import Changes
 from ozx.desktop.association.steps import WriteFile
-from ozx.desktop.association.transaction import Transaction
 from ozx.errors import ResourceError
 
 pytestmark = pytest.mark.posix("plays Windows")
@@ -22,58 +20,45 @@ CHOICE = r"Software\Microsoft\Windows\CurrentVersion\Explorer\FileExts\.ozx\User
 EXTENSION = r"Software\Classes\.ozx"
 
 
-def steps(viewer=VIEWER):
-    return tuple(step for step in windows.plan(r"C:\Local", viewer, CONVERTER) if not isinstance(step, WriteFile))
+def set_values(registry, viewer=VIEWER):
+    steps = windows.plan(r"C:\Local", viewer, CONVERTER)
+    Changes(registry).apply(tuple(step for step in steps if not isinstance(step, WriteFile)))
 
 
-@pytest.fixture
-def path(tmp_path):
-    return str(tmp_path / "record" / "association.json")
-
-
-def carried_out(path, registry, viewer=VIEWER, old=None):
-    with Transaction(registry) as transaction:
-        apply(steps(viewer), viewer, old or Record(), path, transaction)
-    with open(path, "rb") as file:
-        return Record.from_bytes(file.read(), path)
+def remove_values(registry):
+    Changes(registry).remove(replace(windows.own(r"C:\Local"), files=()))
 
 
 @pytest.mark.parametrize("existing", [None, "Napari.ozx"])
-def test_values_are_set_and_taken_back(path, registry, existing):
+def test_values_are_set_and_removed(registry, existing):
+    before = copy.deepcopy(registry.keys)
     if existing:
         registry.set(EXTENSION, "", existing)
         registry.set(rf"{EXTENSION}\OpenWithProgids", existing, "")
-    before = copy.deepcopy(registry.keys)
-    record = carried_out(path, registry)
+    set_values(registry)
     assert registry.told == 1
     assert registry.get(EXTENSION, "") == windows.PROG_ID
-    assert is_in_place(steps(), VIEWER, record, Transaction(registry))
     opener = windows.find_opener(registry)
     assert (opener.identifier, opener.command, opener.is_ours) == (windows.PROG_ID, f'"{VIEWER[0]}" "%1"', True)
-    with Transaction(registry) as transaction:
-        revert(record, path, transaction)
-    assert registry.keys == before
+    remove_values(registry)
     assert registry.told == 2
+    theirs = {EXTENSION: {}, rf"{EXTENSION}\OpenWithProgids": {existing: ""}} if existing else {}
+    assert registry.keys == before | theirs
 
 
-def test_another_viewer_keeps_what_stood_there_first(path, registry):
-    registry.set(EXTENSION, "", "Napari.ozx")
+def test_another_viewer_replaces_the_first(registry):
     before = copy.deepcopy(registry.keys)
-    first = carried_out(path, registry)
-    second = carried_out(path, registry, (r"C:\napari.exe",), first)
-    assert not is_in_place(steps(), VIEWER, second, Transaction(registry))
+    set_values(registry)
+    set_values(registry, (r"C:\napari.exe",))
     assert windows.find_opener(registry).command == r'"C:\napari.exe" "%1"'
-    with Transaction(registry) as transaction:
-        revert(second, path, transaction)
+    remove_values(registry)
     assert registry.keys == before
 
 
-def test_a_value_that_others_set_since_stays(path, registry):
-    record = carried_out(path, registry)
+def test_a_value_that_others_set_since_stays(registry):
+    set_values(registry)
     registry.set(EXTENSION, "", "Napari.ozx")
-    with Transaction(registry) as transaction:
-        revert(record, path, transaction)
-    assert [action.target for action in transaction.actions if action.what == "keep"] == [f"{EXTENSION}\\"]
+    remove_values(registry)
     assert registry.keys[EXTENSION] == {"": "Napari.ozx"}
     assert r"Software\Classes\OzxToolkit.ozx.1" not in registry.keys
 
@@ -84,18 +69,6 @@ def test_the_choice_of_the_user_comes_first(registry):
     registry.set(CHOICE, "ProgId", r"Applications\napari.exe")
     opener = windows.find_opener(registry)
     assert (opener.identifier, opener.is_ours, opener.command) == (r"Applications\napari.exe", False, None)
-
-
-def test_nothing_is_left_after_an_error(path, registry):
-    before = copy.deepcopy(registry.keys)
-
-    def fail():
-        raise OSError("the shell does not answer")
-
-    registry.notify_shell = fail
-    with pytest.raises(OSError, match="does not answer"):
-        carried_out(path, registry)
-    assert registry.keys == before
 
 
 def test_the_whole_of_it(tmp_path, home, registry, programs, monkeypatch):
@@ -124,16 +97,14 @@ def test_the_whole_of_it(tmp_path, home, registry, programs, monkeypatch):
     assert list(home.iterdir()) == []
 
 
-def test_a_dry_run_shows_values(path, registry):
-    registry.set(EXTENSION, "", "Napari.ozx")
+def test_a_dry_run_lists_values(registry):
     before = copy.deepcopy(registry.keys)
-    transaction = Transaction(registry, is_dry=True)
-    apply(steps(), VIEWER, Record(), path, transaction)
+    changes = Changes(registry, is_dry=True)
+    changes.apply(windows._SHARED)
     assert registry.keys == before
-    shown = {action.target: action.detail for action in transaction.actions}
-    assert shown[f"{EXTENSION}\\"] == ("- Napari.ozx", "+ OzxToolkit.ozx.1")
+    assert changes.actions[0].target == f"{EXTENSION}\\"
 
 
-def test_without_a_registry_there_is_an_error(path):
-    with pytest.raises(ResourceError, match="this system has no registry"), Transaction(None) as transaction:
-        apply(steps(), VIEWER, Record(), path, transaction)
+def test_without_a_registry_there_is_an_error():
+    with pytest.raises(ResourceError, match="this system has no registry"):
+        Changes(None).apply(windows._SHARED)

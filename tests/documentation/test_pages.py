@@ -55,7 +55,7 @@ def test_the_examples_of_a_page_do_what_it_says(page, tmp_path, monkeypatch):
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the line is run by bash")
 def test_the_try_line_ends_with_a_picture_even_without_a_display(tmp_path, monkeypatch):
     (line,) = re.findall(r"<!-- try line -->\n```sh\n(.*)\n```", PAGES["README.md"].read_text(encoding="utf-8"))
-    install, _, rest = line.partition(" -q . && ")
+    install, _, rest = line.partition(' -q ".[all]" && ')
     assert install == "python3 -m venv .venv && .venv/bin/pip install"
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)

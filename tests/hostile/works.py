@@ -56,8 +56,6 @@ class Work:
         A source that it removes: the source may disappear when `out` is complete.
     is_many
         Whether `out` is a folder in which each file is either old or new, independently of the others.
-    is_undone
-        Whether files are independent only after a kill, because an error undoes the whole operation.
     is_synced
         Whether the operation syncs its output.
     starts
@@ -74,7 +72,6 @@ class Work:
     is_followed: bool = False
     takes: str = ""
     is_many: bool = False
-    is_undone: bool = False
     is_synced: bool = True
     starts: tuple[bool, ...] = (True, False)
     prepare: Callable[..., object] | None = None
@@ -86,9 +83,9 @@ class Work:
             {name: data for name, data in found.items() if not is_temporary(name)} if isinstance(found, dict) else found
         )
 
-    def is_right(self, found: State, before: State, after: State, *, is_killed: bool) -> bool:
+    def is_right(self, found: State, before: State, after: State) -> bool:
         """Return whether `found` is the complete old output or the complete new output."""
-        if found in (before, after) or not (self.is_many or (self.is_undone and is_killed)):
+        if found in (before, after) or not self.is_many:
             return found in (before, after)
         old, new, now = before or {}, after or {}, found or {}
         return all(now.get(name) in (old.get(name), new.get(name)) for name in {*old, *new, *now})
@@ -309,7 +306,7 @@ WORKS = [
         "associate",
         lambda folder: private_home.associate_in(folder / "out"),
         "out",
-        is_undone=True,
+        is_many=True,
         prepare=lambda folder, old: private_home.make_home(folder / "out", old=old),
     ),
     Work(
@@ -317,7 +314,7 @@ WORKS = [
         "associate",
         lambda folder: private_home.dissociate_in(folder / "out"),
         "out",
-        is_undone=True,
+        is_many=True,
         prepare=lambda folder, old: private_home.make_associated_home(folder / "out", old=old),
     ),
     Work("napari's saving", "", save_layers, "out.ozx"),

@@ -262,6 +262,7 @@ def bucket(endpoint, caplog, monkeypatch):
     bucket.close()
 
 
+@pytest.mark.ci  # the server of moto
 class TestS3:
     def test_budget(self, bucket):
         source = RemoteSource("s3://cells/images/day%20one.ozx", bucket.options)

@@ -175,6 +175,7 @@ class TestProperties:
         tags = bucket.client.get_object_tagging(Bucket=bucket.name, Key="a.ozx")["TagSet"]
         assert {tag["Key"]: tag["Value"] for tag in tags} == {"project": "a b", "keep": "yes"}
 
+    @pytest.mark.ci  # needs the server of moto
     def test_public_rights_stay(self, bucket, large):  # noqa: F811
         with large.open("rb") as file:
             bucket.client.put_object(Bucket=bucket.name, Key="a.ozx", Body=file, ACL="public-read")
@@ -188,6 +189,7 @@ class TestProperties:
         assert rights() == before
         assert len(before) == 2
 
+    @pytest.mark.ci  # needs the server of moto
     def test_a_locked_object_is_refused(self, bucket, large):  # noqa: F811
         bucket.client.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
         configuration = {"ObjectLockEnabled": "Enabled"}
@@ -197,6 +199,7 @@ class TestProperties:
         with pytest.raises(UnsupportedError, match=r"locked \(ON\)"):
             edit(f"{bucket.url}/a.ozx", **SIZE)
 
+    @pytest.mark.ci  # needs the server of moto
     def test_a_bucket_with_versions(self, bucket, large):  # noqa: F811
         bucket.client.put_bucket_versioning(Bucket=bucket.name, VersioningConfiguration={"Status": "Enabled"})
         bucket.client.put_object(Bucket=bucket.name, Key="a.ozx", Body=large.read_bytes())

@@ -105,6 +105,7 @@ def gets(bucket, monkeypatch):  # noqa: F811
     return found
 
 
+@pytest.mark.ci  # counts requests to moto's server
 def test_reading_back_from_a_bucket(bucket, image, gets):  # noqa: F811
     most = sum(file.stat().st_size for file in image.rglob("*") if file.is_file()) // 8_000_000 + 5
     assert ozx.pack(image, f"{bucket.url}/a.ozx", verify=True).verified

@@ -14,7 +14,8 @@ from links import make_link
 from uris import ozx_uri
 
 import ozx
-from ozx.desktop.association.transaction import Transaction
+from ozx.desktop.association.changes import Changes
+from ozx.desktop.association.steps import WriteFile
 from ozx.errors import UnsupportedError, UsageError
 from ozx.integrations.napari import read_layers, write_layers
 from ozx.operations import thumbnail as thumbnail_module
@@ -51,7 +52,7 @@ VERBS = {
     "OzxStore a": lambda _, out: add_to_store(out, "a"),
     "napari": lambda folder, out: write_layers(str(out), read_layers(str(folder / "image.ozx"))),
     "edit": lambda _, out: ozx.edit(out, name="Other cells", sync=False),
-    "associate": lambda _, out: Transaction(None).write(str(out), b"new"),
+    "associate": lambda _, out: Changes(None).apply((WriteFile(str(out), b"new"),)),
 }
 
 

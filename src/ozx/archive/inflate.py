@@ -13,7 +13,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 
 from ozx.archive.records import DEFLATE64, DEFLATED, method_name
-from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError
+from ozx.errors import FormatError, OzxError, UnsupportedError
+from ozx.extras import needed
 
 _OUTPUT_BLOCK = 1 << 20
 _GOES_ON = "there are bytes after the end of the stream"
@@ -38,11 +39,14 @@ class _Deflate64Decoder:
 
 
 def deflate64_decoder() -> str:
-    """Return name and version of the installed Deflate64 package, for example ``"inflate64 1.0.4"``."""
+    """Return name and version of the Deflate64 package, such as ``"inflate64 1.0.4"``, or say that there is none."""
     import importlib.metadata  # noqa: PLC0415 (loads zipfile and more, which reading does not need)
 
     package = "zipfile-deflate64" if zipfile_deflate64() is not None else "inflate64"
-    return f"{package} {importlib.metadata.version(package)}"
+    try:
+        return f"{package} {importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return "no package: the extra deflate64 is not installed"
 
 
 def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) -> Iterator[bytes]:
@@ -125,12 +129,8 @@ def _new_deflate64_decoder() -> _Deflate64Decoder:
     extension = zipfile_deflate64()
     if extension is not None:
         return _Deflate64Decoder(extension(), "decompress")
-    try:
+    with needed("deflate64", "reading a Deflate64 entry"):
         from inflate64 import Inflater  # noqa: PLC0415 (an optional path must not slow every start)
-    except ImportError as error:
-        raise ResourceError(
-            f"reading a Deflate64 entry needs the package inflate64: {error}", hint="pip install inflate64"
-        ) from None
     return _Deflate64Decoder(Inflater(), "inflate")
 
 

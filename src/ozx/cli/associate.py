@@ -16,7 +16,7 @@ from ozx.quoting import quote
     "--viewer", metavar="CMD", help="Open files with this command, not ozx view; the file is its last argument."
 )
 @click.option("--status", "wants_status", is_flag=True, help="Show which programs open and convert files now.")
-@click.option("--remove", is_flag=True, help="Revert everything.")
+@click.option("--remove", is_flag=True, help="Remove what ozx associate has written.")
 @click.option("--dry-run", is_flag=True, help="List all changes without making them.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(*, viewer: str | None, wants_status: bool, remove: bool, dry_run: bool, as_json: bool) -> None:
@@ -24,7 +24,7 @@ def command(*, viewer: str | None, wants_status: bool, remove: bool, dry_run: bo
 
     Registers the file type, its icon, and the program that opens it. On Linux, also registers a program that makes
     thumbnails. Adds "Convert to .ozx" to the menus of file managers, for TIFF files and folders. All changes are for
-    you alone, and need no administrator rights. --remove reverts them.
+    you alone, and need no administrator rights. --remove removes them, and changes nothing of other programs.
 
     \b
     Examples:
@@ -47,9 +47,6 @@ def command(*, viewer: str | None, wants_status: bool, remove: bool, dry_run: bo
         return
     for action in result.actions:
         click.echo(f"{action.what:<7}  {one_line(action.target)}")
-        if dry_run or action.what in ("change", "keep"):
-            for line in action.detail:
-                click.echo(f"         {one_line(line)}")
     click.echo(_outcome(result, remove=remove, dry_run=dry_run))
 
 
@@ -57,9 +54,9 @@ def _outcome(result: Association, *, remove: bool, dry_run: bool) -> str:
     if dry_run and result.actions:
         return "dry run, nothing changed"
     if remove:
-        return "ozx associate has been reverted" if result.written else "nothing to revert"
+        return "ozx associate has been removed" if result.written else "nothing to remove"
     opens = f".ozx files open with: {one_line(' '.join(map(quote, result.command)))} FILE"
-    return f"{opens}\nto revert it: ozx associate --remove" if result.written else f"{opens}\nnothing to change"
+    return f"{opens}\nto remove it: ozx associate --remove" if result.written else f"{opens}\nnothing to change"
 
 
 def _show_status(status: Status, *, as_json: bool) -> None:

@@ -46,7 +46,7 @@ def connected(address: str | None) -> Iterator[Executor | None]:
     except ImportError as error:
         raise ResourceError("--dask needs the package distributed", hint=install_hint("dask")) from error
     try:
-        client = Client(address, timeout=_SECONDS)  # type: ignore[no-untyped-call]
+        client = Client(address, timeout=_SECONDS)
     except (OSError, ValueError) as error:
         raise ResourceError(f"--dask: no scheduler answers at {address}: {error}") from error
     with client:
@@ -56,7 +56,7 @@ def connected(address: str | None) -> Iterator[Executor | None]:
                     f"--dask: expected ozx {ozx.__version__} on every worker; found {version} on {worker}",
                     hint="Install the same version on all workers.",
                 )
-        yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+        yield client.get_executor(pure=False)
 
 
 def _version() -> str:

@@ -18,7 +18,8 @@ def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
     Prints one URL per file and serves until an interrupt (Ctrl-C). The URL returns the file, whole or by ranges.
     Below the URL, the archive looks like a directory (URL/zarr.json, URL/0/zarr.json, …), so any viewer that reads
     OME-Zarr by URL can show it. Every program on this computer can read the files without a password; other computers
-    cannot reach the server. Web pages need --cors.
+    cannot reach the server. Web pages need --cors. A line on standard error gives the same URL in the form that
+    neuroglancer takes as a source.
 
     \b
     Examples:
@@ -28,6 +29,11 @@ def command(*, paths: tuple[str, ...], port: int, cors: str | None) -> None:
     from ozx.desktop.viewer.file_server import serve_files  # noqa: PLC0415 (loads zarr, which takes half a second)
 
     try:
-        serve_files(paths, port=port, cors=cors, announce=click.echo, warn=say)
+        serve_files(paths, port=port, cors=cors, announce=_announce, warn=say)
     except KeyboardInterrupt:
         say("closed")
+
+
+def _announce(url: str) -> None:
+    click.echo(url)  # click flushes it for waiting programs
+    say(f"in neuroglancer: {url}/|zarr:")

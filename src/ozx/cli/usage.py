@@ -51,6 +51,7 @@ GONE = {
     "pack --manifest-inside": "--manifest writes OUT.manifest.json beside the file.",
     "rules --cases": "in the repository, python -m tests.cases.export DIR writes the cases.",
     "validate --format": "--json prints the findings, --report HTML writes a page.",
+    "view --with neuroglancer": "ozx serve prints the address that neuroglancer takes.",
 }
 
 

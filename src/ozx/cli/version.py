@@ -17,7 +17,12 @@ def version_text(*, verbose: bool) -> str:
         lines.append(f"python {platform.python_version()} on {platform.system()} {platform.machine()}")
         lines.append(f"crc-32 by {crc32.crc32.__module__}")
         lines.append(f"deflate64 by {deflate64_decoder()}")
-        lines += [
-            f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "zarr", "ome-zarr-models", "click")
-        ]
+        lines += [_version_of(name) for name in ("numpy", "zarr", "ome-zarr-models", "click")]
     return "\n".join(lines)
+
+
+def _version_of(package: str) -> str:
+    try:
+        return f"{package} {importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"{package} is not installed"

@@ -19,10 +19,10 @@ from ozx.errors import UsageError
 @click.option(
     "--with",
     "viewer",
-    type=click.Choice(["page", "neuroglancer", "napari"]),
+    type=click.Choice(["page", "napari"]),
     default="page",
     show_default=True,
-    help="The viewer: ozx's own page, neuroglancer's (extra neuroglancer), or napari.",
+    help="The viewer: ozx's own page, or napari.",
 )
 @click.option("--live", is_flag=True, help="Follow a file that ozx stream or ozx.stream is writing.")
 @store_options
@@ -61,7 +61,6 @@ def command(*, path: str, port: int, no_browser: bool, viewer: str, live: bool) 
         announce = _announce if no_browser else _announce_unopened
         show_page(
             path,
-            viewer=viewer,
             port=port,
             browser=None if no_browser else open_window,
             announce=announce,

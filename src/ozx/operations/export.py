@@ -175,6 +175,7 @@ def export(
     ({'t': 1, 'c': 2, 'z': 1, 'y': 256, 'x': 256}, ('0', '1', '2'))
     """
     # These modules load zarr and tifffile, which takes half a second, and only an export needs them.
+    from ozx.images.ome_tiff import file  # noqa: F401, PLC0415 (an error before anything is read, if tifffile is missing)
     from ozx.images.ome_tiff.exported_hierarchy import take_hierarchy  # noqa: PLC0415
     from ozx.images.ome_tiff.tile_encoding import parse_compression  # noqa: PLC0415
     from ozx.store.opening import opened_hierarchy  # noqa: PLC0415

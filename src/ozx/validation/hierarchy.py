@@ -13,14 +13,15 @@ from functools import partial
 
 from ozx.errors import FormatError
 from ozx.extensions import iter_registered
+from ozx.extras import install_hint
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy, ReadFault, read_legacy_nodes, read_nodes
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.hierarchy import check_ome_hierarchy
-from ozx.validation.ome.second_opinion import check_ome_twice
+from ozx.validation.ome.second_opinion import check_ome_twice, has_second_opinion
 from ozx.validation.report import Finding
-from ozx.validation.rules.findings import Kind, LimitedFindings, finding_from_error
+from ozx.validation.rules.findings import Kind, LimitedFindings, finding_from_error, make_finding
 from ozx.validation.zarr.arrays import check_array
 from ozx.validation.zarr.consolidated_copies import ConsolidatedCopies
 from ozx.validation.zarr.conventions import check_conventions, check_schemas
@@ -75,7 +76,7 @@ class Options:
     def node_checks(self) -> Iterator[NodeCheck]:
         """Yield the selected checks of a single node."""
         yield from NODE_CHECKS
-        yield check_ome_twice if self.second_opinion else check_ome
+        yield check_ome_twice if self.second_opinion and has_second_opinion() else check_ome
         if self.schemas:
             yield partial(check_schemas, schemas=self.schemas)
 
@@ -87,7 +88,9 @@ class NodeRules:
     """
 
     def __init__(self, options: Options | None = None) -> None:
-        self._node_checks = tuple((options or Options()).node_checks())
+        options = options or Options()
+        self._node_checks = tuple(options.node_checks())
+        self._lacks_opinion = options.second_opinion and not has_second_opinion()
         self._found = LimitedFindings()
         self._copies = ConsolidatedCopies()
         # Handlers of extensions get the node's path, and their answer may depend on it.
@@ -126,6 +129,13 @@ class NodeRules:
             self._found.add(check(hierarchy))
         self._found.add(self._copies.findings(hierarchy))
         yield from self._found
+        if self._lacks_opinion and any(node.ome is not None for node in hierarchy.nodes.values()):
+            yield make_finding(
+                "ome/second-opinion",
+                "ome-zarr-models was not asked for a second opinion, because it is not installed",
+                severity="note",
+                hint=install_hint("validate"),
+            )
 
 
 def check_documents(metadata: Mapping[str, bytes], options: Options | None = None) -> Iterator[Finding]:

@@ -254,7 +254,7 @@ class TestUse:
         monkeypatch.setitem(sys.modules, "obstore", None)
         with pytest.raises(ResourceError, match="needs the package obstore") as caught:
             RemoteSource("https://example.org/x.ozx").size()
-        assert caught.value.hint == 'Install it: pip install "obstore>=0.12"'
+        assert caught.value.hint == 'Install it: pip install "ozx-toolkit[remote]"'
 
     def test_reads_past_the_end_are_clamped(self):
         data = build().build()

@@ -125,8 +125,8 @@ def test_a_foreign_host_is_refused(ask):
     assert ask("/cells.ozx/zarr.json", Host="evil.example")[0] == 403
 
 
+@pytest.mark.ci  # with aiohttp
 def test_a_library_for_urls_reads_it(ask):
-    pytest.importorskip("aiohttp")
     group = zarr.open_group(f"http://127.0.0.1:{ask.server.server_port}/cells.ozx/", mode="r", zarr_format=3)
     assert group["0"][1, 40, 30] == zarr.open_group(IMAGE, mode="r")["0"][1, 40, 30]
 

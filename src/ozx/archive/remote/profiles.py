@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ozx.errors import ResourceError
+from ozx.extras import install_hint
 
 _KEYS = ("access_key_id", "aws_access_key_id", "skip_signature", "aws_skip_signature", "credential_provider")
 _KEY_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE")
@@ -47,7 +48,7 @@ def profile_options(options: Mapping[str, Any]) -> dict[str, Any]:
         if not named:
             return {}
         raise ResourceError(
-            f"reading the profile {named!r} needs the package boto3: {error}", hint="pip install boto3"
+            f"reading the profile {named!r} needs the package boto3: {error}", hint=install_hint("s3")
         ) from None
     try:
         session = boto3.Session()

@@ -1,4 +1,4 @@
-"""Register .ozx with the desktop of this user, so that a double-click opens a viewer; or undo the registration."""
+"""Register .ozx with the desktop of this user, so that a double-click opens a viewer; or remove the registration."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from ozx.desktop.association.apply import apply, is_in_place
+from ozx.desktop.association.changes import Action, Changes, is_in_place
 from ozx.desktop.association.launching import find_ozx, parse_viewer
-from ozx.desktop.association.record import Record
 from ozx.desktop.association.registry import user_registry
-from ozx.desktop.association.revert import revert
 from ozx.desktop.association.status import Status
 from ozx.desktop.association.systems import this_desktop
-from ozx.desktop.association.transaction import Action, Transaction, read_or_none
 from ozx.errors import UsageError, resource_errors
 from ozx.hierarchy.json.values import plain_json
 
@@ -28,8 +25,6 @@ class Association:
         ``linux``, ``macos`` or ``windows``.
     command
         The command of a double-click, before the name of the file; empty after `dissociate`.
-    record
-        The file that records the changes.
     written
         Whether anything was changed: False in a dry run, and if no change was necessary.
     actions
@@ -40,22 +35,21 @@ class Association:
 
     system: str
     command: tuple[str, ...]
-    record: str
     written: bool
     actions: tuple[Action, ...]
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON output of ``ozx associate --json`` as a dictionary."""
-        return {"schema": 2, **plain_json(self)}
+        return {"schema": 3, **plain_json(self)}
 
 
 @resource_errors()
 def associate(*, viewer: str | None = None, dry_run: bool = False) -> Association:
     """Register a viewer for ``.ozx`` files for this user only: file type, icon, default program, thumbnails.
 
-    After an error, no change stays. A second call with the same viewer changes nothing; a call with another viewer
-    replaces the first viewer. A record of the changes lets `dissociate` revert them.
+    ozx writes files of its own, on Windows registry values of its own, and programs of the desktop do the rest. A
+    second call with the same viewer changes nothing; a call with another viewer replaces the first viewer.
 
     Parameters
     ----------
@@ -75,8 +69,6 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
         The viewer's program is missing, or root runs this in another user's home directory.
     ResourceError
         A required program is missing or fails, or a file cannot be written.
-    FormatError, UnsupportedError
-        The record of an earlier association cannot be read.
 
     Examples
     --------
@@ -89,25 +81,19 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
     name = "OME-Zarr viewer" if viewer is None else os.path.basename(chosen[0])
     ozx = find_ozx()
     steps = desktop.plan(chosen, ozx, name)
-    old = _read_record(desktop.record) or Record()
-    transaction = Transaction(user_registry(), is_dry=dry_run)
-    is_new = not is_in_place(steps, chosen, old, transaction)
-    if is_new:
-        with transaction:
-            apply(steps, chosen, old, desktop.record, transaction)
+    changes = Changes(user_registry(), is_dry=dry_run)
+    changes.remove_old(desktop.own)
+    if not is_in_place(steps, changes.registry) or desktop.status().notes:
+        changes.apply(steps)
     notes = desktop.notes(chosen, ozx)
     if not dry_run:
         notes = (*notes, *desktop.status().notes)
-    return Association(
-        desktop.system, chosen, desktop.record, is_new and not dry_run, tuple(transaction.actions), notes
-    )
+    return Association(desktop.system, chosen, bool(changes.actions) and not dry_run, tuple(changes.actions), notes)
 
 
 @resource_errors()
 def dissociate(*, dry_run: bool = False) -> Association:
-    """Undo the changes of `associate`, file by file.
-
-    Files that other programs have changed since then are kept, and listed as kept.
+    """Remove the files, applets and registry values of `associate`; nothing of other programs.
 
     Parameters
     ----------
@@ -117,16 +103,14 @@ def dissociate(*, dry_run: bool = False) -> Association:
     Returns
     -------
     Association
-        The reverted changes, or with `dry_run` the planned ones, file by file.
+        What was removed, or with `dry_run` what would be.
 
     Raises
     ------
     UsageError
         Root runs this in another user's home directory.
     ResourceError
-        A required program fails, or a file cannot be written or removed.
-    FormatError, UnsupportedError
-        The record cannot be read.
+        A program of the desktop fails, or a file cannot be removed.
 
     Examples
     --------
@@ -135,13 +119,10 @@ def dissociate(*, dry_run: bool = False) -> Association:
     """
     _check_home()
     desktop = this_desktop()
-    record = _read_record(desktop.record)
-    transaction = Transaction(user_registry(), is_dry=dry_run)
-    if record is not None:
-        with transaction:
-            revert(record, desktop.record, transaction)
-    is_written = record is not None and not dry_run
-    return Association(desktop.system, (), desktop.record, is_written, tuple(transaction.actions), ())
+    changes = Changes(user_registry(), is_dry=dry_run)
+    changes.remove_old(desktop.own)
+    changes.remove(desktop.own)
+    return Association(desktop.system, (), bool(changes.actions) and not dry_run, tuple(changes.actions), ())
 
 
 @resource_errors()
@@ -171,8 +152,3 @@ def _check_home() -> None:
             f"running as root, but {home} belongs to another user",
             hint="Run ozx associate without sudo; it needs no administrator rights.",
         )
-
-
-def _read_record(path: str) -> Record | None:
-    data = read_or_none(path)
-    return None if data is None else Record.from_bytes(data, path)

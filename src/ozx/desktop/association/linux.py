@@ -12,19 +12,13 @@ from dataclasses import dataclass
 from ozx.desktop import icons
 from ozx.desktop.association import key_file
 from ozx.desktop.association.launching import needs_no_quotes, quoted
-from ozx.desktop.association.linux_menus import CONVERT_ENTRY, TIFF, plan_menus
+from ozx.desktop.association.linux_menus import CONVERT_ENTRY, converter_entry, plan_menus
 from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
-from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, PutFirst, RunProgram, Step, WriteFile
+from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, Own, RunProgram, Step, WriteFile
 
 DESKTOP_ENTRY = f"{NAME}.desktop"
 _DEFAULTS = "Default Applications"
-# Keeps the entry in "Open with" if another program is the default; MimeType alone works only with a cache of entries.
-_ADDED = "Added Associations"
-
-_MISSING = (
-    "Install shared-mime-info (apt install shared-mime-info; dnf install shared-mime-info), "
-    "then run ozx associate again."
-)
+_MISSING = "Install {0} (apt install {0}; dnf install {0}), then run ozx associate again."
 
 # The local file header of RFC-9's recommended first entry: length of the name at 26, name at 30. The
 # priority is above that of ZIP files (40).
@@ -88,11 +82,6 @@ def find_places(environment: Mapping[str, str], home: str) -> Places:
     )
 
 
-def record_path(places: Places) -> str:
-    """Return the path of the association record."""
-    return posixpath.join(places.data_home, NAME, "association.json")
-
-
 def plan(
     places: Places, viewer: tuple[str, ...], ozx: tuple[str, ...], converter: tuple[str, ...], *, name: str
 ) -> tuple[Step, ...]:
@@ -100,25 +89,63 @@ def plan(
 
     The menus of file managers run `converter`.
     """
-    mime = posixpath.join(places.data_home, "mime")
-    theme = posixpath.join(places.data_home, "icons/hicolor")
-    touch = ("touch", "-c", theme)
-    pictures = {f"{size}x{size}": (icons.png(size), "png") for size in (48, 256)} | {"scalable": (icons.svg(), "svg")}
     return (
-        WriteFile(posixpath.join(mime, f"packages/{NAME}.xml"), _MIME_PACKAGE.encode()),
-        *(
-            WriteFile(f"{theme}/{size}/mimetypes/{MEDIA_TYPE.replace('/', '-')}.{suffix}", picture)
-            for size, (picture, suffix) in pictures.items()
-        ),
-        # Running programs look for new icons when the theme's folder becomes newer.
-        RunProgram(touch, "Install coreutils.", undo=touch),
+        WriteFile(_package(places), _MIME_PACKAGE.encode()),
+        *(WriteFile(path, picture) for path, picture in _icons(places).items()),
         *_entry(places, viewer, name),
-        WriteFile(posixpath.join(places.data_home, f"thumbnailers/{NAME}.thumbnailer"), _thumbnailer(ozx)),
-        PutFirst(_mimeapps(places), (_DEFAULTS, _ADDED), MEDIA_TYPE, DESKTOP_ENTRY),
-        *plan_menus(
-            places.data_home, places.config_home, places.config_dirs, converter, _find_other_opener(places, TIFF)
+        WriteFile(_thumbnailer_path(places), _thumbnailer(ozx)),
+        *plan_menus(places.data_home, places.config_home, converter),
+        *_updates(places),
+        RunProgram(("xdg-mime", "default", DESKTOP_ENTRY, MEDIA_TYPE), _MISSING.format("xdg-utils")),
+    )
+
+
+def own(places: Places) -> Own:
+    """Return what is ours in the home directory. A default program that is not installed counts for no desktop."""
+    menus = plan_menus(places.data_home, places.config_home, ("ozx-convert",))
+    return Own(
+        files=(
+            _package(places),
+            *_icons(places),
+            _launcher(places),
+            _entry_path(places),
+            _thumbnailer_path(places),
+            *(step.path for step in menus),
         ),
-        RunProgram(("update-mime-database", mime), _MISSING, folder=mime, keep="packages/*.xml"),
+        afterwards=_updates(places),
+        old=(
+            posixpath.join(places.data_home, NAME, "association.json"),
+            posixpath.join(places.data_home, "applications", CONVERT_ENTRY),
+        ),
+    )
+
+
+def _package(places: Places) -> str:
+    return posixpath.join(places.data_home, f"mime/packages/{NAME}.xml")
+
+
+def _icons(places: Places) -> dict[str, bytes]:
+    """Return the pictures of the icon by their paths."""
+    pictures = {f"{size}x{size}": (icons.png(size), "png") for size in (48, 256)} | {"scalable": (icons.svg(), "svg")}
+    theme, name = posixpath.join(places.data_home, "icons/hicolor"), MEDIA_TYPE.replace("/", "-")
+    return {f"{theme}/{size}/mimetypes/{name}.{suffix}": picture for size, (picture, suffix) in pictures.items()}
+
+
+def _thumbnailer_path(places: Places) -> str:
+    return posixpath.join(places.data_home, f"thumbnailers/{NAME}.thumbnailer")
+
+
+def _entry_path(places: Places) -> str:
+    return posixpath.join(places.data_home, "applications", DESKTOP_ENTRY)
+
+
+def _updates(places: Places) -> tuple[RunProgram, ...]:
+    return (
+        # Running programs look for new icons when the theme's folder becomes newer.
+        RunProgram(("touch", "-c", posixpath.join(places.data_home, "icons/hicolor")), "Install coreutils."),
+        RunProgram(
+            ("update-mime-database", posixpath.join(places.data_home, "mime")), _MISSING.format("shared-mime-info")
+        ),
     )
 
 
@@ -139,8 +166,7 @@ def notes(viewer: tuple[str, ...], ozx: tuple[str, ...], places: Places, *, has_
 
 def read_status(places: Places) -> Status:
     """Return the program that currently opens .ozx files."""
-    record = record_path(places)
-    is_associated = os.path.exists(record)
+    is_associated = os.path.exists(_entry_path(places))
     media_type, opener = find_type(places), find_opener(places)
     fault = key_file.find_fault(_read(_mimeapps(places)))
     if fault is None:
@@ -149,9 +175,9 @@ def read_status(places: Places) -> Status:
         found = [f"line {fault} of {_mimeapps(places)} is faulty, and desktops ignore the whole file: correct the line"]
     if is_associated and media_type != MEDIA_TYPE:
         found.append(f"the MIME database does not have {MEDIA_TYPE} for .ozx files: run ozx associate again")
-    converter = _open_by(CONVERT_ENTRY, places)
+    converter = _opener(CONVERT_ENTRY, converter_entry(places.data_home))
     found += converter_notes(converter, associated=is_associated)
-    return Status("linux", media_type, opener, converter, is_associated, record, tuple(found))
+    return Status("linux", media_type, opener, converter, is_associated, tuple(found))
 
 
 def find_type(places: Places) -> str | None:
@@ -167,7 +193,9 @@ def find_type(places: Places) -> str | None:
 
 def find_opener(places: Places) -> Opener | None:
     """Return the first installed default program for .ozx files, else the first program that declares support."""
-    found = (_open_by(identifier, places) for identifier in _iter_candidates(places, MEDIA_TYPE))
+    found = (
+        _opener(identifier, _find_entry(identifier, places)) for identifier in _iter_candidates(places, MEDIA_TYPE)
+    )
     return next((opener for opener in found if opener is not None), None)
 
 
@@ -204,7 +232,7 @@ def _entry(places: Places, viewer: tuple[str, ...], name: str) -> tuple[WriteFil
     )
     return (
         *files,
-        WriteFile(posixpath.join(places.data_home, "applications", DESKTOP_ENTRY), entry.encode("utf-8", "replace")),
+        WriteFile(_entry_path(places), entry.encode("utf-8", "replace")),
     )
 
 
@@ -227,15 +255,9 @@ def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _find_other_opener(places: Places, media_type: str) -> str | None:
-    """Return the desktop entry that opens files of a type now, ignoring the converter's own entry; else None."""
-    candidates = (entry for entry in _iter_candidates(places, media_type) if entry != CONVERT_ENTRY)
-    return next((entry for entry in candidates if _find_entry(entry, places) is not None), None)
-
-
-def _open_by(identifier: str, places: Places) -> Opener | None:
-    path = _find_entry(identifier, places)
-    if path is None:
+def _opener(identifier: str, path: str | None) -> Opener | None:
+    """Return the program of a desktop entry; None if there is no such file."""
+    if path is None or not os.path.isfile(path):
         return None
     text = _read(path)
     command = key_file.find_value(text, "Desktop Entry", "Exec")

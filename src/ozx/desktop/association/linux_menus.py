@@ -6,44 +6,32 @@ import posixpath
 import shlex
 
 from ozx.desktop.association.launching import quoted
-from ozx.desktop.association.steps import MEDIA_TYPE, NAME, PutAction, PutLast, Step, WriteFile
-from ozx.desktop.association.thunar_actions import make_action
+from ozx.desktop.association.steps import MEDIA_TYPE, NAME, WriteFile
 
 #: The words in the menus.
 CONVERT = "Convert to .ozx"
-#: The desktop entry that "Open with" of TIFF files shows.
+#: The name of the desktop entry.
 CONVERT_ENTRY = f"{NAME}-convert.desktop"
-#: The media type of the files.
-TIFF = "image/tiff"
 
 _ICON = MEDIA_TYPE.replace("/", "-")
-_TYPES = f"{TIFF};inode/directory;"
+_TYPES = "image/tiff;inode/directory;"
 
 
-def plan_menus(
-    data_home: str, config_home: str, config_dirs: tuple[str, ...], converter: tuple[str, ...], opener: str | None
-) -> tuple[Step, ...]:
-    """Return the steps that let file managers run `converter` with TIFF files and directories.
+def converter_entry(data_home: str) -> str:
+    """Return the path of the desktop entry in Thunar's menu *Send To*.
 
-    Parameters
-    ----------
-    data_home, config_home, config_dirs
-        Folders of the XDG Base Directory Specification.
-    converter
-        The command, before the files.
-    opener
-        The desktop entry that opens TIFF files now, and keeps doing so; None if there is none.
+    It is not among the applications: there, it would open TIFF files by double-click where no default is set.
     """
+    return posixpath.join(data_home, "Thunar/sendto", CONVERT_ENTRY)
+
+
+def plan_menus(data_home: str, config_home: str, converter: tuple[str, ...]) -> tuple[WriteFile, ...]:
+    """Return the steps that let file managers run `converter` with TIFF files and directories."""
     command = f"{quoted(converter)} %F"
-    in_thunar = f"{shlex.join(converter).replace('%', '%%')} %F"
     script = f'#!/bin/sh\n# {CONVERT}; written by ozx associate.\nexec {shlex.join(converter)} "$@"\n'
     data = script.encode("utf-8", "surrogateescape")
-    applications = posixpath.join(data_home, "applications")
     return (
-        # Every desktop, for TIFF files: "Open with".
-        WriteFile(posixpath.join(applications, CONVERT_ENTRY), _entry(command, converter[0])),
-        # Last, behind the program that a double-click on a TIFF file opens.
-        PutLast(posixpath.join(applications, "mimeapps.list"), ("Added Associations",), TIFF, CONVERT_ENTRY, opener),
+        WriteFile(converter_entry(data_home), _entry(command, converter[0])),
         # Dolphin
         WriteFile(
             posixpath.join(data_home, f"kio/servicemenus/{CONVERT_ENTRY}"), _service_menu(command), is_executable=True
@@ -55,12 +43,6 @@ def plan_menus(
         # Files (Nautilus) and Caja: the menu "Scripts"
         WriteFile(posixpath.join(data_home, "nautilus/scripts", CONVERT), data, is_executable=True),
         WriteFile(posixpath.join(config_home, "caja/scripts", CONVERT), data, is_executable=True),
-        PutAction(
-            posixpath.join(config_home, "Thunar/uca.xml"),
-            f"{NAME}-convert",
-            make_action(f"{NAME}-convert", CONVERT, in_thunar, _ICON, "*.tif;*.tiff;*.TIF;*.TIFF;*.zarr"),
-            tuple(posixpath.join(folder, "Thunar/uca.xml") for folder in config_dirs),
-        ),
     )
 
 
@@ -70,11 +52,10 @@ def _entry(command: str, program: str) -> bytes:
         "Version=1.0\n"
         "Type=Application\n"
         f"Name={CONVERT}\n"
-        "Comment=Convert TIFF files to OME-Zarr images in .ozx files\n"
+        "Comment=Convert TIFF files and OME-Zarr folders to .ozx files\n"
         f"Exec={command}\n" + (f"TryExec={_string(program)}\n" if program.isprintable() else "") + f"Icon={_ICON}\n"
         "Terminal=false\n"
-        "NoDisplay=true\n"
-        f"MimeType={TIFF};\n"
+        f"MimeType={_TYPES}\n"
     )
 
 

@@ -14,7 +14,17 @@ from xml.parsers.expat import ExpatError
 
 from ozx.desktop import icons
 from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
-from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, MergePlist, RunProgram, Step, WriteFile
+from ozx.desktop.association.steps import (
+    COMMENT,
+    EXTENSION,
+    MEDIA_TYPE,
+    NAME,
+    MergePlist,
+    Own,
+    RunProgram,
+    Step,
+    WriteFile,
+)
 
 #: Our own name, because the format has no uniform type identifier.
 TYPE = f"{NAME}.ozx"
@@ -27,11 +37,6 @@ _LSREGISTER = "/System/Library/Frameworks/CoreServices.framework/Frameworks/Laun
 # The user's choices in "Open with", below the home directory.
 _CHOICES = "Library/Preferences/com.apple.LaunchServices/com.apple.launchservices.secure.plist"
 _DEVELOPER_TOOLS = "This program is normally part of macOS. If it is missing, run xcode-select --install."
-
-
-def record_path(home: str) -> str:
-    """Return the path of the association record."""
-    return posixpath.join(home, "Library/Application Support", NAME, "association.json")
 
 
 def applet_path(home: str) -> str:
@@ -52,18 +57,28 @@ def plan(home: str, viewer: tuple[str, ...], converter: tuple[str, ...]) -> tupl
     )
 
 
+def own(home: str) -> Own:
+    """Return what is ours in this home directory: the two applets."""
+    return Own(
+        folders={
+            applet: RunProgram((_LSREGISTER, "-u", applet)) for applet in (applet_path(home), converter_path(home))
+        },
+        old=(posixpath.join(home, "Library/Application Support", NAME, "association.json"),),
+    )
+
+
 def _plan_applet(applet: str, source: str, entries: dict[str, Any]) -> tuple[Step, ...]:
     # A signature without a certificate is that of these very bytes: after a change of the viewer, macOS would ask again
     # for access to each folder. With this requirement, the identifier alone counts.
     requirement = f'=designated => identifier "{entries["CFBundleIdentifier"]}"'
     lines = [word for line in source.splitlines() for word in ("-e", line)]
     return (
-        RunProgram(("osacompile", "-o", applet, *lines), _DEVELOPER_TOOLS, folder=applet),
+        RunProgram(("osacompile", "-o", applet, *lines), _DEVELOPER_TOOLS, makes=applet),
         WriteFile(posixpath.join(applet, "Contents/Resources/ozx.icns"), icons.icns()),
         MergePlist(posixpath.join(applet, "Contents/Info.plist"), entries),
         # The changed contents have made osacompile's signature invalid.
         RunProgram(("codesign", "--force", "--sign", "-", "--requirements", requirement, applet), _DEVELOPER_TOOLS),
-        RunProgram((_LSREGISTER, "-f", applet), _DEVELOPER_TOOLS, undo=(_LSREGISTER, "-u", applet)),
+        RunProgram((_LSREGISTER, "-f", applet), _DEVELOPER_TOOLS),
     )
 
 
@@ -170,13 +185,12 @@ def info_entries() -> dict[str, Any]:
 
 def read_status(home: str) -> Status:
     """Return the program that currently opens .ozx files, according to the user's settings."""
-    record = record_path(home)
-    is_associated = os.path.exists(record)
+    is_associated = os.path.isdir(applet_path(home))
     opener = find_opener(home)
     place = converter_path(home)
     converter = Opener(CONVERTER, place, exists=True, is_ours=True) if os.path.isdir(place) else None
     notes = opener_notes(opener, associated=is_associated) + converter_notes(converter, associated=is_associated)
-    return Status("macos", TYPE if is_associated else None, opener, converter, is_associated, record, tuple(notes))
+    return Status("macos", TYPE if is_associated else None, opener, converter, is_associated, tuple(notes))
 
 
 def find_opener(home: str) -> Opener | None:

@@ -23,6 +23,9 @@ class Registry(Protocol):
     def has_key(self, key: str) -> bool:
         """Return whether a registry key exists."""
 
+    def delete_key(self, key: str) -> None:
+        """Remove a registry key with all below it."""
+
     def delete_if_empty(self, key: str) -> bool:
         """Remove a registry key without values and subkeys; return whether it was removed."""
 
@@ -74,6 +77,13 @@ else:
             except FileNotFoundError:
                 return False
             return True
+
+        def delete_key(self, key: str) -> None:
+            with winreg.OpenKey(winreg.HKEY_CURRENT_USER, key) as handle:
+                below = [winreg.EnumKey(handle, number) for number in range(winreg.QueryInfoKey(handle)[0])]
+            for name in below:
+                self.delete_key(rf"{key}\{name}")
+            winreg.DeleteKey(winreg.HKEY_CURRENT_USER, key)
 
         def delete_if_empty(self, key: str) -> bool:
             try:

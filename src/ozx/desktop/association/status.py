@@ -45,9 +45,7 @@ class Status:
     converts_with
         The program behind *Convert to .ozx* in the menus of file managers, or None.
     associated
-        Whether ``ozx associate`` has run.
-    record
-        The file that records its changes.
+        Whether ``ozx associate`` has run, and ``ozx associate --remove`` has not run since.
     notes
         Faults, one sentence each.
     """
@@ -57,12 +55,11 @@ class Status:
     opens_with: Opener | None
     converts_with: Opener | None
     associated: bool
-    record: str
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON output of ``ozx associate --status --json`` as a dictionary."""
-        return {"schema": 2, **plain_json(self)}
+        return {"schema": 3, **plain_json(self)}
 
 
 def opener_notes(opener: Opener | None, *, associated: bool) -> list[str]:

@@ -1,8 +1,8 @@
-"""Describe the steps of a file type registration as plain data, to show, compare and test them on any system."""
+"""Describe the registration of a file type as plain data, to show and test it on any system."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 #: RFC-9 names no media type and none is registered: hence the vendor tree, with the suffix of RFC 6839.
@@ -15,48 +15,11 @@ NAME = "ozx-toolkit"
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """A step that writes a file that only ozx uses; the record keeps the file's previous content."""
+    """A step that writes a file that only ozx uses."""
 
     path: str
     content: bytes
     is_executable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PutFirst:
-    """A step that puts an item first in the list of a key, in each given section of an INI-like file.
-
-    Other programs also edit such a file, for example ``mimeapps.list``.
-    """
-
-    path: str
-    sections: tuple[str, ...]
-    key: str
-    item: str
-
-
-@dataclass(frozen=True, slots=True)
-class PutLast:
-    """A step that adds an item to a list in an INI-like file, such as ``mimeapps.list``, if the list lacks the item.
-
-    The item comes last. If the list is empty, the item `ahead` comes before it.
-    """
-
-    path: str
-    sections: tuple[str, ...]
-    key: str
-    item: str
-    ahead: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PutAction:
-    """A step that adds an action to a file of Thunar; a missing file is copied from the first existing base file."""
-
-    path: str
-    identifier: str
-    action: str
-    bases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +35,8 @@ class RunProgram:
     """A step that runs a program after the previous steps."""
 
     arguments: tuple[str, ...]  # the program and its arguments
-    hint: str  # how to install the program
-    folder: str | None = None  # where the program makes files. `revert` removes the new ones
-    # if other files match this pattern (below `folder`), `revert` keeps the folder and runs `arguments` to update it
-    keep: str | None = None
-    undo: tuple[str, ...] | None = None  # arguments for `revert`, instead of `arguments`
+    hint: str = ""  # how to install the program
+    makes: str | None = None  # the folder of ours that the program makes; an earlier one is removed before
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,4 +53,16 @@ class NotifyShell:
     """A step that requests the Windows shell to reload its file associations."""
 
 
-Step = WriteFile | PutFirst | PutLast | PutAction | MergePlist | RunProgram | SetValue | NotifyShell
+Step = WriteFile | MergePlist | RunProgram | SetValue | NotifyShell
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Everything that is ours on a desktop, whichever viewer is set."""
+
+    files: tuple[str, ...] = ()
+    folders: dict[str, RunProgram] = field(default_factory=dict)  # each with the program that runs before it goes
+    keys: tuple[str, ...] = ()  # registry keys, with all below them
+    values: tuple[SetValue, ...] = ()  # in keys that other programs use, too
+    afterwards: tuple[RunProgram | NotifyShell, ...] = ()
+    old: tuple[str, ...] = ()  # files of earlier versions of ozx

@@ -12,7 +12,7 @@ from ozx.desktop.association import linux, macos, windows
 from ozx.desktop.association.launching import find_background_viewer, find_converter
 from ozx.desktop.association.registry import user_registry
 from ozx.desktop.association.status import Status
-from ozx.desktop.association.steps import Step
+from ozx.desktop.association.steps import Own, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,10 @@ class Desktop:
     """The functions of a file association that differ between operating systems."""
 
     system: str  # ``linux``, ``macos`` or ``windows``
-    record: str  # path of the record
     default_viewer: Callable[[], tuple[str, ...]]  # returns the command that runs ``ozx view``
     # returns the steps for a viewer's command, the command of ozx, and the viewer's name
     plan: Callable[[tuple[str, ...], tuple[str, ...], str], tuple[Step, ...]]
+    own: Own  # what `plan` makes, whichever the viewer
     notes: Callable[[tuple[str, ...], tuple[str, ...]], tuple[str, ...]]  # returns remarks about these two commands
     status: Callable[[], Status]  # returns the program that opens ``.ozx`` files now
 
@@ -42,9 +42,9 @@ def _linux(environment: Mapping[str, str], home: str) -> Desktop:
     places = linux.find_places(environment, home)
     return Desktop(
         system="linux",
-        record=linux.record_path(places),
         default_viewer=find_background_viewer,
         plan=lambda viewer, ozx, name: linux.plan(places, viewer, ozx, find_converter(), name=name),
+        own=linux.own(places),
         notes=lambda viewer, ozx: tuple(
             linux.notes(viewer, ozx, places, has_sandbox=shutil.which("bwrap") is not None)
         ),
@@ -55,9 +55,9 @@ def _linux(environment: Mapping[str, str], home: str) -> Desktop:
 def _macos(home: str) -> Desktop:
     return Desktop(
         system="macos",
-        record=macos.record_path(home),
         default_viewer=find_background_viewer,
         plan=lambda viewer, _ozx, _name: macos.plan(home, viewer, find_converter()),
+        own=macos.own(home),
         notes=lambda _viewer, _ozx: (),
         status=lambda: macos.read_status(home),
     )
@@ -66,9 +66,9 @@ def _macos(home: str) -> Desktop:
 def _windows(local_data: str) -> Desktop:
     return Desktop(
         system="windows",
-        record=windows.record_path(local_data),
         default_viewer=find_background_viewer,
         plan=lambda viewer, _ozx, _name: windows.plan(local_data, viewer, find_converter()),
+        own=windows.own(local_data),
         notes=lambda _viewer, _ozx: (),
         status=lambda: windows.read_status(user_registry(), local_data),
     )

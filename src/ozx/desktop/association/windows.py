@@ -12,7 +12,17 @@ import subprocess
 from ozx.desktop import icons
 from ozx.desktop.association.registry import Registry
 from ozx.desktop.association.status import Opener, Status, converter_notes, opener_notes
-from ozx.desktop.association.steps import COMMENT, EXTENSION, MEDIA_TYPE, NAME, NotifyShell, SetValue, Step, WriteFile
+from ozx.desktop.association.steps import (
+    COMMENT,
+    EXTENSION,
+    MEDIA_TYPE,
+    NAME,
+    NotifyShell,
+    Own,
+    SetValue,
+    Step,
+    WriteFile,
+)
 
 PROG_ID = "OzxToolkit.ozx.1"
 _CLASSES = r"Software\Classes"
@@ -23,24 +33,25 @@ _CONVERTED = (r"SystemFileAssociations\.tif", r"SystemFileAssociations\.tiff", "
 _CHOICE = rf"Software\Microsoft\Windows\CurrentVersion\Explorer\FileExts\{EXTENSION}\UserChoice"
 
 
-def record_path(local_data: str) -> str:
-    """Return the path of the association record below ``%LOCALAPPDATA%``."""
-    return ntpath.join(local_data, NAME, "association.json")
+# In the key of the extension, which other programs use, too.
+_SHARED = (
+    SetValue(rf"{_CLASSES}\{EXTENSION}", "", PROG_ID),
+    SetValue(rf"{_CLASSES}\{EXTENSION}", "Content Type", MEDIA_TYPE),
+    SetValue(rf"{_CLASSES}\{EXTENSION}\OpenWithProgids", PROG_ID, ""),
+)
 
 
 def plan(local_data: str, viewer: tuple[str, ...], converter: tuple[str, ...]) -> tuple[Step, ...]:
     """Return the steps that let a double-click run `viewer` with the file, and let menus run `converter`."""
-    icon = ntpath.join(local_data, NAME, "ozx.ico")
-    extension, prog_id = rf"{_CLASSES}\{EXTENSION}", rf"{_CLASSES}\{PROG_ID}"
+    icon = _icon(local_data)
+    prog_id = rf"{_CLASSES}\{PROG_ID}"
     return (
         WriteFile(icon, icons.ico()),
         SetValue(prog_id, "", COMMENT),
         SetValue(prog_id, "FriendlyTypeName", COMMENT),
         SetValue(rf"{prog_id}\DefaultIcon", "", f'"{icon}",0'),
         SetValue(rf"{prog_id}\shell\open\command", "", f'{_command_line(viewer)} "%1"'),
-        SetValue(extension, "", PROG_ID),
-        SetValue(extension, "Content Type", MEDIA_TYPE),
-        SetValue(rf"{extension}\OpenWithProgids", PROG_ID, ""),
+        *_SHARED,
         *(
             value
             for kind in _CONVERTED
@@ -54,15 +65,29 @@ def plan(local_data: str, viewer: tuple[str, ...], converter: tuple[str, ...]) -
     )
 
 
+def own(local_data: str) -> Own:
+    """Return what is ours in the registry and below ``%LOCALAPPDATA%``."""
+    return Own(
+        files=(_icon(local_data),),
+        keys=(rf"{_CLASSES}\{PROG_ID}", *(rf"{_CLASSES}\{kind}\shell\{_VERB}" for kind in _CONVERTED)),
+        values=_SHARED,
+        afterwards=(NotifyShell(),),
+        old=(ntpath.join(local_data, NAME, "association.json"),),
+    )
+
+
+def _icon(local_data: str) -> str:
+    return ntpath.join(local_data, NAME, "ozx.ico")
+
+
 def read_status(registry: Registry | None, local_data: str) -> Status:
     """Return the program that currently opens .ozx files."""
-    record = record_path(local_data)
-    is_associated = os.path.exists(record)
+    is_associated = os.path.exists(_icon(local_data))
     opener = find_opener(registry) if registry else None
     prog_id = find_type(registry) if registry else None
     converter = _find_converter(registry) if registry else None
     notes = opener_notes(opener, associated=is_associated) + converter_notes(converter, associated=is_associated)
-    return Status("windows", prog_id, opener, converter, is_associated, record, tuple(notes))
+    return Status("windows", prog_id, opener, converter, is_associated, tuple(notes))
 
 
 def find_type(registry: Registry) -> str | None:

@@ -16,8 +16,6 @@
     The description of a file and of a picture, as JSON for the page.
 ``ranges``, ``file_server``
     Values by HTTP, whole or in part; `ozx serve`: files, and their contents as directories.
-``neuroglancer_page``, ``neuroglancer_state``
-    `ozx view --with neuroglancer`: its page and its state.
 ``napari_window``
     `ozx view --with napari`.
 The folder ``page`` contains the files of the page: plain JavaScript modules, no build chain.

@@ -9,47 +9,9 @@ import re
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 
-import zarr
-from zarr.abc.store import RangeByteRequest
-from zarr.core.buffer import default_buffer_prototype
-from zarr.core.sync import sync
-
-from ozx.archive.names.decoding import name_fault
-from ozx.desktop.viewer.loopback import Answer, Request, refusal
+from ozx.desktop.viewer.loopback import Answer, Request
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
-
-
-class StoreValues:
-    """The values below a zarr group, by keys relative to the group; `etag` changes with the values.
-
-    Examples
-    --------
-    >>> import ozx
-    >>> values = StoreValues(ozx.open("cells.ozx"), '"1"')
-    >>> values.answer("0/zarr.json", Request("GET", "", headers={"range": "bytes=0-0"})).status.value
-    206
-    """
-
-    def __init__(self, group: zarr.Group, etag: str) -> None:
-        self._store = group.store
-        self._prefix = f"{group.path}/" if group.path else ""
-        self._etag = etag
-
-    def answer(self, key: str, request: Request) -> Answer:
-        """Return a response with the value of `key`, or the requested range of it; 404 if there is no such key."""
-        where = f"{self._prefix}{key}"
-        # Invalid names of entries may lead out of a directory.
-        if name_fault(key) or not sync(self._store.exists(where)):
-            return refusal(HTTPStatus.NOT_FOUND, "there is no such key")
-        size = sync(self._store.getsize(where))
-
-        def iter_value(offset: int, length: int) -> Iterator[bytes]:
-            wanted = None if (offset, length) == (0, size) else RangeByteRequest(offset, offset + length)
-            value = sync(self._store.get(where, default_buffer_prototype(), wanted))
-            yield b"" if value is None else value.to_bytes()
-
-        return answer_range(request, self._etag, size, iter_value, value_type(key))
 
 
 def answer_range(

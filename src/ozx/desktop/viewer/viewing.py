@@ -7,16 +7,12 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import Protocol
 
 from ozx.desktop.viewer.browser import Window, open_window
-from ozx.desktop.viewer.gate import Gate
 from ozx.desktop.viewer.keeping import Keeper, file_identity
-from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, serving
-from ozx.desktop.viewer.neuroglancer_page import NeuroglancerServer, find_client
+from ozx.desktop.viewer.loopback import LoopbackServer, serving
 from ozx.desktop.viewer.page_server import PageServer
-from ozx.desktop.viewer.presence import Presence
-from ozx.errors import FormatError, OzxError, ResourceError, UsageError
+from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.flow.sources.location import parse_location, printable_location
 from ozx.store.live.followed_file import NothingYetError
 from ozx.store.live.group import LiveGroup
@@ -30,28 +26,14 @@ _GRACE = 3.0
 _PERIOD = 0.5
 
 
-class ServedPage(Protocol):
-    """A server of the page that a window shows."""
-
-    gate: Gate
-    presence: Presence
-
-    def check(self) -> None:
-        """Raise an error if the file cannot be shown."""
-
-    def respond(self, request: Request) -> Answer:
-        """Return the response to a request."""
-
-
 @contextmanager
 def page_serving(
     path: str | os.PathLike[str],
     *,
-    viewer: str = "page",
     port: int = 0,
     live: bool = False,
     waiting: Callable[[], None] = lambda: None,
-) -> Iterator[tuple[LoopbackServer, ServedPage]]:
+) -> Iterator[tuple[LoopbackServer, PageServer]]:
     """Serve a page that shows `path` (file, directory, URL or node location); yield the server and its page.
 
     The page is served until the end of the ``with`` block. Port 0 stands for any free port. With `live` the page
@@ -60,38 +42,28 @@ def page_serving(
     Raises
     ------
     ResourceError
-        neuroglancer is not installed, or another program uses the port.
-    UsageError
-        neuroglancer cannot show a file that grows.
+        Another program uses the port.
     """
     if live:
-        if viewer != "page":
-            raise UsageError(f"{viewer} cannot follow a file that grows: leave out --with")
         with _grown_page(path, waiting) as growing, serving(LoopbackServer(growing.respond, port)) as server:
             yield server, growing
         return
-    client = find_client() if viewer == "neuroglancer" else None
     location = parse_location(path)
     identity = file_identity(location) or secrets.token_hex(8)
     keeper = Keeper(location, lambda: opened_hierarchy(path))
     with closing(keeper), opened_hierarchy(path) as group:
-        page: ServedPage
-        if client is None:
-            page = PageServer(group, printable_location(path), identity, keeper)
-        else:
-            page = NeuroglancerServer(group, client, identity)
+        page = PageServer(group, printable_location(path), identity, keeper)
         try:
             page.check()
         except OzxError as error:
             raise error.at(printable_location(path)) from None
-        with serving(LoopbackServer(page.respond, port, takes_posts=client is None)) as server:
+        with serving(LoopbackServer(page.respond, port, takes_posts=True)) as server:
             yield server, page
 
 
 def show_page(
     path: str | os.PathLike[str],
     *,
-    viewer: str = "page",
     port: int = 0,
     browser: Callable[[str], Window | None] | None = open_window,
     announce: Callable[[str], None],
@@ -108,7 +80,7 @@ def show_page(
     ResourceError
         No window appeared, or the browser ended with an error.
     """
-    with page_serving(path, viewer=viewer, port=port, live=live, waiting=waiting) as (server, page):
+    with page_serving(path, port=port, live=live, waiting=waiting) as (server, page):
         window = None if browser is None else browser(server.origin + page.gate.start_path)
         if window is None:
             announce(server.origin + page.gate.page_path)

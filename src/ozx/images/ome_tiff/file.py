@@ -12,13 +12,16 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from tifffile import TiffFile, TiffPage, TiffWriter
 
 from ozx.errors import UnsupportedError
+from ozx.extras import needed
 from ozx.images.exported_image import ExportedImage, ExportedLevel
 from ozx.images.ome_tiff.tile_cutting import Mosaic, TileId
 from ozx.images.ome_tiff.tile_encoding import TileEncoding
 from ozx.images.ome_xml.units import in_micrometers
+
+with needed("tiff", "writing a TIFF file"):
+    from tifffile import TiffFile, TiffPage, TiffWriter
 
 LARGEST_CLASSIC = (1 << 32) - (1 << 20)
 _DIRECTORY = 512  # bytes of a directory, without its tables

@@ -7,8 +7,12 @@ from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
-from PIL.PngImagePlugin import PngInfo
+
+from ozx.extras import needed
+
+with needed("view", "drawing a picture"):
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
 
 _JPEG_QUALITY = 90
 _FULL_COLOR = 0  # no subsampling: these pictures have bright colours side by side

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-
-from tifffile import TiffFile, TiffPageSeries
+from typing import TYPE_CHECKING
 
 from ozx.images.ome_xml.claims import MOST_PLANES
+
+if TYPE_CHECKING:
+    from tifffile import TiffFile, TiffPageSeries
 
 
 def restore_stack(file: TiffFile) -> TiffPageSeries | None:
@@ -22,6 +24,8 @@ def restore_stack(file: TiffFile) -> TiffPageSeries | None:
 def _restore_imagej_stack(file: TiffFile) -> TiffPageSeries | None:
     # ImageJ's TiffEncoder stores the uncompressed pixels of all planes contiguously after the first page, and the
     # number of planes in the description of this page. tifffile refuses such a stack if the file is too short for it.
+    from tifffile import TiffPageSeries  # noqa: PLC0415 (an extra)
+
     metadata, page = file.imagej_metadata or {}, file.pages.first
     if not page.is_final or not page.dataoffsets:
         return None
@@ -45,6 +49,8 @@ def _restore_imagej_stack(file: TiffFile) -> TiffPageSeries | None:
 
 def _restore_shaped_stack(file: TiffFile) -> TiffPageSeries | None:
     # tifffile writes the shape of the whole array into the first page, and reads only that page if others are missing.
+    from tifffile import TiffPageSeries  # noqa: PLC0415 (an extra)
+
     metadata, page = file.shaped_metadata or (), file.pages.first
     shape = tuple(metadata[0].get("shape", ())) if len(metadata) == 1 else ()
     inner = tuple(page.shape)

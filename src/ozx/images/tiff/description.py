@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tifffile import TiffFile, TiffPage, TiffPageSeries
 
 from ozx.errors import FormatError, shortened
 from ozx.images.description import ChannelDescription, ImageDescription, PixelSize, describe_samples
 from ozx.images.ome_xml.xml_reading import parse_xml
 from ozx.images.tiff.imagej import describe_imagej
+
+if TYPE_CHECKING:
+    from tifffile import TiffFile, TiffPage, TiffPageSeries
 
 # TIFF 6.0, "ResolutionUnit", in micrometers: 2 is the inch, 3 the centimeter; 1 is no unit.
 _MICROMETERS = {2: 25_400.0, 3: 10_000.0}

@@ -6,14 +6,16 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tifffile import TiffPage
 
 from ozx.hierarchy.ome.rendering import Window
 from ozx.images.description import ChannelDescription, ImageDescription, PixelSize
 from ozx.images.ome_xml.units import convert_length, convert_time
+
+if TYPE_CHECKING:
+    from tifffile import TiffPage
 
 _ESCAPED = re.compile(r"\\u([0-9A-Fa-f]{4})")
 # ImageJ's Calibration: an image without a scale has this unit.

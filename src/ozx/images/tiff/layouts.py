@@ -6,14 +6,17 @@ import os
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from tifffile import TiffFile, TiffFrame, TiffPage
 
 from ozx.errors import FormatError
 from ozx.images.tiff.segments import FileSet
 
-Page = TiffPage | TiffFrame
+if TYPE_CHECKING:
+    from tifffile import TiffFile, TiffFrame, TiffPage
+
+    Page = TiffPage | TiffFrame
 
 # TIFF 6.0: the tags that determine how the pixels of a page are decoded, from ImageWidth to SampleFormat. 32997 is
 # ImageDepth.
@@ -72,6 +75,8 @@ class LayoutChecker:
 
     def iter_changes(self, pages: Sequence[Page | None]) -> Iterator[tuple[int, TiffPage | FormatError]]:
         """Yield the number of each page to replace: with its own tags, or with an error if it does not fit."""
+        from tifffile import TiffPage  # noqa: PLC0415 (an extra)
+
         for number, page in enumerate(pages):
             if page is None or page.keyframe is None or self._is_as_assumed(page):
                 continue

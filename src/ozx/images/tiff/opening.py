@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, Self
-
-from tifffile import TiffFile, TiffPageSeries
+from typing import TYPE_CHECKING, Any, Self
 
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
+from ozx.extras import needed
 from ozx.flow.decoding.zarr_errors import words_of
 from ozx.flow.sources.wrong_sources import check_is_tiff_file, not_a_tiff_file
 from ozx.flow.tasks import Seen, check_same, look_at
@@ -30,6 +29,9 @@ from ozx.images.tiff.other_files import check_files, check_index
 from ozx.images.tiff.pages import list_series
 from ozx.images.tiff.segments import FileSet, check_decodable
 from ozx.images.tiff.source import OnError, TiffSource
+
+if TYPE_CHECKING:
+    from tifffile import TiffFile, TiffPageSeries
 
 # tifffile's messages about truncated files and bad offsets; tifffile then continues without the missing parts.
 _BROKEN = re.compile(r"corrupted tag list|invalid offset to page|invalid page offset|circular reference|corrupted file")
@@ -232,6 +234,8 @@ def _parse_document(text: str) -> OmeXml | None:
 @contextlib.contextmanager
 def _parsed(path: str, **options: Any) -> Iterator[TiffFile]:
     check_is_tiff_file(path)
+    with needed("tiff", "reading a TIFF file"):
+        from tifffile import TiffFile  # noqa: PLC0415 (an extra)
     try:
         file = TiffFile(path, **options)
     except OSError:

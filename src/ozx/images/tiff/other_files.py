@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import PureWindowsPath
-
-from tifffile import TiffFile, read_ndtiff_index
+from typing import TYPE_CHECKING
 
 from ozx.errors import FormatError
+
+if TYPE_CHECKING:
+    from tifffile import TiffFile
 
 
 def check_files(folder: str, names: Sequence[str], path: str) -> None:
@@ -50,6 +52,8 @@ def check_index(file: TiffFile) -> None:
     FormatError
         A name leads out of the folder on any system.
     """
+    from tifffile import read_ndtiff_index  # noqa: PLC0415 (an extra)
+
     index = os.path.join(file.filehandle.dirname, "NDTiff.index")
     if os.path.exists(index) and len(file.pages) and file.is_ndtiff:
         for _, name, *_ in read_ndtiff_index(index):

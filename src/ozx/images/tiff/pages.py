@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tifffile import TiffFile, TiffPage, TiffPageSeries
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.images.tiff.axes import AXES, Dimension, name_dimensions
-from ozx.images.tiff.layouts import LayoutChecker, Page
+from ozx.images.tiff.layouts import LayoutChecker
 from ozx.images.tiff.segments import FileSet
 
-__all__ = ["Corner", "Page", "PageMap", "Spans", "list_series"]
+if TYPE_CHECKING:
+    from tifffile import TiffFile, TiffPage, TiffPageSeries
+
+    from ozx.images.tiff.layouts import Page
+
+__all__ = ["Corner", "PageMap", "Spans", "list_series"]
 
 #: A position along t, c, z, y and x.
 Corner = dict[str, int]
@@ -53,6 +57,8 @@ def _check_sides(page: TiffPage, levels: int = 3) -> None:
     """Raise `FormatError` if a page or a page in its SubIFDs has a negative width or height."""
     if min(page.shape, default=1) < 0:
         raise FormatError(f"page {page.index}: expected sides of at least one pixel; found {page.shape}")
+    from tifffile import TiffPage  # noqa: PLC0415 (an extra)
+
     if page.subifds and levels:
         for below in page.pages or ():
             if isinstance(below, TiffPage):

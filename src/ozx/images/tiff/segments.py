@@ -7,14 +7,16 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tifffile import TIFF, TiffFrame, TiffPage
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError, UnsupportedError
+
+if TYPE_CHECKING:
+    from tifffile import TiffFrame, TiffPage
 
 _JPEG = (6, 7, 34892, 33007)
 _COMPLEX_INTEGER = 5
@@ -115,6 +117,8 @@ def check_decodable(keyframe: TiffPage) -> None:
 
 
 def _decoding_problem(keyframe: TiffPage) -> str | None:
+    from tifffile import TIFF  # noqa: PLC0415 (an extra)
+
     compression, predictor = int(keyframe.compression), int(keyframe.predictor)
     try:
         if compression != 1 and TIFF.DECOMPRESSORS[compression] is None:

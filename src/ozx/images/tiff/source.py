@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from math import prod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from tifffile import TiffPageSeries
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
 from ozx.images.tiff.axes import AXES
-from ozx.images.tiff.pages import Corner, Page, PageMap, Spans
+from ozx.images.tiff.pages import Corner, PageMap, Spans
 from ozx.images.tiff.segment_cache import SegmentCache
 from ozx.images.tiff.segments import FileSet, SegmentReader
+
+if TYPE_CHECKING:
+    from tifffile import TiffPageSeries
+
+    from ozx.images.tiff.layouts import Page
 
 OnError = Literal["fail", "fill"]
 Region = tuple[slice, ...]

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Collection, Iterator
 from functools import cache, lru_cache
 from importlib import import_module, metadata
+from importlib.util import find_spec
 from typing import Any
 
 from ozx.hierarchy.json.values import as_list, as_numbers, as_object
@@ -38,6 +39,11 @@ _ALSO_ERRORS = ("ome/inner-version",)
 _MOST = 3
 # ome-zarr-models compares each item with every other in lists of rows, columns, fields, axes and datasets.
 _LONGEST_COMPARED = 500
+
+
+def has_second_opinion() -> bool:
+    """Return whether ome-zarr-models is installed (the extra ``validate``)."""
+    return find_spec("ome_zarr_models") is not None
 
 
 def check_ome_twice(node: NodeDocument) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urljoin
 
 from ozx.errors import UsageError
+from ozx.extras import needed
 from ozx.flow.sources.location import StrPath, given_path
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Schemas:
         }
         self._validators: dict[str, Validator] = {}
         if self._documents:
+            with needed("validate", "checking documents by JSON schemas"):
+                import jsonschema  # noqa: F401, PLC0415 (an extra)
             registry = _registry_of(self._documents)
             self._validators = {url: _validator(url, schema, registry) for url, schema in self._documents.items()}
 
