@@ -248,15 +248,6 @@ _KINDS = (MissingFileError, ForbiddenError, ExistingFileError, FolderError, NoFo
 def resource_error(error: OSError, *, message: str | None = None, hint: str | None = None) -> ResourceError:
     """Return a `ResourceError` with the same meaning as a system error.
 
-    Parameters
-    ----------
-    error
-        The system's error.
-    message
-        A message instead of the system's.
-    hint
-        What the user can do about the error.
-
     Examples
     --------
     >>> error = resource_error(FileNotFoundError(2, "No such file or directory", "cells.ozx"))
@@ -305,11 +296,8 @@ _CODES_OF_THE_SYSTEM = {
 def resource_errors() -> Iterator[None]:
     """Convert system errors in a ``with`` block or decorated function to `ResourceError`.
 
-    Raises
-    ------
-    ResourceError
-        The system raised an `OSError`; both errors have the same kind. Errors about a broken pipe or connection pass
-        unchanged, because it is not an error if the reader has ended.
+    `ResourceError`: The system raised an `OSError`; both errors have the same kind. Errors about a broken pipe or
+    connection pass unchanged, because it is not an error if the reader has ended.
 
     Examples
     --------
@@ -328,11 +316,6 @@ def resource_errors() -> Iterator[None]:
 
 def raise_error(error: BaseException) -> NoReturn:
     """Raise `error`. Pass this function to `os.walk`, which otherwise skips folders that it cannot list.
-
-    Raises
-    ------
-    BaseException
-        `error`.
 
     Examples
     --------

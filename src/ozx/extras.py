@@ -27,11 +27,6 @@ def install_hint(extra: str) -> str:
 def needed(extra: str, purpose: str) -> Iterator[None]:
     """Turn a failed import in the ``with`` block into an error that names the extra.
 
-    Raises
-    ------
-    ResourceError
-        A package is not installed.
-
     Examples
     --------
     >>> with needed("tiff", "reading a TIFF file"):

@@ -23,15 +23,9 @@ _HINT = (
 
 
 class FaultError(OzxError):
-    """Error for a fault of ozx itself, with a message for the user.
+    """Error for a fault of ozx itself, with a message for the user."""
 
-    Attributes
-    ----------
-    fault
-        Type of the exception, and the innermost line of ozx in its traceback.
-    """
-
-    fault: str = ""
+    fault: str = ""  # type of the exception, and the innermost line of ozx in its traceback
 
     def __reduce__(self) -> tuple[object, ...]:
         return (*super().__reduce__(), {"fault": self.fault})
@@ -39,11 +33,6 @@ class FaultError(OzxError):
 
 def as_error(error: Exception) -> OzxError:
     """Return the error to report for an exception; an unexpected exception becomes a `FaultError`.
-
-    Parameters
-    ----------
-    error
-        Any exception. A `MemoryError` becomes a `ResourceError`: the computer is too small, ozx is not wrong.
 
     Examples
     --------

@@ -19,11 +19,6 @@ _SHORTENED_URL = re.compile(r"(^|[/\\])(https?|s3|gs|az):[/\\](?![/\\])")
 def hint_at_missing(path: str) -> str | None:
     """Return a hint for a missing file, or None if there is no hint.
 
-    Parameters
-    ----------
-    path
-        The path in the error of the system, ``ENOENT`` or ``ENOTDIR``.
-
     Examples
     --------
     >>> hint_at_missing("cels.ozx")

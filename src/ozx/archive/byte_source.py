@@ -72,11 +72,6 @@ class FileSource:
         """Check that the file, possibly renamed to `path`, was not changed or replaced after the first read.
 
         If the source was unpickled, the first read may have been made by the original source in another process.
-
-        Raises
-        ------
-        FormatError
-            The file was changed or replaced (``zip/changed``).
         """
         if self._identity is None:
             return
@@ -96,11 +91,6 @@ class FileSource:
         """Check right before another file replaces this one, whose name is `path`, that this file was not changed.
 
         On Windows, where an open file cannot be replaced, close it first.
-
-        Raises
-        ------
-        FormatError
-            As `check_unchanged`.
         """
         if not has_locks():
             self.close()
@@ -173,13 +163,7 @@ class Window(NamedTuple):
 
 
 def read_exactly(source: ByteSource, offset: int, length: int, what: str) -> bytes:
-    """Return exactly `length` bytes at `offset`, or raise an error; `what` names these bytes in the message.
-
-    Raises
-    ------
-    FormatError
-        The source is too short (``zip/truncated``), or became shorter (``zip/changed``).
-    """
+    """Return exactly `length` bytes at `offset`, or raise an error; `what` names these bytes in the message."""
     available = source.size() - offset
     if length > available or offset < 0:
         raise FormatError(

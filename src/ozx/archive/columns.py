@@ -94,14 +94,7 @@ class Columns(NameTable):
 
 
 def read_columns(source: ByteSource, end: EndOfDirectory) -> Columns:
-    """Read the central directory of `source` as columns.
-
-    Raises
-    ------
-    FormatError
-        As for `parse_columns`; or the directory lies outside of `source`, a header stands before it, or its numbers
-        wrapped beyond repair.
-    """
+    """Read the central directory of `source` as columns."""
     try:
         columns = parse_columns(read_directory(source, end), end.entries, end.prepended, may_wrap=end.may_wrap)
     except FormatError as error:
@@ -132,12 +125,6 @@ def parse_columns(buffer: bytes, entries: int, prepended: int = 0, *, may_wrap: 
     header ends where the next one begins. If this fails, because a name, a number or an extra field contains a
     signature, it drops the signatures at which no header ends. In a block where this fails, too, it follows the
     headers one by one.
-
-    Raises
-    ------
-    FormatError
-        The directory does not hold exactly `entries` headers (``zip/directory``), or a ZIP64 value is missing
-        (``zip/zip64-field``), or an offset lies beyond 2**64 (``zip/bounds``).
     """
     most = len(buffer) // CENTRAL_HEADER.size if may_wrap else entries
     starts, stop = _find_headers(buffer, most)
@@ -262,11 +249,6 @@ def _unwrap(source: ByteSource, columns: Columns, directory_offset: int) -> None
     The Finder of macOS and old versions of minizip write them, although APPNOTE 4.4.1.4 demands ZIP64. Exactly one
     reading must fit: the entries stand in the order of the directory and fill the file up to the directory.
     The size of a deflated value that exceeds 4 GiB is the least possible one; inflating the value proves it.
-
-    Raises
-    ------
-    FormatError
-        No reading fits, or more than one (``zip/directory``).
     """
     offsets, sizes = columns.header_offsets, columns.compressed_sizes
     is_fitting = not offsets[0] and bool((sizes <= directory_offset).all())

@@ -73,15 +73,7 @@ def read_end(source: ByteSource, *, allow_leading_entries: bool = False) -> EndO
 
     With `allow_leading_entries`, the archive may follow entries of another archive, as in a damaged file.
 
-    Raises
-    ------
-    FormatError
-        There is no end record (``zip/not-a-zip``, ``zip/truncated``); there are two, or the end records contradict each
-        other (``zip/end-record``); the directory would lie outside the file, or more headers follow it
-        (``zip/directory``, ``zip/bytes-after-directory``); or the archive follows entries of another archive
-        (``zip/leading-entries``).
-    UnsupportedError
-        The archive is one part of several (``rfc9/not-split``).
+    `UnsupportedError`: The archive is one part of several (``rfc9/not-split``).
     """
     size = source.size()
     tail_offset = max(0, size - END_SEARCH_LENGTH)
@@ -128,12 +120,6 @@ def iter_headers(source: ByteSource, end: EndOfDirectory) -> Iterator[CentralHea
     """Yield the headers of the central directory in order; read each block of the directory only when it is needed.
 
     Header offsets count from the file's first byte.
-
-    Raises
-    ------
-    FormatError
-        A header is truncated or invalid, bytes of the directory follow the last header, or a header stands before the
-        first one (``zip/directory``).
     """
     # Small blocks first, for callers that need few headers; large ones later.
     buffer, position, following, block = b"", 0, end.directory_offset, _BLOCK

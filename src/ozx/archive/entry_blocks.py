@@ -58,11 +58,6 @@ def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[Entry
 def value_in_span(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> memoryview:
     """Return the checked value of an uncompressed entry; `data` contains the bytes of its span.
 
-    Raises
-    ------
-    FormatError
-        As `ArchiveReader.read`.
-
     Examples
     --------
     >>> reader = ArchiveReader("cells.ozx")
@@ -80,13 +75,7 @@ def value_in_span(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> m
 
 
 def value_position(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> int:
-    """Check the local header of an entry; return the position of its value, relative to the start of its span.
-
-    Raises
-    ------
-    FormatError
-        As `ArchiveReader.data_offset`.
-    """
+    """Check the local header of an entry; return the position of its value, relative to the start of its span."""
     columns, index = reader.columns, span.entry
     header = usual_local_header(columns, index)
     end = span.start + len(header) + int(columns.compressed_sizes[index])

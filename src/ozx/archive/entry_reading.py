@@ -81,13 +81,7 @@ class ReadAhead:
 
 
 def read_local_header(source: ByteSource, header: CentralHeader) -> LocalHeader:
-    """Return an entry's local file header; its ZIP64 values are not resolved.
-
-    Raises
-    ------
-    FormatError
-        It is missing or truncated (``zip/local-header``, ``zip/truncated``).
-    """
+    """Return an entry's local file header; its ZIP64 values are not resolved."""
     start = header.header_offset
     try:
         data = source.read_at(start, _HEADER_GUESS)
@@ -152,13 +146,7 @@ def _number_contradiction(header: CentralHeader, local: LocalHeader) -> str | No
 
 
 def check_not_encrypted(source: ByteSource, header: CentralHeader) -> None:
-    """Raise an error if an entry is encrypted.
-
-    Raises
-    ------
-    UnsupportedError
-        It is encrypted (``zip/encrypted``).
-    """
+    """Raise an error if an entry is encrypted."""
     if header.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION):
         raise UnsupportedError(
             f"entry {entry_name(header)!r} is encrypted",
@@ -169,13 +157,7 @@ def check_not_encrypted(source: ByteSource, header: CentralHeader) -> None:
 
 
 def check_stored_size(source: ByteSource, header: CentralHeader) -> None:
-    """Raise an error if the compressed and uncompressed sizes of a stored entry differ.
-
-    Raises
-    ------
-    FormatError
-        The two sizes differ (``zip/stored-size``).
-    """
+    """Raise an error if the compressed and uncompressed sizes of a stored entry differ."""
     if header.method == STORED and header.compressed_size != header.uncompressed_size:
         raise FormatError(
             f"entry {entry_name(header)!r} is not compressed, but declares {header.compressed_size:,} "
@@ -190,15 +172,6 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
 
     The offset in `header` counts from the file's first byte; `limit` is the offset of the next entry or of the central
     directory.
-
-    Raises
-    ------
-    FormatError
-        The local header is missing or contradicts the central directory (``zip/local-header``), the entry extends
-        beyond the end of the file (``zip/bounds``) or beyond `limit` (``zip/overlap``), or the two sizes of a stored
-        entry differ (``zip/stored-size``).
-    UnsupportedError
-        The entry is encrypted (``zip/encrypted``).
     """
     check_not_encrypted(source, header)
     if header.header_offset + header.compressed_size > source.size():
@@ -216,13 +189,7 @@ def find_data(source: ByteSource, header: CentralHeader, limit: int) -> int:
 
 
 def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, behind: bytes) -> None:
-    """Check that an entry with a declared size of 0 is empty, given the bytes after its local header.
-
-    Raises
-    ------
-    FormatError
-        A value or the data descriptor of a value follows (``zip/local-header``).
-    """
+    """Check that an entry with a declared size of 0 is empty, given the bytes after its local header."""
     is_streamed = bool(local.flags & FLAG_DATA_DESCRIPTOR)
     if not says_nothing_of_sizes(local.extra):
         raise FormatError(
@@ -243,13 +210,7 @@ def check_empty(source: ByteSource, header: CentralHeader, local: LocalHeader, b
 
 
 def data_offset_behind(source: ByteSource, header: CentralHeader, local: LocalHeader, limit: int) -> int:
-    """Check that both headers of an entry agree; return the offset of the entry's data.
-
-    Raises
-    ------
-    FormatError
-        As for `find_data`.
-    """
+    """Check that both headers of an entry agree; return the offset of the entry's data."""
     name = entry_name(header)
     contradiction = header_contradiction(header, local)
     if contradiction is not None:
@@ -275,13 +236,6 @@ def iter_value(
     """Yield the value of an entry in blocks of about 1 MiB; check its CRC-32 after the last block.
 
     Source, header and limit are those of `find_data`, and `data_offset` is its result, if known.
-
-    Raises
-    ------
-    FormatError
-        As for `find_data`; the data does not inflate (``zip/inflate``); the CRC-32 differs (``zip/crc``).
-    UnsupportedError
-        The entry is encrypted or uses another method (``zip/encrypted``, ``zip/method``).
     """
     try:
         offset = find_data(source, header, limit) if data_offset is None else data_offset
@@ -307,13 +261,7 @@ def iter_checked(source: ByteSource, header: CentralHeader, blocks: Iterable[byt
 
 
 def check_crc32(source: ByteSource, header: CentralHeader, checksum: int) -> None:
-    """Raise `FormatError` if the CRC-32 of a value differs from the CRC-32 in the entry's header.
-
-    Raises
-    ------
-    FormatError
-        They differ (``zip/crc``).
-    """
+    """Raise `FormatError` if the CRC-32 of a value differs from the CRC-32 in the entry's header."""
     if checksum != header.crc32:
         name = entry_name(header)
         is_root = name == "zarr.json"  # `ozx recover` needs it

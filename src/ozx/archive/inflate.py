@@ -54,13 +54,6 @@ def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) 
 
     `slices` are the compressed bytes, in pieces of any length.
 
-    Raises
-    ------
-    FormatError
-        The data is damaged, inflates to another size, or continues behind its end (``zip/inflate``).
-    UnsupportedError
-        Another method (``zip/method``).
-
     Examples
     --------
     >>> packer = zlib.compressobj(wbits=-15)

@@ -55,11 +55,6 @@ def check_leading(source: ByteSource, prepended: int) -> None:
     which the offsets in the directory do not count. If they begin or end with a local header, there are three possible
     causes: the archive is the value of an entry in an outer archive whose directory is lost, the archive was appended
     to another archive, or bytes were inserted into the file.
-
-    Raises
-    ------
-    FormatError
-        The archive follows entries of another archive (``zip/leading-entries``).
     """
     if not prepended:
         return
@@ -98,11 +93,6 @@ def check_headers_behind(source: ByteSource, stop: int, end_offset: int, tail: b
 
     `tail` is the end of the file; the archive comment begins at its position `comment`. Less than a header, or a
     digital signature (APPNOTE 4.3.13), may follow the directory.
-
-    Raises
-    ------
-    FormatError
-        A header is there (``zip/directory``), or may have been there (``zip/bytes-after-directory``).
     """
     tail_offset = source.size() - len(tail)
     found = tail.find(CENTRAL_SIGNATURE, max(0, stop - tail_offset), max(0, end_offset - tail_offset))
@@ -120,11 +110,6 @@ def check_headers_before(source: ByteSource, start: int, last: int, size: int) -
 
     The last local header is at `last`, or negative without entries; its name and value have at least `size` bytes. An
     older directory, which its own end record follows, may stand there.
-
-    Raises
-    ------
-    FormatError
-        A header is there (``zip/directory``).
     """
     stop = last + LOCAL_HEADER.size + size if last >= 0 else 0
     if start - stop < CENTRAL_HEADER.size:  # in a file of ozx, these are the 20 bytes of a ZIP64 field

@@ -22,18 +22,10 @@ _LOOK = (
 
 
 class OtherFormat(NamedTuple):
-    """A file format, with a hint on how to make an .ozx file from a file of this format.
+    """A file format, with a hint on how to make an .ozx file from a file of this format."""
 
-    Attributes
-    ----------
-    name
-        The name of the format, with its article.
-    way
-        The hint for a file at ``{path}``; ``{stem}`` is the path without its last ending.
-    """
-
-    name: str
-    way: str | None
+    name: str  # the name of the format, with its article
+    way: str | None  # the hint for a file at ``{path}``; ``{stem}`` is the path without its last ending
 
     @property
     def is_tiff(self) -> bool:
@@ -121,20 +113,6 @@ _KINDS = {
 
 def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple[str, str] | None:
     """Return a description of the images in a ZIP file or folder without a Zarr hierarchy, and a hint for the user.
-
-    Parameters
-    ----------
-    names
-        The names of the files in the ZIP file or folder.
-    path
-        The ZIP file, or the folder.
-    is_folder
-        Whether `path` is a folder.
-
-    Returns
-    -------
-    tuple of str, or None
-        The description and the hint; None if fewer than half of the files are images.
 
     Examples
     --------

@@ -65,11 +65,6 @@ def copy_range(source: int, source_offset: int, descriptor: int, offset: int, le
     """Copy `length` bytes from one open file to another, by a system call if possible.
 
     `os.copy_file_range` shares blocks on file systems that support this (Btrfs, XFS); on others, the kernel copies.
-
-    Raises
-    ------
-    FormatError
-        The source is too short (``zip/changed``).
     """
     call = getattr(os, "copy_file_range", None)
     while length:

@@ -144,15 +144,6 @@ class ArchiveReader:
 
         The CRC-32 is checked for a whole value and for a part of a compressed value. It cannot be checked for a part of
         a stored value, because only this part is read.
-
-        Raises
-        ------
-        FormatError
-            As for `data_offset`; the CRC-32 differs (``zip/crc``); the data does not inflate (``zip/inflate``).
-        UnsupportedError
-            The entry is encrypted or uses another method (``zip/encrypted``, ``zip/method``).
-        UsageError
-            `offset` or `length` is negative.
         """
         stop, size = self._stop(index, offset, length), int(self.columns.uncompressed_sizes[index])
         if self._slow_source is not None:
@@ -223,15 +214,6 @@ class ArchiveReader:
 
         `allow_bombs` permits entries that inflate to enormous sizes. `allow_duplicates` permits several entries of one
         name: `find` returns the last one in the directory, which has to be the last one in the file, too.
-
-        Raises
-        ------
-        FormatError
-            A name is unsafe, not unique or contradicted by a Unicode Path field; or entries overlap; or a size in a
-            header is invalid or enormous (``zip/name``, ``zip/duplicate-name``, ``zip/unicode-path``, ``zip/overlap``,
-            ``zip/stored-size``, ``zip/bomb``).
-        UnsupportedError
-            An entry is encrypted or uses an unknown method (``zip/encrypted``, ``zip/method``).
         """
         self._check_methods()
         self._check_names(allow_duplicates=allow_duplicates)

@@ -101,11 +101,6 @@ def resolve_zip64(values: tuple[int, ...], extra: bytes) -> tuple[int, ...]:
 
     The values are in the order of that field: uncompressed size, compressed size, header offset.
 
-    Raises
-    ------
-    FormatError
-        A value is the sentinel, but the ZIP64 field is missing or too short (``zip/zip64-field``).
-
     Examples
     --------
     >>> resolve_zip64((5, 0xFFFFFFFF), bytes.fromhex("0100" "0800" "0000000001000000"))
@@ -144,13 +139,7 @@ class LocalHeader(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview, position: int = 0) -> LocalHeader:
-        """Parse the header at offset `position` of `data`.
-
-        Raises
-        ------
-        FormatError
-            It is truncated (``zip/truncated``), or is not a local file header (``zip/local-header``).
-        """
+        """Parse the header at offset `position` of `data`."""
         end = position + LOCAL_HEADER.size
         if end > len(data):
             raise FormatError(

@@ -33,13 +33,6 @@ def splice(reader: ArchiveReader, values: Mapping[int, bytes]) -> list[Run]:
 
     All entries keep their order in the file and in the central directory. Other entries keep their headers; a replaced
     entry is stored. Its new local header and value take the place of the old ones and of the unused bytes after them.
-
-    Raises
-    ------
-    UnsupportedError
-        Bytes lie before or after the archive, or its headers have a form that cannot be moved.
-    FormatError
-        As for `ArchiveReader.columns` and `ArchiveReader.end`.
     """
     columns, end, name = reader.columns, reader.end, reader.source.name
     if end.prepended or end.trailing:

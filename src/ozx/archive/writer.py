@@ -141,13 +141,7 @@ class DirectoryBuilder:
         self.add_raw(other.headers, other.entries)
 
     def finish(self, offset: int, comment: bytes) -> bytearray:
-        """Return the central directory and the end records as bytes, to be written at `offset`.
-
-        Raises
-        ------
-        UsageError
-            `comment` has more than 65,535 bytes.
-        """
+        """Return the central directory and the end records as bytes, to be written at `offset`."""
         if len(comment) > MASK_16:
             raise UsageError(f"an archive comment has at most {MASK_16:,} bytes; got {len(comment):,}")
         result, size, entries = self._headers, len(self._headers), self.entries
@@ -190,13 +184,7 @@ class ArchiveWriter:
         return self._flushed + len(self._buffer)
 
     def add(self, name: str, data: bytes) -> None:
-        """Write one entry, given its whole value.
-
-        Raises
-        ------
-        FormatError
-            No entry can have such a name (``zip/name``); nothing was written.
-        """
+        """Write one entry, given its whole value."""
         raw_name, flags = encode_name(name)
         checksum = crc32(data)
         header = local_header(raw_name, flags, checksum, len(data))
@@ -205,14 +193,7 @@ class ArchiveWriter:
         self._append(data)
 
     def add_blocks(self, name: str, size: int, blocks: Iterable[bytes | memoryview]) -> None:
-        """Write one entry from blocks of its value; the CRC-32 is written into the header afterwards.
-
-        Raises
-        ------
-        FormatError
-            The blocks have more or fewer than `size` bytes (``zip/changed``): the archive is then unusable. Or no entry
-            can have such a name (``zip/name``).
-        """
+        """Write one entry from blocks of its value; the CRC-32 is written into the header afterwards."""
         raw_name, flags = encode_name(name)
         header_offset, checksum, written = self.offset, 0, 0
         self._append(local_header(raw_name, flags, 0, size))
@@ -228,13 +209,7 @@ class ArchiveWriter:
     def add_copied(
         self, raw_name: bytes, flags: int, checksum: int, size: int, source: int, source_offset: int
     ) -> None:
-        """Write one entry whose value is copied from another file; the CRC-32 of the value must be known.
-
-        Raises
-        ------
-        FormatError
-            The other file is too short (``zip/changed``): the archive is then unusable.
-        """
+        """Write one entry whose value is copied from another file; the CRC-32 of the value must be known."""
         self.directory.add(raw_name, flags, checksum, size, self.offset)
         self._append(local_header(raw_name, flags, checksum, size))
         self.copy(source, source_offset, size)

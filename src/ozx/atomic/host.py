@@ -80,18 +80,6 @@ def is_of_this_host(host: str, boot: str, path: str) -> bool:
 
     Containers of one computer have different names and the same boot identifier. After a restart, the computer has the
     same name, and the file is older than the start. A newer file comes from another computer of the same name.
-
-    Parameters
-    ----------
-    host, boot
-        The groups of `HOST` in the file's name.
-    path
-        The file, whose modification time counts.
-
-    Raises
-    ------
-    OSError
-        The file cannot be examined.
     """
     own_host, _, own_boot = this_host().rpartition("-")
     if boot == own_boot and boot != _NO_BOOT:

@@ -47,14 +47,6 @@ def replacing_directory(
     access. `force` allows replacing a directory that is empty or has Zarr metadata at its root; `replace_folder` allows
     replacing any directory. With `sync`, wait until the whole new directory is on the disk. A relative `path` belongs
     to the working directory at the start of the block.
-
-    Raises
-    ------
-    UsageError
-        `path` exists and may not be replaced, or is no directory.
-    ResourceError
-        The replaced directory has changed, or could not be removed: it is kept, and the message contains its name. Or
-        a folder in it is not writable: then nothing is created.
     """
     place = long_path(absolute_path(path))
     folder = os.path.dirname(os.path.abspath(place))

@@ -45,13 +45,6 @@ def replacing_file(
     `sync_name`, the folder is not synced: a later file in the same folder syncs it. A relative `path` belongs to the
     working directory at the start of the block.
 
-    Raises
-    ------
-    UsageError
-        `path` exists and `force` is not given, or it is no regular file.
-    ResourceError
-        The folder of `path` does not exist.
-
     Examples
     --------
     >>> import tempfile

@@ -30,11 +30,6 @@ def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
 
     `old` is the result of `os.stat` for the file or folder. If `path` no longer exists, its access control list is not
     copied.
-
-    Raises
-    ------
-    OSError
-        The file system fails. Missing rights and unsupported permissions are no errors.
     """
     if not can_set_permissions():
         return

@@ -38,11 +38,6 @@ def rename_file(temporary: str, path: str, *, force: bool, check_old: Callable[[
     replaced. On Linux, the names are exchanged before this check, so that no other change can come between check and
     replacement; after an error they are exchanged back. The checksum and the manifest of a replaced file are removed,
     because they describe the old file; their paths are returned.
-
-    Raises
-    ------
-    UsageError
-        `path` exists and `force` is not given, or it is no regular file.
     """
     if force:
         _replace(temporary, path, check_old or _accept)
@@ -138,13 +133,7 @@ def _exchange_back(temporary: str, path: str, new: os.stat_result) -> None:
 
 
 def rename_directory(temporary: str, path: str, *, force: bool) -> None:
-    """Rename a finished directory to its final name; a replaced directory gets the name `temporary`.
-
-    Raises
-    ------
-    UsageError
-        `path` exists and `force` is not given, or the intermediate name ``path.old`` exists.
-    """
+    """Rename a finished directory to its final name; a replaced directory gets the name `temporary`."""
     if not os.path.lexists(path):
         if not renameat2(temporary, path, _NOREPLACE):
             rename(temporary, path)
@@ -155,15 +144,7 @@ def rename_directory(temporary: str, path: str, *, force: bool) -> None:
 
 
 def renameat2(old: str, new: str, flag: int) -> bool:
-    """Rename with renameat2(2), on macOS renamex_np(2); return False if the system or file system does not support it.
-
-    Raises
-    ------
-    UsageError
-        `new` exists, and `flag` forbids replacing it.
-    OSError
-        The system refuses for another reason.
-    """
+    """Rename with renameat2(2), on macOS renamex_np(2); return False where it is not supported."""
     if sys.platform not in ("linux", "darwin"):
         return False
     library, here = ctypes.CDLL(None, use_errno=True), -100  # AT_FDCWD

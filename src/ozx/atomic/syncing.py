@@ -43,13 +43,7 @@ def check_written(descriptor: int) -> None:
 
 
 def close_written(descriptor: int) -> None:
-    """Close a file after a sync or `check_written`; ignore errors, because all errors are already reported.
-
-    Raises
-    ------
-    OSError
-        Closing failed on Windows.
-    """
+    """Close a file after a sync or `check_written`; ignore errors, because all errors are already reported."""
     try:
         os.close(descriptor)
     except OSError:
@@ -81,13 +75,7 @@ def sync_folder(folder: str, *, sync: Callable[[int], None] = flush) -> None:
 
 
 def sync_tree(path: str) -> None:
-    """Sync a new directory tree to the disk: the whole file system by one call if possible, else each file.
-
-    Raises
-    ------
-    OSError
-        The tree cannot be opened or written to the disk.
-    """
+    """Sync a new directory tree to the disk: the whole file system by one call if possible, else each file."""
     if sys.platform == "linux":
         descriptor = os.open(path, os.O_RDONLY)
         try:

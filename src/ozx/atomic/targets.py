@@ -56,12 +56,8 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
 
     For a link, the target of the link is checked; `ozx.atomic.renaming.rename_file` replaces the link itself.
 
-    Raises
-    ------
-    UsageError
-        `path` is no regular file, its name is too long, or it exists and `force` is not given.
-    ResourceError
-        Its folder does not exist; or another program has the file open, so that Windows could not replace it.
+    `ResourceError`: Its folder does not exist; or another program has the file open, so that Windows could not replace
+    it.
     """
     status = check_regular(path)
     if not force and (status is not None or os.path.islink(path)):
@@ -76,13 +72,7 @@ def check_target(path: str, *, force: bool) -> os.stat_result | None:
 
 
 def check_regular(path: str, name: str | None = None) -> os.stat_result | None:
-    """Return the status of the regular file at `path` (links are followed), or None; error messages use `name`.
-
-    Raises
-    ------
-    UsageError
-        `path` is not a regular file, or its name is too long.
-    """
+    """Return the status of the regular file at `path` (links are followed), or None; error messages use `name`."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -109,13 +99,6 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
 
     `force` allows replacing a folder that is empty or has Zarr metadata at its root; `replace_folder` allows replacing
     any folder.
-
-    Raises
-    ------
-    UsageError
-        `path` exists and may not be replaced, is no folder, or its name is too long.
-    ResourceError
-        Its contents could not be removed.
     """
     try:
         status = os.stat(path)
@@ -144,13 +127,7 @@ def check_folder(path: str, *, force: bool, replace_folder: bool = False) -> os.
 
 
 def check_removable(*folders: str) -> None:
-    """Raise an error if one of `folders` is not writable.
-
-    Raises
-    ------
-    ResourceError
-        The contents of one of them could not be removed.
-    """
+    """Raise an error if one of `folders` is not writable."""
     for folder in folders:
         if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             raise ResourceError(
@@ -190,13 +167,7 @@ def exists_error(path: str) -> UsageError:
 
 @contextmanager
 def naming_errors(path: str, temporary: str, needed: Callable[[], int | None] = lambda: None) -> Iterator[None]:
-    """Replace the temporary name by the final name in system errors of the ``with`` block; explain a full disk.
-
-    Raises
-    ------
-    ResourceError
-        The disk is full: the message contains the needed and the free number of bytes.
-    """
+    """Replace the temporary name by the final name in system errors of the ``with`` block; explain a full disk."""
     try:
         yield
     except OSError as error:

@@ -105,15 +105,7 @@ def _names(path: str) -> Iterator[str]:
 
 
 def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
-    """Create and lock a temporary file for `path`; return its descriptor (readable and writable) and its name.
-
-    Raises
-    ------
-    ResourceError
-        Ten thousand names are taken.
-    OSError
-        The folder cannot be written to; the error names `path`.
-    """
+    """Create and lock a temporary file for `path`; return its descriptor (readable and writable) and its name."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     for temporary in _names(path):
         try:
@@ -130,13 +122,7 @@ def create_file(path: str, mode: int = 0o666) -> tuple[int, str]:
 
 
 def create_directory(path: str, mode: int = 0o777) -> tuple[str, int | None]:
-    """Create a temporary directory for `path`; return its name and the descriptor of its lock (None on Windows).
-
-    Raises
-    ------
-    ResourceError, OSError
-        As for `create_file`.
-    """
+    """Create a temporary directory for `path`; return its name and the descriptor of its lock (None on Windows)."""
     for temporary in _names(path):
         try:
             with naming_errors(path, temporary):
@@ -222,21 +208,11 @@ def sweep(folder: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A temporary file or directory of a running or dead process.
+    """A temporary file or directory of a running or dead process."""
 
-    Attributes
-    ----------
-    path
-        The path of the file or directory.
-    process
-        The number of the process on that computer.
-    is_of_this_host
-        Whether this computer wrote it, so that its lock shows whether the process is alive.
-    """
-
-    path: str
-    process: int
-    is_of_this_host: bool
+    path: str  # the path of the file or directory
+    process: int  # the number of the process on that computer
+    is_of_this_host: bool  # whether this computer wrote it, so that its lock shows whether the process is alive
 
     def age(self) -> float:
         """Return the number of seconds since the last change of the file, or of any file in the directory."""

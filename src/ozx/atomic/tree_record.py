@@ -57,11 +57,6 @@ class TreeRecord:
         """Record every file and folder below `root`, except those that are removed during the scan.
 
         `with_contents` records digests of the files, for systems where times prove little; see `TIMES_PROVE`.
-
-        Raises
-        ------
-        OSError
-            A folder cannot be listed.
         """
         record = cls(root)
         waiting = [""]

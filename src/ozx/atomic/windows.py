@@ -142,13 +142,7 @@ def _handle(path: str, access: int, flags: int) -> int | None:
 
 
 def check_not_held(path: str) -> None:
-    """Raise an error if another program holds a file, or anything in a folder, open for longer than a moment.
-
-    Raises
-    ------
-    ResourceError
-        Windows could not replace it.
-    """
+    """Raise an error if another program holds a file, or anything in a folder, open for longer than a moment."""
     for place in _places_of(path) if IS_WINDOWS else ():
         for pause in _PAUSES:
             if not is_held(place):
@@ -170,13 +164,7 @@ def _places_of(path: str) -> Iterator[str]:
 
 
 def rename(old: str, new: str, call: _Rename | None = None) -> None:
-    """Rename a file or folder; on Windows try again for a moment, because a virus scanner may hold it open.
-
-    Raises
-    ------
-    ResourceError
-        Another program keeps it open.
-    """
+    """Rename a file or folder; on Windows try again for a moment, because a virus scanner may hold it open."""
     call = call or os.rename
     for pause in _PAUSES if IS_WINDOWS else ():
         try:

@@ -29,10 +29,7 @@ def _stdout_errors() -> Iterator[None]:
     click would exit with 1, and Python would complain again at its exit. Other errors of standard output get a message
     that names standard output.
 
-    Raises
-    ------
-    ResourceError
-        Standard output cannot be written, for example because its disk is full.
+    `ResourceError`: Standard output cannot be written, for example because its disk is full.
     """
     try:
         yield

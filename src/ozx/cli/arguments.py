@@ -25,11 +25,6 @@ def check_patterns(sources: Sequence[str]) -> None:
     A shell passes on a pattern if it is in quotes, or if no file matches it. If the list of an option contains blanks,
     the shell divides it, and its later items become sources.
 
-    Raises
-    ------
-    UsageError
-        A source is missing, and looks like a pattern or like ``y=0.65``.
-
     Examples
     --------
     >>> check_patterns(["raw/*.zarr"])
@@ -99,11 +94,6 @@ def refuse_folder(arguments: Sequence[str], out_dir: str | None) -> None:
     """Raise an error if the last argument is a folder for outputs.
 
     Do not call this function if the last argument is a source.
-
-    Raises
-    ------
-    UsageError
-        The last argument is a folder; or it does not exist and has no ending, although all other arguments have one.
     """
     *others, last = arguments
     if out_dir is not None:
@@ -133,11 +123,6 @@ def output_of_one(arguments: Sequence[str], out_dir: str | None, endings: tuple[
 
     The second argument is an output if its ending is in `endings` (in lower case), or if no file or directory of this
     name exists. But a missing path with the ending of the first argument, or with ``.zarr``, is a mistyped source.
-
-    Raises
-    ------
-    UsageError
-        Both an output and a folder for outputs are given; or the second argument looks like ``y=0.65``.
     """
     if len(arguments) != 2:
         return None

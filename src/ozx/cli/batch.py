@@ -109,24 +109,7 @@ class Batch:
 def following(
     sources: Sequence[str], sum_up: Callable[[Counter[str]], str], *, log: str | None, quiet: bool, as_json: bool
 ) -> Iterator[Batch]:
-    """Yield a `Batch` for the files of one command; print the summary line at the end, even after an interrupt.
-
-    Parameters
-    ----------
-    sources
-        The files to be read.
-    sum_up
-        Returns the last line; see `counted`.
-    log
-        The log that gets a line for each file, or None.
-    quiet, as_json
-        Whether only failures are printed; whether results are printed as JSON later.
-
-    Raises
-    ------
-    UsageError
-        A source is a pattern that no file matches; then nothing is logged.
-    """
+    """Yield a `Batch` for the files of one command; print the summary line at the end, even after an interrupt."""
     if click.get_current_context().params.get("retry_failed") is None:
         check_patterns(sources)
     with logging_run(log) as logger, batch_bar(len(sources), quiet=quiet or as_json) as bar:

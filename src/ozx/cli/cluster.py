@@ -30,13 +30,6 @@ def connected(address: str | None) -> Iterator[Executor | None]:
     """Yield an executor on the cluster whose scheduler is at `address`; None without an address.
 
     If the worker of a task is lost, another worker runs the task again.
-
-    Raises
-    ------
-    ResourceError
-        The package distributed is missing, or no scheduler answers.
-    UsageError
-        A worker has another version of ozx.
     """
     if address is None:
         yield None

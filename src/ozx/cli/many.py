@@ -94,11 +94,6 @@ def run_verb(
 
     Without ``--out-dir`` the arguments are one source and perhaps its output; a verb that changes files where they are
     takes any number of sources.
-
-    Raises
-    ------
-    UsageError
-        Several sources without ``--out-dir``, or two that would become the same file.
     """
     given = sources_of_run(arguments, retry_failed, out_dir=out_dir)
     is_many = out_dir is not None or retry_failed is not None or (verb.name_output is None and len(given) > 1)

@@ -112,13 +112,7 @@ class RichProgress(_Bars):
 
 
 class RichBatchProgress(_Bars):
-    """A progress bar for many files: number of completed files, bytes, rate, remaining time.
-
-    Parameters
-    ----------
-    files
-        The number of files.
-    """
+    """A progress bar for many files: number of completed files, bytes, rate, remaining time."""
 
     def __init__(self, files: int) -> None:
         super().__init__(MofNCompleteColumn(), TextColumn("files"), _Volume())

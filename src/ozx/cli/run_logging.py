@@ -40,13 +40,7 @@ def log_options(command: _Command, *, resumes: bool = False) -> _Command:
 
 
 class RunLogger:
-    """Writer that appends the lines of one run to a log.
-
-    Parameters
-    ----------
-    log
-        The open log.
-    """
+    """Writer that appends the lines of one run to a log."""
 
     def __init__(self, log: RunLog) -> None:
         context = click.get_current_context()
@@ -62,13 +56,7 @@ class RunLogger:
         }
 
     def add(self, result: Any, code: int) -> None:
-        """Append a line for a result, with its exit code.
-
-        Raises
-        ------
-        ResourceError
-            The log cannot be written or synced.
-        """
+        """Append a line for a result, with its exit code."""
         output = getattr(result, "path", None) if self._verb != "verify" else None  # which writes nothing
         self._append(
             result.source,
@@ -84,13 +72,7 @@ class RunLogger:
         )
 
     def fail(self, source: str, error: OzxError, code: int) -> None:
-        """Append a line for a source whose error ends the command.
-
-        Raises
-        ------
-        ResourceError
-            The log cannot be written or synced.
-        """
+        """Append a line for a source whose error ends the command."""
         self._append(source, output=None, status="failed", exit=code, error=describe_failure(error))
 
     def _append(self, source: str, **values: Any) -> None:
@@ -100,15 +82,7 @@ class RunLogger:
 
 @contextmanager
 def logging_run(path: str | None) -> Iterator[RunLogger | None]:
-    """Yield a `RunLogger` that appends to the log at `path`; None without a path.
-
-    Raises
-    ------
-    UsageError
-        It is a URL.
-    ResourceError
-        The log cannot be opened; then no file is touched.
-    """
+    """Yield a `RunLogger` that appends to the log at `path`; None without a path."""
     if path is None:
         yield None
         return
@@ -117,15 +91,7 @@ def logging_run(path: str | None) -> Iterator[RunLogger | None]:
 
 
 def sources_of_run(arguments: Sequence[str], retry_failed: str | None, *, out_dir: str | None = None) -> list[str]:
-    """Return the sources of a command: its arguments, or the failed sources of a log.
-
-    Raises
-    ------
-    UsageError
-        Both or neither are given; or, without `out_dir`, a source of the log would get its output in another folder.
-    ResourceError
-        The log cannot be read.
-    """
+    """Return the sources of a command: its arguments, or the failed sources of a log."""
     context = click.get_current_context()
     if retry_failed is None:
         if not arguments:

@@ -50,11 +50,6 @@ def run_batch(
     An `executor` replaces the threads and gets groups of pairs, with absolute paths. Its tasks may run in other
     processes: functions must be picklable, and `progress` only gets regular reports of 0 bytes. A task may run twice if
     its first worker is lost; `again` replaces `work` where the target was not there before.
-
-    Raises
-    ------
-    UsageError
-        `jobs` is less than 1, or not a whole number.
     """
     jobs = checked_jobs(jobs)
     stoppable = _BatchProgress(progress)
@@ -157,15 +152,7 @@ def run_each(
     executor: Executor | None = None,
     again: Callable[[str, str, Progress], Any] | None = None,
 ) -> tuple[FileResult, ...]:
-    """Run an operation on each pair of source and target, and return the results in order; see `run_batch`.
-
-    Raises
-    ------
-    UsageError
-        A source is given twice, or two sources would become the same file.
-    ResourceError
-        The file system has less room than the outputs need.
-    """
+    """Run an operation on each pair of source and target, and return the results in order; see `run_batch`."""
     check_distinct([source for source, _ in pairs], [target for _, target in pairs], verb="Write")
     check_room(pairs)
 

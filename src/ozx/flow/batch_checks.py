@@ -25,11 +25,6 @@ def check_distinct(
 
     With `folds_names`, names that differ only in case, or in the Unicode form of their letters, are one name, unless
     existing files show that the file system distinguishes them.
-
-    Raises
-    ------
-    UsageError
-        A source is given twice, or two sources would become the same file.
     """
     seen: dict[str, str] = {}
     alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -76,11 +71,6 @@ def check_room(pairs: Iterable[tuple[str, str]]) -> None:
     quotas of folders and projects, but not for quotas of users.
 
     A copy is taken to be as large as its source. Missing sources, and copies that exist already, need no room.
-
-    Raises
-    ------
-    ResourceError
-        A file system has less room than its copies need; with the `errno` of a full disk.
     """
     needed: dict[int, list[str]] = {}
     rooms: dict[int, tuple[int, str]] = {}

@@ -10,13 +10,6 @@ from ozx.errors import UsageError
 def requested_span(byte_range: ByteRequest | None, size: int) -> tuple[int, int]:
     """Return offset and length of the requested bytes of a value of `size` bytes, clipped to the end of the value.
 
-    Raises
-    ------
-    TypeError
-        `byte_range` is not of a type that zarr defines for requests.
-    UsageError
-        `byte_range` has a negative number.
-
     Examples
     --------
     >>> [requested_span(wanted, 10) for wanted in (None, RangeByteRequest(2, 5), RangeByteRequest(8, 12))]

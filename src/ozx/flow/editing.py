@@ -15,15 +15,7 @@ _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
 def plan_edit(view: ArchiveView, edits: Edits, node: str = "") -> tuple[EditPlan, tuple[str, ...]]:
-    """Return the edited documents of an archive, and notes about the archive; nothing is written.
-
-    Raises
-    ------
-    UsageError
-        There is no such node, or the edits do not fit the images.
-    FormatError, UnsupportedError
-        The metadata is invalid, or of a form that ozx does not edit.
-    """
+    """Return the edited documents of an archive, and notes about the archive; nothing is written."""
     collector, items = NodeCollector(), {}
     for item in view.iter_items(metadata_only=True):
         items[item.key] = item

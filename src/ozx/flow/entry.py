@@ -81,16 +81,7 @@ class FilePart:
     length: int
 
     def iter_blocks(self) -> Iterator[bytes]:
-        """Yield the file's bytes.
-
-        Raises
-        ------
-        FormatError
-            The file changed, or its length is not `length` (``zip/changed``), or it is no longer a regular file
-            (``zip/special-file``).
-        OSError
-            The file cannot be read.
-        """
+        """Yield the file's bytes."""
         descriptor = open_for_reading(self.path)
         try:
             before = status_of(descriptor, self.path)
@@ -110,34 +101,16 @@ class FilePart:
 
 
 class FileSpan(NamedTuple):
-    """A span of a file that must not change; spans are tuples, to save memory in lists of a million spans.
+    """A span of a file that must not change; spans are tuples, to save memory in lists of a million spans."""
 
-    Attributes
-    ----------
-    path
-        The file.
-    offset, length
-        The span in the file.
-    status
-        The required size and modification time of the file.
-    """
-
-    path: str
-    offset: int
+    path: str  # the file
+    offset: int  # the span in the file
     length: int
-    status: tuple[int, int]
+    status: tuple[int, int]  # the required size and modification time of the file
 
     @classmethod
     def of_file(cls, path: str) -> FileSpan:
-        """Return a span of the whole file in its current state.
-
-        Raises
-        ------
-        FormatError
-            The file is not a regular file (``zip/special-file``).
-        OSError
-            The file does not exist.
-        """
+        """Return a span of the whole file in its current state."""
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             raise not_regular(path)
@@ -152,15 +125,7 @@ class FileSpan(NamedTuple):
         return FileSpan(self.path, self.offset + offset, length, self.status)
 
     def read_into(self, view: memoryview) -> None:
-        """Fill `view` with the span's bytes, directly from the file; `view` must have the span's length.
-
-        Raises
-        ------
-        FormatError
-            The file changed (``zip/changed``).
-        OSError
-            The file cannot be read.
-        """
+        """Fill `view` with the span's bytes, directly from the file; `view` must have the span's length."""
         descriptor = open_for_reading(self.path)
         try:
             before = os.fstat(descriptor)
@@ -201,13 +166,7 @@ def read_part(part: Part) -> bytes:
 
 
 def read_into(part: Part, view: memoryview) -> None:
-    """Fill `view` with the part's bytes, without a copy if the part supports it; `view` must have the part's length.
-
-    Raises
-    ------
-    FormatError
-        Reading the part fails, or the part has the wrong length (``zip/changed``).
-    """
+    """Fill `view` with the part's bytes, without a copy if the part supports it; `view` must have the part's length."""
     fill = getattr(part, "read_into", None)
     if fill is None:
         fill_from_blocks(part, view)
@@ -216,13 +175,7 @@ def read_into(part: Part, view: memoryview) -> None:
 
 
 def fill_from_blocks(part: Part, view: memoryview) -> None:
-    """Fill `view` from the blocks that the part yields.
-
-    Raises
-    ------
-    FormatError
-        The blocks do not have the length of `view` (``zip/changed``), or reading the part fails.
-    """
+    """Fill `view` from the blocks that the part yields."""
     position = 0
     for block in part.iter_blocks():
         end = position + len(block)
@@ -235,13 +188,7 @@ def fill_from_blocks(part: Part, view: memoryview) -> None:
 
 
 def status_of(descriptor: int, path: str) -> tuple[int, int]:
-    """Return the size in bytes and the modification time in nanoseconds of an open file.
-
-    Raises
-    ------
-    FormatError
-        The file is not a regular file (``zip/special-file``).
-    """
+    """Return the size in bytes and the modification time in nanoseconds of an open file."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         raise not_regular(path)

@@ -24,40 +24,23 @@ from ozx.hierarchy.ome.versions import is_known
 
 @dataclass
 class Plan:
-    """The metadata and data entries to write, in order, with notes for the user.
+    """The metadata and data entries to write, in order, with notes for the user."""
 
-    Attributes
-    ----------
-    metadata
-        The ``zarr.json`` by key: the root's first, then breadth-first (RFC-9).
-    data
-        Returns all other entries in hierarchy order.
-    count_bytes
-        Returns the approximate number of bytes to write.
-    legacy_keys
-        Keys that are metadata of Zarr v2.
-    notes
-        Differences from the source, as sentences; complete after the last entry.
-    added
-        Entries written right after the metadata, instead of `data` with the same keys.
-    files
-        The directory whose unchanged files are `data`: a sink can pack these files without an `Entry` for each.
-    rooms
-        The maximal length of each document, in the order of `metadata`, if metadata is complete only after all data.
-        This room is reserved before the data; spaces, which JSON allows (RFC 8259, section 2), fill the part that a
-        document does not need.
-    late
-        Returns entries that are computed from the finished archive and added at its end.
-    """
-
-    metadata: Mapping[str, bytes]
-    data: Callable[[Workers], Iterable[Entry]]
-    count_bytes: Callable[[], int]
-    legacy_keys: Sequence[str] = ()
+    metadata: Mapping[str, bytes]  # the ``zarr.json`` by key: the root's first, then breadth-first (RFC-9)
+    data: Callable[[Workers], Iterable[Entry]]  # returns all other entries in hierarchy order
+    count_bytes: Callable[[], int]  # returns the approximate number of bytes to write
+    legacy_keys: Sequence[str] = ()  # keys that are metadata of Zarr v2
+    # Differences from the source, as sentences; complete after the last entry.
     notes: list[str] = field(default_factory=list)
+    # Entries written right after the metadata, instead of `data` with the same keys.
     added: list[Entry] = field(default_factory=list)
+    # The directory whose unchanged files are `data`: a sink can pack these files without an `Entry` for each.
     files: Listing | None = None
+    # The maximal length of each document, in the order of `metadata`, if metadata is complete only after all data. This
+    # room is reserved before the data; spaces, which JSON allows (RFC 8259, section 2), fill the part that a document
+    # does not need.
     rooms: Mapping[str, int] | None = None
+    # Returns entries that are computed from the finished archive and added at its end.
     late: Callable[[], Iterable[Entry]] | None = None
 
     @cached_property

@@ -17,53 +17,25 @@ _SCHEMA = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """One line of the log: the result of one file in one run.
+    """One line of the log: the result of one file in one run."""
 
-    Attributes
-    ----------
-    time
-        The time in UTC at which the run had finished the file, in the format of RFC 3339.
-    run
-        Identifier of the run, the same in all of its lines.
-    host, user, version
-        The computer, the user's name, and the version of ozx.
-    verb, options
-        The command, and its options that differ from their defaults.
-    source, output
-        Absolute paths, or URLs; no output if the command writes none.
-    status
-        The result in one word: ``packed``, ``skipped``, ``valid``, ``failed``, …
-    bytes
-        Length of the output in bytes, if it is known.
-    sha256
-        The output's digest in hexadecimal digits, if it was requested.
-    manifest_sha256
-        The digest of the output's manifest, if one was requested.
-    verified, source_removed
-        Whether the output was read back and compared; whether the whole source was deleted.
-    exit
-        The exit code for this file alone.
-    error
-        For a failure ``{"code", "message", "rule", "hint"}``, else None.
-    """
-
-    time: str
-    run: str
-    host: str
+    time: str  # the time in UTC at which the run had finished the file, in the format of RFC 3339
+    run: str  # identifier of the run, the same in all of its lines
+    host: str  # the computer, the user's name, and the version of ozx
     user: str
     version: str
-    verb: str
+    verb: str  # the command, and its options that differ from their defaults
     options: Mapping[str, Any]
-    source: str
+    source: str  # absolute paths, or URLs; no output if the command writes none
     output: str | None
-    status: str
-    bytes: int | None = None
-    sha256: str | None = None
-    manifest_sha256: str | None = None
-    verified: bool = False
+    status: str  # the result in one word: ``packed``, ``skipped``, ``valid``, ``failed``, …
+    bytes: int | None = None  # length of the output in bytes, if it is known
+    sha256: str | None = None  # the output's digest in hexadecimal digits, if it was requested
+    manifest_sha256: str | None = None  # the digest of the output's manifest, if one was requested
+    verified: bool = False  # whether the output was read back and compared; whether the whole source was deleted
     source_removed: bool = False
-    exit: int = 0
-    error: Mapping[str, str | None] | None = None
+    exit: int = 0  # the exit code for this file alone
+    error: Mapping[str, str | None] | None = None  # for a failure ``{"code", "message", "rule", "hint"}``, else None
 
 
 class RunLog:
@@ -71,16 +43,6 @@ class RunLog:
 
     A line is written by one call, so that several processes of one computer can share a log. Opening the log adds a
     line break to an incomplete last line, such as after a power cut; `read_log` yields None for such a line.
-
-    Parameters
-    ----------
-    path
-        The file, created if it is missing.
-
-    Raises
-    ------
-    ResourceError
-        The file cannot be opened, written or synced.
 
     Examples
     --------
@@ -117,13 +79,7 @@ class RunLog:
 
     @resource_errors()
     def append(self, line: LogLine) -> None:
-        """Append a line, and wait until it is on disk.
-
-        Raises
-        ------
-        ResourceError
-            The line cannot be written or synced.
-        """
+        """Append a line, and wait until it is on disk."""
         # ASCII: names that are not valid text keep their escapes, and all programs agree on where a line ends.
         data = json.dumps({"schema": _SCHEMA} | asdict(line)).encode("ascii") + b"\n"
         while data:
@@ -132,15 +88,7 @@ class RunLog:
 
 
 def read_log(path: str) -> Iterator[LogLine | None]:
-    """Yield the lines of a log, and None for each line that cannot be parsed, such as an incomplete line.
-
-    Raises
-    ------
-    ResourceError
-        The file cannot be read.
-    UsageError
-        A line comes from a newer version of ozx.
-    """
+    """Yield the lines of a log, and None for each line that cannot be parsed, such as an incomplete line."""
     names = LogLine.__dataclass_fields__.keys()
     with resource_errors(), open(path, "rb") as file:
         for text in file:

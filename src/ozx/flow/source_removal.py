@@ -44,20 +44,7 @@ def removal_turn(root: str, progress: Progress) -> Iterator[bool]:
 
 
 class SourceRemoval:
-    """The removal of a directory; the state of the directory is recorded before its files are listed.
-
-    Parameters
-    ----------
-    root
-        The directory.
-
-    Raises
-    ------
-    UsageError
-        `root` is a link.
-    OSError
-        A folder cannot be listed.
-    """
+    """The removal of a directory; the state of the directory is recorded before its files are listed."""
 
     def __init__(self, root: str) -> None:
         if os.path.islink(root):
@@ -66,15 +53,7 @@ class SourceRemoval:
         self._record.settle()
 
     def list_source(self) -> Listing:
-        """Return the listing of the directory; raise an error if it contains files that would not be packed.
-
-        Raises
-        ------
-        UsageError
-            Some files are not packed and would be lost.
-        FormatError, OSError
-            See `list_directory`.
-        """
+        """Return the listing of the directory; raise an error if it contains files that would not be packed."""
         listing = list_directory(self._record.root)
         check_nothing_left_out(self._record.root, listing.left_out)
         return listing
@@ -82,18 +61,8 @@ class SourceRemoval:
     def run(self, archive: str) -> tuple[str, ...]:
         """Remove the directory; `archive` must contain its verified contents and be on disk.
 
-        Returns
-        -------
-        tuple of str
-            A sentence that names the remaining files, which appeared or changed during the removal; empty if no file
-            remains.
-
-        Raises
-        ------
-        ResourceError
-            The directory changed since it was packed; nothing was removed.
-        OSError
-            A file or folder cannot be removed. The next run continues the removal.
+        Returns tuple of str: A sentence that names the remaining files, which appeared or changed during the removal;
+        empty if no file remains.
         """
         root = self._record.root
         found = self._record.differences(TreeRecord.of(root, with_contents=not TIMES_PROVE))
@@ -109,20 +78,7 @@ class SourceRemoval:
 
 
 def check_nothing_left_out(root: str, left_out: Sequence[str]) -> None:
-    """Raise an error if a directory to remove has files that its copy lacks; empty folders are allowed.
-
-    Parameters
-    ----------
-    root
-        The directory.
-    left_out
-        Paths that are not in the copy, folders with a slash at the end.
-
-    Raises
-    ------
-    UsageError
-        There are such files.
-    """
+    """Raise an error if a directory to remove has files that its copy lacks; empty folders are allowed."""
     lost = [name for name in left_out if not name.endswith("/") or _has_files(os.path.join(root, name))]
     if lost:
         raise UsageError(
@@ -136,11 +92,6 @@ def record_in_place(source: str, target: str) -> TreeRecord | None:
     """Return a record of the files in `source` if `target` is the same directory, else None.
 
     If the directory is the same, its rewritten copy replaces it.
-
-    Raises
-    ------
-    OSError
-        A folder cannot be listed.
     """
     is_itself = os.path.realpath(source) == os.path.realpath(target)
     if not is_itself or not os.path.isdir(target) or os.path.islink(target):
@@ -155,29 +106,7 @@ def _has_files(path: str) -> bool:
 
 
 def finish_source_removal(root: str, archive: str, *, remove: bool) -> tuple[str, ...] | None:
-    """Complete an interrupted removal of `root`; return None if no removal was interrupted.
-
-    Parameters
-    ----------
-    root
-        The directory.
-    archive
-        The file that `root` is packed into.
-    remove
-        Whether the directory may be removed.
-
-    Returns
-    -------
-    tuple of str
-        Sentences about the removal, and about files that remain.
-
-    Raises
-    ------
-    UsageError
-        A removal was interrupted, but `remove` is not given, or `archive` is not the file made of the directory.
-    OSError
-        A file or folder cannot be removed.
-    """
+    """Complete an interrupted removal of `root`; return None if no removal was interrupted."""
     marker = read_marker(root)
     if marker is None:
         is_last_step = remove and os.path.exists(archive) and not os.listdir(root)

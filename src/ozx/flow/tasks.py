@@ -222,11 +222,6 @@ def check_same(path: str, seen: Seen, *, is_folder: bool = False) -> None:
     Computers number the devices of a file server each for itself, but get inodes and times from it. Inodes alone do not
     suffice for a source: computers that were set up alike have the same ones on their own disks. The ctime of a folder
     for outputs changes.
-
-    Raises
-    ------
-    ResourceError
-        Something else is there, or nothing.
     """
     own = look_at(path)
     if own is None or seen is None or own[:3] == seen[:3]:

@@ -31,11 +31,6 @@ def checked_jobs(jobs: int) -> int:
     """Return a number of threads as an integer of Python.
 
     Without this check, a number below 1 would start no thread, and nothing would do the work.
-
-    Raises
-    ------
-    UsageError
-        `jobs` is less than 1, or not a whole number.
     """
     try:
         count = operator.index(jobs)
@@ -48,13 +43,7 @@ def checked_jobs(jobs: int) -> int:
 
 @contextmanager
 def working(jobs: int | None = None, executor: Executor | None = None) -> Iterator[Workers]:
-    """Yield the workers of a run, by default `default_jobs` threads; shut an executor down that was created here.
-
-    Raises
-    ------
-    UsageError
-        `jobs` is less than 1, or not a whole number.
-    """
+    """Yield the workers of a run, by default `default_jobs` threads; shut an executor down that was created here."""
     count = default_jobs() if jobs is None else checked_jobs(jobs)
     if executor is not None:
         yield Workers(count, executor)

@@ -72,13 +72,7 @@ def iter_references(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def check_references(documents: Iterable[tuple[str, Document]], surroundings: Surroundings) -> list[str]:
-    """Raise an error for a reference that the extraction would break; return notes about those that are already broken.
-
-    Raises
-    ------
-    UnsupportedError
-        A reference names a node that is not extracted.
-    """
+    """Raise an error for a reference that the extraction would break; return notes about those already broken."""
     notes = []
     for path, document in documents:
         for name, reference in iter_references(document):

@@ -61,13 +61,7 @@ def upgrade_hierarchy(
 
 
 def check_root(documents: Mapping[str, bytes]) -> None:
-    """Raise an error if the root prevents the upgrade of a Zarr v2 hierarchy; all other nodes are ignored.
-
-    Parameters
-    ----------
-    documents
-        The metadata documents by key; only those of the root are read.
-    """
+    """Raise an error if the root prevents the upgrade of a Zarr v2 hierarchy; all other nodes are ignored."""
     root = {key: documents[key] for key in (_GROUP, _ARRAY, _ATTRIBUTES) if key in documents}
     upgrade = _HierarchyUpgrade(root, keep_numcodecs=False)
     upgrade.upgrade_groups()

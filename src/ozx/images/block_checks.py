@@ -24,22 +24,6 @@ def check_block(block: Any, region: tuple[slice, ...], *, axes: Sequence[str], d
     A block of another type is accepted if the declared type holds all its values. Floating-point numbers may be
     rounded.
 
-    Parameters
-    ----------
-    block
-        The block that the array returned.
-    region
-        The position of the block in the array.
-    axes
-        The names of the dimensions.
-    dtype
-        The type that the array declares.
-
-    Raises
-    ------
-    UsageError
-        The block has another shape, a type whose values the declared type does not hold, or masked pixels.
-
     Examples
     --------
     >>> check_block(np.zeros((1, 1)), (slice(0, 8), slice(8, 16)), axes="yx", dtype=np.dtype("uint8"))
@@ -76,13 +60,6 @@ def with_checked_blocks(array: Any, axes: Sequence[str]) -> Any:
     Any other array is returned unchanged, and so is an array whose graph only reads.
 
     Without this check, dask shifts blocks of another shape together, and cuts regions out of blocks that are too large.
-
-    Parameters
-    ----------
-    array
-        The array.
-    axes
-        The names of the dimensions.
     """
     graph = array.__dask_graph__() if hasattr(array, "__dask_graph__") else None
     if graph is None:

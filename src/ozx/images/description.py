@@ -10,71 +10,34 @@ from ozx.hierarchy.ome.rendering import Window
 
 @dataclass(frozen=True, slots=True)
 class PixelSize:
-    """Distance between neighbouring pixels along an axis.
+    """Distance between neighbouring pixels along an axis."""
 
-    Attributes
-    ----------
-    value
-        The distance in units.
-    unit
-        The unit as OME-Zarr spells it; None if the file has none that OME-Zarr allows.
-    unknown
-        The unit in the file, if it is not understood.
-    """
-
-    value: float
-    unit: str | None = None
-    unknown: str | None = field(default=None, repr=False)
+    value: float  # the distance in units
+    unit: str | None = None  # the unit as OME-Zarr spells it; None if the file has none that OME-Zarr allows
+    unknown: str | None = field(default=None, repr=False)  # the unit in the file, if it is not understood
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelDescription:
-    """Name and display settings of a channel.
+    """Name and display settings of a channel."""
 
-    Attributes
-    ----------
-    name
-        Its name.
-    color
-        Six hexadecimal digits, RRGGBB.
-    emission
-        Emission wavelength, in nanometers.
-    window
-        The contrast range that was set when the file was saved.
-    is_shown
-        Whether the channel is shown at first; False for transparency.
-    """
-
-    name: str | None = None
-    color: str | None = None
-    emission: float | None = None
-    window: Window | None = None
-    is_shown: bool = True
+    name: str | None = None  # its name
+    color: str | None = None  # six hexadecimal digits, RRGGBB
+    emission: float | None = None  # emission wavelength, in nanometers
+    window: Window | None = None  # the contrast range that was set when the file was saved
+    is_shown: bool = True  # whether the channel is shown at first; False for transparency
 
 
 @dataclass(frozen=True, slots=True)
 class ImageDescription:
-    """Metadata of an image from a file of another format.
+    """Metadata of an image from a file of another format."""
 
-    Attributes
-    ----------
-    name
-        Its name.
-    sizes
-        Pixel sizes by axis (t, z, y, x); unknown sizes are left out.
-    channels
-        Its channels in order; empty if unknown.
-    acquired
-        The acquisition date, in the file's format.
-    notes
-        Remarks about metadata that were left out.
-    """
-
-    name: str | None = None
+    name: str | None = None  # its name
+    # Pixel sizes by axis (t, z, y, x); unknown sizes are left out.
     sizes: Mapping[str, PixelSize] = field(default_factory=dict)
-    channels: tuple[ChannelDescription, ...] = ()
-    acquired: str | None = None
-    notes: tuple[str, ...] = ()
+    channels: tuple[ChannelDescription, ...] = ()  # its channels in order; empty if unknown
+    acquired: str | None = None  # the acquisition date, in the file's format
+    notes: tuple[str, ...] = ()  # remarks about metadata that were left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +79,6 @@ class PlateDescription:
 
 def describe_samples(count: int, most: float | None) -> tuple[ChannelDescription, ...]:
     """Return the channels of a colour image: red, green, blue, and transparency, which is not displayed.
-
-    Parameters
-    ----------
-    count
-        Samples per pixel.
-    most
-        The pixel value of full brightness; None if unknown.
 
     Examples
     --------

@@ -56,21 +56,11 @@ _ONE_PIXEL = 1.01
 
 @dataclass(frozen=True)
 class ExportedLevel:
-    """One resolution level of an exported image: its array, extended to five axes.
+    """One resolution level of an exported image: its array, extended to five axes."""
 
-    Attributes
-    ----------
-    pixels
-        The array, in its own order and type.
-    dimensions
-        For each of the five axes, the dimension of the array, or None.
-    dtype
-        The type to write.
-    """
-
-    pixels: LevelSlice
-    dimensions: tuple[int | None, ...]
-    dtype: np.dtype[Any]
+    pixels: LevelSlice  # the array, in its own order and type
+    dimensions: tuple[int | None, ...]  # for each of the five axes, the dimension of the array, or None
+    dtype: np.dtype[Any]  # the type to write
 
     @property
     def shape(self) -> Lengths:
@@ -91,13 +81,7 @@ class ExportedLevel:
         return self._five(self.pixels.chunks)
 
     def read(self, region: Region) -> NDArray[Any]:
-        """Return a block of pixels with the axes t, c, z, y, x; safe to call from several threads.
-
-        Raises
-        ------
-        FormatError
-            A chunk cannot be decoded.
-        """
+        """Return a block of pixels with the axes t, c, z, y, x; safe to call from several threads."""
         key: list[slice | int] = [0] * self.pixels.ndim
         for dimension, part in zip(self.dimensions, region, strict=True):
             if dimension is not None:
@@ -124,24 +108,12 @@ class ExportedLevel:
 
 @dataclass(frozen=True)
 class ExportedImage:
-    """One image of an OME-TIFF file.
+    """One image of an OME-TIFF file."""
 
-    Attributes
-    ----------
-    path
-        Path of its group from the root of the hierarchy.
-    levels
-        Full resolution first; all with the same number of time points and channels.
-    description
-        Its metadata.
-    notes
-        Changes, one sentence each.
-    """
-
-    path: str
-    levels: tuple[ExportedLevel, ...]
-    description: ImageDescription
-    notes: tuple[str, ...] = ()
+    path: str  # path of its group from the root of the hierarchy
+    levels: tuple[ExportedLevel, ...]  # full resolution first; all with the same number of time points and channels
+    description: ImageDescription  # its metadata
+    notes: tuple[str, ...] = ()  # changes, one sentence each
 
     @property
     def shape(self) -> Lengths:
@@ -162,24 +134,7 @@ class ExportedImage:
 def take_image(
     view: ImageView, path: str, choice: LevelChoice, emissions: Mapping[int, float] | None = None
 ) -> ExportedImage:
-    """Return an image or label image for the export to OME-TIFF; no pixels are read.
-
-    Parameters
-    ----------
-    view
-        The image.
-    path
-        Path of its group from the root of the hierarchy.
-    choice
-        The levels to export.
-    emissions
-        Emission wavelengths in nanometers, by channel number.
-
-    Raises
-    ------
-    UnsupportedError
-        OME-TIFF lacks the image's pixel type or one of its axes, or the image has no pixels.
-    """
+    """Return an image or label image for the export to OME-TIFF; no pixels are read."""
     where = path or "the root"
     dimensions = _find_axes(view, where)
     chosen = [view.levels[number] for number in choice.nearest(len(view.levels))]

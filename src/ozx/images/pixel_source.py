@@ -19,24 +19,13 @@ Region = tuple[slice, ...]
 
 @runtime_checkable
 class PixelSource(Protocol):
-    """The full-resolution pixels of one image, read in blocks by several threads.
+    """The full-resolution pixels of one image, read in blocks by several threads."""
 
-    Attributes
-    ----------
-    axes
-        Names in OME order, for example ``("t", "c", "z", "y", "x")``.
-    shape
-        Lengths of the axes.
-    dtype
-        The pixel type, in native byte order.
-    read_alignment
-        Lengths of the unit of decoding: a tile or a strip, with all channels if their samples are interleaved.
-        Requested blocks are multiples of this unit if possible.
-    """
-
-    axes: tuple[str, ...]
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    axes: tuple[str, ...]  # names in OME order, for example ``("t", "c", "z", "y", "x")``
+    shape: tuple[int, ...]  # lengths of the axes
+    dtype: np.dtype[Any]  # the pixel type, in native byte order
+    # Lengths of the unit of decoding: a tile or a strip, with all channels if their samples are interleaved. Requested
+    # blocks are multiples of this unit if possible.
     read_alignment: tuple[int, ...]
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -71,15 +60,6 @@ class ArrayLike(Protocol):
 
 class ArraySource:
     """A source for the pixels of any array that can be sliced.
-
-    Parameters
-    ----------
-    array
-        The array.
-    axes
-        The names of its dimensions.
-    start
-        If `array` is a part of the array of another source: the position of its first pixel, for messages.
 
     Examples
     --------
@@ -129,13 +109,7 @@ class ArraySource:
         return Part(taken, tuple(slice(0, part.stop - part.start) for part in place))
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Read a block of the array, into `out` if it is given.
-
-        Raises
-        ------
-        UsageError
-            The array returned something else; see `check_block`.
-        """
+        """Read a block of the array, into `out` if it is given."""
         part = self._array[region]
         compute = getattr(part, "compute", None)
         if compute is not None:

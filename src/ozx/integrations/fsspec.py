@@ -91,13 +91,7 @@ class OzxFileSystem(AsyncFileSystem):  # type: ignore[misc] # fsspec has no type
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
-        """Return the absolute path of a URL, decoded, with forward slashes and no slash at the end.
-
-        Raises
-        ------
-        UsageError
-            `path` is a URL of a relative path.
-        """
+        """Return the absolute path of a URL, decoded, with forward slashes and no slash at the end."""
         if isinstance(path, list):
             return [cls._strip_protocol(item) for item in path]
         text: str = os.fspath(path)

@@ -29,22 +29,8 @@ _WRONG = re.compile("[^A-Za-z0-9_-]+")
 def create_stream(settings: Any, path: str | os.PathLike[str], **options: Any) -> Any:
     """Return an `ome_writers.OMEStream` that writes an .ozx file.
 
-    Parameters
-    ----------
-    settings
-        The `ome_writers.AcquisitionSettings`: dimensions, type, compression, plate and `overwrite`; their `root_path`
-        is not used.
-    path
-        The file to write.
-    **options
-        Other arguments of `ozx.stream`, such as `memory` and `sync_every`.
-
-    Raises
-    ------
-    NotImplementedError
-        OME-Zarr or ozx has no such dimensions.
-    OzxError
-        As for `ozx.stream`.
+    `settings`: the `ome_writers.AcquisitionSettings`: dimensions, type, compression, plate and `overwrite`; their
+    `root_path` is not used.
     """
     from ome_writers import OMEStream  # noqa: PLC0415 (an extra)
     from ome_writers._router import FrameRouter  # noqa: PLC0415
@@ -65,18 +51,6 @@ class OzxBackend:
 
     Metadata of frames becomes records: numbers and texts stay, other values become JSON. A value that a record
     cannot keep is left out with a warning; the frame itself is always written.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    **options
-        Other arguments of `ozx.stream`.
-
-    Attributes
-    ----------
-    result
-        The result of `ozx.stream`; None before `finalize`.
     """
 
     def __init__(self, path: str | os.PathLike[str], **options: Any) -> None:
@@ -98,13 +72,7 @@ class OzxBackend:
         return False
 
     def prepare(self, settings: Any, router: Any) -> None:
-        """Open the file for writing with these settings.
-
-        Raises
-        ------
-        OzxError
-            As for `ozx.stream`.
-        """
+        """Open the file for writing with these settings."""
         del router
         dimensions = settings.array_storage_dimensions
         names = [dimension.name for dimension in dimensions]
@@ -136,13 +104,7 @@ class OzxBackend:
         *,
         frame_metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Write a frame to its place.
-
-        Raises
-        ------
-        OzxError
-            As for `FrameStream.write`.
-        """
+        """Write a frame to its place."""
         record = None if frame_metadata is None else self._record(frame_metadata)
         position = self._positions[position_index] if self._positions else 0
         self._opened().write(frame, index, position=position, record=record)
@@ -151,13 +113,7 @@ class OzxBackend:
         """Do nothing: missing frames become zero, and the image ends with the last received frame."""
 
     def finalize(self) -> None:
-        """Complete the file, or remove it if no frame was received; later calls do nothing.
-
-        Raises
-        ------
-        OzxError
-            As for `FrameStream.close`.
-        """
+        """Complete the file, or remove it if no frame was received; later calls do nothing."""
         stream, self._stream = self._stream, None
         if stream is not None:
             if stream.frames:
@@ -166,13 +122,7 @@ class OzxBackend:
                 stream.abort()
 
     def set_global_metadata(self, namespace: str, metadata: Mapping[str, Any]) -> None:
-        """Raise an error, because an .ozx file cannot store global metadata.
-
-        Raises
-        ------
-        NotImplementedError
-            Always.
-        """
+        """Raise an error, because an .ozx file cannot store global metadata."""
         raise NotImplementedError("ozx cannot store global metadata: write the metadata to another file")
 
     def get_metadata(self) -> None:
@@ -182,13 +132,7 @@ class OzxBackend:
         """Do nothing, like other backends that do not support updates of metadata."""
 
     def get_arrays(self) -> Sequence[Any]:
-        """Raise an error, because the file can be read only when it is complete.
-
-        Raises
-        ------
-        NotImplementedError
-            Always.
-        """
+        """Raise an error, because the file can be read only when it is complete."""
         raise NotImplementedError("open the .ozx file with ozx.open once it is complete")
 
     def _opened(self) -> FrameStream:

@@ -167,13 +167,7 @@ def edit(
 
 
 def edit_file(location: Location, edits: Edits, *, dry_run: bool = False, sync: bool = True) -> EditResult:
-    """Apply `edits`, which are already checked, to a local file; see `edit`.
-
-    Raises
-    ------
-    UsageError, FormatError, UnsupportedError, ResourceError
-        As `edit`.
-    """
+    """Apply `edits`, which are already checked, to a local file; see `edit`."""
     file = location.path
     source = FileSource(file)
     try:

@@ -89,19 +89,7 @@ def first_sentences(sentences: list[str]) -> tuple[str, ...]:
 
 
 def skipped(result: ImportResult, damage: Iterable[str], *, fills: bool, edits: Edits | None) -> ImportResult:
-    """Return the result for a file that was found complete; its pixels were not compared with the source.
-
-    Parameters
-    ----------
-    result
-        The result so far.
-    damage
-        Damage of the source that is known before any pixel is read.
-    fills
-        Whether the run that wrote the file may have filled damaged parts.
-    edits
-        The requested metadata; a note tells if the file has other metadata.
-    """
+    """Return the result for a file that was found complete; its pixels were not compared with the source."""
     entries, size = measure_archive(result.path)
     notes = (*result.notes, *([_NOT_COMPARED] if fills else []), *other_metadata(result.path, edits))
     return replace(

@@ -104,13 +104,7 @@ class PackManyResult:
 
 @dataclass(frozen=True, slots=True)
 class PackOptions:
-    """The options of `ozx.operations.pack.pack`, with the same names.
-
-    Raises
-    ------
-    UsageError
-        They contradict each other.
-    """
+    """The options of `ozx.operations.pack.pack`, with the same names."""
 
     force: bool
     verify: bool
@@ -171,15 +165,7 @@ class _Run:
 
 
 def pack_one(root: str, target: str, options: PackOptions, progress: Progress) -> PackResult:
-    """Pack one source; see `ozx.operations.pack.pack`.
-
-    Raises
-    ------
-    UsageError
-        The output exists; the source has attributes that would be lost; or the source contains the key of the manifest.
-    FormatError, UnsupportedError, ResourceError
-        As for `ozx.operations.pack.pack`.
-    """
+    """Pack one source; see `ozx.operations.pack.pack`."""
     location = Location(root)
     if location.is_remote and not os.path.lexists(root):
         return _pack_remote(root, target, options, progress)

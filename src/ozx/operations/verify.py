@@ -29,25 +29,13 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """The result of a successful verification: every value is the one that was packed.
+    """The result of a successful verification: every value is the one that was packed."""
 
-    Attributes
-    ----------
-    path
-        The file.
-    manifest
-        The manifest with which the file was compared, or None.
-    entries, bytes
-        Number and total length of the compared values; 0 without a manifest.
-    sha256
-        The digest of the whole file, if ``FILE.sha256`` exists and agrees.
-    """
-
-    path: str
-    manifest: str | None
-    entries: int
+    path: str  # the file
+    manifest: str | None  # the manifest with which the file was compared, or None
+    entries: int  # number and total length of the compared values; 0 without a manifest
     bytes: int
-    sha256: str | None
+    sha256: str | None  # the digest of the whole file, if ``FILE.sha256`` exists and agrees
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON output of ``ozx verify --json`` as a dictionary."""
@@ -59,29 +47,8 @@ class VerifyResult:
 def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress = NO_PROGRESS) -> VerifyResult:
     """Compare a file with its manifest, and with its checksum file if it exists.
 
-    Parameters
-    ----------
-    file
-        The ``.ozx`` file, or its URL.
-    manifest
-        Path or URL of the manifest that `ozx.pack` wrote for the file; by default ``FILE.manifest.json`` if it exists,
-        else the manifest inside the file.
-    progress
-        Receives the number of bytes of values read.
-
-    Returns
-    -------
-    VerifyResult
-        The number of compared values, all of which equal the packed values.
-
-    Raises
-    ------
-    FormatError
-        A value differs, is missing or superfluous, or is damaged.
-    UsageError
-        There is neither a manifest nor a checksum; or `manifest` is no manifest.
-    ResourceError
-        A file cannot be read, or the digest of the whole file differs.
+    `manifest`: path or URL of the manifest that `ozx.pack` wrote for the file; by default ``FILE.manifest.json`` if it
+    exists, else the manifest inside the file.
 
     Examples
     --------
@@ -195,27 +162,14 @@ def _compare(path: str, expected: dict[str, ManifestValue], manifest: str, progr
 
 @dataclass(frozen=True, slots=True)
 class FixityResult:
-    """The state of recorded files.
+    """The state of recorded files."""
 
-    Attributes
-    ----------
-    path
-        The folder or the log.
-    verified
-        The number of files that equal their records.
-    changed
-        The files that differ from their records or cannot be read, each with the reason.
-    lost
-        Recorded files that no longer exist.
-    new
-        Archives beside them that have no record.
-    """
-
-    path: str
-    verified: int
+    path: str  # the folder or the log
+    verified: int  # the number of files that equal their records
+    # The files that differ from their records or cannot be read, each with the reason.
     changed: Mapping[str, str] = field(default_factory=dict)
-    lost: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()  # recorded files that no longer exist
+    new: tuple[str, ...] = ()  # archives beside them that have no record
 
     def __bool__(self) -> bool:
         return not (self.changed or self.lost)
@@ -228,15 +182,7 @@ class FixityResult:
 
 
 def verify_folder(folder: str, *, jobs: int = 1, progress: Progress = NO_PROGRESS) -> FixityResult:
-    """Compare all archives of a folder, and of the folders in it, with the manifests and checksums beside them.
-
-    Raises
-    ------
-    OSError
-        A folder cannot be listed.
-    UsageError
-        There is neither an archive nor a record of one.
-    """
+    """Compare all archives of a folder, and of the folders in it, with the manifests and checksums beside them."""
     found = {os.path.join(place, name) for place, _, names in os.walk(folder, onerror=raise_error) for name in names}
     recorded = {path.removesuffix(ending) for path in found for ending in SIDE_ENDINGS if path.endswith(ending)}
     recorded = {path for path in recorded if path in found or _is_archive(path)}
@@ -248,15 +194,7 @@ def verify_folder(folder: str, *, jobs: int = 1, progress: Progress = NO_PROGRES
 
 
 def verify_log(log: str, *, jobs: int = 1, progress: Progress = NO_PROGRESS) -> FixityResult:
-    """Compare the files that the runs of a log have written with the lengths and digests in the log.
-
-    Raises
-    ------
-    ResourceError
-        The log cannot be read.
-    UsageError
-        The log is of a newer version of ozx.
-    """
+    """Compare the files that the runs of a log have written with the lengths and digests in the log."""
     lines = {line.output: line for line in written_lines(read_log(log)) if line.output is not None}
     local = {path for path in lines if not Location(path).is_remote}
     lost = sorted(path for path in local if not os.path.lexists(path))

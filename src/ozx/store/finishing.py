@@ -53,13 +53,6 @@ def finish(archive: Unfinished, *, require_ome: bool, force: bool, sync: bool, m
     """Complete the file and rename it; return its length in bytes.
 
     The options are those of `OzxStore`, and `force` allows replacing a file.
-
-    Raises
-    ------
-    FormatError
-        The hierarchy is not OME-Zarr and `require_ome` is given; or the archive that is added to has changed.
-    UsageError
-        Another program has created a file of the final name, and `force` is not given.
     """
     target = archive.growing.partial.target
     comment = _comment(archive, target, require_ome=require_ome)

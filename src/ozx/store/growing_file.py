@@ -74,11 +74,6 @@ class GrowingFile:
 
     `lock` is held while space is allocated or freed, and while readers are counted. A caller that keeps slots by key
     protects them with a lock of its own.
-
-    Raises
-    ------
-    ResourceError
-        Another writer has locked the file.
     """
 
     def __init__(self, target: str) -> None:
@@ -147,13 +142,7 @@ class GrowingFile:
         return self._write(key, parts, is_draft=False)
 
     def append(self, key: str) -> AppendedValue:
-        """Begin a value of unknown length at the end of the file; the caller writes nothing else until the value ends.
-
-        Raises
-        ------
-        RuntimeError
-            The metadata area at the start is not reserved yet.
-        """
+        """Begin a value of unknown length at the end of the file; nothing else is written until the value ends."""
         if self._body is None:
             raise RuntimeError("expected a reserved metadata area; call make_room first")
         return AppendedValue(key, self._body, self._write_pieces)
@@ -251,17 +240,7 @@ class GrowingFile:
 
 
 class AppendedValue:
-    """A value written piece by piece at the end of a growing file; its local header is written last.
-
-    Parameters
-    ----------
-    key
-        The value's key.
-    space
-        The free space behind all values; the caller allocates nothing else there before the value ends.
-    write
-        Function that writes pieces at an offset of the file.
-    """
+    """A value written piece by piece at the end of a growing file; its local header is written last."""
 
     def __init__(self, key: str, space: Space, write: Callable[[Sequence[bytes | memoryview], int], None]) -> None:
         self._raw_name, self._flags = encode_name(key)

@@ -161,11 +161,6 @@ def _check_chunks(array: zarr.Array[Any], path: str) -> None:
 def refused_by_zarr(where: str) -> Iterator[None]:
     """Convert errors of zarr about the metadata of node `where` to `FormatError`.
 
-    Raises
-    ------
-    FormatError
-        zarr cannot open the node.
-
     Examples
     --------
     >>> with refused_by_zarr("0"):

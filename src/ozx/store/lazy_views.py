@@ -275,13 +275,7 @@ def _pieces(ranges: list[range], chunks: tuple[int, ...]) -> list[list[tuple[sli
 
 
 def plate_fields(group: zarr.Group, plate: Plate) -> PlateFields:
-    """Return the fields of a plate; `plate` is the ``plate`` metadata of the group.
-
-    Raises
-    ------
-    FormatError
-        No well has an image, or a well is in no row or column of the plate.
-    """
+    """Return the fields of a plate; `plate` is the ``plate`` metadata of the group."""
     nodes = GroupNodes(group)
     paths: dict[tuple[int, int], tuple[str, ...]] = {}
     rows, columns = _places(plate.rows), _places(plate.columns)

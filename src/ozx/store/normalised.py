@@ -23,15 +23,6 @@ class NormalisedStore(WrapperStore[Store]):
 
     Byte ranges and sizes of a ``zarr.json`` refer to the converted document. All other values are unchanged.
 
-    Raises
-    ------
-    UnsupportedError
-        On reading a ``zarr.json`` with a required extension that is not understood; names node and extension.
-    FormatError
-        On reading a ``zarr.json`` that is not a JSON object.
-    UsageError
-        On writing.
-
     Examples
     --------
     >>> import zarr
@@ -66,13 +57,7 @@ class NormalisedStore(WrapperStore[Store]):
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return the same result as `get`, without an event loop.
-
-        Raises
-        ------
-        TypeError
-            The wrapped store reads asynchronously only.
-        """
+        """Return the same result as `get`, without an event loop."""
         read: Any = getattr(self._store, "get_sync", None)
         if read is None:
             raise TypeError(f"Store {type(self._store).__name__} does not support synchronous get.")
@@ -113,13 +98,7 @@ class NormalisedStore(WrapperStore[Store]):
             yield key, await self.get(key, prototype, byte_range)
 
     async def getsize(self, key: str) -> int:
-        """Return the length of a value in bytes; for metadata, the length after conversion.
-
-        Raises
-        ------
-        FileNotFoundError
-            There is no such key.
-        """
+        """Return the length of a value in bytes; for metadata, the length after conversion."""
         if not is_metadata_key(key):
             return await self._store.getsize(key)
         value = await self.get(key, default_buffer_prototype())

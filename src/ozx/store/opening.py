@@ -204,15 +204,7 @@ def _open_node(store: NormalisedStore, node: str, given: str) -> OpenedGroup:
 
 @contextmanager
 def opened_hierarchy(path: str | os.PathLike[str]) -> Iterator[zarr.Group]:
-    """Yield the group from `open_group`, or the root group of a Zarr directory; close its files at the block's end.
-
-    Raises
-    ------
-    FormatError, UnsupportedError, UsageError
-        As in `open_group`; or the root of the directory is not a group.
-    OSError
-        The file or directory is missing or cannot be read.
-    """
+    """Yield the group from `open_group`, or the root group of a Zarr directory; close its files at the block's end."""
     location = parse_location(path)
     if os.path.isdir(location.path):
         group = _open_directory(location.path)

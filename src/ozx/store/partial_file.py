@@ -39,13 +39,6 @@ class PartialFile:
 
     An abandoned file of that name is kept as ``PATH.partial.1`` (or ``.2`` …); `left_behind` is then this path. If the
     new file replaces an old one, only the owner can read the new file until it gets the permissions of the old file.
-
-    Raises
-    ------
-    UsageError
-        `target` is not a regular file, or the partial name belongs to something else, such as a link.
-    ResourceError
-        Another writer has locked the file.
     """
 
     def __init__(self, target: str) -> None:
@@ -144,15 +137,7 @@ class PartialFile:
         self.left_behind = aside
 
     def publish(self, *, force: bool, sync: bool, check_old: Callable[[str], None] | None = None) -> None:
-        """Rename the file to its final name.
-
-        Raises
-        ------
-        UsageError
-            The name belongs to something other than a file; or to a file, and `force` is not given.
-        ResourceError
-            Another program has moved or removed the partial file.
-        """
+        """Rename the file to its final name."""
         if self._old is not None:
             keep_permissions(self.descriptor, self.target, self._old)
         if sync:

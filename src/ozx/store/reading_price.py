@@ -46,13 +46,7 @@ def price_of(array: zarr.Array[Any], index: Sequence[slice | int]) -> Price:
 
 
 def check_price(price: Price, most: Price, what: str, hint: str) -> None:
-    """Raise an error if a read costs more than is allowed.
-
-    Raises
-    ------
-    UnsupportedError
-        The read costs more than is allowed; the message contains its cost.
-    """
+    """Raise an error if a read costs more than is allowed."""
     if price.chunks > most.chunks or price.decoded > most.decoded or price.chunk > most.chunk:
         raise UnsupportedError(
             f"{what} would read {price} ({_size(price.chunk)} each); expected at most {_amount(most.chunks)} chunks, "

@@ -33,11 +33,6 @@ class ObjectMarks:
 
     A pickled copy has no marks, because workers receive such a copy with each task.
 
-    Parameters
-    ----------
-    most
-        The largest number of marks. If there are more, the mark that was not used for the longest time is forgotten.
-
     Examples
     --------
     >>> marks = ObjectMarks()
@@ -84,11 +79,6 @@ class RemoteDirectoryStore(Store):
     A whole value comes from one response, and is the value at that time: new keys and changed metadata are found. From
     the first read of a part of a value, such as the index of a shard, all parts must come from the same object: if its
     length or identity changes, reads of parts raise `FormatError` (``zip/changed``). A new store reads the new object.
-
-    Parameters
-    ----------
-    folder
-        The directory.
     """
 
     supports_writes = False
@@ -140,13 +130,7 @@ class RemoteDirectoryStore(Store):
         return await asyncio.to_thread(self._folder.find, key) is not None
 
     async def getsize(self, key: str) -> int:
-        """Return the length of a value in bytes.
-
-        Raises
-        ------
-        FileNotFoundError
-            There is no such key.
-        """
+        """Return the length of a value in bytes."""
         found = await asyncio.to_thread(self._folder.find, key)
         if found is None:
             raise FileNotFoundError(key)
@@ -168,24 +152,12 @@ class RemoteDirectoryStore(Store):
             yield name
 
     async def set(self, key: str, value: Buffer) -> NoReturn:
-        """Raise an error, because this store is read-only.
-
-        Raises
-        ------
-        UsageError
-            Always.
-        """
+        """Raise an error, because this store is read-only."""
         del value
         raise self._refusal(key)
 
     async def delete(self, key: str) -> NoReturn:
-        """Raise an error, because this store is read-only.
-
-        Raises
-        ------
-        UsageError
-            Always.
-        """
+        """Raise an error, because this store is read-only."""
         raise self._refusal(key)
 
     def _read(self, key: str, byte_range: ByteRequest | None) -> bytes:

@@ -74,13 +74,7 @@ class SourceStore(Store):
         return key in self._source
 
     async def getsize(self, key: str) -> int:
-        """Return the length of a value in bytes.
-
-        Raises
-        ------
-        FileNotFoundError
-            There is no such key.
-        """
+        """Return the length of a value in bytes."""
         if key not in self._source:
             raise FileNotFoundError(key)
         return self._source.size(key)
@@ -101,24 +95,12 @@ class SourceStore(Store):
             yield name
 
     async def set(self, key: str, value: Buffer) -> NoReturn:
-        """Raise an error, because this store is read-only.
-
-        Raises
-        ------
-        UsageError
-            Always.
-        """
+        """Raise an error, because this store is read-only."""
         del value
         raise self._refusal(key)
 
     async def delete(self, key: str) -> NoReturn:
-        """Raise an error, because this store is read-only.
-
-        Raises
-        ------
-        UsageError
-            Always.
-        """
+        """Raise an error, because this store is read-only."""
         raise self._refusal(key)
 
     def _refusal(self, key: str) -> UsageError:

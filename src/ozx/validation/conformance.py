@@ -36,18 +36,8 @@ def conformance(path: str | os.PathLike[str], *, strict: bool = False) -> tuple[
 
     Findings based only on the published schemas count, too, because the runner's cases come from these schemas.
 
-    Parameters
-    ----------
-    path
-        A JSON file with the attributes of one group, or a hierarchy: a directory, an ``.ozx`` or ``.zip`` file, or a
-        URL.
-    strict
-        Whether breaches of SHOULD count, too: warnings about OME-Zarr metadata, and missing descriptions.
-
-    Raises
-    ------
-    ResourceError
-        The path does not exist or cannot be read.
+    `path`: a JSON file with the attributes of one group, or a hierarchy: a directory, an ``.ozx`` or ``.zip`` file, or
+    a URL.
     """
     if os.path.isfile(path) and not os.fspath(path).lower().endswith(_ARCHIVES):
         with open(path, "rb") as file:

@@ -80,11 +80,6 @@ class ArchiveFacts:
 def audit(reader: ArchiveReader) -> ArchiveFacts:
     """Return the facts about an archive, even if `ArchiveReader` refuses the archive.
 
-    Raises
-    ------
-    FormatError, UnsupportedError
-        The end records or the central directory cannot be parsed at all.
-
     Examples
     --------
     >>> facts = audit(ArchiveReader("cells.ozx"))

@@ -80,11 +80,6 @@ def _is_path_of(path: bytes, raw: bytes) -> bool:
 def encode_name(name: str) -> tuple[bytes, int]:
     r"""Return the bytes of a name and its general purpose flags: bit 11 if the name is not ASCII.
 
-    Raises
-    ------
-    FormatError
-        It is longer than a header allows, or not valid UTF-8 (``zip/name``).
-
     Examples
     --------
     >>> encode_name("0/c/0"), encode_name("é")

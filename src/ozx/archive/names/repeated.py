@@ -11,11 +11,6 @@ def check_order(name: str, header_offsets: list[int], path: str) -> None:
     Writers append both the entry and its header in the directory: if the two orders differ, one of them is damaged.
     `header_offsets` are in the order of the directory.
 
-    Raises
-    ------
-    FormatError
-        The orders differ (``zip/duplicate-name``).
-
     Examples
     --------
     >>> check_order("0/c/0", [100, 500], "cells.ozx")

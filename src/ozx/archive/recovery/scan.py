@@ -241,13 +241,7 @@ def _append_listed(table: EntryTable, header: CentralHeader) -> None:
 
 
 def iter_found_value(source: ByteSource, entry: FoundEntry) -> Iterator[bytes]:
-    """Yield a found value in decompressed blocks, and check its CRC-32 again.
-
-    Raises
-    ------
-    FormatError
-        The value changed since the scan (``zip/changed``); this error follows the last block.
-    """
+    """Yield a found value in decompressed blocks, and check its CRC-32 again."""
     checksum = 0
     blocks = iter_exactly(source, entry.data_offset, entry.stored_size, f"the value of {entry.name!r}")
     for block in blocks if entry.method == STORED else iter_inflated(entry.method, blocks, entry.size):

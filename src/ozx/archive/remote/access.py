@@ -133,11 +133,6 @@ def _call_with(carried: _Carried, task: Callable[..., _Result], *arguments: Any,
 def parse_storage_options(texts: Iterable[str]) -> dict[str, Any]:
     """Parse options of the form ``KEY=VALUE``; error messages never contain a value, which may be secret.
 
-    Raises
-    ------
-    UsageError
-        An option has no ``=``, or no key.
-
     Examples
     --------
     >>> parse_storage_options(["endpoint=http://127.0.0.1:9000", "region=us-east-1"])

@@ -150,13 +150,7 @@ def _encode(record: Record) -> list[bytes]:
 
 
 def _read(data: bytes) -> Record:
-    """Parse the bytes of a record.
-
-    Raises
-    ------
-    ValueError, TypeError, KeyError, struct.error
-        It is damaged.
-    """
+    """Parse the bytes of a record."""
     start = len(_MAGIC) + _FRAME.size
     length, checksum = _FRAME.unpack_from(data, len(_MAGIC))
     header = data[start : start + length]

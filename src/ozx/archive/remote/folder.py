@@ -46,13 +46,8 @@ class RemoteObject(NamedTuple):
 class RemoteFolder:
     """A folder of objects at a URL; thread-safe.
 
-    Parameters
-    ----------
-    url
-        ``s3://bucket/key``, ``gs://…``, ``az://…``, ``https://…`` or ``http://…``. A query, such as a signature of a
-        container, is part of every request.
-    options
-        Keyword arguments for obstore, over those of `ozx.archive.remote.access.storage_options`.
+    `url`: ``s3://bucket/key``, ``gs://…``, ``az://…``, ``https://…`` or ``http://…``. A query, such as a signature of a
+    container, is part of every request.
 
     Examples
     --------
@@ -88,13 +83,7 @@ class RemoteFolder:
         return f"{self.name}/{key}"
 
     def find(self, key: str) -> RemoteObject | None:
-        """Return an object, or None if it does not exist; make one request for its headers.
-
-        Raises
-        ------
-        ResourceError
-            The server cannot be reached, or refuses.
-        """
+        """Return an object, or None if it does not exist; make one request for its headers."""
         store = self._store()
         self._count()
         try:
@@ -133,13 +122,7 @@ class RemoteFolder:
         return found, data
 
     def check_md5(self, key: str, mark: Mark, read: bytes, blocks: Callable[[], Iterable[bytes]]) -> None:
-        """Compare the MD5 `read` of an object that was read in blocks; `blocks` reads them once more.
-
-        Raises
-        ------
-        ResourceError
-            The bytes were damaged on the way.
-        """
+        """Compare the MD5 `read` of an object that was read in blocks; `blocks` reads them once more."""
 
         def again() -> bytes:
             second = md5_of(blocks())

@@ -35,13 +35,7 @@ def is_forked() -> bool:
 
 
 def check_not_forked(name: str) -> None:
-    """Raise an error if requests are impossible in this process; `name` is the URL for the message.
-
-    Raises
-    ------
-    ResourceError
-        The process was forked.
-    """
+    """Raise an error if requests are impossible in this process; `name` is the URL for the message."""
     if is_forked():
         raise ResourceError(
             "a directory at a URL cannot be read in a forked process",

@@ -30,15 +30,7 @@ _SECONDS_TO_END = 5
 
 
 class HelperTransport:
-    """A transport whose requests are made by a helper process.
-
-    Raises
-    ------
-    ResourceError
-        The helper process cannot be started, or obstore is not installed.
-    UsageError
-        obstore refuses the options.
-    """
+    """A transport whose requests are made by a helper process."""
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
         self._pid = os.getpid()

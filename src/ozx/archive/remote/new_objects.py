@@ -24,24 +24,7 @@ _ROOM = 128 << 20
 
 
 class NewObjects:
-    """Objects that are being written below a URL.
-
-    Parameters
-    ----------
-    url
-        The prefix, such as ``s3://bucket/cells.ome.zarr``.
-    replace
-        Whether existing objects may be replaced.
-    options
-        Options that take precedence over those of `ozx.storage_options`.
-
-    Raises
-    ------
-    UsageError
-        The URL and the options do not fit together.
-    ResourceError
-        A package is missing, or credentials cannot be read.
-    """
+    """Objects that are being written below a URL."""
 
     def __init__(self, url: str, *, replace: bool, options: Mapping[str, Any] | None = None) -> None:
         self._folder = RemoteFolder(url, options)

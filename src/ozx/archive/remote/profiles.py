@@ -16,16 +16,6 @@ _KEY_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE")
 def profile_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return obstore's options for the AWS profile named in ``AWS_PROFILE``, or else for the default profile.
 
-    Parameters
-    ----------
-    options
-        The options given for an S3 store. Keys in these options or in the environment take precedence over profiles.
-
-    Raises
-    ------
-    ResourceError
-        ``AWS_PROFILE`` is set, but boto3 is not installed, or finds no such profile.
-
     Examples
     --------
     >>> profile_options({"skip_signature": True})

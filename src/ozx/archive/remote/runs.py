@@ -20,11 +20,6 @@ class Runs:
 
     The first read in a block requests only its own bytes, the second read requests the block: a few values that lie far
     apart stay cheap. At most four blocks are held, those that were read last.
-
-    Parameters
-    ----------
-    fetch
-        Requests bytes: the arguments are offset and length.
     """
 
     def __init__(self, fetch: Callable[[int, int], bytes]) -> None:

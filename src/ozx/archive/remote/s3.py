@@ -49,11 +49,6 @@ class ObjectUrl(NamedTuple):
 def split_object_url(url: str) -> ObjectUrl:
     """Return bucket and key of an ``s3://`` URL.
 
-    Raises
-    ------
-    UsageError
-        The URL does not begin with ``s3://``.
-
     Examples
     --------
     >>> split_object_url("s3://bucket/day%20one/cells.ozx")
@@ -66,13 +61,7 @@ def split_object_url(url: str) -> ObjectUrl:
 
 
 def open_client(options: Mapping[str, Any] | None = None, *, name: str = "s3://") -> Any:
-    """Return a boto3 client for S3, configured by the options of `ozx.storage_options`; `name` is for messages.
-
-    Raises
-    ------
-    ResourceError
-        boto3 is not installed, or its configuration is wrong.
-    """
+    """Return a boto3 client for S3, configured by the options of `ozx.storage_options`; `name` is for messages."""
     try:
         import boto3  # noqa: PLC0415 (an extra)
         from botocore import UNSIGNED  # noqa: PLC0415

@@ -28,15 +28,7 @@ class FoundObject(NamedTuple):
 
 
 def check_made(found: FoundObject | None, size: int, mark: str, name: str) -> None:
-    """Raise an error if the object that a server has after an upload is not the one with this length and mark.
-
-    Raises
-    ------
-    FormatError
-        Another program has replaced the object (``zip/changed``).
-    ResourceError
-        There is no object, or it has another length.
-    """
+    """Raise an error if the object that a server has after an upload is not the one with this length and mark."""
     if found is not None and found.mark != mark:
         raise FormatError(
             "another program wrote this object at the same time; what was written here is lost",
@@ -50,22 +42,7 @@ def check_made(found: FoundObject | None, size: int, mark: str, name: str) -> No
 
 
 class S3Object:
-    """A client for one object in S3.
-
-    Parameters
-    ----------
-    url
-        ``s3://bucket/key``.
-    options
-        Options that take precedence over those of `ozx.storage_options`.
-
-    Attributes
-    ----------
-    client
-        boto3's client.
-    target
-        Bucket and key, as arguments for it.
-    """
+    """A client for one object in S3."""
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         self._url = url
@@ -83,13 +60,7 @@ class S3Object:
         return other
 
     def find(self) -> FoundObject | None:
-        """Return the object, or None if it does not exist.
-
-        Raises
-        ------
-        ResourceError
-            The server cannot be reached, or refuses; there is no such bucket.
-        """
+        """Return the object, or None if it does not exist."""
         try:
             found = self.client.head_object(**self.target)
         except client_errors() as error:

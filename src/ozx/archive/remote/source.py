@@ -76,14 +76,11 @@ class RemoteSource:
     the URL without its query, which may contain a signature. `requests` and `bytes_read` do not count repetitions after
     failures.
 
-    Parameters
-    ----------
-    url
-        ``https://``, ``http://``, ``s3://bucket/key``, ``gs://bucket/key`` or ``az://container/key``. Characters are
-        escaped as in any URL (``%20``).
-    options
-        Keyword arguments for obstore: `client_options` and `retry_config` for every scheme; for object stores also
-        their configuration, such as ``{"region": "eu-central-1", "skip_signature": True}``.
+    `url`: ``https://``, ``http://``, ``s3://bucket/key``, ``gs://bucket/key`` or ``az://container/key``. Characters are
+    escaped as in any URL (``%20``).
+
+    `options`: keyword arguments for obstore: `client_options` and `retry_config` for every scheme; for object stores
+    also their configuration, such as ``{"region": "eu-central-1", "skip_signature": True}``.
 
     Examples
     --------

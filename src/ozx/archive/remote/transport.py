@@ -32,15 +32,7 @@ class Transport(Protocol):
     """Interface of the requests to a server; each process needs its own transport."""
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Return up to `length` bytes from `offset`, or the last `length` bytes if `offset` is None.
-
-        Raises
-        ------
-        FormatError
-            The length or the identity of the file differs from `expected` (``zip/changed``).
-        ResourceError
-            The server refuses the bytes.
-        """
+        """Return up to `length` bytes from `offset`, or the last `length` bytes if `offset` is None."""
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
         """Return the same result as `fetch`, without blocking the event loop."""
@@ -62,13 +54,7 @@ class ObstoreTransport:
         self._module = self._store.module
 
     def fetch(self, offset: int | None, length: int, expected: Mark | None) -> Answer:
-        """Fetch bytes with obstore; see `Transport.fetch`.
-
-        Raises
-        ------
-        FormatError, ResourceError
-            As for `Transport.fetch`.
-        """
+        """Fetch bytes with obstore; see `Transport.fetch`."""
         span: Any = {"suffix": length} if offset is None else (offset, offset + length)
 
         def request(store: Any) -> Answer:
@@ -89,13 +75,7 @@ class ObstoreTransport:
         raise folder_error(self._name) if offset is None and is_missing and self._store.has_children() else failure
 
     async def fetch_async(self, offset: int, length: int, expected: Mark | None) -> Answer:
-        """Fetch bytes with obstore; see `Transport.fetch_async`.
-
-        Raises
-        ------
-        FormatError, ResourceError
-            As for `Transport.fetch`.
-        """
+        """Fetch bytes with obstore; see `Transport.fetch_async`."""
 
         async def request(store: Any) -> Answer:
             result = await self._module.get_async(store, "", options={"range": (offset, offset + length)})

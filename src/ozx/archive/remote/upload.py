@@ -41,30 +41,7 @@ def part_size_for(expected: int) -> int:
 
 
 class Upload:
-    """An upload of an object to a URL; `finish` makes the object visible, `abort` ends the upload without an object.
-
-    Parameters
-    ----------
-    url
-        ``s3://bucket/key``.
-    expected
-        The approximate length in bytes.
-    force
-        Whether an existing object may be replaced.
-    options
-        Options that take precedence over those of `ozx.storage_options`.
-    part_size
-        The length of each part but the last; by default it follows from `expected`.
-    mark
-        The mark of the object; by default a random text. Objects of one run may share a mark.
-
-    Raises
-    ------
-    UsageError
-        The object exists, and `force` is not given.
-    ResourceError
-        The server cannot be reached, or refuses.
-    """
+    """An upload of an object to a URL; `finish` makes the object visible, `abort` ends the upload without an object."""
 
     def __init__(
         self,
@@ -107,13 +84,7 @@ class Upload:
         self.abort()
 
     def write_at(self, offset: int, data: bytes | bytearray | memoryview) -> None:
-        """Write bytes at the end of the object, or overwrite bytes in parts that `hold` keeps back.
-
-        Raises
-        ------
-        ResourceError
-            The server refuses a part, or the object needs more parts than the store allows.
-        """
+        """Write bytes at the end of the object, or overwrite bytes in parts that `hold` keeps back."""
         if offset > self._end:
             raise ValueError(f"expected an offset of at most {self._end}; got {offset}")
         view = memoryview(data)
@@ -141,15 +112,7 @@ class Upload:
         self._send_full()
 
     def finish(self) -> int:
-        """Complete the upload and return the length of the object in bytes.
-
-        Raises
-        ------
-        UsageError
-            Another program has made the object meanwhile, and `force` is not given.
-        ResourceError
-            The server refuses, or has stored another length.
-        """
+        """Complete the upload and return the length of the object in bytes."""
         self._held = None
         try:
             if not self._has_begun:
@@ -225,15 +188,7 @@ class Upload:
 
 
 def check_absent(url: str, options: Mapping[str, Any] | None = None) -> None:
-    """Raise an error if the object at a URL already exists; `options` are the options of `Upload`.
-
-    Raises
-    ------
-    UsageError
-        The object exists, or the URL names no object.
-    ResourceError
-        The server cannot be reached, or refuses; the bucket does not exist.
-    """
+    """Raise an error if the object at a URL already exists; `options` are the options of `Upload`."""
     check_object_url(url)
     if S3Object(url, options).find() is not None:
         raise exists_error(url)

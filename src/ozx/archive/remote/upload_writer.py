@@ -12,13 +12,7 @@ _BLOCK = 8 << 20
 
 
 class UploadWriter(ArchiveWriter):
-    """Writer of one archive to an upload; the caller must finish or abort the upload.
-
-    Parameters
-    ----------
-    upload
-        A new upload, without bytes.
-    """
+    """Writer of one archive to an upload; the caller must finish or abort the upload."""
 
     def __init__(self, upload: Upload) -> None:
         super().__init__(-1)
@@ -31,13 +25,7 @@ class UploadWriter(ArchiveWriter):
         self._upload.release()
 
     def copy(self, source: int, source_offset: int, length: int) -> None:
-        """Append bytes of another file; the caller must add the headers of the copied entries to `directory`.
-
-        Raises
-        ------
-        FormatError
-            The other file is too short (``zip/changed``).
-        """
+        """Append bytes of another file; the caller must add the headers of the copied entries to `directory`."""
         with open(source, "rb", closefd=False) as file:
             file.seek(source_offset)
             while length:

@@ -16,11 +16,6 @@ COPYING = {"gs": "gcloud storage cp"} | dict.fromkeys(("az", "azure", "adl", "ab
 def split_url(url: str) -> SplitResult:
     """Divide a URL into its components, with the scheme in lower case.
 
-    Raises
-    ------
-    UsageError
-        ozx cannot open such a URL; the message shows the URL without its query.
-
     Examples
     --------
     >>> split_url("S3://bucket/cells.ozx").scheme
@@ -41,11 +36,6 @@ def split_key_url(url: str) -> SplitResult:
     """Divide the URL of an object or folder that is read or written; see `split_url`.
 
     obstore cannot name keys with empty parts, ``.`` or ``..``: ozx would write such an object, and could not read it.
-
-    Raises
-    ------
-    UsageError
-        As for `split_url`; or the key has such a part.
     """
     parts = split_url(url)
     key = unquote(parts.path).removeprefix("/").removesuffix("/")
@@ -74,13 +64,7 @@ def upload_hint(url: str) -> str:
 
 
 def check_object_url(url: str) -> None:
-    """Raise an error unless ozx can write an object at a URL.
-
-    Raises
-    ------
-    UsageError
-        The URL names no object, contains ``?`` or ``#``, or has a scheme to which ozx cannot write.
-    """
+    """Raise an error unless ozx can write an object at a URL."""
     parts = split_key_url(url)
     if parts.scheme not in ("s3", "s3a"):
         raise UsageError("expected a URL that begins with s3://", path=printable_url(url), hint=upload_hint(url))

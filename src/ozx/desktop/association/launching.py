@@ -43,13 +43,7 @@ def find_program(name: str) -> tuple[str, ...] | None:
 
 
 def parse_viewer(command: str) -> tuple[str, ...]:
-    """Split a viewer's command line into words; replace the program by its absolute path.
-
-    Raises
-    ------
-    UsageError
-        It is empty, has an open quote, or names a missing program.
-    """
+    """Split a viewer's command line into words; replace the program by its absolute path."""
     try:
         words = shlex.split(command, posix=os.name != "nt")
     except ValueError as error:

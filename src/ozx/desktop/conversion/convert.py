@@ -74,17 +74,7 @@ def output_of(path: str) -> str:
 
 
 class WindowProgress:
-    """The progress of one of several conversions, shown in a window that can cancel the conversion.
-
-    Parameters
-    ----------
-    window
-        The window.
-    name
-        Name of the source.
-    number, count
-        The number of this source, from 0, and the count of all sources.
-    """
+    """The progress of one of several conversions, shown in a window that can cancel the conversion."""
 
     def __init__(self, window: Window, name: str, number: int, count: int) -> None:
         self._window = window
@@ -102,13 +92,7 @@ class WindowProgress:
         self.advance(0)
 
     def advance(self, amount: int) -> None:
-        """Add to the number of bytes processed.
-
-        Raises
-        ------
-        Cancelled
-            The user has pressed the button or closed the window.
-        """
+        """Add to the number of bytes processed."""
         with self._lock:
             self._done += amount
             now = time.monotonic()

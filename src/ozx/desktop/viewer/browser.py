@@ -40,11 +40,6 @@ class Window:
         """Check that the started browser runs, or has passed the window to another browser process.
 
         A browser that is already running takes over the window; the started process then ends without an error.
-
-        Raises
-        ------
-        ResourceError
-            The started process ended with an error.
         """
         code = None if self.process is None else self.process.poll()
         if code:

@@ -54,13 +54,6 @@ class Keeper:
         """Edit the images at or below `path`; return the result, and the new root group (None if nothing changed).
 
         Only one call may run at a time.
-
-        Raises
-        ------
-        ResourceError
-            The file is no longer the one that the page shows, or cannot be written.
-        UsageError, FormatError, UnsupportedError
-            As `ozx.edit`.
         """
         if file_identity(self._location) != self.identity:
             raise ResourceError(
@@ -81,11 +74,6 @@ class Keeper:
 
 def parse_colors(body: bytes) -> tuple[str, Edits]:
     """Return the path of the image (empty for all images of a plate), and the edits that a page requests.
-
-    Raises
-    ------
-    UsageError
-        The request has another form.
 
     Examples
     --------

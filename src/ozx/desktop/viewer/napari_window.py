@@ -18,19 +18,7 @@ _WITHOUT_NAPARI = "To see the image in a browser, use ozx view without --with."
 
 
 def show_in_napari(path: str | os.PathLike[str]) -> None:
-    """Show `path`, a local .ozx file, in napari; return when the window is closed.
-
-    Raises
-    ------
-    FormatError, UnsupportedError
-        As for `ozx.open`.
-    ResourceError
-        The file does not exist; napari, or a Qt binding for it, is not installed; there is no screen; or napari cannot
-        draw on the screen.
-    UsageError
-        `path` is a URL or a node, which the viewer of napari does not accept, or a directory, which the napari plugin
-        of ozx does not read.
-    """
+    """Show `path`, a local .ozx file, in napari; return when the window is closed."""
     location = parse_location(path)
     if location.is_remote or location.node:
         raise UsageError(

@@ -28,15 +28,7 @@ SAFE = {
 
 
 def page_file(package: str, name: str) -> Answer:
-    """Return the response with a file of the folder ``page`` of a package; 404 if there is no such file.
-
-    Parameters
-    ----------
-    package
-        The dotted name of the package.
-    name
-        The file; the empty name is that of ``index.html``.
-    """
+    """Return the response with a file of the folder ``page`` of a package; 404 if there is no such file."""
     name = name or "index.html"
     folder = resources.files(package) / "page"
     names = {item.name for item in folder.iterdir()}

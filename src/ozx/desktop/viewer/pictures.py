@@ -106,13 +106,6 @@ class Picture:
 
         `channel` is 0 without a channel dimension; `planes` has an index for each of `slider_dimensions`, in planes of
         the full resolution.
-
-        Raises
-        ------
-        UsageError
-            There is no such tile.
-        FormatError, UnsupportedError
-            A chunk cannot be decoded, or its values are not numbers.
         """
         if not 0 <= level < len(self.levels):
             raise UsageError(f"expected a level from 0 to {len(self.levels) - 1}; got {level}")
@@ -122,13 +115,7 @@ class Picture:
         return label_samples(pixels) if self.view.is_label else image_samples(pixels)
 
     def values(self, row: int, column: int, channels: Sequence[int], planes: Sequence[int]) -> list[Any]:
-        """Return the values of one full-resolution pixel in each of `channels`, as Python numbers.
-
-        Raises
-        ------
-        UsageError, FormatError, UnsupportedError
-            As `tile`.
-        """
+        """Return the values of one full-resolution pixel in each of `channels`, as Python numbers."""
         height, width = (self.sources[0].shape[dimension] for dimension in self.dimensions)
         if not (0 <= row < height and 0 <= column < width):
             raise UsageError(f"expected a pixel of an image of {height} × {width}; got row {row}, column {column}")
@@ -136,13 +123,7 @@ class Picture:
         return [self._plane(0, *place, channel, planes)[0, 0].item() for channel in channels]
 
     def contrast(self, channel: int, planes: Sequence[int], part: Part | None = None) -> Window:
-        """Return a range that contains nearly all pixel values of a channel in `part`, or in the whole picture.
-
-        Raises
-        ------
-        UsageError, FormatError, UnsupportedError
-            As `tile`.
-        """
+        """Return a range that contains nearly all pixel values of a channel in `part`, or in the whole picture."""
         return percentile_window(self._telling(channel, planes, part))
 
     def histogram(
@@ -151,11 +132,6 @@ class Picture:
         """Return the number of pixels of a channel in each of 96 equal bins from `ends[0]` to `ends[1]`.
 
         The pixels come from the coarsest level with enough pixels for statistics in `part`, or in the whole picture.
-
-        Raises
-        ------
-        UsageError, FormatError, UnsupportedError
-            As `tile`.
         """
         low, high = ends
         if not low < high:

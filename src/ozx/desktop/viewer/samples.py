@@ -18,13 +18,7 @@ _LAST = (1 << 32) - 1
 
 
 def sample_type(dtype: np.dtype[Any], *, is_label: bool) -> str:
-    """Return the data type in which pixels of type `dtype` are sent.
-
-    Raises
-    ------
-    UnsupportedError
-        The pixels are not numbers, or they are label values but not integers (OME-Zarr 0.5, "labels": they MUST be).
-    """
+    """Return the data type in which pixels of type `dtype` are sent."""
     if is_label and dtype.kind in "biu":
         return f"uint{8 * min(dtype.itemsize, 4)}"
     if is_label or dtype.kind not in "biufc":

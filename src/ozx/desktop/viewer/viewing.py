@@ -38,11 +38,6 @@ def page_serving(
 
     The page is served until the end of the ``with`` block. Port 0 stands for any free port. With `live` the page
     follows a file that `ozx.stream` is writing; `waiting` is called once if there is no frame yet.
-
-    Raises
-    ------
-    ResourceError
-        Another program uses the port.
     """
     if live:
         with _grown_page(path, waiting) as growing, serving(LoopbackServer(growing.respond, port)) as server:
@@ -74,11 +69,6 @@ def show_page(
 
     `browser` opens a window at a URL; it returns the window, or None if no window opened. Without a window, or if
     `browser` is None, the page is served until an interrupt, and `announce` gets the URL of the page.
-
-    Raises
-    ------
-    ResourceError
-        No window appeared, or the browser ended with an error.
     """
     with page_serving(path, port=port, live=live, waiting=waiting) as (server, page):
         window = None if browser is None else browser(server.origin + page.gate.start_path)

@@ -44,52 +44,27 @@ _GZIP = ("gzip", "numcodecs.gzip")
 
 @dataclass(frozen=True, slots=True)
 class Transcoding:
-    """The decoder and the encoder of an array, picklable for other processes.
+    """The decoder and the encoder of an array, picklable for other processes."""
 
-    Attributes
-    ----------
-    old, new
-        zarr-python's metadata of the old and the new document, without shards.
-    old_chunks, new_chunks
-        Lengths of chunks in pixels.
-    old_keys
-        The key encoding of the old chunks.
-    new_codecs
-        Names of the codecs of new chunks.
-    is_checked
-        Whether every block is decoded again and compared, see `ozx.hierarchy.relayout.transcoding.is_exact`.
-    old_codec, new_codec
-        The codecs of a chunk as functions; None if only zarr-python has these codecs.
-    """
-
-    old: Any
+    old: Any  # zarr-python's metadata of the old and the new document, without shards
     new: Any
-    old_chunks: Lengths
+    old_chunks: Lengths  # lengths of chunks in pixels
     new_chunks: Lengths
-    old_keys: ChunkKeys
-    new_codecs: tuple[str, ...]
+    old_keys: ChunkKeys  # the key encoding of the old chunks
+    new_codecs: tuple[str, ...]  # names of the codecs of new chunks
+    # Whether every block is decoded again and compared, see `ozx.hierarchy.relayout.transcoding.is_exact`.
     is_checked: bool
-    old_codec: ChunkCodec | None = None
+    old_codec: ChunkCodec | None = None  # the codecs of a chunk as functions; None if only zarr-python has these codecs
     new_codec: ChunkCodec | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of pixels that is transcoded in one task.
+    """A block of pixels that is transcoded in one task."""
 
-    Attributes
-    ----------
-    box
-        The region of the pixels.
-    chunks
-        The stored old chunks of the block by their coordinates.
-    missing
-        Coordinates of the block's old chunks that are not stored.
-    """
-
-    box: tuple[slice, ...]
-    chunks: Mapping[Lengths, bytes]
-    missing: tuple[Lengths, ...] = ()
+    box: tuple[slice, ...]  # the region of the pixels
+    chunks: Mapping[Lengths, bytes]  # the stored old chunks of the block by their coordinates
+    missing: tuple[Lengths, ...] = ()  # coordinates of the block's old chunks that are not stored
 
 
 class UndecodableError(Exception):
@@ -101,13 +76,7 @@ class InexactError(Exception):
 
 
 def readable_document(document: Document, path: str) -> Document:
-    """Return a ``zarr.json`` in a form that zarr-python accepts; leave out attributes and dimension names.
-
-    Raises
-    ------
-    UnsupportedError
-        The array requires an extension that zarr-python does not have.
-    """
+    """Return a ``zarr.json`` in a form that zarr-python accepts; leave out attributes and dimension names."""
     from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 
     plain = {**document, "attributes": {}}
@@ -124,22 +93,7 @@ def readable_document(document: Document, path: str) -> Document:
 
 
 def open_transcoding(old: Document, new: Document, path: str) -> Transcoding:
-    """Return the decoder and encoder that convert an array from one ``zarr.json`` document to another.
-
-    Parameters
-    ----------
-    old
-        The array's ``zarr.json``, or its ``.zarray`` in Zarr v2.
-    new
-        The result of `ozx.hierarchy.relayout.transcoding.transcoded_document`.
-    path
-        Path of the array.
-
-    Raises
-    ------
-    UnsupportedError
-        zarr-python lacks a codec or data type, or the new codecs would encode the same chunk differently each time.
-    """
+    """Return the decoder and encoder that convert an array from one ``zarr.json`` document to another."""
     from ozx.flow.decoding.chunk_codecs import compile_metadata  # noqa: PLC0415 (loads zarr, half a second)
     from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415
 
@@ -182,11 +136,6 @@ def transcode_block(transcoding: Transcoding, block: Block) -> list[tuple[Length
     """Return the new chunks of a block with their coordinates; omit chunks that hold only fill values.
 
     Bits are compared, so that nothing is lost: minus zero and NaNs with another payload do not count as fill values.
-
-    Raises
-    ------
-    UndecodableError, InexactError
-        See these classes.
     """
     values = _decode(transcoding, block)
     chunks = [
@@ -358,13 +307,7 @@ def open_decoded(metadata: Any, stored: dict[str, Any]) -> zarr.Array[Any]:
 
 
 def parse_metadata(document: Document, where: str) -> Any:
-    """Return zarr-python's metadata of an array.
-
-    Raises
-    ------
-    UnsupportedError
-        zarr-python cannot open the array; the message contains `where` and zarr-python's reason.
-    """
+    """Return zarr-python's metadata of an array."""
     import zarr  # noqa: PLC0415 (see open_transcoding)
     from zarr.core.buffer import default_buffer_prototype  # noqa: PLC0415
     from zarr.storage import MemoryStore  # noqa: PLC0415

@@ -19,19 +19,7 @@ from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
 
 class ChecksummedChunks(InnerChunks):
-    """The chunks of an array, indexed by chunk number; a four-byte checksum is added to or removed from each chunk.
-
-    Parameters
-    ----------
-    stored
-        The array's stored values.
-    layout
-        The layout of the array's chunks in the stored values.
-    path
-        Path of the array, for messages.
-    is_added
-        Whether checksums are added; else they are compared and removed.
-    """
+    """The chunks of an array, indexed by chunk number; a four-byte checksum is added to or removed from each chunk."""
 
     def __init__(self, stored: StoredChunks, layout: ArrayLayout, path: str, *, is_added: bool) -> None:
         super().__init__(stored, layout)
@@ -39,13 +27,7 @@ class ChecksummedChunks(InnerChunks):
         self._is_added = is_added
 
     def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
-        """Return the stored chunks with these numbers, one part per chunk; see `InnerChunks.find`.
-
-        Raises
-        ------
-        FormatError
-            See `InnerChunks.find`; also, a chunk is too short to end in a checksum.
-        """
+        """Return the stored chunks with these numbers, one part per chunk; see `InnerChunks.find`."""
         del is_joined  # checksums separate the chunks
         found = super().find(numbers, is_joined=False)
         if self._is_added:

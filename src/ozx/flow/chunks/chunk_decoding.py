@@ -28,22 +28,7 @@ _LARGEST = 2 << 30
 
 
 class ChunkDecoder:
-    """Decoder that uses zarr-python for the chunks of one array (the inner chunks if the array is sharded).
-
-    Parameters
-    ----------
-    document
-        The array's ``zarr.json`` or ``.zarray``.
-    layout
-        The layout of its chunks.
-    path
-        Path of the array.
-
-    Raises
-    ------
-    UnsupportedError
-        zarr-python lacks a codec or the data type, or the chunks are larger than 2 GiB.
-    """
+    """Decoder that uses zarr-python for the chunks of one array (the inner chunks if the array is sharded)."""
 
     def __init__(self, document: Document, layout: ArrayLayout, path: str) -> None:
         self._layout = layout
@@ -62,13 +47,7 @@ class ChunkDecoder:
         self._codec = compile_metadata(self._metadata)
 
     def decode(self, chunks: Mapping[Lengths, bytes]) -> None:
-        """Decode `chunks`, a mapping from coordinates in the array's chunk grid to encoded chunks; discard the pixels.
-
-        Raises
-        ------
-        UndecodableError
-            A chunk cannot be decoded, has a wrong shape, or does not fit in memory.
-        """
+        """Decode `chunks`, encoded chunks by their coordinates in the array's chunk grid; discard the pixels."""
         if not chunks:
             return
         if self._codec is not None:
@@ -126,22 +105,6 @@ def _is_decoded(codec: ChunkCodec, data: bytes) -> bool:
 
 def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:
     """Yield each chunk of a stored value with its coordinates, which may lie beyond the array's chunk grid.
-
-    Parameters
-    ----------
-    data
-        The value.
-    place
-        The position of the value in the grid of stored values.
-    layout
-        The layout of the array's chunks.
-    where
-        The key of the value, for messages.
-
-    Raises
-    ------
-    FormatError
-        The index of a shard is damaged, or chunks overlap (``zarr/shard-index``).
 
     Examples
     --------

@@ -20,39 +20,17 @@ _CACHED_BYTES = 32 << 20
 
 
 class FoundChunks(NamedTuple):
-    """Stored chunks with their positions, lengths and bytes.
+    """Stored chunks with their positions, lengths and bytes."""
 
-    Attributes
-    ----------
-    positions
-        Their positions among the requested chunks, ascending.
-    lengths
-        Their lengths in bytes.
-    parts
-        Their bytes, one chunk after the other.
-    """
-
-    positions: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    parts: list[Part]
+    positions: NDArray[np.int64]  # their positions among the requested chunks, ascending
+    lengths: NDArray[np.int64]  # their lengths in bytes
+    parts: list[Part]  # their bytes, one chunk after the other
 
 
 class InnerChunks:
     """The chunks of an array, indexed by chunk number (the position in the chunk grid in C order).
 
     Inner chunks beyond the array's edge, which zarr-python may write, are excluded.
-
-    Parameters
-    ----------
-    stored
-        The array's stored values.
-    layout
-        The layout of the array's chunks in the stored values; the whole index of a shard is held in memory.
-
-    Attributes
-    ----------
-    grid
-        Number of chunks along each dimension.
     """
 
     def __init__(self, stored: StoredChunks, layout: ArrayLayout) -> None:
@@ -74,20 +52,7 @@ class InnerChunks:
         return np.unique(np.concatenate(found))
 
     def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
-        """Return the stored chunks with these numbers.
-
-        Parameters
-        ----------
-        numbers
-            The chunks in the wanted order.
-        is_joined
-            Whether adjacent chunks of a shard may share a part; else each chunk has its own part.
-
-        Raises
-        ------
-        FormatError
-            A chunk is empty, or lies outside of its shard.
-        """
+        """Return the stored chunks with these numbers."""
         return self._find_in_shards(numbers, is_joined=is_joined) if self._layout.levels else self._find_whole(numbers)
 
     def _find_whole(self, numbers: NDArray[np.int64]) -> FoundChunks:

@@ -37,22 +37,7 @@ class _Moved:
 
 
 def move_entries(reader: ArchiveReader, indices: Iterable[int], writer: ArchiveWriter) -> None:
-    """Append entries of one archive to another archive.
-
-    Parameters
-    ----------
-    reader
-        The archive to read, a local file.
-    indices
-        The entries; they are moved in the order of the file.
-    writer
-        The archive to write.
-
-    Raises
-    ------
-    FormatError, UnsupportedError
-        An entry cannot be read, or the file changed meanwhile (``zip/changed``).
-    """
+    """Append entries of one archive to another archive."""
     source, columns = reader.source, reader.columns
     if not isinstance(source, FileSource):
         raise TypeError("expected an archive in a local file")

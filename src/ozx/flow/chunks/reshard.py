@@ -36,26 +36,8 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
     Equal chunks give equal bytes, whatever their old layout: a shard holds them in C order, without gaps, before the
     index. A shard without chunks is not written.
 
-    Parameters
-    ----------
-    stored
-        The stored values in the old layout.
-    old, new
-        The layouts of the old document and of its `relayout_document`; both have the same array shape and chunks. If
-        only one has a checksum at the end of each chunk, checksums are added, or compared and removed.
-    path
-        Path of the array, the start of its keys.
-
-    Raises
-    ------
-    FormatError
-        A chunk is empty, or an index is damaged or points outside of its shard; the written array must not be used
-        then. When an entry is read: a chunk does not match its checksum, which was to be removed.
-    UnsupportedError
-        A new shard would be larger than `LARGEST_SHARD`; or an old or new shard has more than `MOST_INNER_CHUNKS`
-        chunks.
-    UsageError
-        The layouts have different array shapes or chunk shapes.
+    `old`, `new`: the layouts of the old document and of its `relayout_document`; both have the same array shape and
+    chunks. If only one has a checksum at the end of each chunk, checksums are added, or compared and removed.
     """
     if (old.shape, old.chunks) != (new.shape, new.chunks):
         raise UsageError(
@@ -69,13 +51,7 @@ def iter_resharded(stored: StoredChunks, old: ArrayLayout, new: ArrayLayout, pat
 
 
 def iter_laid_out(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[Entry]:
-    """Yield the stored values of `chunks` in another layout with the same chunk grid; see `iter_resharded`.
-
-    Raises
-    ------
-    UsageError
-        The layout has nested shards, or an index that ozx does not write.
-    """
+    """Yield the stored values of `chunks` in another layout with the same chunk grid; see `iter_resharded`."""
     _check_shards(new, path)
     if not new.levels:
         return _iter_chunks(chunks, new, path)

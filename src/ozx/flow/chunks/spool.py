@@ -18,11 +18,6 @@ class Spool:
 
     `add` returns a `Part` for each value. The value can be read as long as this `Part` exists.
 
-    Parameters
-    ----------
-    in_memory
-        Maximal number of bytes in memory.
-
     Examples
     --------
     >>> spool = Spool(in_memory=4)

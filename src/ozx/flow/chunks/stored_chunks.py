@@ -42,24 +42,12 @@ class StoredChunks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SourceChunks:
-    """The stored values of one array of a source.
+    """The stored values of one array of a source."""
 
-    Attributes
-    ----------
-    source
-        The hierarchy.
-    path
-        Path of the array.
-    layout
-        The layout of its chunks and the encoding of their keys.
-    numbers
-        The numbers of the values.
-    """
-
-    source: Source
-    path: str
-    layout: ArrayLayout
-    numbers: NDArray[np.int64]
+    source: Source  # the hierarchy
+    path: str  # path of the array
+    layout: ArrayLayout  # the layout of its chunks and the encoding of their keys
+    numbers: NDArray[np.int64]  # the numbers of the values
 
     def name(self, number: int) -> str:
         """Return the key of the stored value with this number."""
@@ -76,35 +64,20 @@ class SourceChunks:
 
 @dataclass(slots=True)
 class KeyGroup:
-    """Consecutive keys that belong to one array, or to no array.
+    """Consecutive keys that belong to one array, or to no array."""
 
-    Attributes
-    ----------
-    path
-        Path of the array; None for keys of no array.
-    numbers
-        The numbers of the array's stored values, ascending.
-    outside
-        Chunk keys outside of the array's grid, left over after the array was shrunk; readers ignore these chunks.
-    others
-        Keys that are no chunk keys.
-    """
-
-    path: str | None
+    path: str | None  # path of the array; None for keys of no array
+    # The numbers of the array's stored values, ascending.
     numbers: NDArray[np.int64] = field(default_factory=lambda: _NONE)
+    # Chunk keys outside of the array's grid, left over after the array was shrunk; readers ignore these chunks.
     outside: list[str] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)  # keys that are no chunk keys
 
 
 def iter_key_groups(keys: Iterable[str], layouts: Mapping[str, ArrayLayout]) -> Iterator[KeyGroup]:
     """Yield the data keys of a hierarchy in order, grouped by array; skip metadata keys.
 
-    Parameters
-    ----------
-    keys
-        All keys in hierarchy order, so that those of an array are adjacent.
-    layouts
-        The layouts of the arrays to group, by path.
+    `keys`: all keys in hierarchy order, so that those of an array are adjacent.
     """
     data_keys = filterfalse(is_metadata_key, keys)
     for path, those in groupby(data_keys, _ArrayFinder(layouts)):

@@ -17,17 +17,7 @@ from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
 
 
 def iter_cropped(stored: SourceChunks, box: Box, new: ArrayLayout) -> Iterator[Entry]:
-    """Yield the stored values of a cropped array, in hierarchy order; see `iter_resharded`.
-
-    Parameters
-    ----------
-    stored
-        The whole array.
-    box
-        The pixels of the cropped array, at chunk borders.
-    new
-        The layout of the cropped array, as in the document that `ozx.hierarchy.subset.array.crop_document` makes.
-    """
+    """Yield the stored values of a cropped array, in hierarchy order; see `iter_resharded`."""
     first = [at // chunk for at, chunk in zip(box.start, new.chunks, strict=True)]
     picked = None
     if box.picked is not None:
@@ -46,19 +36,7 @@ def iter_cropped(stored: SourceChunks, box: Box, new: ArrayLayout) -> Iterator[E
 
 
 class CroppedChunks(InnerChunks):
-    """The chunks in a box of an array, indexed by chunk number (the position in the box's grid in C order).
-
-    Parameters
-    ----------
-    stored
-        The array's stored values, at least those that reach into the box.
-    first
-        Coordinates of the box's first chunk.
-    grid
-        Number of chunks of the box along each dimension.
-    picked
-        A dimension along which chunks are left out, and the ascending numbers of the chunks that remain.
-    """
+    """The chunks in a box of an array, indexed by chunk number (the position in the box's grid in C order)."""
 
     def __init__(
         self,

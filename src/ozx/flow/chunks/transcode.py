@@ -62,31 +62,11 @@ def iter_transcoded(
     one larger chunk. Memory also holds up to 128 MiB of the chunks of a shard until the shard is written; further
     chunks wait in a temporary file. If the iterator is closed, or after an error, blocks not yet begun are cancelled.
 
-    Parameters
-    ----------
-    stored
-        The stored values, as `old` describes them; for Zarr v2 see `ozx.hierarchy.zarr_v2.layouts.parse_v2_layout`.
-    old
-        The array's ``zarr.json``, or its ``.zarray`` in Zarr v2.
-    new
-        The document to write, made by `ozx.hierarchy.relayout.transcoding.transcoded_document`; for Zarr v2, made from
-        the result of `ozx.hierarchy.zarr_v2.arrays.upgrade_array`.
-    path
-        Path of the array, the start of its keys.
-    jobs
-        Number of blocks transcoded at once; by default the number of processors.
-    executor
-        Executor of the transcoding tasks; by default threads that this function starts. Tasks are plain data, so that
-        an executor may run them in other processes.
+    `new`: the document to write, made by `ozx.hierarchy.relayout.transcoding.transcoded_document`; for Zarr v2, made
+    from the result of `ozx.hierarchy.zarr_v2.arrays.upgrade_array`.
 
-    Raises
-    ------
-    FormatError
-        A chunk cannot be decoded or is empty, or an index is damaged.
-    UnsupportedError
-        zarr-python lacks a codec or the data type; a shard would be too large; or the codecs of `new` change pixels.
-    UsageError
-        The documents have different array shapes.
+    `executor`: executor of the transcoding tasks; by default threads that this function starts. Tasks are plain data,
+    so that an executor may run them in other processes.
     """
     from ozx.flow.decoding.codec_support import zarr_understands  # noqa: PLC0415 (loads zarr, half a second)
 

@@ -20,15 +20,9 @@ _LONGER = (10 + 8) - (2 + 4)
 
 @dataclass(frozen=True, slots=True)
 class GzipChunks:
-    """The stored values of an array of zlib streams, converted to gzip.
+    """The stored values of an array of zlib streams, converted to gzip."""
 
-    Attributes
-    ----------
-    stored
-        The zlib streams.
-    """
-
-    stored: StoredChunks
+    stored: StoredChunks  # the zlib streams
 
     @property
     def numbers(self) -> NDArray[np.int64]:

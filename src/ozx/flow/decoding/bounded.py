@@ -71,24 +71,6 @@ class _Decompressor(Protocol):
 def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
     """Decompress the output of any Zarr compressor; raise an error if the decoded data exceed `limit`.
 
-    Parameters
-    ----------
-    config
-        The configuration of numcodecs: `id`, one of `BOUNDED`; for ``lzma`` also `format` and `filters`.
-    data
-        The compressed data.
-    limit
-        Maximal number of decoded bytes.
-
-    Raises
-    ------
-    OversizeError
-        The data decode to more than `limit` bytes, or declare more.
-    ValueError
-        The data are damaged.
-    MemoryError
-        Memory does not suffice for the output.
-
     Examples
     --------
     >>> decompress({"id": "zlib"}, zlib.compress(b"nucleus"), 7)
@@ -122,20 +104,6 @@ def decoding_reason(error: Exception) -> str:
 def decode_gzip(data: Bytes, limit: int) -> bytes:
     """Return the decoded data of a gzip file (RFC 1952); verify the checksums of its members.
 
-    Parameters
-    ----------
-    data
-        One or more members; zeros may follow them.
-    limit
-        Maximal number of decoded bytes.
-
-    Raises
-    ------
-    OversizeError
-        The members inflate to more than `limit` bytes.
-    ValueError
-        They are damaged.
-
     Examples
     --------
     >>> import gzip
@@ -147,20 +115,6 @@ def decode_gzip(data: Bytes, limit: int) -> bytes:
 
 def decode_zstd(data: Bytes, limit: int) -> bytes:
     """Return the decoded data of zstd frames (RFC 8878); verify checksums if present.
-
-    Parameters
-    ----------
-    data
-        One or more frames, with or without their content's size.
-    limit
-        Maximal number of decoded bytes.
-
-    Raises
-    ------
-    OversizeError
-        The frames decode to more than `limit` bytes, or their headers declare more.
-    ValueError
-        They are damaged.
 
     Examples
     --------
@@ -174,20 +128,8 @@ def decode_zstd(data: Bytes, limit: int) -> bytes:
 def decode_blosc(data: Bytes, limit: int) -> bytes:
     """Return a decoded blosc buffer (format 1 or 2).
 
-    Parameters
-    ----------
-    data
-        The buffer. If its header declares more bytes than the buffer has, an error is raised, because c-blosc would
-        read beyond the end.
-    limit
-        Maximal number of decoded bytes.
-
-    Raises
-    ------
-    OversizeError
-        The header declares more than `limit` decoded bytes.
-    ValueError
-        The buffer is damaged.
+    `data`: the buffer. If its header declares more bytes than the buffer has, an error is raised, because c-blosc would
+    read beyond the end.
 
     Examples
     --------
@@ -319,15 +261,7 @@ def _from_blosc(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
 
 
 def check_blosc_header(data: Bytes, limit: int) -> None:
-    """Check the two lengths in a blosc header before a decoder allocates memory for them.
-
-    Raises
-    ------
-    OversizeError
-        The header declares more than `limit` decoded bytes.
-    EOFError
-        The header is cut off, or the data are shorter than the header declares.
-    """
+    """Check the two lengths in a blosc header before a decoder allocates memory for them."""
     # c-blosc, README_CHUNK_FORMAT.rst: version, versionlz, flags, typesize; nbytes, blocksize, ctbytes.
     head = bytes(data[:16])
     if len(head) < 16:

@@ -45,13 +45,6 @@ def bound_array(array: Any, pipeline: type[BoundedPipeline] | None = None) -> An
 
     Metadata and written chunks stay the same.
 
-    Parameters
-    ----------
-    array
-        An array of zarr-python.
-    pipeline
-        The class of the array's new codec pipeline.
-
     Examples
     --------
     >>> array = bound_array(zarr.create_array({}, shape=(4, 4), chunks=(2, 2), dtype="uint8", fill_value=7))

@@ -54,11 +54,6 @@ def most_text(count: int) -> int:
 def check_count(data: Any, count: int) -> None:
     r"""Check the number of strings that a chunk declares.
 
-    Raises
-    ------
-    ValueError
-        The header of the chunk declares another number; readers allocate memory for that number.
-
     Examples
     --------
     >>> check_count(b"\x02\x00\x00\x00", 2)
@@ -71,11 +66,6 @@ def check_count(data: Any, count: int) -> None:
 
 def check_item_sizes(config: Mapping[str, Any], dtype: np.dtype[Any]) -> None:
     """Check the item size of a filter that changes the data type.
-
-    Raises
-    ------
-    OversizeError
-        The items of the filter are longer than the array's items and longer than complex numbers.
 
     Examples
     --------
@@ -93,17 +83,7 @@ def check_item_sizes(config: Mapping[str, Any], dtype: np.dtype[Any]) -> None:
 def bounded_filters(
     filters: Sequence[Any] | None, compressor: Any, dtype: np.dtype[Any], count: int
 ) -> tuple[tuple[Any, ...] | None, Any]:
-    """Return the filters and the compressor of an array, each with an output limit.
-
-    Parameters
-    ----------
-    filters, compressor
-        The filters, in the order of encoding, and the compressor, as zarr-python has them.
-    dtype
-        The data type of the pixels.
-    count
-        Number of pixels in a chunk.
-    """
+    """Return the filters and the compressor of an array, each with an output limit."""
     size = most_text(count) if dtype.kind in "OT" else count * dtype.itemsize
     bounded = []
     most = largest_stored(size)

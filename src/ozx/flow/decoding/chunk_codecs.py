@@ -36,36 +36,19 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ChunkCodec:
-    """The decoder and encoder of chunks of one shape.
+    """The decoder and encoder of chunks of one shape."""
 
-    Attributes
-    ----------
-    shape
-        The shape of the decoded chunk.
-    dtype
-        The data type with the byte order in which it is stored.
-    order
-        The axes of the chunk in the order in which they are stored.
-    compressor
-        The configuration of the compressor, as for `decompress_into`; None if the chunks are not compressed.
-    checksums_inside, checksums_outside
-        Numbers of CRC-32C checksums that are added before and after compression.
-    encoder
-        Function that compresses as zarr-python would; None if the chunks are not compressed.
-    size
-        Length of the decoded chunk in bytes.
-    inverse
-        The position of each axis of the chunk in the order in which the axes are stored.
-    """
-
-    shape: Lengths
-    dtype: np.dtype[Any]
-    order: Lengths
+    shape: Lengths  # the shape of the decoded chunk
+    dtype: np.dtype[Any]  # the data type with the byte order in which it is stored
+    order: Lengths  # the axes of the chunk in the order in which they are stored
+    # The configuration of the compressor, as for `decompress_into`; None if the chunks are not compressed.
     compressor: dict[str, Any] | None = None
-    checksums_inside: int = 0
+    checksums_inside: int = 0  # numbers of CRC-32C checksums that are added before and after compression
     checksums_outside: int = 0
+    # Function that compresses as zarr-python would; None if the chunks are not compressed.
     encoder: Callable[[memoryview], Any] | None = field(default=None, compare=False)
-    size: int = field(init=False)
+    size: int = field(init=False)  # length of the decoded chunk in bytes
+    # The position of each axis of the chunk in the order in which the axes are stored.
     inverse: Lengths = field(init=False)
 
     def __post_init__(self) -> None:
@@ -78,13 +61,7 @@ class ChunkCodec:
         return self.compressor is None and not self.checksums_outside
 
     def decode_into(self, data: memoryview, target: NDArray[Any]) -> None:
-        """Decode a chunk into `target`, an array of the chunk's shape.
-
-        Raises
-        ------
-        ValueError
-            The data is damaged, or does not decode to the size of a chunk.
-        """
+        """Decode a chunk into `target`, an array of the chunk's shape."""
         stored_view = target.transpose(self.order)
         is_in_place = target.dtype == self.dtype and stored_view.flags.c_contiguous
         if self.compressor and not self.checksums_inside and is_in_place:
@@ -93,23 +70,11 @@ class ChunkCodec:
             stored_view[...] = self._decode_stored(data)
 
     def decode(self, data: memoryview) -> NDArray[Any]:
-        """Return a decoded chunk; it is valid until this thread decodes another chunk.
-
-        Raises
-        ------
-        ValueError
-            As for `decode_into`.
-        """
+        """Return a decoded chunk; it is valid until this thread decodes another chunk."""
         return self._decode_stored(data).transpose(self.inverse)
 
     def decode_bounded(self, data: memoryview) -> NDArray[Any]:
-        """Decode a chunk after checking the length of its stored bytes.
-
-        Raises
-        ------
-        ValueError
-            See `decode`; also, the stored data are longer than any encoder makes them.
-        """
+        """Decode a chunk after checking the length of its stored bytes."""
         if len(data) > largest_stored(self.size):
             raise ValueError(f"expected at most {largest_stored(self.size):,} bytes; it has {len(data):,}")
         return self.decode(data)
@@ -139,27 +104,13 @@ class ChunkCodec:
 
 @dataclass(frozen=True, slots=True)
 class ShardCodec:
-    """The layout of shards of one shape, with the codec of the inner chunks.
+    """The layout of shards of one shape, with the codec of the inner chunks."""
 
-    Attributes
-    ----------
-    shape
-        The shape of the decoded shard.
-    grid
-        Number of inner chunks along each axis.
-    inner
-        The codec of its inner chunks.
-    index
-        The format of its index.
-    write_order
-        The order of inner chunks in a new shard, as zarr-python names it.
-    """
-
-    shape: Lengths
-    grid: Lengths
-    inner: ChunkCodec | ShardCodec
-    index: IndexFormat
-    write_order: str = MORTON
+    shape: Lengths  # the shape of the decoded shard
+    grid: Lengths  # number of inner chunks along each axis
+    inner: ChunkCodec | ShardCodec  # the codec of its inner chunks
+    index: IndexFormat  # the format of its index
+    write_order: str = MORTON  # the order of inner chunks in a new shard, as zarr-python names it
 
     @property
     def size(self) -> int:
@@ -173,13 +124,7 @@ class ShardCodec:
 
 
 class ArrayCodecs:
-    """The codecs of one array, compiled once for each chunk shape.
-
-    Parameters
-    ----------
-    codecs
-        The array's codecs, bounded (`ozx.flow.decoding.bounded_arrays`).
-    """
+    """The codecs of one array, compiled once for each chunk shape."""
 
     def __init__(self, codecs: Sequence[Codec]) -> None:
         self._codecs = codecs
@@ -193,15 +138,7 @@ class ArrayCodecs:
 
 
 def compile_codecs(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]) -> ChunkCodec | ShardCodec | None:
-    """Return the codec for a chain of codecs, or None if only zarr-python can decode the chain.
-
-    Parameters
-    ----------
-    codecs
-        The codecs of a bounded pipeline (`ozx.flow.decoding.bounded_arrays`), in the order of encoding.
-    shape, dtype
-        The shape and the data type of the decoded chunks or shards.
-    """
+    """Return the codec for a chain of codecs, or None if only zarr-python can decode the chain."""
     if dtype.kind not in _PLAIN_KINDS:
         return None
     if len(codecs) == 1 and isinstance(codecs[0], ShardingCodec):

@@ -19,13 +19,6 @@ def zarr_understands(point: str, value: Any) -> bool:
 
     zarr-python supports no storage transformers, and none of the extensions of ZEP 10.
 
-    Parameters
-    ----------
-    point
-        The extension point, as in `ozx.hierarchy.zarr.extensions.Extension`.
-    value
-        The extension in normal form.
-
     Examples
     --------
     >>> zarr_understands("codecs", {"name": "zstd"}), zarr_understands("codecs", {"name": "example.codec"})

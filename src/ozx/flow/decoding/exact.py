@@ -13,22 +13,6 @@ from ozx.flow.decoding.bounded import OversizeError, check_blosc_header, decompr
 def decompress_into(config: dict[str, Any], data: memoryview, out: NDArray[np.uint8]) -> None:
     """Fill `out` with the decoded data; write nothing beyond its end.
 
-    Parameters
-    ----------
-    config
-        The configuration of numcodecs: `id`, one of `ozx.flow.decoding.bounded.BOUNDED`.
-    data
-        The compressed data.
-    out
-        Bytes in one piece, as many as the data decodes to.
-
-    Raises
-    ------
-    OversizeError
-        The data decode to more.
-    ValueError
-        The data decode to less, or are damaged.
-
     Examples
     --------
     >>> import numcodecs

@@ -17,13 +17,6 @@ _NAMED = re.compile(r"['\"`]([\w.+-]+)['\"`]")
 def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
     """Return the error for a codec that is not installed; None if `error` has another cause.
 
-    Parameters
-    ----------
-    error
-        The exception of zarr-python or numcodecs.
-    where
-        Path of the array, or key of the chunk.
-
     Examples
     --------
     >>> from numcodecs.errors import UnknownCodecError
@@ -41,20 +34,7 @@ def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
 
 
 def check_codecs_installed(metadata: Any, where: str) -> None:
-    """Check that all codecs of an open array are installed, because zarr-python fails only at the first chunk.
-
-    Parameters
-    ----------
-    metadata
-        zarr-python's metadata of an array.
-    where
-        Path of the array.
-
-    Raises
-    ------
-    UnsupportedError
-        A codec is not installed; the hint names its package.
-    """
+    """Check that all codecs of an open array are installed, because zarr-python fails only at the first chunk."""
     from numcodecs import registry  # noqa: PLC0415 (loads zarr's codecs)
 
     for name in _wrapped_codecs(getattr(metadata, "codecs", ())):

@@ -33,28 +33,15 @@ Treatment = Literal["moved", "zlib_to_gzip", "transcoded"]
 
 @dataclass(slots=True)
 class ArrayPlan:
-    """The plan for an array whose chunks get new keys, shards or codecs.
+    """The plan for an array whose chunks get new keys, shards or codecs."""
 
-    Attributes
-    ----------
-    path
-        Its path.
-    treatment
-        The treatment of its chunks.
-    old, new
-        Their layout before and after; `old` has the chunk keys of the source.
-    documents
-        If transcoded, the old metadata (``.zarray`` in Zarr v2) and the new ``zarr.json``.
-    null_fill
-        Whether it had no fill value, so that missing chunks have undefined values.
-    """
-
-    path: str
-    treatment: Treatment
-    old: ArrayLayout
+    path: str  # its path
+    treatment: Treatment  # the treatment of its chunks
+    old: ArrayLayout  # their layout before and after; `old` has the chunk keys of the source
     new: ArrayLayout
+    # If transcoded, the old metadata (``.zarray`` in Zarr v2) and the new ``zarr.json``.
     documents: tuple[Document, Document] | None = None
-    null_fill: bool = False
+    null_fill: bool = False  # whether it had no fill value, so that missing chunks have undefined values
 
 
 def iter_grouped(
@@ -63,19 +50,7 @@ def iter_grouped(
     copied: Callable[[str], Entry],
     entries: Callable[[str, KeyGroup], Iterator[Entry]],
 ) -> Iterator[Entry]:
-    """Yield the entries of `keys` in order; `entries` makes the entries of arrays, `copied` makes all other entries.
-
-    Parameters
-    ----------
-    keys
-        Keys in hierarchy order.
-    layouts
-        The layouts of the arrays whose chunks are not copied, by path.
-    copied
-        Returns the entry of a copied key.
-    entries
-        Returns the entries of an array; it may remove keys from the group's `others`.
-    """
+    """Yield the entries of `keys` in order; `entries` makes the entries of arrays, `copied` makes all other entries."""
     if not layouts:
         yield from map(copied, filterfalse(is_metadata_key, keys))
         return
@@ -100,19 +75,7 @@ def _order(entry: Entry) -> tuple[object, ...]:
 
 
 class ArrayPlans:
-    """The data entries of a hierarchy in another layout.
-
-    Parameters
-    ----------
-    source
-        The hierarchy.
-    arrays
-        The arrays that are not just copied, by path.
-    notes
-        Collects what differs from the source, as sentences.
-    is_upgrade
-        Whether the source is Zarr v2.
-    """
+    """The data entries of a hierarchy in another layout."""
 
     def __init__(self, source: Source, arrays: Mapping[str, ArrayPlan], notes: list[str], *, is_upgrade: bool) -> None:
         self._source = source

@@ -35,21 +35,11 @@ _OF_UPGRADE: dict[str, Treatment] = {"verbatim": "moved", "zlib_to_gzip": "zlib_
 
 @dataclass
 class RelayoutPlan(Plan):
-    """The plan of a hierarchy in another layout or Zarr version.
+    """The plan of a hierarchy in another layout or Zarr version."""
 
-    Attributes
-    ----------
-    arrays
-        The arrays that are not just copied, by path.
-    copied
-        The number of copied arrays; 0 if no other layout was requested.
-    is_upgrade
-        Whether Zarr v2 becomes v3.
-    """
-
-    arrays: Mapping[str, ArrayPlan] = field(default_factory=dict)
-    copied: int = 0
-    is_upgrade: bool = False
+    arrays: Mapping[str, ArrayPlan] = field(default_factory=dict)  # the arrays that are not just copied, by path
+    copied: int = 0  # the number of copied arrays; 0 if no other layout was requested
+    is_upgrade: bool = False  # whether Zarr v2 becomes v3
 
 
 def plan_relayout(source: Source, layout: LayoutChoice) -> RelayoutPlan:

@@ -19,17 +19,7 @@ from ozx.hierarchy.keys import is_metadata_key
 
 
 def plan_salvage(source: ByteSource, found: Salvage, added: Sequence[Entry] = ()) -> Plan:
-    """Return a plan that writes the found values, the recreated metadata and the rebuilt values.
-
-    Parameters
-    ----------
-    source
-        The damaged archive.
-    found
-        The result of the salvage of this archive.
-    added
-        Other values, in archive order.
-    """
+    """Return a plan that writes the found values, the recreated metadata and the rebuilt values."""
     entries = {found.key(index): index for index in found.indices}
 
     def read(key: str) -> bytes:

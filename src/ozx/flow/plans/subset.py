@@ -36,24 +36,7 @@ _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 
 
 class Extractor:
-    """Planner of extractions: the extracted node becomes the root of a new hierarchy.
-
-    Parameters
-    ----------
-    source
-        The hierarchy.
-    node
-        Path of the node that becomes the new root; empty for the root of `source`.
-
-    Raises
-    ------
-    UsageError
-        There is no such node, or it is an array.
-    UnsupportedError
-        The hierarchy is Zarr v2; or a group above the node has a required extension that ozx does not understand.
-    FormatError
-        The root has no ``zarr.json``, or metadata are broken.
-    """
+    """Planner of extractions: the extracted node becomes the root of a new hierarchy."""
 
     def __init__(self, source: Source, node: str = "") -> None:
         found = [key for key in source.iter_keys() if is_any_metadata_key(key)]
@@ -85,15 +68,7 @@ class Extractor:
         return self._source.name
 
     def take(self, selection: Selection) -> SubsetPlan:
-        """Return the plan of the selection; read metadata and shard indexes, but no chunk.
-
-        Raises
-        ------
-        UsageError, FormatError, UnsupportedError
-            See `ozx.hierarchy.subset.hierarchy.plan_subset`.
-        UnsupportedError
-            An extension refers to a node outside of the selection.
-        """
+        """Return the plan of the selection; read metadata and shard indexes, but no chunk."""
         subset = plan_subset(self._documents, selection)
         notes = list(subset.notes)
         kept = {path: document for path, document in self._documents.items() if not _is_below(path, subset.dropped)}
@@ -115,20 +90,7 @@ class Extractor:
         return _make_plan(self._source, kept, subset, notes, legacy)
 
     def take_within(self, selection: Selection, limit: int) -> SubsetPlan:
-        """Return the plan of the selection; leave out as many of the finest levels as the size limit requires.
-
-        Parameters
-        ----------
-        selection
-            The wanted part.
-        limit
-            Maximal size of the file in bytes.
-
-        Raises
-        ------
-        UsageError
-            The file would be too large even with the coarsest levels alone; see also `take`.
-        """
+        """Return the plan of the selection; leave out as many of the finest levels as the size limit requires."""
         plan, skipped = self.take(selection), 0
         while plan.count_within(limit) > limit:
             skipped += 1
@@ -157,21 +119,12 @@ class Extractor:
 
 @dataclass
 class SubsetPlan(Plan):
-    """The plan to write a part of a hierarchy as a new hierarchy.
+    """The plan to write a part of a hierarchy as a new hierarchy."""
 
-    Attributes
-    ----------
-    images
-        The extracted part of each image.
-    most_levels
-        The largest number of levels of an image before any were skipped.
-    count_within
-        Returns the exact size of the archive in bytes; if the size exceeds a given limit, returns any number above the
-        limit.
-    """
-
-    images: tuple[ImageSubset, ...] = ()
-    most_levels: int = 0
+    images: tuple[ImageSubset, ...] = ()  # the extracted part of each image
+    most_levels: int = 0  # the largest number of levels of an image before any were skipped
+    # Returns the exact size of the archive in bytes; if the size exceeds a given limit, returns any number above the
+    # limit.
     count_within: Callable[[int | None], int] = field(default=lambda _: 0)
 
 
@@ -275,15 +228,7 @@ def _renew_copies(kept: Mapping[str, Document], changed: dict[str, Document], dr
 
 
 class Subtree:
-    """A node of a source with its subtree, as a separate source.
-
-    Parameters
-    ----------
-    source
-        The hierarchy.
-    node
-        Path of the node; the root's is empty.
-    """
+    """A node of a source with its subtree, as a separate source."""
 
     def __init__(self, source: Source, node: str) -> None:
         self._source = source

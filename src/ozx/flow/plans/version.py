@@ -41,15 +41,7 @@ class VersionChoice:
 
 
 def in_version(plan: _P, choice: VersionChoice) -> _P:
-    """Return the plan with its metadata converted to the chosen version, and notes about the changes.
-
-    Raises
-    ------
-    FormatError
-        A document is not a JSON object.
-    UnsupportedError
-        A group has another version than 0.5 and 0.6, or metadata that the chosen version cannot express.
-    """
+    """Return the plan with its metadata converted to the chosen version, and notes about the changes."""
     found = plan.version
     if choice.version is None or choice.version == found:
         return plan

@@ -62,16 +62,7 @@ def container_repairs(
 ) -> Iterator[Repair]:
     """Yield the repairs of the ZIP structure.
 
-    Parameters
-    ----------
-    reader
-        The archive.
-    keys
-        Its keys after repair.
-    root_version
-        The OME-Zarr version of the root.
-    is_ome_zip
-        Whether the whole archive is one Zarr v3 hierarchy, so that RFC-9's rules of order and comment apply.
+    `is_ome_zip`: whether the whole archive is one Zarr v3 hierarchy, so that RFC-9's rules of order and comment apply.
     """
     yield from _bytes_around(reader)
     yield from _entry_forms(reader.columns)

@@ -22,18 +22,8 @@ def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[s
     copies. Drop copies that differ from the documents, or that a new group makes incomplete, because zarr-python
     reads the copies instead of the documents.
 
-    Parameters
-    ----------
-    source
-        The hierarchy.
-    metadata, legacy
-        The keys of all ``zarr.json``, and of all metadata of Zarr v2.
-
-    Raises
-    ------
-    FormatError
-        Nodes have metadata of Zarr v2 alone, or lie below an array (``rfc9/one-hierarchy``); a document cannot be read
-        (``zarr/json``).
+    `FormatError`: Nodes have metadata of Zarr v2 alone, or lie below an array (``rfc9/one-hierarchy``); a document
+    cannot be read (``zarr/json``).
     """
     nodes = {node_of(key) for key in metadata}
     repairs = list(_drop_legacy(source.name, nodes, legacy))

@@ -20,18 +20,7 @@ _FOLDER_ENDING = ".zarr"
 
 
 def repair_found_names(evidence: Evidence) -> tuple[str, ...]:
-    """Repair names with backslashes, with a leading ``./``, or below a common folder whose name ends in ``.zarr``.
-
-    Parameters
-    ----------
-    evidence
-        The entries, which get other names. Entries outside of the common folder are left out, and count as lost.
-
-    Returns
-    -------
-    tuple of str
-        The repairs, as one sentence each.
-    """
+    """Repair names with backslashes, with a leading ``./``, or below a common folder whose name ends in ``.zarr``."""
     repairs = []
     names = _names(evidence)
     if sum("\\" in name for name in names) > sum("/" in name for name in names):

@@ -47,13 +47,8 @@ _FEW = 5
 def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = False) -> RepairedSource:
     """Open a hierarchy as a source with repaired keys and metadata; write no file and read no chunk.
 
-    Parameters
-    ----------
-    path_or_url
-        A directory, an archive of any name, or the URL of one of both; Zarr v3 or v2. Also a node inside an archive
-        (`ozx.flow.sources.location.parse_location`) that is the root of a hierarchy.
-    allow_bombs
-        Whether entries may inflate to enormous sizes.
+    `path_or_url`: a directory, an archive of any name, or the URL of one of both; Zarr v3 or v2. Also a node inside an
+    archive (`ozx.flow.sources.location.parse_location`) that is the root of a hierarchy.
 
     Examples
     --------

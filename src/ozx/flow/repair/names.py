@@ -55,27 +55,14 @@ class Tally:
 
 @dataclass
 class RepairedNames:
-    """The files of an archive under repaired names.
+    """The files of an archive under repaired names."""
 
-    Attributes
-    ----------
-    names
-        The clean names in UTF-8, in the order of the central directory.
-    rows
-        The entry of each name.
-    legacy
-        The names that are metadata of Zarr v2.
-    litter
-        The original names of files left out as litter.
-    folders, backslashed, dotted, unmarked
-        Tallies of folder entries (left out), of names with backslashes as separators, of names with empty components or
-        ``.``, and of non-ASCII names not declared as UTF-8.
-    """
-
-    names: NameTable
-    rows: NDArray[np.int64]
-    legacy: list[str] = field(default_factory=list)
-    litter: list[str] = field(default_factory=list)
+    names: NameTable  # the clean names in UTF-8, in the order of the central directory
+    rows: NDArray[np.int64]  # the entry of each name
+    legacy: list[str] = field(default_factory=list)  # the names that are metadata of Zarr v2
+    litter: list[str] = field(default_factory=list)  # the original names of files left out as litter
+    # Tallies of folder entries (left out), of names with backslashes as separators, of names with empty components or
+    # ``.``, and of non-ASCII names not declared as UTF-8.
     folders: Tally = field(default_factory=Tally)
     backslashed: Tally = field(default_factory=Tally)
     dotted: Tally = field(default_factory=Tally)
@@ -85,18 +72,8 @@ class RepairedNames:
 def repair_names(columns: Columns, path: str) -> RepairedNames:
     """Convert the names of an archive's files to keys that all ZIP readers read alike.
 
-    Parameters
-    ----------
-    columns
-        The columns of the central directory.
-    path
-        The archive's name in messages.
-
-    Raises
-    ------
-    FormatError
-        A name is dangerous or empty (``zip/name``); an entry is a link or a device (``zip/symlink``,
-        ``zip/special-file``), or has the name of an archive (``rfc9/not-embedded``).
+    `FormatError`: A name is dangerous or empty (``zip/name``); an entry is a link or a device (``zip/symlink``,
+    ``zip/special-file``), or has the name of an archive (``rfc9/not-embedded``).
     """
     kinds = find_kinds(columns, np.empty(0, np.int64))
     for rows, rule, what in (

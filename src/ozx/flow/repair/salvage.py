@@ -32,15 +32,8 @@ _ORIGINAL_METADATA = "OME/METADATA.ome.xml"
 def salvage(source: ByteSource, evidence: Evidence, *, is_ordered: bool = True) -> Salvage:
     """Return the recoverable content of a damaged archive.
 
-    Parameters
-    ----------
-    source
-        The archive; metadata is read from it.
-    evidence
-        The findings of the scan.
-    is_ordered
-        Whether the order of entries can show that a name is damaged. It cannot in a file that was never finished,
-        because a writer adds values in the order of their arrival.
+    `is_ordered`: whether the order of entries can show that a name is damaged. It cannot in a file that was never
+    finished, because a writer adds values in the order of their arrival.
     """
     resolver = _KeyResolver(source, evidence, is_ordered=is_ordered)
     resolver.read_documents()

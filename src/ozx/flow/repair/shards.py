@@ -42,17 +42,7 @@ _WRONG = "its checksum does not match"
 
 
 def salvage_chunks(source: ByteSource, found: Salvage, *, keep_unproven: bool = False) -> None:
-    """Rescue chunks from the damaged values in `found`, and record the lost chunks.
-
-    Parameters
-    ----------
-    source
-        The archive.
-    found
-        The result of its salvage; values with proven chunks move from `lost` to `rebuilt`.
-    keep_unproven
-        Whether to keep chunks that no checksum proves, too.
-    """
+    """Rescue chunks from the damaged values in `found`, and record the lost chunks."""
     taken = {found.key(index) for index in found.indices}
     layouts: dict[str, ArrayLayout | None] = {}
     lost = []

@@ -17,18 +17,10 @@ OWN_IDS = ("repair/litter", "repair/outside", "repair/data-descriptor", "repair/
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One kind of repair, with a description for the user.
+    """One kind of repair, with a description for the user."""
 
-    Attributes
-    ----------
-    id
-        Id of the rule that the fault breaks, or one of `OWN_IDS`.
-    message
-        The fault and its repair, in one sentence.
-    """
-
-    id: str
-    message: str
+    id: str  # id of the rule that the fault breaks, or one of `OWN_IDS`
+    message: str  # the fault and its repair, in one sentence
 
     @classmethod
     def of_many(cls, identifier: str, what: str, count: int, done: str, first: str | None = None) -> Repair:
@@ -44,21 +36,11 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changed metadata that replaces documents of the source.
+    """Changed metadata that replaces documents of the source."""
 
-    Attributes
-    ----------
-    metadata
-        The keys of all ``zarr.json`` in the source, root first, then breadth-first.
-    written
-        New or changed documents by key.
-    dropped
-        Keys of other metadata that are left out.
-    """
-
-    metadata: Sequence[str] = ()
-    written: Mapping[str, bytes] = field(default_factory=dict)
-    dropped: Collection[str] = frozenset()
+    metadata: Sequence[str] = ()  # the keys of all ``zarr.json`` in the source, root first, then breadth-first
+    written: Mapping[str, bytes] = field(default_factory=dict)  # new or changed documents by key
+    dropped: Collection[str] = frozenset()  # keys of other metadata that are left out
 
 
 class Closing(Protocol):
@@ -83,23 +65,7 @@ class Remote(Protocol):
 
 
 class RepairedSource:
-    """A hierarchy with its container faults repaired, as a source; see `ozx.flow.repair.hierarchy.open_repaired`.
-
-    Parameters
-    ----------
-    source
-        The hierarchy before the changes, under repaired keys.
-    zarr_format
-        2 or 3.
-    changes
-        Metadata that differ from `source`.
-    repairs
-        The repairs.
-    left_out
-        Names of litter, and of files outside of the root.
-    file
-        The file to close in the end.
-    """
+    """A hierarchy with its container faults repaired, as a source; see `ozx.flow.repair.hierarchy.open_repaired`."""
 
     def __init__(
         self,

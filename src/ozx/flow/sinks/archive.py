@@ -28,11 +28,6 @@ def write_archive(
     The hash of each value is computed from the bytes that are written, and added to `manifest`.
 
     The bytes are the same on every system; POSIX systems write data by `fast_packing` or `fast_assembling`.
-
-    Raises
-    ------
-    FormatError
-        A value is damaged or changed while it was read; the file must not be used then.
     """
     if plan.rooms is not None:
         if not isinstance(output, int):

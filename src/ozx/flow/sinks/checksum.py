@@ -27,13 +27,7 @@ def sha256_of(path: str) -> str:
 
 
 def read_checksum_file(path: str) -> str:
-    """Return the digest in the checksum file at `path`.
-
-    Raises
-    ------
-    UsageError
-        The file is not one that sha256sum writes.
-    """
+    """Return the digest in the checksum file at `path`."""
     source = open_output(path)
     try:
         text = source.read_at(0, 4096)
@@ -50,15 +44,7 @@ def read_checksum_file(path: str) -> str:
 
 
 def check_checksum_file(path: str, checksum: str | None = None) -> str:
-    """Compare the file at `path` with the digest in ``PATH.sha256``, or in the file `checksum`; return the digest.
-
-    Raises
-    ------
-    UsageError
-        See `read_checksum_file`.
-    ResourceError
-        The digests differ: the file, or its checksum, was damaged or changed.
-    """
+    """Compare the file at `path` with the digest in ``PATH.sha256``, or in the file `checksum`; return the digest."""
     checksum = path + CHECKSUM_ENDING if checksum is None else checksum
     digest, found = read_checksum_file(checksum), sha256_of(path)
     if digest != found:

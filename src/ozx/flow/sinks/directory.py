@@ -63,24 +63,7 @@ def lift_folder(target: str, folder: str) -> None:
 
 
 def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows: bool = os.name == "nt") -> None:
-    """Check that each key is a possible file name in the directory `target`.
-
-    Parameters
-    ----------
-    keys, folders
-        All keys, and their folders.
-    target
-        An empty directory, in which the file system is probed.
-    windows
-        Whether Windows' rules for names apply.
-
-    Raises
-    ------
-    FormatError
-        A key cannot be a file name; the message names the first such key (``zip/name``).
-    OSError
-        The file system cannot be probed.
-    """
+    """Check that each key is a possible file name in the directory `target`."""
     for path in set(folders).intersection(keys):
         raise _refused(path, "it is both a value and a folder")
     limits = _limits(target)
@@ -101,15 +84,7 @@ def check_keys(keys: Sequence[str], folders: list[str], target: str, *, windows:
 
 
 def write_entries(target: str, entries: Iterable[Entry], progress: Progress) -> None:
-    """Write `entries` one by one into `target`, whose folders must exist.
-
-    Raises
-    ------
-    FormatError
-        A value is damaged.
-    ResourceError
-        A file exists already.
-    """
+    """Write `entries` one by one into `target`, whose folders must exist."""
     for entry in entries:
         try:
             with open(joined(target, entry.key), "xb", buffering=0) as file:
@@ -125,15 +100,7 @@ def write_entries(target: str, entries: Iterable[Entry], progress: Progress) -> 
 
 
 def write_directory(plan: Plan, target: str, workers: Workers, progress: Progress) -> tuple[int, int]:
-    """Write a plan into the empty directory `target`; return the number of files and of bytes.
-
-    Raises
-    ------
-    FormatError
-        A value is damaged, or its key cannot be a file name here (``zip/name``).
-    ResourceError
-        A file exists already.
-    """
+    """Write a plan into the empty directory `target`; return the number of files and of bytes."""
     limits, made = _limits(target), {""}
     files = size = 0
 

@@ -48,13 +48,7 @@ class PlannedReplacement:
 
 
 def check_can_copy(url: str) -> None:
-    """Raise an error if the server of a URL cannot copy parts of objects: an edit would transfer the whole file.
-
-    Raises
-    ------
-    UsageError
-        `url` is not an ``s3://`` URL.
-    """
+    """Raise an error if the server of a URL cannot copy parts of objects: an edit would transfer the whole file."""
     scheme = split_url(url).scheme
     if scheme in ("s3", "s3a"):
         return
@@ -81,17 +75,7 @@ def check_can_copy(url: str) -> None:
 def plan_replacement(
     source: RemoteSource, old: Mapping[str, bytes], new: Mapping[str, bytes], *, drop_attributes: bool
 ) -> PlannedReplacement:
-    """Return a plan for replacing some documents of an archive; `old` and `new` map keys to values.
-
-    Raises
-    ------
-    FormatError
-        The archive is damaged, or has changed since its documents were read.
-    UnsupportedError
-        The entries cannot be moved, or the properties of the object cannot be kept.
-    ResourceError
-        The server cannot be reached, or refuses; boto3 is not installed.
-    """
+    """Return a plan for replacing some documents of an archive; `old` and `new` map keys to values."""
     reader = ArchiveReader(source)
     reader.check()
     values = {}

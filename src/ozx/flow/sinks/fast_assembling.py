@@ -38,19 +38,7 @@ def is_available() -> bool:
 
 
 def write_entries(writer: ArchiveWriter, entries: Iterable[Entry], progress: Progress, jobs: int | None = None) -> None:
-    """Write `entries` to `writer` in order; raise the same errors as `archive.write_entries`.
-
-    Parameters
-    ----------
-    writer
-        The archive.
-    entries
-        The entries; the iteration runs slightly ahead of writing.
-    progress
-        Receives the bytes of the values, from all threads.
-    jobs
-        The number of threads; by default `default_jobs`.
-    """
+    """Write `entries` to `writer` in order; raise the same errors as `archive.write_entries`."""
     assembly = _Assembly(writer, progress, default_jobs() if jobs is None else jobs)
     try:
         for entry in entries:

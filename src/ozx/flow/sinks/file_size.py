@@ -20,11 +20,6 @@ _UNITS |= {f"{letter}i{ending}": 1024**power for power, letter in enumerate("kmg
 def parse_size(value: str | int) -> int:
     """Return the number of bytes that a text states, such as ``20MB``, ``1.5 GiB``, ``500kB`` or ``1000``.
 
-    Raises
-    ------
-    UsageError
-        The text is not a size above 0.
-
     Examples
     --------
     >>> parse_size("20MB"), parse_size("1.5 GiB"), parse_size("500k"), parse_size(10**6)
@@ -47,17 +42,7 @@ def parse_size(value: str | int) -> int:
 
 
 def archive_size(entries: Iterable[Entry], comment: bytes, limit: int | None = None) -> int:
-    """Return the exact size in bytes of an archive with these entries, without reading values.
-
-    Parameters
-    ----------
-    entries
-        The entries in order.
-    comment
-        The archive comment.
-    limit
-        Maximal size of interest: if the archive is larger, the result may be any number above `limit`.
-    """
+    """Return the exact size in bytes of an archive with these entries, without reading values."""
     directory, offset = DirectoryBuilder(), 0
     for entry in entries:
         raw_name, flags = encode_name(entry.key)

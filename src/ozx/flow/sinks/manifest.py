@@ -27,48 +27,23 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class ManifestValue:
-    """The size and SHA-256 of one value, and the modification time of its source file.
+    """The size and SHA-256 of one value, and the modification time of its source file."""
 
-    Attributes
-    ----------
-    bytes
-        Its length.
-    sha256
-        Its digest in hexadecimal digits.
-    mtime_ns
-        The modification time of the source file in nanoseconds since 1970; None if the value is no copy of a file.
-    """
-
-    bytes: int
-    sha256: str
+    bytes: int  # its length
+    sha256: str  # its digest in hexadecimal digits
+    # The modification time of the source file in nanoseconds since 1970; None if the value is no copy of a file.
     mtime_ns: int | None = None
 
 
 @dataclass(slots=True)
 class Manifest:
-    """The values of an archive by key, recorded while the values are written.
+    """The values of an archive by key, recorded while the values are written."""
 
-    Attributes
-    ----------
-    source
-        The directory that was packed.
-    values
-        The values, in the order of the archive.
-    """
-
-    source: str
-    values: dict[str, ManifestValue] = field(default_factory=dict)
+    source: str  # the directory that was packed
+    values: dict[str, ManifestValue] = field(default_factory=dict)  # the values, in the order of the archive
 
     def hashed(self, entry: Entry, *, is_copy: bool) -> Iterator[bytes]:
-        """Yield the blocks of an entry; record the entry after its last block.
-
-        Parameters
-        ----------
-        entry
-            The entry.
-        is_copy
-            Whether the value is a copy of the source file with this key.
-        """
+        """Yield the blocks of an entry; record the entry after its last block."""
         digest, size = hashlib.sha256(), 0
         part = entry.parts[0] if len(entry.parts) == 1 else None
         path = part.path if isinstance(part, FilePart) else os.path.join(self.source, entry.key) if is_copy else None
@@ -135,13 +110,7 @@ def is_manifest_of(path: str, source: str) -> bool:
 
 
 def parse_manifest(document: bytes, path: str) -> dict[str, ManifestValue]:
-    """Parse a manifest; return its values by key; `path` names the manifest in errors.
-
-    Raises
-    ------
-    UsageError
-        The document is not a manifest, or it is a manifest of a newer version of ozx.
-    """
+    """Parse a manifest; return its values by key; `path` names the manifest in errors."""
     try:
         return dict(_values(json.loads(document)))
     except (ValueError, TypeError, KeyError, RecursionError) as error:

@@ -29,18 +29,10 @@ _REQUESTS = 16
 
 @dataclass(slots=True)
 class NewObject:
-    """An object that is being uploaded; it has the attributes of `NewFile`.
+    """An object that is being uploaded; it has the attributes of `NewFile`."""
 
-    Attributes
-    ----------
-    upload
-        Takes the bytes.
-    needed
-        Not used: it is for messages about a full disk.
-    """
-
-    upload: Upload
-    needed: Callable[[], int] | None = None
+    upload: Upload  # takes the bytes
+    needed: Callable[[], int] | None = None  # not used: it is for messages about a full disk
 
     @property
     def descriptor(self) -> Upload:
@@ -70,21 +62,8 @@ def new_output(
 ) -> Iterator[NewFile | NewObject]:
     """Yield a new file or object, which appears at `target` only if the ``with`` block succeeds.
 
-    Parameters
-    ----------
-    target
-        The path or URL.
-    force
-        Whether an existing file or object may be replaced.
-    sync
-        Whether to wait until a file is on the disk.
-    expected
-        Returns the approximate length of an object in bytes.
-    check
-        Function that reads the output back. Its argument is the path of a file that does not have its final name yet,
-        or the URL of a complete object.
-    options
-        More options of `ozx.atomic.new_file.replacing_file`.
+    `check`: function that reads the output back. Its argument is the path of a file that does not have its final name
+    yet, or the URL of a complete object.
     """
     if not Location(target).is_remote:
         with replacing_file(target, force=force, sync=sync, **options) as new:
@@ -107,13 +86,6 @@ def spooled_output(target: str, *, force: bool = False, sync: bool = True, **opt
     """Yield a new file, which becomes the file at `target`; for a URL, yield a temporary file, then upload this file.
 
     Writers need this if they overwrite or read bytes written earlier, or compute the length only at the end.
-
-    Parameters
-    ----------
-    target
-        The path or URL.
-    force, sync, options
-        See `new_output`.
     """
     if not Location(target).is_remote:
         with replacing_file(target, force=force, sync=sync, **options) as new:
@@ -133,17 +105,7 @@ def spooled_output(target: str, *, force: bool = False, sync: bool = True, **opt
 
 
 def upload_file(path: str, url: str, *, force: bool, options: Mapping[str, Any] | None = None) -> None:
-    """Upload a local file.
-
-    Parameters
-    ----------
-    path, url
-        The file, and the object to make.
-    force
-        Whether an existing object may be replaced.
-    options
-        Options that take precedence over those of `ozx.storage_options`.
-    """
+    """Upload a local file."""
     from ozx.archive.remote.upload import Upload  # noqa: PLC0415 (few outputs are remote)
 
     with (

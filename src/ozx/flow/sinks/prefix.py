@@ -30,31 +30,8 @@ def write_prefix(
 ) -> list[str]:
     """Write entries below a URL; return notes.
 
-    Parameters
-    ----------
-    url
-        The prefix.
-    entries, keys
-        The values to write, and the keys of all of them.
-    force
-        Whether existing objects may be replaced or removed if they are a Zarr hierarchy, or if all of them have keys in
-        `keys`, as after a killed run.
-    replace_folder
-        Whether any existing objects may be replaced or removed.
-    check
-        Called before the metadata of the root is written.
-    progress
-        Receives the number of bytes.
-
-    Raises
-    ------
-    UsageError
-        There are objects below the URL that may not be replaced.
-    FormatError
-        A value is damaged.
-    ResourceError
-        The server cannot be reached, or refuses. After any error, the written objects are removed, and the hint says if
-        some may be left.
+    `force`: whether existing objects may be replaced or removed if they are a Zarr hierarchy, or if all of them have
+    keys in `keys`, as after a killed run.
     """
     names = set(keys)
     new = NewObjects(url, replace=force or replace_folder)

@@ -57,18 +57,6 @@ def check_place(source: str, target: str) -> None:
     """Raise `UsageError` if a target is inside a hierarchy, because the new file would become part of that hierarchy.
 
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy".
-
-    Parameters
-    ----------
-    source
-        The file or directory to read.
-    target
-        The file to write.
-
-    Raises
-    ------
-    UsageError
-        `target` lies inside `source`, or inside another hierarchy; or one of the two is not a path.
     """
     source, target = given_path(source), given_path(target)
     folder = os.path.realpath(os.path.dirname(os.path.abspath(target)))
@@ -89,20 +77,7 @@ def check_place(source: str, target: str) -> None:
 
 
 def check_outside(source: str, target: str) -> None:
-    """Raise `UsageError` if the directory to replace contains the source; replacing the source itself is allowed.
-
-    Parameters
-    ----------
-    source
-        The file or directory to read.
-    target
-        The directory to write.
-
-    Raises
-    ------
-    UsageError
-        `source` lies in a directory at `target`.
-    """
+    """Raise `UsageError` if the directory to replace contains the source; replacing the source itself is allowed."""
     folder = os.path.realpath(target).rstrip(os.sep) + os.sep
     if os.path.isdir(target) and os.path.realpath(source).startswith(folder):
         raise UsageError(f"{target} contains the source {source} and cannot be replaced", hint="Choose another name.")
@@ -124,18 +99,6 @@ _OWN_ENDINGS = {
 
 def check_name(target: str, wanted: str) -> None:
     """Check that the name of a new file or directory is not that of another format.
-
-    Parameters
-    ----------
-    target
-        The name.
-    wanted
-        ``an .ozx file`` (repack also writes directories), ``a TIFF file`` or ``a directory``.
-
-    Raises
-    ------
-    UsageError
-        The name is that of another format; the hint names the command that writes this format.
 
     Examples
     --------

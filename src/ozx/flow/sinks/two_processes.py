@@ -35,24 +35,7 @@ def are_possible() -> bool:
 
 
 def run(work: Work, numbers: Iterable[int], progress: Progress) -> None:
-    """Run `work` on all `numbers` in this process and a child process; a process that is free takes the next number.
-
-    Parameters
-    ----------
-    work
-        Called once in each process with an iterator of its numbers; it leaves its results on the disk.
-    numbers
-        At most `MOST_NUMBERS`.
-    progress
-        Receives the progress of both processes.
-
-    Raises
-    ------
-    ResourceError
-        The child was killed.
-    Exception
-        The error of `work` in one of the two processes; the other process has ended by then.
-    """
+    """Run `work` on all `numbers` in this process and a child process; a process that is free takes the next number."""
     queue, filling = os.pipe()
     os.write(filling, array("q", numbers).tobytes())
     os.close(filling)

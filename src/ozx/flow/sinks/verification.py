@@ -63,11 +63,6 @@ def check_archive(archive: str, plan: Plan, workers: Workers, progress: Progress
     If possible, the bytes are read from disk instead of the cache.
 
     The plan is executed a second time, so that every value is compared with its source.
-
-    Raises
-    ------
-    CopyDiffersError
-        An entry is missing or superfluous, or a value differs or is damaged.
     """
     if not Location(archive).is_remote:
         descriptor = open_for_reading(archive)

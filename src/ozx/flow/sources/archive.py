@@ -115,13 +115,6 @@ class ArchiveSource:
 
     Every value that is read is checked against its CRC-32. A value is checked as a whole before its first span is
     returned, except for stored values of remote archives, whose spans are not checked.
-
-    Parameters
-    ----------
-    reader
-        The archive, after `ArchiveReader.check`.
-    keys
-        The keys of the archive, if they differ from the names of the entries.
     """
 
     def __init__(self, reader: ArchiveReader, keys: ArchiveKeys | None = None) -> None:
@@ -179,10 +172,7 @@ class ArchiveSource:
     def check_not_embedded(self, key: str, tail: bytes) -> None:
         """Raise an error if a value that begins like an archive also ends like an archive.
 
-        Raises
-        ------
-        FormatError
-            The value is a ZIP archive itself (``rfc9/not-embedded``).
+        `FormatError`: The value is a ZIP archive itself (``rfc9/not-embedded``).
         """
         if ends_archive(tail):
             raise FormatError(

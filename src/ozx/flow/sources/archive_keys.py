@@ -20,22 +20,7 @@ _SLASH = ord("/")
 
 
 class ArchiveKeys:
-    """The keys of an archive with the indices of their entries.
-
-    Parameters
-    ----------
-    names
-        The keys in UTF-8; the last one of equal keys counts.
-    rows
-        The index of the entry of each key in the central directory.
-
-    Attributes
-    ----------
-    metadata
-        The keys of all ``zarr.json``, root first, then breadth-first.
-    repeated
-        The places in `names` of each repeated key.
-    """
+    """The keys of an archive with the indices of their entries."""
 
     def __init__(self, names: NameTable, rows: NDArray[np.int64]) -> None:
         self.names = names
@@ -91,13 +76,7 @@ class ArchiveKeys:
         return None if place is None else int(self.rows[place])
 
     def find_all(self, keys: Sequence[str]) -> list[int]:
-        """Return the entry indices of many keys, vectorised.
-
-        Raises
-        ------
-        KeyError
-            A key is missing.
-        """
+        """Return the entry indices of many keys, vectorised."""
         places = self._index.find_all([key.encode("utf-8", "surrogateescape") for key in keys])
         absent = np.flatnonzero(places < 0)
         if len(absent):

@@ -18,13 +18,6 @@ def check_no_attributes(root: str) -> None:
     """Raise an error if a directory to be removed has file attributes that its archive would not keep.
 
     Extended attributes and access control lists are examined on Linux only.
-
-    Raises
-    ------
-    UsageError
-        A file or folder has an access control list or extended attributes, or a file has several names.
-    OSError
-        A folder cannot be listed.
     """
     found = list(_attributes(root))
     if found:

@@ -16,13 +16,7 @@ from ozx.hierarchy.json.limits import LongDocuments
 
 
 class DirectorySource:
-    """A directory as an `ozx.flow.sources.source.Source`.
-
-    Parameters
-    ----------
-    listing
-        Its keys.
-    """
+    """A directory as an `ozx.flow.sources.source.Source`."""
 
     def __init__(self, listing: Listing) -> None:
         self.listing = listing
@@ -53,17 +47,7 @@ class DirectorySource:
         return os.stat(self._path(key)).st_size
 
     def read(self, key: str) -> bytes:
-        """Return the bytes of the file of a key.
-
-        Raises
-        ------
-        FormatError
-            The bytes changed since the first read.
-        KeyError
-            The key is not in the listing.
-        OSError
-            The file cannot be read.
-        """
+        """Return the bytes of the file of a key."""
         data = read_file(self._path(key), key, self._long)
         if self._checksums.setdefault(key, crc32(data)) != crc32(data):
             raise changed(self.listing.path(key))
@@ -82,14 +66,7 @@ class DirectorySource:
     def entry(self, key: str) -> Entry:
         """Return the file of a key as an entry.
 
-        Raises
-        ------
-        FormatError
-            The file is a ZIP archive (``rfc9/not-embedded``), or not a regular file (``zip/special-file``).
-        KeyError
-            The key is not in the listing.
-        OSError
-            The file cannot be read.
+        `FormatError`: The file is a ZIP archive (``rfc9/not-embedded``), or not a regular file (``zip/special-file``).
         """
         part = self.part(key)
         if part.length >= len(LOCAL_SIGNATURE) and read_part(part.span(0, 4)) == LOCAL_SIGNATURE:
@@ -135,25 +112,7 @@ class _WholeFile(FilePart):
 
 
 def read_file(path: str, key: str, long: LongDocuments) -> bytes:
-    """Return all bytes of a file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    key
-        Its key in the hierarchy; metadata has a maximal length.
-    long
-        The long documents of the hierarchy read so far.
-
-    Raises
-    ------
-    FormatError
-        The file changed meanwhile (``zip/changed``), is not a regular file (``zip/special-file``), or is metadata that
-        is too long (``zarr/json``).
-    OSError
-        The file cannot be read.
-    """
+    """Return all bytes of a file."""
     descriptor = open_for_reading(path)
     try:
         before = status_of(descriptor, path)
@@ -178,10 +137,7 @@ def check_not_embedded(descriptor: int, path: str, size: int) -> None:
     RFC-9 (R2, 2026-04-20): "OME-Zarr zip files SHALL NOT be embedded in a parent OME-Zarr hierarchy". A chunk may
     begin with the signature of a local file header by chance, but does not also end in an end record.
 
-    Raises
-    ------
-    FormatError
-        The file is an archive (``rfc9/not-embedded``).
+    `FormatError`: The file is an archive (``rfc9/not-embedded``).
     """
     length = min(size, END_SEARCH_LENGTH)
     os.lseek(descriptor, size - length, os.SEEK_SET)

@@ -28,39 +28,17 @@ _MOST_CHUNKS = 10_000_000
 
 @dataclass
 class FoundKeys:
-    """The objects that were found on a server.
+    """The objects that were found on a server."""
 
-    Attributes
-    ----------
-    objects
-        The objects, in any order.
-    documents
-        The metadata documents by key.
-    notes
-        Sentences on what cannot be found without a listing.
-    """
-
-    objects: list[RemoteObject] = field(default_factory=list)
-    documents: dict[str, bytes] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    objects: list[RemoteObject] = field(default_factory=list)  # the objects, in any order
+    documents: dict[str, bytes] = field(default_factory=dict)  # the metadata documents by key
+    notes: list[str] = field(default_factory=list)  # sentences on what cannot be found without a listing
 
 
 def find_keys(folder: RemoteFolder, *, metadata_only: bool = False) -> FoundKeys:
     """Find the objects of a hierarchy by requesting every key that its metadata refer to.
 
-    Parameters
-    ----------
-    folder
-        The root of the hierarchy.
-    metadata_only
-        Whether to leave out chunks, each of which takes a request.
-
-    Raises
-    ------
-    FormatError
-        The root has no metadata (``rfc9/root``).
-    ResourceError
-        The server cannot be reached, or refuses.
+    `FormatError`: The root has no metadata (``rfc9/root``).
     """
     search = _Search(folder)
     search.visit_nodes()

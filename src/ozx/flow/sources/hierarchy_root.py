@@ -31,17 +31,6 @@ class FoundRoot:
 def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Sequence[str] = ()) -> str:
     """Return the path of the root: the node `asked`, or by default the node that contains all other nodes.
 
-    Parameters
-    ----------
-    nodes
-        Paths of all nodes.
-    path
-        The archive or directory, for messages.
-    asked
-        Path of the node that the user named; empty for the default.
-    files
-        Some of the existing files, for the message if there is no node.
-
     Examples
     --------
     >>> choose_root({"cells.ome.zarr", "cells.ome.zarr/0"}, "cells.zip")

@@ -16,10 +16,7 @@ _METADATA_NAMES = frozenset((METADATA, *LEGACY_METADATA))
 def list_keys(name: str, keys: Iterable[str]) -> Listing:
     """Return a listing of `keys`, given in any order; omit folders and system files.
 
-    Raises
-    ------
-    FormatError
-        A key cannot become the name of an entry (``zip/name``), or names an archive (``rfc9/not-embedded``).
+    `FormatError`: A key cannot become the name of an entry (``zip/name``), or names an archive (``rfc9/not-embedded``).
 
     Examples
     --------

@@ -51,26 +51,14 @@ class Folder:
 
 @dataclass
 class Listing:
-    """The keys of a hierarchy in a directory.
+    """The keys of a hierarchy in a directory."""
 
-    Attributes
-    ----------
-    root
-        The directory.
-    metadata
-        The keys of all ``zarr.json``, root first, then breadth-first (RFC-9).
-    folders
-        All other files, in hierarchy order.
-    legacy_keys
-        The keys in `folders` that are metadata of Zarr v2.
-    left_out
-        Paths outside of the hierarchy, relative to the root; empty directories end in a slash.
-    """
-
-    root: str
+    root: str  # the directory
+    # The keys of all ``zarr.json``, root first, then breadth-first (RFC-9).
     metadata: list[str] = field(default_factory=list)
-    folders: list[Folder] = field(default_factory=list)
-    legacy_keys: list[str] = field(default_factory=list)
+    folders: list[Folder] = field(default_factory=list)  # all other files, in hierarchy order
+    legacy_keys: list[str] = field(default_factory=list)  # the keys in `folders` that are metadata of Zarr v2
+    # Paths outside of the hierarchy, relative to the root; empty directories end in a slash.
     left_out: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -137,11 +125,6 @@ def is_left_out(entry: os.DirEntry[str]) -> bool:
     """Return whether a file or folder is omitted: it has the name of a system file, and contains no node.
 
     Unfinished hierarchies of ozx (``.ozx-tmp``) are omitted, too, although they contain nodes.
-
-    Raises
-    ------
-    OSError
-        A folder cannot be listed.
     """
     if not is_litter(entry.name):
         return False
@@ -150,13 +133,6 @@ def is_left_out(entry: os.DirEntry[str]) -> bool:
 
 def is_litter_key(key: str, nodes: Collection[str]) -> bool:
     """Return whether an entry of an archive is a system file, or in a folder of system files.
-
-    Parameters
-    ----------
-    key
-        Its name.
-    nodes
-        The paths of all nodes and of their parent folders.
 
     Examples
     --------
@@ -177,13 +153,9 @@ def _holds_node(path: str) -> bool:
 def list_directory(root: str) -> Listing:
     """Return the listing of the hierarchy in the directory `root`.
 
-    Raises
-    ------
-    FormatError
-        The directory holds something that cannot become an entry: an archive (``rfc9/not-embedded``), a refused name
-        (``zip/name``), a socket, device or pipe, a link out of the directory or in circles (``zip/special-file``).
-    OSError
-        A folder cannot be read.
+    `FormatError`: The directory holds something that cannot become an entry: an archive (``rfc9/not-embedded``), a
+    refused name (``zip/name``), a socket, device or pipe, a link out of the directory or in circles
+    (``zip/special-file``).
     """
     listing = Listing(root)
     _visit(listing, "", os.path.realpath(root), ())
@@ -230,10 +202,7 @@ def _visit(listing: Listing, prefix: str, real_root: str, links: tuple[str, ...]
 def add_files(listing: Listing, prefix: str, names: list[str]) -> None:
     """Add the files of one folder to the listing; `names` is sorted.
 
-    Raises
-    ------
-    FormatError
-        A file has the ending of an archive (``rfc9/not-embedded``).
+    `FormatError`: A file has the ending of an archive (``rfc9/not-embedded``).
     """
     if METADATA in names:
         names.remove(METADATA)
@@ -273,13 +242,7 @@ def _no_hierarchy(root: str, names: list[str]) -> FormatError:
 
 
 def check_names(listing: Listing, prefix: str, names: list[str]) -> None:
-    """Check the file names in one folder, but not the folder's own name, which was checked before.
-
-    Raises
-    ------
-    FormatError
-        No entry can have such a name (``zip/name``).
-    """
+    """Check the file names in one folder, but not the folder's own name, which was checked before."""
     joined = "".join(names)
     if joined.isascii() and not ("\\" in joined or ":" in joined) and len(prefix) < 60_000:
         return  # the name of an existing file is not empty, not '..', and has neither '/' nor NUL

@@ -125,11 +125,6 @@ def given_path(path: StrPath) -> str:
 
     The system would treat an empty path as the working directory, or as the root directory if a slash is added.
 
-    Raises
-    ------
-    UsageError
-        The path is empty, is given as bytes, or contains a NUL character.
-
     Examples
     --------
     >>> given_path("cells.ozx")
@@ -151,13 +146,7 @@ def given_path(path: StrPath) -> str:
 
 
 def check_is_list(sources: object, function: str) -> None:
-    """Raise an error if `sources` is a single path instead of a list; `function` is the function for one source.
-
-    Raises
-    ------
-    UsageError
-        `sources` is a single path, whose letters would be taken for sources.
-    """
+    """Raise an error if `sources` is a single path instead of a list; `function` is the function for one source."""
     if isinstance(sources, str | bytes | os.PathLike):
         raise UsageError(
             f"expected a list of sources; got the path {os.fspath(sources)!r}",
@@ -229,11 +218,6 @@ def given_source(path: StrPath) -> str:
     """Return the path of a local file or directory as a string; reject URLs.
 
     This function does not parse locations of nodes, such as ``cells.ozx|zip:labels/cells/``; see `parse_local`.
-
-    Raises
-    ------
-    UsageError
-        `path` is empty, or a URL that is not the name of an existing file.
     """
     name = given_path(path)
     if _URL.match(name) is not None and not os.path.lexists(name):
@@ -242,13 +226,7 @@ def given_source(path: StrPath) -> str:
 
 
 def parse_local(text: StrPath) -> Location:
-    """Return the local location that `text` names; reject URLs; see `parse_location`.
-
-    Raises
-    ------
-    UsageError
-        `text` is a URL, or an invalid node URI.
-    """
+    """Return the local location that `text` names; reject URLs; see `parse_location`."""
     location = parse_location(text)
     if location.is_remote:
         raise _remote_refused(location.path)

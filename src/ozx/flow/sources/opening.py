@@ -13,22 +13,7 @@ from ozx.hierarchy.keys import node_of
 
 
 def open_view(text: str | os.PathLike[str]) -> ArchiveView | DirectoryView:
-    """Return a view of a directory, of an archive, or of a node in an archive; see `ozx.flow.sources.browsing`.
-
-    Parameters
-    ----------
-    text
-        A path, a URL, or a node URI (`ozx.flow.sources.location.parse_location`).
-
-    Raises
-    ------
-    FormatError, UnsupportedError
-        The location is a file, but not a readable archive.
-    UsageError
-        There is no such node; the hint names similar ones.
-    OSError
-        The location does not exist, or cannot be opened.
-    """
+    """Return a view of a directory, of an archive, or of a node in an archive; see `ozx.flow.sources.browsing`."""
     location = parse_location(text)
     if os.path.isdir(location.path):
         return DirectoryView(location.path)

@@ -11,20 +11,7 @@ from ozx.hierarchy.entry_order import component_order
 
 
 class RemoteDirectoryView(DirectoryView):
-    """A view of a remote directory; if the server cannot list it, the view contains only metadata.
-
-    Parameters
-    ----------
-    url
-        The URL of the directory.
-
-    Raises
-    ------
-    FormatError
-        There is nothing at the URL.
-    ResourceError
-        The server cannot be reached, or refuses.
-    """
+    """A view of a remote directory; if the server cannot list it, the view contains only metadata."""
 
     def __init__(self, url: str) -> None:
         self._objects = find_objects(url, metadata_only=True)

@@ -22,15 +22,7 @@ _BLOCK = 16 << 20
 
 
 class RemoteDirectorySource:
-    """A remote directory as an `ozx.flow.sources.source.Source`.
-
-    Parameters
-    ----------
-    objects
-        The objects below the URL; if an object has changed when it is read, an error is raised.
-    listing
-        The keys of the objects.
-    """
+    """A remote directory as an `ozx.flow.sources.source.Source`."""
 
     def __init__(self, objects: RemoteObjects, listing: Listing) -> None:
         self.listing = listing
@@ -170,12 +162,6 @@ class ObjectPart:
 
 
 def list_remote_directory(url: str) -> RemoteDirectorySource:
-    """Return the directory at a URL as a source.
-
-    Parameters
-    ----------
-    url
-        The URL of the directory.
-    """
+    """Return the directory at a URL as a source."""
     objects = find_objects(url)
     return RemoteDirectorySource(objects, list_keys(objects.folder.name, objects.marks))

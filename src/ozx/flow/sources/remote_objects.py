@@ -20,24 +20,13 @@ _KEPT = 256 << 20
 
 @dataclass
 class RemoteObjects:
-    """The objects below a URL, with their sizes and metadata.
+    """The objects below a URL, with their sizes and metadata."""
 
-    Attributes
-    ----------
-    folder
-        The folder at the URL.
-    marks
-        The length and identity of each object by key; an error is raised if an object that is read has another mark.
-    notes
-        Sentences on what could not be found.
-    documents
-        The metadata documents, once they are read.
-    """
-
-    folder: RemoteFolder
+    folder: RemoteFolder  # the folder at the URL
+    # The length and identity of each object by key; an error is raised if an object that is read has another mark.
     marks: Mapping[str, Mark]
-    notes: list[str] = field(default_factory=list)
-    documents: dict[str, bytes] | None = None
+    notes: list[str] = field(default_factory=list)  # sentences on what could not be found
+    documents: dict[str, bytes] | None = None  # the metadata documents, once they are read
     _long: LongDocuments = field(default_factory=LongDocuments)
 
     def read_document(self, key: str) -> bytes:
@@ -62,19 +51,8 @@ class RemoteObjects:
 def find_objects(url: str, *, metadata_only: bool = False) -> RemoteObjects:
     """Find the objects below a URL, by a listing if possible.
 
-    Parameters
-    ----------
-    url
-        The URL of a directory.
-    metadata_only
-        Whether chunks may be left out, if the server cannot list them.
-
-    Raises
-    ------
-    FormatError
-        There is no object below the URL or, on a server that cannot list files, no hierarchy (``rfc9/root``).
-    ResourceError
-        The server cannot be reached, or refuses; there is no such bucket.
+    `FormatError`: There is no object below the URL or, on a server that cannot list files, no hierarchy
+    (``rfc9/root``).
     """
     folder = RemoteFolder(url)
     if not folder.can_list:

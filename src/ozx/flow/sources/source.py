@@ -31,15 +31,7 @@ class Source(Protocol):
         """Return the length in bytes of the value of a key."""
 
     def read(self, key: str) -> bytes:
-        """Return the whole value of a key, verified as far as possible.
-
-        Raises
-        ------
-        KeyError
-            There is no such key.
-        FormatError
-            The value is damaged, or changed since an earlier read (``zip/changed``).
-        """
+        """Return the whole value of a key, verified as far as possible."""
 
     def part(self, key: str, offset: int = 0, length: int | None = None) -> Part:
         """Return a `Part` that reads a span of a value and checks that the value has not changed."""
@@ -50,10 +42,7 @@ class Source(Protocol):
     def entry(self, key: str) -> Entry:
         """Return the value of a key as an entry with the same key, for copying.
 
-        Raises
-        ------
-        FormatError
-            The value is an archive itself (``rfc9/not-embedded``).
+        `FormatError`: The value is an archive itself (``rfc9/not-embedded``).
         """
 
     def crc32(self, key: str) -> int | None:
@@ -62,13 +51,6 @@ class Source(Protocol):
 
 class StoredValues(Mapping[str, bytes]):
     """A mapping from keys to values that are read on request.
-
-    Parameters
-    ----------
-    keys
-        The keys in their order.
-    read
-        Function that returns the value of a key.
 
     Examples
     --------

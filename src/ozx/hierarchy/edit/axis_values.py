@@ -15,11 +15,6 @@ def parse_sizes(text: str) -> str | dict[str, str]:
 
     A size may have a unit.
 
-    Raises
-    ------
-    UsageError
-        A size has no number, or the text is no list of axes with values.
-
     Examples
     --------
     >>> parse_sizes("0.65um"), parse_sizes("y=0.65,x=0.65")
@@ -38,11 +33,6 @@ def parse_sizes(text: str) -> str | dict[str, str]:
 
 def parse_units(text: str) -> str | dict[str, str]:
     """Return units: one unit, or a unit per axis.
-
-    Raises
-    ------
-    UsageError
-        The text is no list of axes with values.
 
     Examples
     --------

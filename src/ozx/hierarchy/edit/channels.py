@@ -25,11 +25,6 @@ def edit_channels(
     If the ``omero`` block is missing or lists too few channels, complete channels are added: viewers fail on
     channels without window or colour (OME-Zarr 0.5, "omero" metadata). A sentence about assumed values is added to
     `notes`.
-
-    Raises
-    ------
-    UsageError
-        The image has more or fewer channels than an edit has values.
     """
     count = count_channels(ome, node, axes, array)
     requested: tuple[tuple[str, Sequence[Any] | None], ...] = (
@@ -117,11 +112,6 @@ def count_channels(ome: dict[str, Any], node: str, axes: Sequence[Axis], array: 
 
     If the axes, the array of the full resolution or its shape are missing, the channels of the ``omero`` block are
     counted.
-
-    Raises
-    ------
-    FormatError
-        The ``omero`` block is needed, but lists no channels.
     """
     index = _index(axes, "channel", "c")
     if index is None and axes:

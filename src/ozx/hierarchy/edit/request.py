@@ -87,13 +87,7 @@ class Edits:
         return replace(self, name=None)
 
     def check_axes(self, images: Iterable[Sequence[Axis]]) -> None:
-        """Check that each requested axis exists in at least one image and has a suitable type.
-
-        Raises
-        ------
-        UsageError
-            No image has a requested axis, the axis is a channel axis, or a unit is for axes of another type.
-        """
+        """Check that each requested axis exists in at least one image and has a suitable type."""
         found: dict[str, str | None] = {}
         for axes in images:
             found |= {name: kind for name, kind in _types(axes).items() if name not in found}
@@ -125,13 +119,7 @@ def parse_edits(
     colors: Sequence[str | None] | None = None,
     name: str | None = None,
 ) -> Edits:
-    """Check and normalise a requested edit.
-
-    Raises
-    ------
-    UsageError
-        Nothing is requested, or a value is invalid: a pixel size that is not positive, an unknown unit or colour.
-    """
+    """Check and normalise a requested edit."""
     everywhere, sizes, own = _parse_sizes(pixel_size)
     units, space_unit = _join_units(own, _parse_units(unit), sizes)
     edits = Edits(

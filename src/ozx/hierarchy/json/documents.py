@@ -19,10 +19,8 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
 
     `ozx.hierarchy.json.strict` has a `decoder` that reports what Python accepts silently.
 
-    Raises
-    ------
-    FormatError
-        The value is too large, not UTF-8, not JSON, or no object (``zarr/json``). Zarr core 3.1, "Metadata documents".
+    `FormatError`: The value is too large, not UTF-8, not JSON, or no object (``zarr/json``). Zarr core 3.1, "Metadata
+    documents".
     """
     if data.startswith(_BYTE_ORDER_MARK):
         raise FormatError(f"{key}: expected JSON; it begins with a byte order mark", rule="zarr/json")
@@ -43,13 +41,7 @@ def parse_document(data: bytes, key: str, decoder: json.JSONDecoder = _DECODER) 
 
 
 def dump_document(document: Document) -> bytes:
-    r"""Return a new metadata document as JSON bytes in the layout of zarr-python: ASCII, two spaces for each level.
-
-    Raises
-    ------
-    FormatError
-        It is nested too deep, or has a number that JSON cannot express (``zarr/json``).
-    """
+    r"""Return a new metadata document as JSON bytes in the layout of zarr-python: ASCII, two spaces for each level."""
     try:
         return json.dumps(document, indent=2, allow_nan=False).encode("ascii")
     except RecursionError as error:

@@ -25,13 +25,7 @@ _TWO_BYTES, _FOUR_BYTES = re.compile(rb"[\xc4-\xef]"), re.compile(rb"[\xf0-\xff]
 
 
 def check_document_length(length: int, key: str) -> None:
-    """Raise an error if a metadata document is too long to be read.
-
-    Raises
-    ------
-    FormatError
-        It is too long (``zarr/json``).
-    """
+    """Raise an error if a metadata document is too long to be read."""
     if length > LONGEST_DOCUMENT:
         raise FormatError(
             f"{key}: expected metadata of at most {LONGEST_DOCUMENT:,} bytes; found {length:,}",
@@ -57,13 +51,7 @@ class LongDocuments:
         self._lengths: dict[str, int] = {}
 
     def check(self, length: int, key: str) -> None:
-        """Raise an error if this value of the metadata key `key` makes the total length of long documents too large.
-
-        Raises
-        ------
-        FormatError
-            The value or the total is too long (``zarr/json``).
-        """
+        """Raise an error if this value of the metadata key `key` makes the total length of long documents too large."""
         if length <= _SHORT or not (is_metadata_key(key) or is_legacy_metadata_key(key)):
             return
         check_document_length(length, key)
@@ -90,13 +78,7 @@ class LongDocuments:
 
 
 def check_document(data: bytes, key: str) -> None:
-    """Raise an error if a parsed metadata document would need too much memory.
-
-    Raises
-    ------
-    FormatError
-        It is too long, or has too many values, names, or characters (``zarr/json``).
-    """
+    """Raise an error if a parsed metadata document would need too much memory."""
     if len(data) <= _SHORT:
         return
     check_document_length(len(data), key)

@@ -109,11 +109,6 @@ def without_special_numbers(value: Any) -> Any:
 
     Python reads and writes them as bare words, which are no JSON: other readers refuse the whole document.
 
-    Raises
-    ------
-    FormatError
-        It is nested too deep (``zarr/json``).
-
     Examples
     --------
     >>> without_special_numbers({"window": [0.5, float("nan"), float("-inf")]})

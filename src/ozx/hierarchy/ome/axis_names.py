@@ -13,13 +13,6 @@ AXIS_TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "spa
 def unknown_axis(name: str, known: Iterable[str]) -> UsageError:
     """Return the error for a requested axis that does not exist.
 
-    Parameters
-    ----------
-    name
-        The requested axis.
-    known
-        The names of the axes that exist, in their order in the file.
-
     Examples
     --------
     >>> error = unknown_axis("X", ["c", "y", "x"])

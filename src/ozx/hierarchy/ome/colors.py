@@ -24,16 +24,6 @@ _HEXADECIMAL = re.compile(r"#?([0-9A-Fa-f]{6})")
 def parse_color(color: str) -> str:
     """Return a colour as six hexadecimal digits in upper case.
 
-    Parameters
-    ----------
-    color
-        ``RRGGBB``, with or without ``#``, or one of the known names.
-
-    Raises
-    ------
-    UsageError
-        The colour has neither form.
-
     Examples
     --------
     >>> parse_color("#00ffb0"), parse_color("green")

@@ -32,11 +32,6 @@ _FIELD = re.compile("[A-Za-z0-9]+")
 def checked_version(version: str) -> str:
     """Return `version` if ozx can write it, else raise an error.
 
-    Raises
-    ------
-    UsageError
-        ozx does not write this version.
-
     Examples
     --------
     >>> checked_version("0.6")
@@ -49,41 +44,16 @@ def checked_version(version: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConvertedGroup:
-    """A group's metadata, converted to another OME-Zarr version.
+    """A group's metadata, converted to another OME-Zarr version."""
 
-    Attributes
-    ----------
-    document
-        The ``zarr.json``; the original object if nothing changed.
-    dimension_names
-        For each level, its path below the group, and the names of its dimensions, which 0.5 demands in the array.
-    dropped
-        A phrase for each value that was removed because 0.5 cannot express it.
-    """
-
-    document: Document
+    document: Document  # the ``zarr.json``; the original object if nothing changed
+    # For each level, its path below the group, and the names of its dimensions, which 0.5 demands in the array.
     dimension_names: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    dropped: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()  # a phrase for each value that was removed because 0.5 cannot express it
 
 
 def convert_group(document: Document, version: str, where: str, *, drop: bool = False) -> ConvertedGroup:
     """Return a group's metadata in the given version; with `drop`, values that 0.5 cannot express are removed.
-
-    Parameters
-    ----------
-    document
-        The ``zarr.json`` of the group, which is not changed.
-    version
-        ``0.5`` or ``0.6``.
-    where
-        Name of the group in messages.
-    drop
-        Whether to leave out further coordinate systems, transformations and scenes for 0.5.
-
-    Raises
-    ------
-    UnsupportedError
-        The group is of another version, or has values that the requested version cannot express.
 
     Examples
     --------

@@ -77,11 +77,6 @@ _WORD = re.compile(r"[a-z0-9.]+")
 def dye_color(label: str | None, emission: float | None = None) -> str | None:
     """Return the colour of a channel by the dye in its name, else by its emission wavelength in nanometers.
 
-    Returns
-    -------
-    str or None
-        Six hexadecimal digits, RRGGBB; None if neither gives a colour.
-
     Examples
     --------
     >>> [dye_color(label) for label in ("DAPI", "Alexa Fluor 488", "H2B-mCherry", "Cy5", "Channel 1")]

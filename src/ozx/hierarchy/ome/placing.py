@@ -18,21 +18,11 @@ _System = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The position of an image in a coordinate system, as an affine matrix.
+    """The position of an image in a coordinate system, as an affine matrix."""
 
-    Attributes
-    ----------
-    system
-        Name of the coordinate system, or None if the image stays in that of its levels.
-    matrix
-        Matrix from the coordinate system of the levels to `system`.
-    unapplied
-        One phrase for each transformation that cannot be applied.
-    """
-
-    system: str | None = None
-    matrix: Matrix | None = None
-    unapplied: tuple[str, ...] = ()
+    system: str | None = None  # name of the coordinate system, or None if the image stays in that of its levels
+    matrix: Matrix | None = None  # matrix from the coordinate system of the levels to `system`
+    unapplied: tuple[str, ...] = ()  # one phrase for each transformation that cannot be applied
 
 
 def place_image(multiscale: Multiscale) -> Place:

@@ -34,11 +34,6 @@ def intrinsic_system(item: dict[str, Any]) -> dict[str, Any]:
 def with_axes(item: dict[str, Any], where: str) -> dict[str, Any]:
     """Return a copy of 0.6 image metadata in the form of 0.5: with axes, and a scale and translation for each level.
 
-    Raises
-    ------
-    UnsupportedError
-        A level's transformation is neither a scale nor a sequence of a scale and a translation.
-
     Examples
     --------
     >>> step = {"type": "scale", "scale": [0.5, 0.5], "input": {"path": "0"}, "output": {"name": "physical"}}

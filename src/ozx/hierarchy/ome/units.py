@@ -42,11 +42,6 @@ def axis_type_of(unit: str) -> str:
 def check_unit(unit: str) -> str:
     """Return the unit as OME-Zarr spells it; symbols and other spellings are understood.
 
-    Raises
-    ------
-    UsageError
-        The text is no unit of space or time; the hint suggests a similar unit if there is one.
-
     Examples
     --------
     >>> [check_unit(unit) for unit in ("micrometer", "µm", "um", "nanometres", "s")]

@@ -35,13 +35,7 @@ def requested_axes(lengths: Mapping[str, int], names: Sequence[str | None]) -> l
 
 
 def check_axes(lengths: Mapping[str, int], arrays: Iterable[Sequence[str | None]]) -> None:
-    """Check that each axis in `lengths` exists in at least one array; if there are no arrays, accept every axis.
-
-    Raises
-    ------
-    UsageError
-        No array has such an axis.
-    """
+    """Check that each axis in `lengths` exists in at least one array; if there are no arrays, accept every axis."""
     all_names = list(arrays)
     found = {axis for names in all_names for axis in requested_axes(lengths, names)}
     missing = [axis for axis in lengths if axis not in found]

@@ -29,11 +29,6 @@ def relaid_document(path: str, old: Document, new: Document) -> Document:
     """Return `new` with the extension configurations from the handlers; `new` itself if there are no handlers.
 
     Handlers of extensions that may be ignored are called, too.
-
-    Raises
-    ------
-    UnsupportedError
-        A handler refuses.
     """
     handled = [found for found in _extensions_of(new) if has_method(found.point, found.name, "relayout")]
     if not handled:
@@ -48,13 +43,7 @@ def relaid_document(path: str, old: Document, new: Document) -> Document:
 
 
 def check_group_extensions(group: str, document: Document, path: str, old: Document, new: Document) -> None:
-    """Check that the handlers of a group's extensions accept the new chunk layout of one array in the group.
-
-    Raises
-    ------
-    UnsupportedError
-        A handler refuses, or changes the group's own configuration.
-    """
+    """Check that the handlers of a group's extensions accept the new chunk layout of one array in the group."""
     for extension in parse_extensions(document.get(EXTENSIONS, [])):
         if not has_method(extension.point, extension.name, "relayout"):
             continue

@@ -72,13 +72,7 @@ class ShardArray:
 
 
 def parse_shard_policy(value: str | Mapping[str, int]) -> ShardPolicy:
-    """Parse a shard size: ``auto``, ``keep``, ``none`` or lengths by axis, as text or as a mapping.
-
-    Raises
-    ------
-    UsageError
-        It is none of these.
-    """
+    """Parse a shard size: ``auto``, ``keep``, ``none`` or lengths by axis, as text or as a mapping."""
     if isinstance(value, str):
         for kind in ("auto", "keep", "none"):
             if value.strip() == kind:
@@ -96,12 +90,6 @@ def choose_shards(arrays: Mapping[str, ShardArray], policy: ShardPolicy) -> dict
     axes first. It spans times or channels only if its chunks do, or if the hierarchy would have more than
     `MOST_ENTRIES` values. Present shards stay unless a shard could exceed `LARGEST_SHARD` or there would be too many
     values.
-
-    Raises
-    ------
-    UsageError
-        A requested axis exists in no array, a length is no multiple of the chunk's length, or shards could exceed
-        `LARGEST_SHARD`.
     """
     if policy.kind == "none":
         return dict.fromkeys(arrays)

@@ -76,13 +76,7 @@ class CodecChoice:
 
 
 def parse_codec_choice(text: str) -> CodecChoice:
-    """Parse a compressor: ``none``, ``zstd:3``, ``gzip:6`` or ``blosc-lz4:5``; the level is optional.
-
-    Raises
-    ------
-    UsageError
-        The text does not name a compressor, or the compressor has no such level.
-    """
+    """Parse a compressor: ``none``, ``zstd:3``, ``gzip:6`` or ``blosc-lz4:5``; the level is optional."""
     match = re.fullmatch(r"\s*([a-z0-9-]+?)(?::(-?[0-9]{1,9}))?\s*", text) if isinstance(text, str) else None
     if match is None or match[1] not in _SPELLINGS:
         raise UsageError(f"expected one of the codecs {', '.join(_SPELLINGS)}, with a level as in zstd:3; got {text!r}")
@@ -100,13 +94,7 @@ def parse_codec_choice(text: str) -> CodecChoice:
 
 
 def parse_chunk_lengths(value: str | Mapping[str, int]) -> dict[str, int]:
-    """Return the requested chunk lengths by axis, from text or a mapping.
-
-    Raises
-    ------
-    UsageError
-        It is neither, or a length is below 1.
-    """
+    """Return the requested chunk lengths by axis, from text or a mapping."""
     lengths = parse_axis_lengths(value)
     if lengths is None:
         raise UsageError(f"expected chunk lengths in pixels as in y=512,x=512; got {value!r}")
@@ -117,11 +105,6 @@ def choose_chunks(arrays: Mapping[str, ShardArray], lengths: Mapping[str, int]) 
     """Return the new chunk lengths of each array; axes without a requested length keep their current length.
 
     A requested length is cut to the length of the array; the key of a dimension without a name is its number.
-
-    Raises
-    ------
-    UsageError
-        A requested axis exists in no array, or chunks would have 2 GiB or more.
     """
     check_axes(lengths, [array.names for array in arrays.values()])
     chosen = {}

@@ -24,11 +24,6 @@ def split_names(text: str) -> list[str]:
 def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, ...]:
     """Return the names and numbers in text such as ``DAPI,GFP`` or ``0,2``, or in a list.
 
-    Raises
-    ------
-    UsageError
-        A name or number is empty.
-
     Examples
     --------
     >>> parse_channels("DAPI, GFP"), parse_channels(0), parse_channels(None)
@@ -45,22 +40,6 @@ def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, 
 
 def find_channels(wanted: Sequence[str], labels: Sequence[str | None], count: int, where: str) -> tuple[int, ...]:
     """Return the numbers of the requested channels, in the order of the image.
-
-    Parameters
-    ----------
-    wanted
-        Names, in upper or lower case, or numbers from 0.
-    labels
-        The names of the image's channels.
-    count
-        Its number of channels.
-    where
-        Name of the image in messages.
-
-    Raises
-    ------
-    UsageError
-        There is no such channel, or several channels have a requested name.
 
     Examples
     --------

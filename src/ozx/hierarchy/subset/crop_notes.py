@@ -30,17 +30,6 @@ def explain_crops(
     """Return a note on levels whose chunks are too large for the region, with one command for smaller chunks.
 
     The text is empty if all chunks fit the region.
-
-    Parameters
-    ----------
-    multiscale
-        The image.
-    crops
-        The crops of its levels.
-    layout_of
-        Function that returns the chunk layout of a level's array.
-    kept_chunks
-        The chunks of the finest kept level if they extend the region too far, as for `explain_whole`; else empty.
     """
     note, left_out_chunks = _explain_left_out(multiscale, crops, layout_of) if crops.left_out else ("", {})
     command = _repack_first(kept_chunks, left_out_chunks) if kept_chunks or left_out_chunks else ""
@@ -70,11 +59,6 @@ def _explain_left_out(
 
 def explain_whole(chunks: Mapping[str, tuple[int, Interval]]) -> str:
     """Return a note that explains why a region includes the whole image, and which command makes smaller chunks.
-
-    Parameters
-    ----------
-    chunks
-        By axis: the chunk length of the finest kept level, and the requested interval, both in pixels of this level.
 
     Examples
     --------

@@ -88,17 +88,7 @@ class _Image:
 
 
 def plan_subset(documents: Mapping[str, Document], selection: Selection) -> Subset:
-    """Plan a subset of a hierarchy, given the ``zarr.json`` documents of its nodes by path.
-
-    Raises
-    ------
-    UsageError
-        The region is outside of an image, or a requested axis or level exists in no image.
-    FormatError
-        An image names an array that is missing or does not fit the image.
-    UnsupportedError
-        ozx does not support a required extension, or the requested part cannot be cropped from the arrays.
-    """
+    """Plan a subset of a hierarchy, given the ``zarr.json`` documents of its nodes by path."""
     return _SubsetPlanner(documents, selection).plan()
 
 

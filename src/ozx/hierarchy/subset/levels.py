@@ -45,15 +45,7 @@ class LevelCrops:
 
 
 def place_axes(multiscale: Multiscale, layout: ArrayLayout, where: str) -> dict[str, AxisPlace]:
-    """Return the axes of the full resolution by name; `layout` is the chunk layout of its array.
-
-    Raises
-    ------
-    FormatError
-        The array's number of dimensions differs from the image's number of axes.
-    UnsupportedError
-        The full resolution has other transformations than scales and translations, or a scale that is not positive.
-    """
+    """Return the axes of the full resolution by name; `layout` is the chunk layout of its array."""
     scale, translation = _placement(multiscale, multiscale.datasets[0], layout, where)
     places = zip(multiscale.axes, layout.shape, scale, translation, strict=True)
     return {

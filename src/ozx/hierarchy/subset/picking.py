@@ -26,15 +26,6 @@ def has_gaps(channels: Sequence[int]) -> bool:
 def whole_chunks(channels: Iterable[int], chunk: int, count: int) -> tuple[int, ...]:
     """Return the given channels, and all other channels that are in the same chunks.
 
-    Parameters
-    ----------
-    channels
-        Their numbers, ascending.
-    chunk
-        The number of channels in a chunk.
-    count
-        The number of channels of the image.
-
     Examples
     --------
     >>> whole_chunks([0, 4], 2, 5), whole_chunks([0, 4], 1, 5)
@@ -57,11 +48,6 @@ def separate_levels(
     """Return two lists of levels: levels whose chunks do not mix picked and other channels, and levels whose chunks do.
 
     `multiscale` is the image of `places`, or one of its label images. `keep_all` demands all levels.
-
-    Raises
-    ------
-    UnsupportedError
-        Chunks of the finest level mix both, or chunks of any level do and `keep_all` is given.
     """
     dimension = _channel_axis(multiscale)
     if not picked or dimension is None:

@@ -26,11 +26,6 @@ class AxisRange:
         """Return start and stop of the interval in pixels.
 
         Nothing is clipped, unlike in a Python slice: a request for pixels beyond the image is a mistake.
-
-        Raises
-        ------
-        UsageError
-            The interval reaches beyond the image, or is empty.
         """
         start = 0 if self.start is None else self.start + (length if self.start < 0 else 0)
         stop = length if self.stop is None else self.stop + (length if self.stop < 0 else 0)
@@ -52,13 +47,7 @@ Region = Mapping[str, AxisRange]
 
 
 def parse_region(value: RegionLike | None) -> dict[str, AxisRange]:
-    """Parse a region from text or a mapping; None means the whole image.
-
-    Raises
-    ------
-    UsageError
-        The value is no region: a range has a step, an axis is missing or repeated, or a bound is no integer.
-    """
+    """Parse a region from text or a mapping; None means the whole image."""
     if value is None:
         return {}
     if isinstance(value, str):

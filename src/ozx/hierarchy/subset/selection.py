@@ -27,13 +27,7 @@ class LevelChoice:
         return list(range(*slice(self.start, self.stop).indices(count)))
 
     def check(self, counts: Sequence[int]) -> None:
-        """Check that at least one image has a chosen level; `counts` has the number of levels of each image.
-
-        Raises
-        ------
-        UsageError
-            No image has a chosen level.
-        """
+        """Check that at least one image has a chosen level; `counts` has the number of levels of each image."""
         if not any(map(self.choose, counts)):
             raise UsageError(
                 f"no image has any of the levels {self}; the images have at most {max(counts)} levels",
@@ -65,14 +59,7 @@ class Selection:
     channels: tuple[str, ...] = ()
 
     def check(self, multiscales: Sequence[Multiscale]) -> None:
-        """Raise an error if an axis or level of the selection exists in no image.
-
-        Raises
-        ------
-        UsageError
-            There is no image, an axis or level of the selection exists in no image, no image has channels, or channels
-            are given twice.
-        """
+        """Raise an error if an axis or level of the selection exists in no image."""
         if not multiscales and (self.region or self.channels or self.levels is not None or self.skipped):
             raise UsageError("expected an image from which to extract levels, channels or a region; found none")
         names = [axis.name for multiscale in multiscales for axis in multiscale.axes if axis.name is not None]
@@ -89,13 +76,7 @@ class Selection:
 
 
 def parse_levels(value: str | int | slice) -> LevelChoice:
-    """Parse a choice of levels from text, an index or a slice.
-
-    Raises
-    ------
-    UsageError
-        It is none of these.
-    """
+    """Parse a choice of levels from text, an index or a slice."""
     if type(value) is int:
         return _one(value)
     if isinstance(value, slice):

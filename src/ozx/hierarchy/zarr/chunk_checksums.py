@@ -20,11 +20,6 @@ _CRC32C = "crc32c"
 def parse_checksum_option(value: str | None) -> ChecksumOption | None:
     """Parse a checksum option: ``add``, ``keep``, ``drop`` or None; with None, ozx chooses for each array.
 
-    Raises
-    ------
-    UsageError
-        It is none of these.
-
     Examples
     --------
     >>> parse_checksum_option("add"), parse_checksum_option(None)

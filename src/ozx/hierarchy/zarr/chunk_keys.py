@@ -52,15 +52,7 @@ def _pattern(keys: ChunkKeys, ndim: int) -> re.Pattern[str]:
 
 
 def parse_chunk_keys(value: Any, where: str) -> ChunkKeys:
-    """Parse an array's ``chunk_key_encoding``; `where` names the array in error messages.
-
-    Raises
-    ------
-    UnsupportedError
-        The encoding is neither ``default`` nor ``v2``.
-    FormatError
-        The encoding has no name, or an invalid separator.
-    """
+    """Parse an array's ``chunk_key_encoding``; `where` names the array in error messages."""
     named = parse_named(value)
     if named is None:
         raise FormatError(f"{where}: expected a chunk_key_encoding; it is missing or has no name")

@@ -94,13 +94,6 @@ def parse_layout(document: Document, node: str, understands: Understands = is_re
 
     ozx does not look into a chain that has other codecs beside ``sharding_indexed``, or into the chain of an array
     without dimensions. In these cases, the chunks are the pieces that the whole chain encodes.
-
-    Raises
-    ------
-    UnsupportedError
-        Its chunks must not be moved (see `check_understood`), or the indexes of its shards cannot be read.
-    FormatError
-        Shapes are missing or do not fit each other.
     """
     where = node or "the root"
     check_understood(document, node, understands)
@@ -143,13 +136,7 @@ def unsupported_grid(name: str, where: str) -> UnsupportedError:
 
 
 def check_chunk_count(shape: Lengths, chunks: Lengths, where: str) -> None:
-    """Raise an error if an array has more chunks than ozx can count.
-
-    Raises
-    ------
-    UnsupportedError
-        There are too many chunks: 2**63 or more.
-    """
+    """Raise an error if an array has more chunks than ozx can count."""
     total = 1
     for length in _grid(shape, chunks):
         total *= max(length, 1)
@@ -165,11 +152,6 @@ def relayout_document(document: Document, shards: Lengths | None, checksums: Che
     The codecs of the chunks stay, except for a checksum at their end. A new ``sharding_indexed`` is the only codec of
     its chain.
     All other fields stay, and so does their order.
-
-    Raises
-    ------
-    UsageError
-        The shard lengths are no multiples of the chunk lengths, or the array has no dimensions.
     """
     layout = parse_layout(document, "", _accept_all)
     codecs = [_full(codec) for codec in change_checksum(layout.codecs, checksums)]

@@ -21,15 +21,7 @@ def without_copies(document: Document) -> Document:
 
 
 def renew_copies(document: Document, path: str, find: Callable[[str], Document | None]) -> Document:
-    """Return a group's document whose consolidated metadata repeats the nodes as they are now.
-
-    Parameters
-    ----------
-    document, path
-        The group with consolidated metadata.
-    find
-        Returns the document of a node by its path, or None if the node no longer exists.
-    """
+    """Return a group's document whose consolidated metadata repeats the nodes as they are now."""
     field = as_object(document[FIELD])
     copies = {}
     for name, copy in as_object(field.get("metadata")).items():

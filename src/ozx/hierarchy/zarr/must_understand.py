@@ -47,14 +47,7 @@ def is_registered(point: str, value: Any) -> bool:
 
 
 def check_understood(document: Document, node: str, understands: Understands = is_registered) -> None:
-    """Raise an error if the document contains an unknown extension that can affect the position of chunks.
-
-    Raises
-    ------
-    UnsupportedError
-        A required extension or unknown field is not understood; an array has a storage transformer, or a codec,
-        data type, chunk grid or chunk key encoding that is not understood. Optional codecs may be unknown.
-    """
+    """Raise an error if the document contains an unknown extension that can affect the position of chunks."""
     # Zarr core 3.1, "must_understand"; ZEP 10 (draft of 2025-05-12) for `extensions`.
     found = list(unknown_fields(document))
     if EXTENSIONS in document:

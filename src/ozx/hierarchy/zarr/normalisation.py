@@ -54,13 +54,6 @@ def normalise_document(data: bytes, node: str, understands: Understands = unders
     becomes an object; a data type without a configuration becomes its name. Extensions of the node that the reader
     understands are dropped as well: their handlers have read them. Documents with other faults stay unchanged:
     zarr-python refuses them.
-
-    Raises
-    ------
-    UnsupportedError
-        The node has a required extension that is not understood.
-    FormatError
-        It is no JSON object (``zarr/json``).
     """
     key = f"{node}/{METADATA}" if node else METADATA
     try:

@@ -57,15 +57,7 @@ class IndexFormat:
 
 
 def parse_index_format(configuration: dict[str, Any], where: str) -> IndexFormat:
-    """Return the index format from the configuration of a ``sharding_indexed`` codec.
-
-    Raises
-    ------
-    UnsupportedError
-        ``index_codecs`` is not ``bytes`` with an optional ``crc32c``.
-    FormatError
-        ``index_location`` is neither ``start`` nor ``end``.
-    """
+    """Return the index format from the configuration of a ``sharding_indexed`` codec."""
     location = configuration.get("index_location", "end")
     if location not in ("start", "end"):
         raise FormatError(f"{where}: expected the index_location 'start' or 'end'; found {location!r}")
@@ -84,13 +76,7 @@ def parse_index_format(configuration: dict[str, Any], where: str) -> IndexFormat
 def parse_index(
     data: bytes, chunks_per_shard: tuple[int, ...], shard_size: int, where: str, form: IndexFormat | None = None
 ) -> ShardIndex:
-    """Parse the index of a shard of `shard_size` bytes, and check that all its inner chunks lie within the shard.
-
-    Raises
-    ------
-    FormatError
-        It is damaged, or a chunk is not inside the shard, has no bytes, or shares bytes with others or the index.
-    """
+    """Parse the index of a shard of `shard_size` bytes, and check that all its inner chunks lie within the shard."""
     form = IndexFormat() if form is None else form
     size = form.size(math.prod(chunks_per_shard))
     if len(data) != size or size > shard_size:

@@ -39,15 +39,7 @@ class UpgradedDataType:
 
 
 def upgrade_data_type(value: Any) -> UpgradedDataType:
-    """Return the Zarr v3 data type for the ``dtype`` of a ``.zarray``.
-
-    Raises
-    ------
-    UnsupportedError
-        Zarr v3 registers no equivalent: structured types, objects, byte strings, raw bytes, long doubles.
-    FormatError
-        It is no data type of Zarr v2.
-    """
+    """Return the Zarr v3 data type for the ``dtype`` of a ``.zarray``."""
     if isinstance(value, list) and value:
         raise _unsupported(value, "a structured type")
     if not isinstance(value, str):

@@ -26,11 +26,6 @@ def upgrade_fill_value(value: Any, dtype: UpgradedDataType) -> Any:
 
     Numbers stay as written (0.1 of a float32 stays 0.1); null becomes zero. A number beyond the range of a floating
     point type becomes infinity, as in readers of v2.
-
-    Raises
-    ------
-    FormatError
-        It is no value of the data type, or beyond the range of an integer type.
     """
     return _FILLS[dtype.kind](0 if value is None and dtype.kind != "U" else value, dtype)
 

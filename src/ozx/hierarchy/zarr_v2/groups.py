@@ -40,13 +40,7 @@ def group_document(attributes: dict[str, Any]) -> Document:
 
 
 def upgrade_group(attributes: dict[str, Any] | None = None) -> UpgradedGroup:
-    """Upgrade a group's attributes; OME-Zarr 0.4 attributes move to ``ome`` in the form of 0.5.
-
-    Raises
-    ------
-    UnsupportedError
-        The metadata are of another version than 0.4.
-    """
+    """Upgrade a group's attributes; OME-Zarr 0.4 attributes move to ``ome`` in the form of 0.5."""
     found = attributes or {}
     if _OME in found:
         version = as_text(as_object(found[_OME]).get("version")) or "unknown"

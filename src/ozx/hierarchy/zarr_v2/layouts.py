@@ -11,15 +11,7 @@ from ozx.hierarchy.zarr_v2.documents import parse_v2_array
 
 
 def parse_v2_layout(document: dict[str, Any], node: str) -> ArrayLayout:
-    """Return the chunk layout of an array from its ``.zarray``, without its codecs.
-
-    Raises
-    ------
-    FormatError
-        Shapes are missing or do not fit each other, or the separator is invalid.
-    UnsupportedError
-        There are more than 2**63 chunks.
-    """
+    """Return the chunk layout of an array from its ``.zarray``, without its codecs."""
     array = parse_v2_array(document)
     if array.shape is None or array.chunks is None or len(array.shape) != len(array.chunks):
         raise FormatError(f"{node or 'the root'}: expected a .zarray; {', '.join(array.problems)}")

@@ -29,13 +29,6 @@ def zlib_to_gzip(data: bytes | memoryview) -> bytes:
 
     The stream is inflated once to compute the CRC-32 and the length for gzip, and to check the stream by its Adler-32.
     Bytes behind the stream are dropped: readers of zlib ignore them, readers of gzip do not.
-
-    Raises
-    ------
-    FormatError
-        It is no zlib stream, or it is damaged or truncated.
-    UnsupportedError
-        It needs a preset dictionary, which gzip does not have.
     """
     view = memoryview(data)
     _check_header(view)

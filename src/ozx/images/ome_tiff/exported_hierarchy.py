@@ -44,26 +44,7 @@ class ExportedHierarchy:
 
 
 def take_hierarchy(group: zarr.Group, node: str, choice: LevelChoice) -> ExportedHierarchy:
-    """Return the images below a group in the form that OME-TIFF requires; no pixels are read.
-
-    Parameters
-    ----------
-    group
-        The root group of a store.
-    node
-        Path of an image, label image, plate, well or series below the root group.
-    choice
-        The levels of each image to export.
-
-    Raises
-    ------
-    UsageError
-        There is no such node, or no image has any of the levels.
-    UnsupportedError
-        There is no image, or OME-TIFF cannot hold it.
-    FormatError
-        Metadata is malformed.
-    """
+    """Return the images below a group in the form that OME-TIFF requires; no pixels are read."""
     start = _find_group(group, node)
     nodes, notes = GroupNodes(start), list[str]()
     images = list(_take_images(start, nodes, choice, notes, len(group.path) and len(group.path) + 1))

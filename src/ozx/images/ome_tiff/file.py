@@ -43,13 +43,7 @@ class TileTable:
 
     @classmethod
     def of(cls, mosaic: Mosaic) -> TileTable:
-        """Return an empty table for one level.
-
-        Raises
-        ------
-        UnsupportedError
-            The table would not fit into memory.
-        """
+        """Return an empty table for one level."""
         shape = (mosaic.plane_count, mosaic.tiles_per_plane)
         if shape[0] * shape[1] > _MOST_TILES:
             raise UnsupportedError(
@@ -73,15 +67,7 @@ def choose_tile(image: ExportedImage, asked: int | None) -> tuple[int, int]:
 
 
 class OmeTiff:
-    """Writer of an OME-TIFF file: call `add` for each image, then `finish_directories`, `append` and `close`.
-
-    Parameters
-    ----------
-    file
-        An empty file, open for reading and writing.
-    is_big
-        Whether it is a BigTIFF file, which may exceed 4 GiB.
-    """
+    """Writer of an OME-TIFF file: call `add` for each image, then `finish_directories`, `append` and `close`."""
 
     def __init__(self, file: BinaryIO, *, is_big: bool) -> None:
         self._file = file

@@ -23,13 +23,6 @@ TileId = tuple[int, int]
 def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterator[Region]:
     """Yield blocks (t, c, z, y, x) of an image in C order; lengths are multiples of `read_alignment` except at edges.
 
-    Parameters
-    ----------
-    shape, read_alignment
-        Lengths of the image, and of the unit to read.
-    wanted
-        Number of pixels in a block; exceeded only if the unit to read has more.
-
     Examples
     --------
     >>> [[(part.start, part.stop) for part in block[3:]] for block in plan_blocks((1, 1, 1, 5, 6), (1, 1, 1, 2, 2), 12)]
@@ -60,18 +53,10 @@ class Piece:
 
 @dataclass
 class Mosaic:
-    """The tiles of one level, each assembled from pieces.
+    """The tiles of one level, each assembled from pieces."""
 
-    Attributes
-    ----------
-    shape
-        Lengths of t, c, z, y, x.
-    tile
-        Height and width of a tile.
-    """
-
-    shape: Lengths
-    tile: tuple[int, int]
+    shape: Lengths  # lengths of t, c, z, y, x
+    tile: tuple[int, int]  # height and width of a tile
     _waiting: dict[TileId, tuple[NDArray[Any], int]] = field(default_factory=dict)
 
     @property

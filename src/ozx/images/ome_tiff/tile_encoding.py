@@ -21,18 +21,10 @@ _ZSTD_LEVEL = 3
 
 @dataclass(frozen=True, slots=True)
 class TileEncoding:
-    """Shape and compression of tiles.
+    """Shape and compression of tiles."""
 
-    Attributes
-    ----------
-    compression
-        One of `COMPRESSIONS`.
-    tile
-        Height and width of a tile, multiples of 16 (TIFF 6.0, "TileWidth").
-    """
-
-    compression: str
-    tile: tuple[int, int]
+    compression: str  # one of `COMPRESSIONS`
+    tile: tuple[int, int]  # height and width of a tile, multiples of 16 (TIFF 6.0, "TileWidth")
 
     def has_predictor(self, dtype: np.dtype[Any]) -> bool:
         """Return whether tiles store differences of neighbouring pixels (TIFF 6.0, section 14)."""
@@ -72,13 +64,7 @@ class TileEncoding:
 
 
 def parse_compression(name: str) -> str:
-    """Return the TIFF compression with this name; raise an error for an unknown name.
-
-    Raises
-    ------
-    UsageError
-        There is no such compression.
-    """
+    """Return the TIFF compression with this name; raise an error for an unknown name."""
     if name not in COMPRESSIONS:
         raise UsageError(
             f"expected a compression, one of {', '.join(COMPRESSIONS)}; got {name!r}",

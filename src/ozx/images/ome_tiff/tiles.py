@@ -43,24 +43,7 @@ class _Block:
 
 
 def write_tiles(tiff: OmeTiff, works: Sequence[LevelWork], *, jobs: int, progress: Progress) -> None:
-    """Write all tiles of the given levels; each chunk is read once.
-
-    Parameters
-    ----------
-    tiff
-        The file; its directories are finished.
-    works
-        The levels, in the order of their tiles in the file.
-    jobs
-        Number of threads.
-    progress
-        Counts bytes of pixels.
-
-    Raises
-    ------
-    FormatError
-        A chunk is damaged.
-    """
+    """Write all tiles of the given levels; each chunk is read once."""
     late: deque[tuple[int, TileTable, Future[Encoded]]] = deque()
     pool = ThreadPoolExecutor(jobs, "ozx-export")
     try:

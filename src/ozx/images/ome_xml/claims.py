@@ -19,12 +19,6 @@ _PLACES = ("IFD", "FirstZ", "FirstC", "FirstT", "PlaneCount", "NumPlanes")
 def check_claims(text: str | bytes) -> None:
     """Raise an error if OME-XML states more planes or samples than a real image has; ignore malformed XML.
 
-    Raises
-    ------
-    FormatError
-        All images together, or a single number, claim more than 4,000,000 planes; or a channel claims more than 10,000
-        samples.
-
     Examples
     --------
     >>> check_claims('<OME><Image><Pixels SizeT="3"><TiffData PlaneCount="999999999"/></Pixels></Image></OME>')

@@ -40,39 +40,20 @@ class OmeImage:
 
 @dataclass(frozen=True, slots=True)
 class OmeXml:
-    """The contents of an OME-XML document: images, plate and file names.
+    """The contents of an OME-XML document: images, plate and file names."""
 
-    Attributes
-    ----------
-    images
-        Its images, in order.
-    plate
-        Its first plate; the fields of its wells are numbers of `images`.
-    plate_count
-        Number of plates.
-    files
-        Names of the other files with planes, each once, as the document spells them (perhaps with a folder).
-    same_uuid
-        Two files of different names with the same UUID, then this UUID; empty if each file has its own UUID.
-    master
-        The file with the metadata, if this one lacks it (``BinaryOnly``).
-    """
-
-    images: tuple[OmeImage, ...] = ()
-    plate: PlateDescription | None = None
-    plate_count: int = 0
+    images: tuple[OmeImage, ...] = ()  # its images, in order
+    plate: PlateDescription | None = None  # its first plate; the fields of its wells are numbers of `images`
+    plate_count: int = 0  # number of plates
+    # Names of the other files with planes, each once, as the document spells them (perhaps with a folder).
     files: tuple[str, ...] = ()
-    master: str | None = None
+    master: str | None = None  # the file with the metadata, if this one lacks it (``BinaryOnly``)
+    # Two files of different names with the same UUID, then this UUID; empty if each file has its own UUID.
     same_uuid: tuple[str, ...] = ()
 
 
 def parse_ome_xml(text: str | bytes) -> OmeXml:
     """Parse an OME-XML document.
-
-    Raises
-    ------
-    FormatError
-        It is not well-formed XML, or has a document type.
 
     Examples
     --------

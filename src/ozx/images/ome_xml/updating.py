@@ -45,22 +45,7 @@ class KeptXml:
     def update(
         self, images: Sequence[ExportedImage], numbers: Sequence[int], plate: PlateDescription | None
     ) -> tuple[Element, list[str]]:
-        """Return the updated document for a file with `images`, and notes about removed parts.
-
-        Parameters
-        ----------
-        images
-            The images in the file, in order.
-        numbers
-            Their numbers in the document, ascending; other images are left out.
-        plate
-            The plate of the images, or None.
-
-        Raises
-        ------
-        FormatError
-            An image of the document has no pixels.
-        """
+        """Return the updated document for a file with `images`, and notes about removed parts."""
         elements = self.root.findall(self._tag("Image"))
         kept = [elements[number] for number in numbers]
         self._keep_images(elements, kept)
@@ -139,13 +124,7 @@ class KeptXml:
 
 
 def read_kept_xml(data: bytes) -> KeptXml:
-    """Parse an existing OME-XML document for an update; raise an error if it cannot be updated.
-
-    Raises
-    ------
-    FormatError
-        It is not XML, its schema is too old, or it has no images.
-    """
+    """Parse an existing OME-XML document for an update; raise an error if it cannot be updated."""
     document = parse_ome_xml(data)
     root = parse_xml(data, "the OME-XML", keep_namespaces=True)
     namespace, _, name = root.tag[1:].rpartition("}")

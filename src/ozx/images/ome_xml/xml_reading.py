@@ -21,20 +21,6 @@ def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) ->
     A document type (DTD) is refused: descriptions of images have none, and the entities of a DTD can make a small file
     huge or read other files.
 
-    Parameters
-    ----------
-    text
-        The document.
-    what
-        Its name in messages.
-    keep_namespaces
-        Whether names are ``{namespace}name``, as in ElementTree.
-
-    Raises
-    ------
-    FormatError
-        The document is not well-formed, has a document type, or has an encoding unknown to expat.
-
     Examples
     --------
     >>> [child.tag for child in parse_xml('<OME xmlns="http://openmicroscopy.org"><Image/></OME>', "the OME-XML")]

@@ -27,11 +27,6 @@ def choose_channels(
 ) -> dict[int, ShownChannel]:
     """Return the channels to show, at most six, each with a colour; the keys are channel numbers.
 
-    Parameters
-    ----------
-    described, count, dtype, is_gray
-        As in `complete_channels`.
-
     Examples
     --------
     >>> described = [ShownChannel("DAPI", None, False, None), ShownChannel("GFP", "00FF00", True, None)]
@@ -49,22 +44,6 @@ def complete_channels(
 
     Three or four 8-bit channels without metadata are red, green and blue; a fourth is hidden. If all are hidden, the
     first is shown.
-
-    Parameters
-    ----------
-    described
-        The channels of ``omero``, in order; perhaps fewer or more than the array has.
-    count
-        Number of channels.
-    dtype
-        Their pixel type.
-    is_gray
-        Whether only the first active channel is shown, in gray.
-
-    Raises
-    ------
-    UnsupportedError
-        There are more channels than any image has.
 
     Examples
     --------
@@ -113,13 +92,7 @@ def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:
 
 
 def check_numbers(dtype: np.dtype[Any]) -> None:
-    """Refuse pixels that are no numbers, such as texts or dates.
-
-    Raises
-    ------
-    UnsupportedError
-        The type is not Boolean, integer, floating-point or complex.
-    """
+    """Refuse pixels that are no numbers, such as texts or dates."""
     if dtype.kind not in "biufc":
         raise UnsupportedError(
             f"expected pixels that are numbers; found {dtype}", hint="Choose an image whose pixels are numbers."
@@ -131,11 +104,6 @@ def percentile_window(values: NDArray[Any], zeros: int = 0) -> Window:
 
     For integers, `min` and `max` are the limits of the type; for other types, those of the values. NaN and infinities
     are ignored. If there are many values, the window is computed from a sample.
-
-    Raises
-    ------
-    UnsupportedError
-        The values are no numbers.
 
     Examples
     --------

@@ -51,13 +51,6 @@ def draw_plate(group: zarr.Group, plate: Plate, size: int) -> Montage:
 
     If there are more wells than pixels allow, one of several neighbours is shown. A well that is missing or unlike the
     first is gray. `size` is the longest side of the picture.
-
-    Raises
-    ------
-    FormatError
-        No well has a readable image, or a well is in no row or column of the plate.
-    UnsupportedError
-        The first image has no pixels, or far too many.
     """
     fields = plate_fields(group, plate)
     step = _choose_step(fields, size)

@@ -27,31 +27,16 @@ _MOST_CHANNELS = 6
 
 @dataclass(frozen=True)
 class Plane:
-    """One y-x plane of one level of an image, for all channels.
+    """One y-x plane of one level of an image, for all channels."""
 
-    Attributes
-    ----------
-    level
-        The level with its stored array.
-    y, x
-        Numbers of the dimensions y and x.
-    channel
-        Number of the channel dimension, or None.
-    index
-        The position of the plane along each dimension; positions along `y`, `x` and `channel` are ignored.
-    step
-        Every `step`-th pixel is read, in either direction.
-    pixel_size
-        Height and width of a pixel; None if unknown or not comparable.
-    """
-
-    level: ImageLevel
-    y: int
+    level: ImageLevel  # the level with its stored array
+    y: int  # numbers of the dimensions y and x
     x: int
-    channel: int | None
+    channel: int | None  # number of the channel dimension, or None
+    # The position of the plane along each dimension; positions along `y`, `x` and `channel` are ignored.
     index: tuple[int, ...]
-    step: int
-    pixel_size: tuple[float, float] | None
+    step: int  # every `step`-th pixel is read, in either direction
+    pixel_size: tuple[float, float] | None  # height and width of a pixel; None if unknown or not comparable
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -76,11 +61,6 @@ def choose_plane(view: ImageView, size: int, share: int = 1) -> Plane:
     one. `share` is the number of planes that share the limits of time and memory.
 
     z and t come from ``omero``; without it, they are the middle z and the first t. All other dimensions are at 0.
-
-    Raises
-    ------
-    UnsupportedError
-        There is no y-x plane, or the plane has no pixels or far too many for a thumbnail.
     """
     y, x = plane_axes(view)
     wanted = choose_level([level.array.shape for level in view.levels], (y, x), size)
@@ -126,13 +106,7 @@ def _check_plane(plane: Plane, share: int) -> None:
 
 
 def check_plane_price(plane: Plane, level: ImageLevel, share: int = 1) -> None:
-    """Raise an error if reading a plane of `level` for all shown channels takes too much time or memory.
-
-    Raises
-    ------
-    UnsupportedError
-        Reading takes too much time or memory; the message states the cost.
-    """
+    """Raise an error if reading a plane of `level` for all shown channels takes too much time or memory."""
     array = level.array
     key: list[slice | int] = list(plane.index)
     key[plane.y] = key[plane.x] = slice(None, None, plane.step)
@@ -161,11 +135,6 @@ def read_planes(plane: Plane, channels: Sequence[int], level: ImageLevel | None 
     """Return the pixels (y, x) of the given channels, sorted by channel number.
 
     `level` is a level of similar shape, which is read instead of the plane's own level.
-
-    Raises
-    ------
-    FormatError
-        A chunk cannot be decoded.
     """
     level = level or plane.level
     source = LevelSlice(level.array, level.path)
@@ -186,11 +155,6 @@ def plane_axes(view: ImageView) -> tuple[int, int]:
     """Return the dimension numbers of the axes y and x.
 
     They are found by name, else they are the last two dimensions except the channel dimension.
-
-    Raises
-    ------
-    UnsupportedError
-        There are no two such axes.
     """
     names = [(axis.name or "").lower() for axis in view.axes]
     if "y" in names and "x" in names:

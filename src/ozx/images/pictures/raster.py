@@ -27,15 +27,6 @@ def fit_size(
 
     The picture is as large as possible, but not enlarged. If pixels are not square, one direction is stretched.
 
-    Parameters
-    ----------
-    shape
-        Height and width in pixels.
-    pixel_size
-        Height and width of a pixel, in any unit; None if unknown.
-    size
-        The length of the longest side; or a pair, the largest height and the largest width.
-
     Examples
     --------
     >>> fit_size((1000, 500), None, 256), fit_size((1000, 500), (1.0, 4.0), 256), fit_size((30, 40), None, 256)

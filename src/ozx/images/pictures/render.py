@@ -25,20 +25,8 @@ def render_channels(
 ) -> NDArray[np.uint8]:
     """Return a picture of several channels: the sum of their colours.
 
-    Parameters
-    ----------
-    planes
-        At least one plane, all of the same shape, with any type of numbers. NaN is dark, infinities are the ends of the
-        window, and complex numbers are shown by magnitude.
-    channels
-        The display of each plane; a channel without a colour is white, and `active` is ignored.
-    windows
-        The contrast of each plane; by default the window of its channel or, if useless, a range of nearly all pixels.
-
-    Raises
-    ------
-    UnsupportedError
-        The pixels are no numbers.
+    `planes`: at least one plane, all of the same shape, with any type of numbers. NaN is dark, infinities are the ends
+    of the window, and complex numbers are shown by magnitude.
 
     Examples
     --------
@@ -59,11 +47,6 @@ def render_labels(values: NDArray[Any], display: LabelDisplay) -> NDArray[np.uin
     """Return a picture of label values (y, x) as red, green, blue and alpha (y, x, 4).
 
     0 is transparent unless it has a colour. If no value has a colour, each gets a colour unlike those of nearby values.
-
-    Raises
-    ------
-    UnsupportedError
-        The values are no integers.
 
     Examples
     --------
@@ -98,13 +81,7 @@ def overlay(picture: NDArray[np.uint8], labels: NDArray[np.uint8], opacity: floa
 
 
 def scale_to_window(plane: NDArray[Any], window: Window) -> NDArray[np.float32]:
-    """Scale pixel values to a contrast window: 0 at its start, 1 at its end.
-
-    Raises
-    ------
-    UnsupportedError
-        The pixels are no numbers.
-    """
+    """Scale pixel values to a contrast window: 0 at its start, 1 at its end."""
     check_numbers(plane.dtype)
     # Halved, because the difference of the largest numbers would be infinite; NaN stays NaN without a warning.
     with np.errstate(all="ignore"):

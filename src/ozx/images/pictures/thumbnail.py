@@ -26,24 +26,12 @@ _EMBEDDED_SIZE = 256
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A rendered thumbnail of a hierarchy.
+    """A rendered thumbnail of a hierarchy."""
 
-    Attributes
-    ----------
-    pixels
-        Red, green and blue (y, x, 3).
-    image
-        Path of the image or plate shown; empty for the root.
-    level
-        Path of the array that was read; for a plate, the array of its first image.
-    notes
-        Missing parts, one sentence each.
-    """
-
-    pixels: NDArray[np.uint8]
-    image: str
-    level: str
-    notes: tuple[str, ...] = ()
+    pixels: NDArray[np.uint8]  # red, green and blue (y, x, 3)
+    image: str  # path of the image or plate shown; empty for the root
+    level: str  # path of the array that was read; for a plate, the array of its first image
+    notes: tuple[str, ...] = ()  # missing parts, one sentence each
 
 
 def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
@@ -51,13 +39,6 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
 
     The picture shows an image, or the first image of a series, at the coarsest level with enough pixels. The picture of
     a plate shows the first field of each well at the place of the well. Labels are shown in their colours.
-
-    Raises
-    ------
-    UnsupportedError
-        The group has no image that can be drawn.
-    FormatError
-        Metadata or chunks are malformed.
 
     Examples
     --------
@@ -90,11 +71,6 @@ def make_thumbnail_entry(group: zarr.Group) -> Entry:
 
     The same pixels always give the same PNG file, 256 pixels on its longest side.
 
-    Raises
-    ------
-    UnsupportedError, FormatError
-        As `draw_thumbnail`.
-
     Examples
     --------
     >>> from ozx.store.opening import opened_hierarchy
@@ -106,13 +82,7 @@ def make_thumbnail_entry(group: zarr.Group) -> Entry:
 
 
 def try_thumbnail(opened: Callable[[], AbstractContextManager[zarr.Group]]) -> tuple[list[Entry], list[str]]:
-    """Return the archive entry of a hierarchy's thumbnail, or a note with the reason if it cannot be drawn.
-
-    Parameters
-    ----------
-    opened
-        Opens the hierarchy.
-    """
+    """Return the archive entry of a hierarchy's thumbnail, or a note with the reason if it cannot be drawn."""
     try:
         with opened() as group:
             return [make_thumbnail_entry(group)], []

@@ -126,15 +126,7 @@ class _SavedPart:
 
 
 class ChunkStore:
-    """The chunks of a stream's unfinished shards; thread-safe.
-
-    Parameters
-    ----------
-    path
-        The file for chunks that do not fit into memory, and for chunks that `save` writes.
-    most
-        The largest number of bytes in memory.
-    """
+    """The chunks of a stream's unfinished shards; thread-safe."""
 
     def __init__(self, path: str, most: int) -> None:
         self.path, self._most = path, most
@@ -181,15 +173,7 @@ class ChunkStore:
             return _SavedPart(self, chunk) if chunk.data is None else BytesPart(chunk.data)
 
     def read(self, chunk: KeptChunk) -> bytes:
-        """Read a chunk from the file.
-
-        Raises
-        ------
-        FormatError
-            The file was cut off.
-        OSError
-            The file cannot be read.
-        """
+        """Read a chunk from the file."""
         data = bytearray(chunk.length)
         with self._lock:
             count = read_into_at(self._descriptor(), memoryview(data), chunk.offset or 0)

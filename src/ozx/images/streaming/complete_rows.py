@@ -14,14 +14,8 @@ Lengths = tuple[int, ...]
 class CompleteRows:
     """Thread-safe counter of complete rows. A row is all chunks or shards at one grid position along the growing axis.
 
-    Parameters
-    ----------
-    layouts
-        Layouts of the levels, full resolution first.
-    factors
-        For each level, the number of full-resolution frames that one frame of the level covers along the growing axis.
-    growing
-        The number of the growing axis; None for an image of one frame.
+    `factors`: for each level, the number of full-resolution frames that one frame of the level covers along the growing
+    axis.
     """
 
     def __init__(self, layouts: Sequence[ArrayLayout], factors: Sequence[int], growing: int | None) -> None:

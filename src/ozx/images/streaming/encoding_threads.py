@@ -28,28 +28,7 @@ from ozx.processors import processors
 
 
 class EncodingThreads:
-    """Threads that encode frames and write completed chunks and shards, and one thread that syncs the file to disk.
-
-    Parameters
-    ----------
-    file
-        The file.
-    images
-        The images.
-    ring
-        The memory of the frames.
-    store
-        The chunks of unfinished shards.
-    count
-        Number of threads that encode; by default one per core.
-
-    Attributes
-    ----------
-    encoded
-        The number of encoded frames.
-    durable
-        The number of frames that were on the disk when the last `flush` ended.
-    """
+    """Threads that encode frames and write completed chunks and shards, and one thread that syncs the file to disk."""
 
     def __init__(
         self,
@@ -87,13 +66,7 @@ class EncodingThreads:
         return self._process != os.getpid()
 
     def check_process(self) -> None:
-        """Raise an error in a forked child process, where a frame would wait for a thread for ever.
-
-        Raises
-        ------
-        ResourceError
-            Another process writes the stream.
-        """
+        """Raise an error in a forked child process, where a frame would wait for a thread for ever."""
         if self.are_elsewhere:
             raise ResourceError(
                 f"the stream is written by process {self._process}; this is process {os.getpid()}",
@@ -105,11 +78,6 @@ class EncodingThreads:
         """Queue a frame for encoding; `index` and the errors are the same as for `FrameOrder.place`.
 
         The memory of the frame goes back to the ring when the frame is encoded.
-
-        Raises
-        ------
-        UsageError
-            The stream takes no more frames; or as `FrameOrder.place`.
         """
         order = frame.image.order
         with self._lock:
@@ -134,13 +102,7 @@ class EncodingThreads:
             self._ring.release(frame)
 
     def raise_error(self) -> None:
-        """Raise the first error of any thread; do nothing if no thread has failed.
-
-        Raises
-        ------
-        OzxError
-            The error of the thread. If ozx itself has a fault, this can be any other exception.
-        """
+        """Raise the first error of any thread; do nothing if no thread has failed."""
         if self._error is not None:
             raise self._error
 
@@ -148,11 +110,6 @@ class EncodingThreads:
         """Write all received frames to the disk, and return their number.
 
         Further frames may be submitted in the meantime.
-
-        Raises
-        ------
-        OzxError
-            The stream is closed, or a thread failed.
         """
         answer = self._call_flush().get()
         if isinstance(answer, Exception):

@@ -31,20 +31,9 @@ class InputFrame(NamedTuple):
 class FrameInput:
     r"""The frames that another program writes into a pipe.
 
-    Parameters
-    ----------
-    file
-        The pipe.
-    shape, dtype
-        Shape and pixel type of each frame; the rows of a frame are stored one after the other.
-    has_headers
-        Whether a line of JSON precedes each frame: an object with the optional members ``index`` (a list of indices
-        along the axes before y and x), ``position`` (a name or number) and ``record`` (an object of numbers and texts).
-
-    Attributes
-    ----------
-    fault
-        If the last frame of the input is incomplete: a description of where the input ended, else None.
+    `has_headers`: whether a line of JSON precedes each frame: an object with the optional members ``index`` (a list of
+    indices along the axes before y and x), ``position`` (a name or number) and ``record`` (an object of numbers and
+    texts).
 
     Examples
     --------

@@ -23,13 +23,6 @@ class FrameOrder:
 
     The memory depends on the number of received frames, not on the gaps between them.
 
-    Parameters
-    ----------
-    axes
-        Names of the axes that number frames, the slowest first: the order of acquisition.
-    lengths
-        Lengths of these axes; the first length is None if it is unknown.
-
     Examples
     --------
     >>> order = FrameOrder("tc", (None, 2))
@@ -78,14 +71,7 @@ class FrameOrder:
         return self.length * self._per_first - self.count
 
     def place(self, index: Sequence[int] | int | None = None) -> Index:
-        """Return the full index of the frame at `index`, the argument of `record`; by default, the next frame's.
-
-        Raises
-        ------
-        UsageError
-            The place is outside of the image or too far behind the last received frame, or the frame with this place
-            was already received.
-        """
+        """Return the full index of the frame at `index`, the argument of `record`; by default, the next frame's."""
         number = self._next if index is None else self._number(index)
         if self._total is not None and number >= self._total:
             raise UsageError(
@@ -176,11 +162,6 @@ def _whole_numbers(index: Sequence[int] | int) -> Index:
 
 def whole_number(value: object) -> int:
     """Return an integer of Python; unlike `int`, refuse 1.5 and True, which would put a frame into another place.
-
-    Raises
-    ------
-    TypeError
-        The value is no integer.
 
     Examples
     --------

@@ -23,17 +23,6 @@ class FramePyramid:
 
     A block of the first stage is one frame, or as many frames as chunks and halving need. Until all frames of a block
     are present, its pixels are kept decoded.
-
-    Parameters
-    ----------
-    levels
-        All levels, full resolution first. A very large number stands for an unknown length.
-    method
-        The method of downsampling.
-    dtype
-        The pixel type.
-    channel
-        The number of the channel axis.
     """
 
     def __init__(
@@ -61,17 +50,7 @@ class FramePyramid:
             return sum(block.pixels.nbytes for blocks in self._gathered for block in blocks.values())
 
     def add(self, corner: Lengths, pixels: NDArray[Any], number: int = 0) -> Iterator[EncodedChunk]:
-        """Add pixels that start at `corner`, and yield the chunks that are now complete.
-
-        Parameters
-        ----------
-        corner
-            The position of the first pixel.
-        pixels
-            A block of one frame, or pixels of a later stage. `add` does not keep the array.
-        number
-            The number of the stage.
-        """
+        """Add pixels that start at `corner`, and yield the chunks that are now complete."""
         block, shape = self._stages[number].block, self._levels[self._stages[number].first].level.shape
         ends = [start + length for start, length in zip(corner, pixels.shape, strict=True)]
         ranges = [range(start // part, -(-end // part)) for start, end, part in zip(corner, ends, block, strict=True)]
@@ -88,13 +67,6 @@ class FramePyramid:
         """Yield the chunks of the incomplete blocks.
 
         Missing frames are zero, and the image has the length `length` along `axis`.
-
-        Parameters
-        ----------
-        axis
-            Number of the axis that has been growing.
-        length
-            The length of the image along this axis.
         """
         self._cut(axis, length)
         for number, stage in enumerate(self._stages):

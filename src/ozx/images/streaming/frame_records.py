@@ -53,21 +53,7 @@ _FIELD_HINT = "Begin the name with a letter; use at most 64 letters, digits, - a
 
 
 class FrameRecords:
-    """The records of the frames of one image; thread-safe.
-
-    Parameters
-    ----------
-    path
-        The image.
-    axes
-        The names of its axes without y and x.
-    order
-        The same names in the order of acquisition, the one that changes most slowly first.
-    lengths
-        The lengths in the order of acquisition; the first is None if it is unknown.
-    store
-        Keeps the chunks of unfinished shards.
-    """
+    """The records of the frames of one image; thread-safe."""
 
     def __init__(
         self,
@@ -95,13 +81,7 @@ class FrameRecords:
         self._lock = threading.Lock()
 
     def check(self, record: Mapping[str, Any]) -> dict[str, float | str]:
-        """Check a record, and return its fields as numbers and texts, without the fields whose value is None.
-
-        Raises
-        ------
-        UsageError
-            A record cannot keep a name or value, or earlier records have values of another type in the same field.
-        """
+        """Check a record, and return its fields as numbers and texts, without the fields whose value is None."""
         if not isinstance(record, Mapping):
             raise UsageError(f'expected a record of fields by name, as in {{"time": 0.25}}; got {record!r}')
         checked = {name: _checked(name, value) for name, value in record.items() if value is not None}
@@ -120,15 +100,7 @@ class FrameRecords:
         return checked
 
     def add(self, index: Sequence[int], record: Record | None) -> Iterator[FinishedValue]:
-        """Add the record of a frame (None if it has no record); yield the chunks or shards that are now complete.
-
-        Parameters
-        ----------
-        index
-            The place of the frame in the order of acquisition.
-        record
-            What `check` returned.
-        """
+        """Add the record of a frame (None if it has no record); yield the chunks or shards that are now complete."""
         place = [index[number] for number in self._from_order]
         first = 0 if self._growing is None else place.pop(self._growing)
         number = first % self._depth

@@ -23,20 +23,6 @@ _Kind = tuple[tuple[int, ...], np.dtype[Any]]
 class FrameRing:
     """Ring buffer with a fixed number of bytes for frames of any shape and type; thread-safe.
 
-    Parameters
-    ----------
-    size
-        The number of bytes; a single frame fits even if it is larger.
-    is_waiting
-        Whether `acquire` waits for free memory; else it raises `BufferFull`.
-
-    Attributes
-    ----------
-    waits, waited
-        How often `acquire` had to wait, and for how many seconds in all.
-    fullest
-        The largest number of frames in use at a time.
-
     Examples
     --------
     >>> ring = FrameRing(32, is_waiting=False)
@@ -72,13 +58,7 @@ class FrameRing:
         return len(self._taken)
 
     def acquire(self, frame: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return an array for the pixels of `frame`; wait until enough memory is free.
-
-        Raises
-        ------
-        BufferFull
-            Too little memory is free, and this ring does not wait.
-        """
+        """Return an array for the pixels of `frame`; wait until enough memory is free."""
         length = prod(shape) * dtype.itemsize
         with self._lock:
             self._count_bytes()

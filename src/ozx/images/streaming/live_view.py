@@ -14,13 +14,6 @@ class LiveView:
 
     When the length of an image has doubled, the index lists all documents of this image again, because its contrast
     may have changed.
-
-    Parameters
-    ----------
-    index
-        The index.
-    images
-        The images.
     """
 
     def __init__(self, index: IndexWriter, images: Iterable[StreamedImage]) -> None:

@@ -36,17 +36,7 @@ class _Shard:
 
 
 class OpenShards:
-    """The incomplete shards of one array.
-
-    Parameters
-    ----------
-    layout
-        The layout of the array, as `lay_out` makes it. A very large number stands for an unknown length.
-    path
-        Its path, the beginning of the keys.
-    store
-        Keeps their chunks.
-    """
+    """The incomplete shards of one array."""
 
     def __init__(self, layout: ArrayLayout, path: str, store: ChunkStore) -> None:
         self._layout, self._path, self._store = layout, path, store

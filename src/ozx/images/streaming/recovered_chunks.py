@@ -22,17 +22,7 @@ Lengths = tuple[int, ...]
 def waiting_values(
     source: FileSource, document: Callable[[str], Document | None], taken: Container[str]
 ) -> tuple[list[Entry], int]:
-    """Return the unfinished shards as entries in archive order, and the number of saved chunks in these entries.
-
-    Parameters
-    ----------
-    source
-        The file ``NAME.partial.chunks``, open as long as the values are read.
-    document
-        Returns the ``zarr.json`` of an array, or None if it is lost.
-    taken
-        Keys of finished values, whose chunks are not needed.
-    """
+    """Return the unfinished shards as entries in archive order, and the number of saved chunks in these entries."""
     chunks: dict[str, dict[Lengths, FoundEntry]] = {}
     table = scan_archive(source).found
     for index in range(len(table.names)):

@@ -24,17 +24,6 @@ class Samples:
 
     If all lengths are known, `ozx.write_image` samples the same pixels. Else every frame is sampled at first, then
     every second frame, then every fourth, and so on.
-
-    Parameters
-    ----------
-    shape
-        Lengths of the image.
-    dtype
-        The pixel type.
-    channel
-        The number of the channel axis.
-    growing
-        The number of the axis whose length is unknown; None if all lengths are known.
     """
 
     def __init__(self, shape: Lengths, dtype: np.dtype[Any], channel: int | None, growing: int | None) -> None:

@@ -86,21 +86,7 @@ class StreamResult:
 def summarise(
     path: str, written: tuple[int, int], images: Mapping[str, StreamedImage], ring: FrameRing, durations: Durations
 ) -> StreamResult:
-    """Return the result of a stream.
-
-    Parameters
-    ----------
-    path
-        The file.
-    written
-        Its number of entries and of bytes.
-    images
-        The images by the name of their position.
-    ring
-        The memory of the frames.
-    durations
-        The durations of all calls of `append`, and the time of the first call.
-    """
+    """Return the result of a stream."""
     seconds = time.perf_counter() - (durations.started or 0.0)
     every = chain.from_iterable(
         ((position, index) for index in image.order.iter_missing()) for position, image in images.items()
@@ -133,13 +119,6 @@ def summarise(
 
 class Durations:
     """A histogram of durations in seconds, which needs little memory for any number of durations.
-
-    Attributes
-    ----------
-    longest
-        The longest duration.
-    started
-        The time at which the first call of `append` began; None before this call.
 
     Examples
     --------

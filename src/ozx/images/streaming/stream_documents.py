@@ -34,35 +34,17 @@ ENDLESS = 1 << 36
 
 @dataclass(frozen=True, slots=True)
 class GivenMetadata:
-    """Image metadata that is set after a stream has begun; None keeps the current value.
+    """Image metadata that is set after a stream has begun; None keeps the current value."""
 
-    Attributes
-    ----------
-    axes
-        The names of axes in the order of acquisition.
-    channels, scale, unit, name
-        As for `ozx.stream`.
-    """
-
-    axes: tuple[str, ...]
-    channels: Sequence[ChannelLike] | None = None
+    axes: tuple[str, ...]  # the names of axes in the order of acquisition
+    channels: Sequence[ChannelLike] | None = None  # as for `ozx.stream`
     scale: Sequence[float] | Mapping[str, float] | None = None
     unit: str | Mapping[str, str] | None = None
     name: str | None = None
 
 
 class StreamDocuments:
-    """The ``zarr.json`` of all groups and arrays, for any length of each image along its growing axis.
-
-    Parameters
-    ----------
-    hierarchy
-        The images. A usual length stands for an unknown length; chunks and shards are chosen for the usual length.
-    layout
-        Chunks, shards and codec.
-    growing
-        The number of the axis that numbers frames most slowly, by image; None for an image of one frame.
-    """
+    """The ``zarr.json`` of all groups and arrays, for any length of each image along its growing axis."""
 
     def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice, growing: Mapping[str, int | None]) -> None:
         self._version, self._growing = hierarchy.version, dict(growing)
@@ -85,13 +67,7 @@ class StreamDocuments:
         return replace(planned, image=replace(planned.image, levels=(full,)), levels=tuple(levels))
 
     def described(self, path: str, given: GivenMetadata) -> PlannedImage:
-        """Return an image with new metadata, to pass to `replace`; metadata that is None keeps the current values.
-
-        Raises
-        ------
-        UsageError
-            The metadata does not fit the image.
-        """
+        """Return an image with new metadata, to pass to `replace`; metadata that is None keeps the current values."""
         planned = self._planned.images[path]
         image, full = planned.image, planned.image.levels[0]
         names = [str(axis.name) for axis in image.axes]
@@ -137,17 +113,7 @@ class StreamDocuments:
         ]
 
     def of_image(self, path: str, length: int | None, windows: Mapping[int, Window] | None) -> dict[str, bytes]:
-        """Return the ``zarr.json`` documents of an image and its arrays, by key.
-
-        Parameters
-        ----------
-        path
-            The image.
-        length
-            Its length along the growing axis; None for the planned length.
-        windows
-            The contrast of its channels; None for documents of the largest possible size.
-        """
+        """Return the ``zarr.json`` documents of an image and its arrays, by key."""
         planned = self.image(path, length)
         known = self._planned.longest_windows(path) if windows is None else windows
         group = group_document(describe_image(planned.image, planned.levels, known, planned.source))

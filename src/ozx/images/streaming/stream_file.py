@@ -42,30 +42,7 @@ _ROOM_FOR_LATE = 16 << 10
 
 
 class StreamFile:
-    """The locked file ``NAME.partial``, which is renamed to NAME when complete; threads may write concurrently.
-
-    Parameters
-    ----------
-    target
-        The final name, for messages.
-    place
-        The absolute path of the target: the program may change its directory before the file is complete.
-    groups
-        Documents that do not change, by key.
-    images
-        The longest documents of each image, by key.
-    force
-        Whether an existing file may be replaced.
-    sync
-        Whether `finish` waits until the file is on the disk.
-
-    Raises
-    ------
-    UsageError
-        The file exists and `force` is false, or the name belongs to something other than a file.
-    ResourceError
-        Another program is writing the file, or the folder of the file does not exist.
-    """
+    """The locked file ``NAME.partial``, which is renamed to NAME when complete; threads may write concurrently."""
 
     def __init__(
         self, target: str, place: str, groups: Documents, images: Mapping[str, Documents], *, force: bool, sync: bool
@@ -121,15 +98,7 @@ class StreamFile:
             self._put(path, fitting[path])
 
     def write(self, entry: Entry) -> None:
-        """Write a value (a chunk or shard) to its final place.
-
-        Raises
-        ------
-        UnsupportedError
-            The value is longer than readers accept.
-        ResourceError
-            The value cannot be written.
-        """
+        """Write a value (a chunk or shard) to its final place."""
         if entry.size > LARGEST_SHARD:
             raise UnsupportedError(
                 f"{entry.key}: expected a value of at most {LARGEST_SHARD:,} bytes; found {entry.size:,}",
@@ -179,11 +148,6 @@ class StreamFile:
         """Complete the file with its metadata, and rename it; return the number of entries and its length in bytes.
 
         After an error all that was written stays in `partial_path`.
-
-        Raises
-        ------
-        UsageError
-            Another program has created a file of the final name, and `force` was not given.
         """
         with self.errors():
             # A kill while the final metadata overwrites the draft can destroy both: so write a copy after the values.

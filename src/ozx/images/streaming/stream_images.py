@@ -63,24 +63,12 @@ class Camera:
 
 @dataclass(frozen=True, slots=True)
 class FramePlan:
-    """Plan of an image that is made of frames.
+    """Plan of an image that is made of frames."""
 
-    Attributes
-    ----------
-    image
-        The image; a usual length stands for an unknown length.
-    axes
-        The names of its axes in the order of acquisition.
-    lengths
-        Their lengths; the first may be None if it is unknown.
-    dtype
-        The pixel type.
-    """
-
-    image: NewImage
-    axes: tuple[str, ...]
-    lengths: tuple[int | None, ...]
-    dtype: np.dtype[Any]
+    image: NewImage  # the image; a usual length stands for an unknown length
+    axes: tuple[str, ...]  # the names of its axes in the order of acquisition
+    lengths: tuple[int | None, ...]  # their lengths; the first may be None if it is unknown
+    dtype: np.dtype[Any]  # the pixel type
 
     @property
     def growing(self) -> int | None:
@@ -105,20 +93,7 @@ class FramePlan:
 
 
 def plan_frames(camera: Camera, name: str, method: str, downsample: str | Sequence[str] | None) -> FramePlan:
-    """Return the plan of an image for the frames of a camera.
-
-    Parameters
-    ----------
-    camera
-        The camera.
-    name, method, downsample
-        As for `ozx.stream`.
-
-    Raises
-    ------
-    UsageError
-        The arguments do not fit each other, or axes, shape or dtype are not given.
-    """
+    """Return the plan of an image for the frames of a camera."""
     axes, shape = camera.axes, camera.shape
     if axes is None or shape is None or camera.dtype is None:
         raise UsageError(
@@ -188,13 +163,7 @@ def _pyramid(method: str, downsample: str | Sequence[str] | None, endless: str |
 
 
 def position_series(image: NewImage, positions: Sequence[str]) -> NewHierarchy:
-    """Return a series with an image for each position, named after the position.
-
-    Raises
-    ------
-    UsageError
-        Names are repeated.
-    """
+    """Return a series with an image for each position, named after the position."""
     if isinstance(positions, str) or len(set(positions)) < len(positions):
         raise UsageError(f"expected a list of distinct names of positions; got {positions!r}")
     return series_of([replace(image, name=name) for name in positions])
@@ -205,20 +174,6 @@ def plate_fields(image: NewImage, plate: Mapping[str, int], plate_shape: tuple[i
 
     OME-Zarr 0.5, "plate" metadata: each row and column of the physical plate is defined, also those without wells. If
     rows are letters and columns are numbers, all rows and columns up to the last used one are added.
-
-    Parameters
-    ----------
-    image
-        An image.
-    plate
-        The number of fields by the path of the well, such as ``B/3``.
-    plate_shape
-        The number of rows and columns of the physical plate, whose rows are letters and whose columns are numbers.
-
-    Raises
-    ------
-    UsageError
-        A path is malformed, a well has no fields, or lies outside the plate.
 
     Examples
     --------
@@ -290,13 +245,7 @@ def _named(used: Sequence[str], count: int | None, expected: str) -> tuple[str, 
 
 
 class Positions:
-    """The positions of a stream.
-
-    Parameters
-    ----------
-    images
-        The images by the name of their position.
-    """
+    """The positions of a stream."""
 
     def __init__(self, images: Mapping[str, StreamedImage]) -> None:
         self._names = list(images)
@@ -306,13 +255,7 @@ class Positions:
         }
 
     def find(self, position: object) -> StreamedImage:
-        """Return the image of a position, which is a name, or a number from 0.
-
-        Raises
-        ------
-        UsageError
-            There is no such position.
-        """
+        """Return the image of a position, which is a name, or a number from 0."""
         try:
             return self._images[position if isinstance(position, str) else whole_number(position)]
         except (KeyError, TypeError):

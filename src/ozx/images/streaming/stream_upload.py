@@ -12,15 +12,7 @@ from ozx.quoting import quote
 
 
 class StreamUpload:
-    """Upload target of a finished file; `send` uses the `ozx.storage_options` in effect when the target is created.
-
-    Parameters
-    ----------
-    url
-        ``s3://bucket/key``.
-    force
-        Whether an existing object may be replaced.
-    """
+    """Upload target of a finished file; `send` uses the `ozx.storage_options` in effect when the target is created."""
 
     def __init__(self, url: str, *, force: bool) -> None:
         check_object_url(url)

@@ -30,30 +30,7 @@ Lengths = tuple[int, ...]
 
 
 class StreamedImage:
-    """The levels of one image, computed from frames in any order; thread-safe.
-
-    Parameters
-    ----------
-    documents
-        The metadata of the stream.
-    path
-        The image.
-    order
-        The places of its frames.
-    store
-        Keeps the chunks of unfinished shards.
-    growing
-        The number of the axis that numbers frames most slowly; None for a single frame.
-    is_endless
-        Whether the length of the image is unknown.
-
-    Attributes
-    ----------
-    frame_shape, dtype
-        Shape and pixel type of each frame.
-    records
-        The records of the frames: numbers and texts about each frame.
-    """
+    """The levels of one image, computed from frames in any order; thread-safe."""
 
     def __init__(
         self,
@@ -114,13 +91,7 @@ class StreamedImage:
         return min(self._complete.length, max(1, self.order.length))
 
     def check_frame(self, frame: NDArray[Any]) -> None:
-        """Raise an error if a frame has another shape or type than the frames of this image.
-
-        Raises
-        ------
-        UsageError
-            The frame has another shape or type.
-        """
+        """Raise an error if a frame has another shape or type than the frames of this image."""
         if frame.shape != self.frame_shape or frame.dtype.newbyteorder("=") != self.dtype:
             raise UsageError(
                 f"expected a frame of the shape {self.frame_shape} and the type {self.dtype}; got {frame.shape} and "

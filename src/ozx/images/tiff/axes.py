@@ -20,33 +20,16 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One dimension of a TIFF series.
+    """One dimension of a TIFF series."""
 
-    Attributes
-    ----------
-    axis
-        The axis of the image along which the dimension runs.
-    length
-        Its length.
-    step
-        Positions along the axis from one index to the next: 1, or the number of samples of each channel.
-    is_guessed
-        Whether the file does not name the dimension.
-    """
-
-    axis: str
-    length: int
-    step: int = 1
-    is_guessed: bool = False
+    axis: str  # the axis of the image along which the dimension runs
+    length: int  # its length
+    step: int = 1  # positions along the axis from one index to the next: 1, or the number of samples of each channel
+    is_guessed: bool = False  # whether the file does not name the dimension
 
 
 def parse_axes(text: str) -> tuple[str, ...]:
     """Parse axis names such as ``tczyx`` or ``t,c,z,y,x``.
-
-    Raises
-    ------
-    UsageError
-        `text` is not a list of axes with y and x, or repeats an axis. Both c (channels) and s (samples) may occur.
 
     Examples
     --------
@@ -68,20 +51,6 @@ def name_dimensions(codes: str, shape: Sequence[int], asked: Sequence[str] | Non
     """Return the named dimensions of a series, in the order of the file.
 
     A dimension of unknown meaning becomes z, else t, else c. A dimension of length 1 takes any free axis.
-
-    Parameters
-    ----------
-    codes, shape
-        tifffile's axes of the whole series, including those of length 1, and their lengths.
-    asked
-        The user's axes for dimensions longer than 1, and for y and x of any length.
-
-    Raises
-    ------
-    UsageError
-        `asked` has another number of axes than the file.
-    UnsupportedError
-        There are more dimensions than an image has axes.
 
     Examples
     --------

@@ -17,13 +17,7 @@ _LONGEST_HEAD = 10_000
 
 
 def read_companion(path: str) -> str | None:
-    """Return the text of an XML file, or None if the file is not XML.
-
-    Raises
-    ------
-    FormatError
-        The text is not UTF-8.
-    """
+    """Return the text of an XML file, or None if the file is not XML."""
     with open(path, "rb") as file:
         head = file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
         if not head.startswith(b"<"):
@@ -41,11 +35,6 @@ def with_full_paths(text: str, folder: str) -> str:
 
     tifffile looks for all files in the folder of the first TIFF file, and follows symbolic links to this folder. The
     names in a companion file, however, are relative to the folder of the companion file.
-
-    Raises
-    ------
-    FormatError
-        See `parse_xml`.
 
     Examples
     --------
@@ -73,13 +62,7 @@ def is_like_ome_xml(text: str) -> bool:
 
 
 def check_uuids(document: OmeXml) -> None:
-    """Check that the files of an image have different UUIDs: tifffile recognizes files by their UUID, not their name.
-
-    Raises
-    ------
-    FormatError
-        Two files have the same UUID.
-    """
+    """Check that the files of an image have different UUIDs: tifffile finds files by their UUID, not their name."""
     if document.same_uuid:
         first, second, uuid = document.same_uuid
         raise FormatError(
@@ -88,22 +71,7 @@ def check_uuids(document: OmeXml) -> None:
 
 
 def check_fallback(path: str, document: OmeXml | None, said: Sequence[str]) -> None:
-    """Check that no other files belong to a file whose OME-XML cannot be used: their planes would be lost.
-
-    Parameters
-    ----------
-    path
-        The file.
-    document
-        Its OME-XML, if it is well-formed.
-    said
-        The messages of tifffile.
-
-    Raises
-    ------
-    FormatError
-        The OME-XML names other files.
-    """
+    """Check that no other files belong to a file whose OME-XML cannot be used: their planes would be lost."""
     folder, own = os.path.dirname(path), os.path.realpath(path)
     names = () if document is None else document.files
     if document is not None and any(os.path.realpath(os.path.join(folder, name)) != own for name in names):

@@ -40,33 +40,15 @@ _ENDINGS = (".companion.ome", ".ome.tiff", ".ome.tif", ".ome.tf8", ".ome.tf2", "
 
 @dataclass(frozen=True, slots=True)
 class HierarchyOptions:
-    """Options for the hierarchy that is made from a TIFF file.
+    """Options for the hierarchy that is made from a TIFF file."""
 
-    Attributes
-    ----------
-    is_alone
-        Whether a field of a plate becomes a single image, without the plate.
-    edits
-        Metadata that overrides the file's.
-    keep_ome_xml
-        Whether the original OME-XML is kept.
-    pyramid
-        How levels are made.
-    is_label
-        Whether pixels are labels.
-    version
-        The OME-Zarr version to write.
-    target
-        The file to write, for the commands in notes.
-    """
-
-    is_alone: bool = False
-    edits: Edits | None = None
-    keep_ome_xml: bool = True
-    pyramid: PyramidChoice = field(default_factory=PyramidChoice)
-    is_label: bool = False
-    version: str = "0.5"
-    target: str = "OUT.ozx"
+    is_alone: bool = False  # whether a field of a plate becomes a single image, without the plate
+    edits: Edits | None = None  # metadata that overrides the file's
+    keep_ome_xml: bool = True  # whether the original OME-XML is kept
+    pyramid: PyramidChoice = field(default_factory=PyramidChoice)  # how levels are made
+    is_label: bool = False  # whether pixels are labels
+    version: str = "0.5"  # the OME-Zarr version to write
+    target: str = "OUT.ozx"  # the file to write, for the commands in notes
 
 
 def stem_of(path: str) -> str:
@@ -85,13 +67,7 @@ def stem_of(path: str) -> str:
 
 
 def plan_tiff(found: TiffImages, options: HierarchyOptions) -> tuple[NewHierarchy, tuple[str, ...]]:
-    """Return the hierarchy to write for a TIFF file, and notes about it.
-
-    Raises
-    ------
-    UsageError
-        The options do not fit the images.
-    """
+    """Return the hierarchy to write for a TIFF file, and notes about it."""
     notes, numbers = ImageNotes(found.count), list(found.images)
     if options.edits is not None:
         options.edits.check_axes([axes_of(found.images[number].source) for number in numbers])

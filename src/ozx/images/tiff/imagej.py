@@ -27,17 +27,7 @@ _COLORS = 3
 
 
 def describe_imagej(description: ImageDescription, metadata: Mapping[str, Any], page: TiffPage) -> ImageDescription:
-    """Return the description with ImageJ's metadata; a value that is not understood is left out, with a note.
-
-    Parameters
-    ----------
-    description
-        The metadata from the tags of the page.
-    metadata
-        ImageJ's metadata, as tifffile returns them.
-    page
-        The first page.
-    """
+    """Return the description with ImageJ's metadata; a value that is not understood is left out, with a note."""
     notes: list[str] = []
     sizes = _sizes(metadata, page, notes)
     return replace(

@@ -22,15 +22,7 @@ from ozx.quoting import quote
 
 
 class Claims:
-    """Record of the images that consist of several files, each with the first source that opens these files.
-
-    Parameters
-    ----------
-    sources
-        All sources in their order; without them, the first call of `first` decides.
-    options
-        The options for opening TIFF files.
-    """
+    """Record of the images that consist of several files, each with the first source that opens these files."""
 
     def __init__(self, sources: Sequence[str] = (), options: TiffOptions | None = None) -> None:
         self._given, self._options = sources, options

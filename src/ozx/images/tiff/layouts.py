@@ -31,25 +31,14 @@ _BIG_ENTRY = 20
 
 @dataclass(frozen=True, slots=True)
 class _Directory:
-    """The directory of a page, in a form in which many directories are compared quickly.
+    """The directory of a page, in a form in which many directories are compared quickly."""
 
-    Attributes
-    ----------
-    length
-        Its bytes, without the offset of the next directory.
-    bits, mask
-        Its bytes as one number, and the bits that a page of the same layout also has.
-    outside
-        Values that do not fit into the directory: the position of their offset in the directory, and the bytes.
-    layout
-        The tags that determine how pixels are decoded.
-    """
-
-    length: int
-    bits: int
+    length: int  # its bytes, without the offset of the next directory
+    bits: int  # its bytes as one number, and the bits that a page of the same layout also has
     mask: int
+    # Values that do not fit into the directory: the position of their offset in the directory, and the bytes.
     outside: tuple[tuple[int, bytes], ...]
-    layout: tuple[bytes, ...]
+    layout: tuple[bytes, ...]  # the tags that determine how pixels are decoded
 
 
 class LayoutChecker:
@@ -57,13 +46,6 @@ class LayoutChecker:
 
     tifffile reads the tags of one page of a series, and takes them for the other pages of the file. For pages in other
     files, it reads the tags, but does not compare them.
-
-    Parameters
-    ----------
-    keyframe
-        The page whose shape and type the image has.
-    files
-        The files of the image.
     """
 
     def __init__(self, keyframe: TiffPage, files: FileSet) -> None:

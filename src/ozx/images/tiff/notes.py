@@ -26,13 +26,7 @@ class Note(NamedTuple):
 
 
 class ImageNotes:
-    """Collector of notes about images; equal notes are merged and list the numbers of their images.
-
-    Parameters
-    ----------
-    count
-        Number of the images in the TIFF file.
-    """
+    """Collector of notes about images; equal notes are merged and list the numbers of their images."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -43,15 +37,7 @@ class ImageNotes:
         self._images.setdefault(note, []).extend([] if image is None else [image])
 
     def sentences(self, target: str, paths: Mapping[int, str]) -> tuple[str, ...]:
-        """Return the notes as sentences.
-
-        Parameters
-        ----------
-        target
-            The file to edit in the commands.
-        paths
-            The path in this file of each image, by number.
-        """
+        """Return the notes as sentences."""
         return tuple(
             f"{self._where(images)}{note.sentence}{self._command(note.edit, images, target, paths)}"
             for note, images in self._images.items()

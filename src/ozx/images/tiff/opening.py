@@ -42,27 +42,14 @@ _TOLD = re.compile(r"Missing data are zeroed|failed to read \d+ files|OME series
 
 @dataclass(frozen=True, slots=True)
 class TiffOptions:
-    """Options for opening a TIFF file.
+    """Options for opening a TIFF file."""
 
-    Attributes
-    ----------
-    axes
-        Axes of the dimensions longer than 1, in the order of the file; None for the file's own.
-    keep_singletons
-        Whether axes of length 1 stay.
-    on_error
-        ``fill`` replaces damaged or missing parts by zeros.
-    series
-        The number of the only image to read; None for all.
-    with_levels
-        Whether smaller levels are read, too.
-    """
-
+    # Axes of the dimensions longer than 1, in the order of the file; None for the file's own.
     axes: tuple[str, ...] | None = None
-    keep_singletons: bool = False
-    on_error: OnError = "fail"
-    series: int | None = None
-    with_levels: bool = False
+    keep_singletons: bool = False  # whether axes of length 1 stay
+    on_error: OnError = "fail"  # ``fill`` replaces damaged or missing parts by zeros
+    series: int | None = None  # the number of the only image to read; None for all
+    with_levels: bool = False  # whether smaller levels are read, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,33 +63,16 @@ class TiffImage:
 
 @dataclass
 class TiffImages:
-    """The images of a TIFF file and of the other files that belong to it; `close` closes all these files.
+    """The images of a TIFF file and of the other files that belong to it; `close` closes all these files."""
 
-    Attributes
-    ----------
-    path
-        The given file.
-    images
-        The chosen images, by number.
-    count
-        Number of all images in the file.
-    plate
-        The plate of the images; its fields have the numbers of the images.
-    ome_xml
-        The OME-XML of the file, or of its companion.
-    notes
-        Remarks, one sentence each.
-    damage
-        Losses that are known before any pixels are read, one sentence each, if `on_error` is ``fill``.
-    """
-
-    path: str
-    images: dict[int, TiffImage]
-    count: int
-    plate: PlateDescription | None
-    ome_xml: str | None
+    path: str  # the given file
+    images: dict[int, TiffImage]  # the chosen images, by number
+    count: int  # number of all images in the file
+    plate: PlateDescription | None  # the plate of the images; its fields have the numbers of the images
+    ome_xml: str | None  # the OME-XML of the file, or of its companion
     files: FileSet
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=())  # remarks, one sentence each
+    # Losses that are known before any pixels are read, one sentence each, if `on_error` is ``fill``.
     damage: tuple[str, ...] = field(default=())
 
     def __enter__(self) -> Self:
@@ -119,24 +89,7 @@ class TiffImages:
 
 
 def open_tiff(path: str, options: TiffOptions | None = None) -> TiffImages:
-    """Open a TIFF file, or the files named in an OME-XML file, and return the images; no pixels are read.
-
-    Parameters
-    ----------
-    path
-        A TIFF file of any kind, or a ``.companion.ome`` file.
-    options
-        Options for reading it.
-
-    Raises
-    ------
-    FormatError
-        The file is not a TIFF file, or is damaged; or other files of the image are missing.
-    UnsupportedError
-        Its pixels are of an unsupported kind, or cannot be decoded.
-    UsageError
-        The given axes do not fit.
-    """
+    """Open a TIFF file, or the files named in an OME-XML file, and return the images; no pixels are read."""
     options = options or TiffOptions()
     check_is_tiff_file(path)
     try:

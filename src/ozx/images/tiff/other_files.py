@@ -14,22 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_files(folder: str, names: Sequence[str], path: str) -> None:
-    """Check the names of files in the OME-XML of an image.
-
-    Parameters
-    ----------
-    folder
-        The folder of the image.
-    names
-        The names of the files.
-    path
-        The file with the OME-XML, for messages.
-
-    Raises
-    ------
-    FormatError
-        A file is missing, or a name leads out of the folder on any system.
-    """
+    """Check the names of files in the OME-XML of an image."""
     for name in names:
         if not _is_inside(name):
             raise _elsewhere("the OME-XML", name, path)
@@ -45,13 +30,7 @@ def check_files(folder: str, names: Sequence[str], path: str) -> None:
 
 
 def check_index(file: TiffFile) -> None:
-    """Check the names of files in the index of an NDTiff (Micro-Manager), if `file` is one, before tifffile opens them.
-
-    Raises
-    ------
-    FormatError
-        A name leads out of the folder on any system.
-    """
+    """Check the names of files in the index of an NDTiff (Micro-Manager) before tifffile opens these files."""
     from tifffile import read_ndtiff_index  # noqa: PLC0415 (an extra)
 
     index = os.path.join(file.filehandle.dirname, "NDTiff.index")

@@ -32,11 +32,6 @@ def list_series(file: TiffFile) -> list[TiffPageSeries]:
     """Return the series of a TIFF file, including their dimensions of length 1 if tifffile includes them.
 
     Newer versions of tifffile do. For older versions, such as the last one for Python 3.11, see `_dimensions`.
-
-    Raises
-    ------
-    FormatError
-        A side of a page is negative, which would make tifffile search without end.
     """
     pages: Any = file.pages
     go_to = pages.set_keyframe
@@ -76,29 +71,6 @@ class PageMap:
     """A map from positions in the image to the pages of a TIFF series.
 
     The pixels of a page have five dimensions: separate samples, depth, height, width and samples of a pixel.
-
-    Parameters
-    ----------
-    series
-        The series, or one of its levels.
-    asked
-        The user's axes for its dimensions longer than 1.
-
-    Attributes
-    ----------
-    axis_lengths
-        The axes of the image in OME order, including those of length 1, and their lengths.
-    inner_axes, inner_lengths
-        The axis of each of the five dimensions of a page (None for most dimensions of length 1), and the length of the
-        dimension.
-    inner_size
-        Decoded bytes of a page.
-    count
-        Number of pages, including missing ones.
-    is_in_order
-        Whether the dimensions of a page are in OME order.
-    guessed
-        The axes that were assigned to unnamed dimensions longer than 1.
     """
 
     def __init__(self, series: TiffPageSeries, asked: Sequence[str] | None) -> None:

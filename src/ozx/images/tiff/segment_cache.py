@@ -37,13 +37,8 @@ class SegmentCache:
     def get(self, key: Hashable, make: Callable[[], NDArray[Any]], *, used: int, whole: int) -> NDArray[Any]:
         """Return the array for `key`; call `make` to compute a missing array.
 
-        Parameters
-        ----------
-        key, make
-            The key, and the function that makes the array.
-        used, whole
-            Number of pixels that this call uses, and number of all pixels of the array. An array without unused pixels
-            is dropped.
+        `used`, `whole`: number of pixels that this call uses, and number of all pixels of the array. An array without
+        unused pixels is dropped.
         """
         if used >= whole:
             return make()

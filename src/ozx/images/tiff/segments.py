@@ -69,13 +69,7 @@ class FileSet:
         return sum(source.size() for source in list(self._files.values()))
 
     def check_unchanged(self) -> None:
-        """Check that no file was modified or replaced since its first use.
-
-        Raises
-        ------
-        FormatError
-            A file was modified or replaced.
-        """
+        """Check that no file was modified or replaced since its first use."""
         for source in list(self._files.values()):
             try:
                 source.check_unchanged()
@@ -93,13 +87,7 @@ class FileSet:
 
 
 def check_decodable(keyframe: TiffPage) -> None:
-    """Check that ozx can decode a page's pixels and supports their type.
-
-    Raises
-    ------
-    UnsupportedError
-        The type or the compression is not supported.
-    """
+    """Check that ozx can decode a page's pixels and supports their type."""
     dtype = keyframe.dtype
     if dtype is None or dtype.kind not in "buif" or int(keyframe.sampleformat) == _COMPLEX_INTEGER:
         kind = getattr(keyframe.sampleformat, "name", str(keyframe.sampleformat)).lower()
@@ -136,13 +124,6 @@ class SegmentReader:
     """Reader that decodes the strips and tiles of all pages with the same layout as `keyframe`.
 
     The pixels of a page have five dimensions: separate samples, depth, height, width and samples of a pixel.
-
-    Attributes
-    ----------
-    lengths
-        Lengths of a strip or tile.
-    grid
-        Number of strips or tiles in a page along each dimension.
     """
 
     def __init__(self, keyframe: TiffPage, files: FileSet) -> None:
@@ -180,13 +161,7 @@ class SegmentReader:
             yield number, [place * step for place, step in zip(index, self.lengths, strict=True)]
 
     def read(self, page: TiffPage | TiffFrame, number: int) -> NDArray[Any]:
-        """Return the decoded pixels of a strip or tile; pixels outside of the page may be missing.
-
-        Raises
-        ------
-        FormatError
-            The strip or tile is truncated, damaged or missing.
-        """
+        """Return the decoded pixels of a strip or tile; pixels outside of the page may be missing."""
         if number >= min(len(page.dataoffsets), len(page.databytecounts)):
             raise self._error(page, number, f"the page has only {len(page.dataoffsets):,} {self._word}s")
         offset, count = page.dataoffsets[number], page.databytecounts[number]

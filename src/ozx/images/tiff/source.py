@@ -37,28 +37,6 @@ class TiffSource:
 
     Channels with samples become one axis: the samples of the first channel, then those of the second. As in
     `tifffile.imread`, palettes are not applied, and pixels whose value 0 means white are not inverted.
-
-    Parameters
-    ----------
-    series
-        The series, or one of its levels.
-    files
-        Its files.
-    asked
-        The user's axes for its dimensions longer than 1.
-    keep_singletons
-        Whether axes of length 1 stay.
-    on_error
-        ``fill`` replaces damaged or missing parts by zeros, and lists them in `damage`.
-    recipe
-        A function with its arguments that recreates the source in another process.
-
-    Raises
-    ------
-    FormatError
-        Planes of the series are missing, or a page has another shape or type than the first page.
-    UnsupportedError, UsageError
-        See `name_dimensions`.
     """
 
     def __init__(
@@ -121,13 +99,7 @@ class TiffSource:
         return self._recipe
 
     def read(self, region: Region, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Read a C-contiguous block, into `out` if it is given; safe to call from several threads.
-
-        Raises
-        ------
-        FormatError
-            A strip or tile is damaged or missing; the message has its page and number.
-        """
+        """Read a C-contiguous block, into `out` if it is given; safe to call from several threads."""
         spans = self._spans(region)
         if out is None:
             out = np.empty([spans[axis][1] - spans[axis][0] for axis in self.axes], self.dtype)

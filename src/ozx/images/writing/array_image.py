@@ -44,18 +44,6 @@ def describe_array(
 ) -> DescribedArray:
     """Return the axes of an array, and the array as a full-resolution level, both with the axes in OME order.
 
-    Parameters
-    ----------
-    array
-        The array.
-    axes, scale, unit
-        As for `ozx.write_image`.
-
-    Raises
-    ------
-    UsageError
-        The arguments do not fit the array, or the array has no pixels.
-
     Examples
     --------
     >>> import numpy as np
@@ -83,11 +71,6 @@ def own_axes(array: ArrayLike) -> tuple[str, ...] | None:
 
     The names ``dim_0``, ``dim_1`` and so on, which xarray gives to dimensions without names, do not count.
 
-    Raises
-    ------
-    UsageError
-        One of the names is unknown.
-
     Examples
     --------
     >>> import numpy as np, xarray
@@ -108,13 +91,7 @@ def own_axes(array: ArrayLike) -> tuple[str, ...] | None:
 
 
 def axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of an array's dimensions, given as `axes` or chosen by their number.
-
-    Raises
-    ------
-    UsageError
-        The names do not fit the array, or one of them is unknown.
-    """
+    """Return the names of an array's dimensions, given as `axes` or chosen by their number."""
     if not hasattr(array, "shape") or not hasattr(array, "dtype"):
         raise UsageError(
             f"expected an array with shape and dtype; got {type(array).__name__}", hint="Use numpy.asarray(...)."
@@ -135,13 +112,7 @@ def axis_names(array: ArrayLike, axes: str | Sequence[str] | None) -> tuple[str,
 
 
 def check_lengths(array: ArrayLike) -> None:
-    """Raise an error if a length of the array is unknown, as in some results of dask.
-
-    Raises
-    ------
-    UsageError
-        A length is not an integer.
-    """
+    """Raise an error if a length of the array is unknown, as in some results of dask."""
     shape = tuple(array.shape)
     if not all(isinstance(length, Integral) for length in shape):
         raise UsageError(
@@ -152,11 +123,6 @@ def check_lengths(array: ArrayLike) -> None:
 
 def image_title(name: str | None, target: str) -> str:
     """Return the name of the image in the file `target`: `name`, or the name of the file without its ending.
-
-    Raises
-    ------
-    UsageError
-        The name is not a text.
 
     Examples
     --------
@@ -197,13 +163,7 @@ def _transposed(array: ArrayLike, order: list[int], names: tuple[str, ...]) -> A
 
 
 def sizes_by_axis(values: Sequence[float] | Mapping[str, float] | None, names: tuple[str, ...]) -> dict[str, float]:
-    """Return pixel sizes by the name of their axis; `values` are those of the axes `names`, or of some of them by name.
-
-    Raises
-    ------
-    UsageError
-        The values are no numbers, or do not fit the axes.
-    """
+    """Return pixel sizes by the name of their axis; `values` are those of the axes `names`, or some by name."""
     if values is None:
         return {}
     if isinstance(values, str) or not hasattr(values, "__len__"):
@@ -230,13 +190,7 @@ def _no_sizes(values: object) -> UsageError:
 
 
 def units_by_axis(unit: str | Mapping[str, str] | None, names: tuple[str, ...]) -> dict[str, str]:
-    """Return the given units by the name of their axis; a single unit is that of all axes of space.
-
-    Raises
-    ------
-    UsageError
-        The units are no texts, or do not fit the axes.
-    """
+    """Return the given units by the name of their axis; a single unit is that of all axes of space."""
     if unit is None:
         return {}
     given = {axis: unit for axis in names if AXIS_TYPES[axis] == "space"} if isinstance(unit, str) else unit
@@ -275,11 +229,6 @@ def given_channels(
 
     With `are_all`, their number must be that of the array; otherwise, it may be smaller. If no channel is given, 8-bit
     pixels whose last axis is ``c`` with a length of 3 or 4 are red, green, blue and alpha.
-
-    Raises
-    ------
-    UsageError
-        There are too many channels for the array, or with `are_all` too few; or a channel is malformed.
     """
     if isinstance(channels, str):
         raise UsageError(f"expected a list of channels; got the text {channels!r}", hint='Write channels=["DAPI"].')

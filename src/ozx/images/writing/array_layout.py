@@ -47,39 +47,19 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class NewArray:
-    """An array to be written.
+    """An array to be written."""
 
-    Attributes
-    ----------
-    shape, dtype, axes
-        Shape, pixel type and axes of the array.
-    read_alignment
-        The unit of decoding of its pixels, see `PixelSource`; ones if unknown.
-    """
-
-    shape: Lengths
+    shape: Lengths  # shape, pixel type and axes of the array
     dtype: np.dtype[Any]
     axes: tuple[Axis, ...]
-    read_alignment: Lengths
+    read_alignment: Lengths  # the unit of decoding of its pixels, see `PixelSource`; ones if unknown
 
 
 def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, Document]:
     """Return the ``zarr.json`` of each new array, by path.
 
-    Parameters
-    ----------
-    arrays
-        All arrays of a hierarchy.
-    choice
-        The options; ``keep`` for shards has the effect of ``auto``. Chunks in shards end in a checksum unless `choice`
-        says otherwise.
-
-    Raises
-    ------
-    UsageError
-        The options do not fit the arrays.
-    UnsupportedError
-        Zarr does not have the pixel type of an array.
+    `choice`: the options; ``keep`` for shards has the effect of ``auto``. Chunks in shards end in a checksum unless
+    `choice` says otherwise.
 
     Examples
     --------
@@ -110,17 +90,8 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
 def grown(lengths: Sequence[int], shape: Sequence[int], order: Sequence[Sequence[int]], room: int) -> Lengths:
     """Double `lengths` axis by axis until they cover `shape`, but let their product grow at most `room`-fold.
 
-    Parameters
-    ----------
-    lengths
-        The initial lengths.
-    shape
-        Their limits: an axis that spans its limit is not doubled.
-    order
-        Groups of axes, which are doubled one group after the other; within a group, the axis that has grown least is
-        doubled next.
-    room
-        The largest factor by which the product may grow.
+    `order`: groups of axes, which are doubled one group after the other; within a group, the axis that has grown least
+    is doubled next.
 
     Examples
     --------

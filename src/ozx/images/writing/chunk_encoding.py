@@ -30,18 +30,8 @@ _FAST_BLOCK = 128 << 10
 class ChunkEncoder:
     r"""Encoder of the chunks of one array whose layout `lay_out` chose; can be pickled.
 
-    Parameters
-    ----------
-    document
-        The array's ``zarr.json``.
-    allocate
-        Returns memory of a given number of bytes for a chunk without compressor; the chunk is then a view of this
-        memory. By default, the chunk is `bytes`.
-
-    Raises
-    ------
-    UnsupportedError
-        The array has codecs that `lay_out` does not write.
+    `allocate`: returns memory of a given number of bytes for a chunk without compressor; the chunk is then a view of
+    this memory. By default, the chunk is `bytes`.
 
     Examples
     --------

@@ -38,11 +38,6 @@ _WIDER = {1: 2, 2: 4, 4: 8}
 def parse_method(text: str) -> Method:
     """Parse the name of a downsampling method.
 
-    Raises
-    ------
-    UsageError
-        There is no such method.
-
     Examples
     --------
     >>> parse_method("mode")

@@ -38,27 +38,7 @@ class PlannedImage:
 
 
 class HierarchyDocuments:
-    """The ``zarr.json`` of all groups and arrays of a new hierarchy.
-
-    Parameters
-    ----------
-    hierarchy
-        The contents.
-    layout
-        Chunks, shards and codec.
-
-    Attributes
-    ----------
-    images
-        Images and label images by path.
-    arrays
-        The documents of arrays by path.
-
-    Raises
-    ------
-    UsageError, UnsupportedError
-        The images cannot be laid out or halved as requested.
-    """
+    """The ``zarr.json`` of all groups and arrays of a new hierarchy."""
 
     def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice) -> None:
         self._version = hierarchy.version

@@ -69,34 +69,7 @@ def write_hierarchy(
     late: Callable[[], Iterable[Entry]] | None = None,
     on_damage: Callable[[tuple[str, ...]], object] | None = None,
 ) -> tuple[int, int]:
-    """Write an archive into the empty file `descriptor`; return the numbers of entries and bytes written.
-
-    Parameters
-    ----------
-    descriptor
-        Open for reading and writing; the caller closes, names and syncs it.
-    hierarchy
-        The contents.
-    layout
-        Chunks, shards and codec, if given.
-    executor
-        Makes the blocks; by default `jobs` threads. Tasks can be pickled if the sources of pixels can.
-    jobs
-        The number of threads, by default one per core; with an executor, the number of blocks submitted ahead.
-    progress
-        Counts bytes of pixels read.
-    late
-        Returns entries that are computed from the finished file and added at its end.
-    on_damage
-        Called with the unreadable parts of each block, in order; a part that lies in several blocks comes repeatedly.
-
-    Raises
-    ------
-    UsageError, UnsupportedError
-        The images cannot be laid out or halved as requested; nothing was written.
-    OzxError, OSError
-        Reading the pixels, or writing, failed; the file is unusable.
-    """
+    """Write an archive into the empty file `descriptor`; return the numbers of entries and bytes written."""
     nodes = HierarchyDocuments(hierarchy, layout or LayoutChoice())
     all_made = [made for path, planned in nodes.images.items() for made in _iter_made(nodes, path, planned)]
 

@@ -40,19 +40,7 @@ def group_document(ome: Mapping[str, Any] | None = None) -> Document:
 def describe_image(
     image: NewImage, levels: Sequence[PyramidLevel], windows: Mapping[int, Window], source: str | None = None
 ) -> dict[str, Any]:
-    """Return the ``ome`` metadata of an image or a label image, without the version.
-
-    Parameters
-    ----------
-    image
-        The image.
-    levels
-        All of its levels.
-    windows
-        The contrast of channels without a given contrast, by channel number.
-    source
-        For a label image, the path from it to its image.
-    """
+    """Return the ``ome`` metadata of an image or a label image, without the version."""
     # If one level has a translation, all levels get one: readers infer the form of all levels from the first.
     is_moved = any(any(level.translation) for level in levels)
     datasets = []

@@ -19,35 +19,16 @@ _NEARLY_CUBIC = math.sqrt(2)
 
 @dataclass(frozen=True, slots=True)
 class PyramidChoice:
-    """Options for the lower resolution levels.
+    """Options for the lower resolution levels."""
 
-    Attributes
-    ----------
-    method
-        The method of downsampling.
-    axes
-        Names of the axes to halve from each level to the next; empty for a single level. None lets ozx choose: y and x,
-        and also z if the voxel is nearly a cube.
-    """
-
-    method: Method = "mean"
+    method: Method = "mean"  # the method of downsampling
+    # Names of the axes to halve from each level to the next; empty for a single level. None lets ozx choose: y and x,
+    # and also z if the voxel is nearly a cube.
     axes: tuple[str, ...] | None = None
 
     @classmethod
     def parse(cls, method: str = "mean", downsample: str | Sequence[str] | None = None) -> PyramidChoice:
         """Parse the pyramid options of the command line.
-
-        Parameters
-        ----------
-        method
-            ``mean``, ``nearest`` or ``mode``.
-        downsample
-            ``auto`` (or None), ``none``, or axes as in ``z,y,x``.
-
-        Raises
-        ------
-        UsageError
-            The options are malformed.
 
         Examples
         --------
@@ -68,38 +49,16 @@ class PyramidChoice:
 
 @dataclass(frozen=True, slots=True)
 class PyramidLevel:
-    """One resolution level: its lengths, its scale and translation in axis units, and the axes that were halved.
+    """One resolution level: its lengths, its scale and translation in axis units, and the axes that were halved."""
 
-    Attributes
-    ----------
-    shape, scale, translation
-        One value per axis; the translation is that of the centre of the first pixel.
-    halved
-        Numbers of the axes halved from the level before.
-    """
-
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # one value per axis; the translation is that of the centre of the first pixel
     scale: tuple[float, ...]
     translation: tuple[float, ...]
-    halved: tuple[int, ...] = ()
+    halved: tuple[int, ...] = ()  # numbers of the axes halved from the level before
 
 
 def plan_pyramid(first: PyramidLevel, axes: Sequence[Axis], choice: PyramidChoice) -> tuple[PyramidLevel, ...]:
     """Return the levels of an image, full resolution first, until all halved axes have at most `COARSEST` pixels.
-
-    Parameters
-    ----------
-    first
-        The full resolution.
-    axes
-        Its axes.
-    choice
-        Options of lower levels.
-
-    Raises
-    ------
-    UsageError
-        An axis of `choice` is missing, or is the channel axis.
 
     Examples
     --------

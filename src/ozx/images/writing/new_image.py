@@ -32,58 +32,26 @@ class NewLevel:
 
 @dataclass(frozen=True, slots=True)
 class NewChannel:
-    """Name and display settings of a new channel.
+    """Name and display settings of a new channel."""
 
-    Attributes
-    ----------
-    label
-        Its name; None for its number.
-    color
-        Six hexadecimal digits, RRGGBB; None to choose.
-    active
-        Whether it is shown at first.
-    window
-        Its contrast; None for a range of nearly all its pixels.
-    emission
-        Emission wavelength, in nanometers.
-    """
-
-    label: str | None = None
-    color: str | None = None
-    active: bool = True
-    window: Window | None = None
-    emission: float | None = None
+    label: str | None = None  # its name; None for its number
+    color: str | None = None  # six hexadecimal digits, RRGGBB; None to choose
+    active: bool = True  # whether it is shown at first
+    window: Window | None = None  # its contrast; None for a range of nearly all its pixels
+    emission: float | None = None  # emission wavelength, in nanometers
 
 
 @dataclass(frozen=True)
 class NewImage:
-    """A new image, or a label image if `label` is given.
+    """A new image, or a label image if `label` is given."""
 
-    Attributes
-    ----------
-    name
-        Its name.
-    axes
-        Its axes, in OME order: time, channel, then space.
-    levels
-        The given levels, full resolution first; their sources have the names of `axes`.
-    channels
-        Its channels in order; missing ones are generated.
-    label
-        The display of labels; None for images.
-    pyramid
-        Options of the lower levels to compute.
-    labels
-        Its label images by name.
-    """
-
-    name: str
-    axes: tuple[Axis, ...]
-    levels: tuple[NewLevel, ...]
-    channels: tuple[NewChannel, ...] = ()
-    label: LabelDisplay | None = None
-    pyramid: PyramidChoice = field(default_factory=PyramidChoice)
-    labels: Mapping[str, NewImage] = field(default_factory=dict)
+    name: str  # its name
+    axes: tuple[Axis, ...]  # its axes, in OME order: time, channel, then space
+    levels: tuple[NewLevel, ...]  # the given levels, full resolution first; their sources have the names of `axes`
+    channels: tuple[NewChannel, ...] = ()  # its channels in order; missing ones are generated
+    label: LabelDisplay | None = None  # the display of labels; None for images
+    pyramid: PyramidChoice = field(default_factory=PyramidChoice)  # options of the lower levels to compute
+    labels: Mapping[str, NewImage] = field(default_factory=dict)  # its label images by name
 
     @property
     def channel_axis(self) -> int | None:
@@ -99,25 +67,14 @@ class NewImage:
 
 @dataclass(frozen=True)
 class NewHierarchy:
-    """The images, series or plate of a new file.
+    """The images, series or plate of a new file."""
 
-    Attributes
-    ----------
-    images
-        The images by path; an empty path is the root.
-    groups
-        The ``ome`` metadata of groups other than images, by path, without the version. Groups without
-        metadata, which only lead to other groups, may be left out.
-    files
-        Other values by key, such as ``OME/METADATA.ome.xml``.
-    version
-        The OME-Zarr version to write: 0.5 or 0.6.
-    """
-
-    images: Mapping[str, NewImage]
+    images: Mapping[str, NewImage]  # the images by path; an empty path is the root
+    # The ``ome`` metadata of groups other than images, by path, without the version. Groups without metadata, which
+    # only lead to other groups, may be left out.
     groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    version: str = "0.5"
+    files: Mapping[str, bytes] = field(default_factory=dict)  # other values by key, such as ``OME/METADATA.ome.xml``
+    version: str = "0.5"  # the OME-Zarr version to write: 0.5 or 0.6
 
 
 @dataclass(frozen=True)

@@ -57,53 +57,27 @@ class StageWork:
 
 @dataclass(frozen=True, slots=True)
 class BlockTask:
-    """A task that computes one block; can be pickled.
+    """A task that computes one block; can be pickled."""
 
-    Attributes
-    ----------
-    part
-        The pixels of the block.
-    corner
-        The position of the first pixel.
-    work
-        The levels to compute from the pixels.
-    sampling
-        For rows and columns, start and step of the sample for the contrast, or None.
-    size
-        The size of the pixels in bytes.
-    """
-
-    part: Part
-    corner: Lengths
-    work: StageWork
-    sampling: Sampling | None
-    size: int
+    part: Part  # the pixels of the block
+    corner: Lengths  # the position of the first pixel
+    work: StageWork  # the levels to compute from the pixels
+    sampling: Sampling | None  # for rows and columns, start and step of the sample for the contrast, or None
+    size: int  # the size of the pixels in bytes
 
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """The encoded chunks of a computed block, and its downsampled pixels for the next stage of the computation.
+    """The encoded chunks of a computed block, and its downsampled pixels for the next stage of the computation."""
 
-    Attributes
-    ----------
-    corner, size
-        As in the task.
-    chunks
-        The encoded chunks.
-    rest
-        The pixels of the block at the first level that the next stage computes, or None after the last stage.
-    sample
-        The sampled pixels of the block, with all dimensions of the block, or None.
-    damage
-        Descriptions of the unreadable parts of the block, which became zeros. They are in the result, because another
-        process may have read the block.
-    """
-
-    corner: Lengths
+    corner: Lengths  # as in the task
     size: int
-    chunks: list[EncodedChunk]
+    chunks: list[EncodedChunk]  # the encoded chunks
+    # The pixels of the block at the first level that the next stage computes, or None after the last stage.
     rest: NDArray[Any] | None
-    sample: NDArray[Any] | None
+    sample: NDArray[Any] | None  # the sampled pixels of the block, with all dimensions of the block, or None
+    # Descriptions of the unreadable parts of the block, which became zeros. They are in the result, because another
+    # process may have read the block.
     damage: tuple[str, ...] = ()
 
 
@@ -116,26 +90,7 @@ def make_block(task: BlockTask) -> BlockResult:
 
 
 class Pyramid:
-    """The pyramid of one image.
-
-    Parameters
-    ----------
-    source
-        The pixels of the full resolution.
-    levels
-        All levels, full resolution first.
-    method
-        The method of downsampling.
-    channel
-        The number of the channel axis.
-    is_sampled
-        Whether to sample pixels for the contrast.
-
-    Attributes
-    ----------
-    samples
-        The pixels sampled so far, by channel number; 0 without a channel axis.
-    """
+    """The pyramid of one image."""
 
     def __init__(
         self,

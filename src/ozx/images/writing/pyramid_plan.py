@@ -38,22 +38,12 @@ Lengths = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class LevelGeometry:
-    """Shape and chunks of one level of a pyramid.
+    """Shape and chunks of one level of a pyramid."""
 
-    Attributes
-    ----------
-    shape, chunks
-        The lengths of the level, and of its chunks.
-    stored
-        The lengths of the unit with a key: a shard, or a chunk.
-    halved
-        Numbers of the axes halved from the level before.
-    """
-
-    shape: Lengths
+    shape: Lengths  # the lengths of the level, and of its chunks
     chunks: Lengths
-    stored: Lengths
-    halved: tuple[int, ...]
+    stored: Lengths  # the lengths of the unit with a key: a shard, or a chunk
+    halved: tuple[int, ...]  # numbers of the axes halved from the level before
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +79,6 @@ def plan_stages(
     block_bytes: int = _BLOCK_BYTES,
 ) -> list[Stage]:
     """Return the stages that compute all levels of a pyramid.
-
-    Parameters
-    ----------
-    levels
-        The levels, full resolution first.
-    read_alignment
-        The unit of decoding, see `PixelSource`.
-    channel
-        The number of the channel axis. A block has several channels only if they are decoded together.
-    item_size
-        Bytes of a pixel.
-    block_bytes
-        The largest size of a block in bytes; a block of whole chunks and units of decoding may need more.
 
     Examples
     --------

@@ -27,13 +27,6 @@ class ShardAssembler:
     The same chunks give the same bytes in any order: a shard contains them in C order, without gaps, before the index.
     A shard without chunks is not stored.
 
-    Parameters
-    ----------
-    layout
-        The layout of the array: shards as ozx writes them, or none.
-    path
-        Its path, the beginning of the keys.
-
     Examples
     --------
     >>> from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document

@@ -80,16 +80,7 @@ class _Integers:
 
 
 def parse_layer(data: Any, meta: Mapping[str, Any], kind: str) -> Layer:
-    """Parse the layer data that napari passes to writers.
-
-    Raises
-    ------
-    UsageError
-        The layer is empty, or zarr lacks its pixel type.
-    UnsupportedError
-        OME-Zarr 0.5 cannot express the layer: it has a rotation, a shear, too many dimensions, or dimensions in another
-        order.
-    """
+    """Parse the layer data that napari passes to writers."""
     name = str(meta.get("name") or ("Labels" if kind == "labels" else "Image"))
     levels: tuple[ArrayLike, ...] = tuple(data) if meta.get("multiscale") else (data,)
     dtype = np.dtype(levels[0].dtype)

@@ -39,19 +39,7 @@ class NothingYetError(ResourceError):
 
 
 class FollowedFile:
-    """``NAME.partial``, open for reading without taking the lock of its writer.
-
-    Parameters
-    ----------
-    partial
-        The path of the file while it is being written.
-
-    Attributes
-    ----------
-    state
-        ``growing``, ``finished``, ``unfinished`` (the writer ended without finishing the file), or ``removed`` (the
-        writer removed the file).
-    """
+    """``NAME.partial``, open for reading without taking the lock of its writer."""
 
     def __init__(self, partial: str) -> None:
         self.partial = partial

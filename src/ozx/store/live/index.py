@@ -59,15 +59,6 @@ class IndexWriter:
 
     Only readers need the index: after a system error, it gets no further lines, and the writer continues. On systems
     without locks (Windows) there is no index.
-
-    Parameters
-    ----------
-    partial
-        The path of the file.
-    target
-        Its final path, in the same folder.
-    descriptor
-        The open file, whose lock is held. An index of an earlier file of that name is removed.
     """
 
     def __init__(self, partial: str, target: str, descriptor: int) -> None:
@@ -125,15 +116,7 @@ class IndexWriter:
 class IndexReader:
     """Reader of the records of an index that may still grow.
 
-    Parameters
-    ----------
-    path
-        The path of the index. The file stays open, so that its last lines can be read after its removal.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no index.
+    `path`: the path of the index. The file stays open, so that its last lines can be read after its removal.
     """
 
     def __init__(self, path: str) -> None:
@@ -173,19 +156,7 @@ def _parse(line: bytes) -> list[Any] | None:
 
 
 class Index:
-    """The content of ``NAME.partial.index``, read record by record: what a growing file contains.
-
-    Attributes
-    ----------
-    inode, name
-        The inode and the final name of the file; None and empty before the first record.
-    documents
-        The documents by key; a new mapping after each change.
-    values
-        The places of values by key.
-    end
-        ``finished``, ``unfinished``, ``removed``, or None while the file grows.
-    """
+    """The content of ``NAME.partial.index``, read record by record: what a growing file contains."""
 
     def __init__(self) -> None:
         self.inode: int | None = None

@@ -23,11 +23,6 @@ class LiveSession(ArchiveSession):
     """An archive that may still be growing, opened on first use.
 
     Its keys and values change only in `refresh`. Once the file is finished, it is read like any other archive.
-
-    Parameters
-    ----------
-    path
-        The final name of the file, or ``NAME.partial``.
     """
 
     def __init__(self, path: str) -> None:

@@ -19,15 +19,7 @@ _BLOCKS_PER_THREAD = 4
 
 
 class Span:
-    """A byte range of a file, and the function to call with its bytes.
-
-    Parameters
-    ----------
-    start, stop
-        Offsets in the file.
-    take
-        Function called with the bytes of the span; the bytes are valid until the function returns.
-    """
+    """A byte range of a file, and the function to call with its bytes."""
 
     __slots__ = ("start", "stop", "take")
 
@@ -38,19 +30,7 @@ class Span:
 
 
 class Block:
-    """The spans of a single read, and a function to call with the bytes of the whole block.
-
-    Parameters
-    ----------
-    start, stop
-        Offsets in the file.
-    spans
-        The spans that the block covers.
-    finish
-        Function called with the bytes of the block, after the functions of all spans.
-    into
-        Memory of the length of the block, to read into; None for a buffer of the thread.
-    """
+    """The spans of a single read, and a function to call with the bytes of the whole block."""
 
     __slots__ = ("finish", "into", "spans", "start", "stop")
 
@@ -126,13 +106,7 @@ class BlockReader:
         self._waiting: deque[Block] = deque()
 
     def run(self, blocks: Sequence[Block], jobs: int) -> None:
-        """Read the blocks; call `Span.take` and `Block.finish` with the bytes that were read.
-
-        Raises
-        ------
-        FormatError
-            The file is too short (``zip/changed``).
-        """
+        """Read the blocks; call `Span.take` and `Block.finish` with the bytes that were read."""
         self._waiting.extend(blocks)
         helpers = [POOL.submit(self._work) for _ in range(min(jobs, len(blocks)) - 1)]
         try:

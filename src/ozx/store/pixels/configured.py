@@ -32,13 +32,7 @@ class StorePipeline(CodecPipeline):
 
     @classmethod
     def from_array_metadata_and_store(cls, array_metadata: Any, store: Store) -> Any:
-        """Return the pipeline for an array.
-
-        Raises
-        ------
-        NotImplementedError
-            The class that was configured before only supports `from_codecs`.
-        """
+        """Return the pipeline for an array."""
         # Imported here: zarr-python loads this module whenever ozx is installed.
         from ozx.store.pixels.pipeline import ArchivePipeline, knows_store  # noqa: PLC0415
 

@@ -44,27 +44,13 @@ class Background:
 
 @dataclass(frozen=True, slots=True)
 class ChunkEdit:
-    """New pixels for one chunk.
+    """New pixels for one chunk."""
 
-    Attributes
-    ----------
-    codec
-        The codec of the chunk.
-    stored
-        The stored chunk; None if no chunk is stored, or if all its pixels change.
-    inside
-        The part of the chunk that changes; None for all of it.
-    pixels
-        Its new pixels.
-    background
-        The value of missing pixels.
-    """
-
-    codec: ChunkCodec | ShardCodec
-    stored: memoryview | None
-    inside: Selection | None
-    pixels: NDArray[Any]
-    background: Background
+    codec: ChunkCodec | ShardCodec  # the codec of the chunk
+    stored: memoryview | None  # the stored chunk; None if no chunk is stored, or if all its pixels change
+    inside: Selection | None  # the part of the chunk that changes; None for all of it
+    pixels: NDArray[Any]  # its new pixels
+    background: Background  # the value of missing pixels
 
     @property
     def size(self) -> int:
@@ -72,13 +58,7 @@ class ChunkEdit:
         return self.codec.size
 
     def encode(self) -> memoryview | None:
-        """Return the encoded chunk; None if the chunk need not be stored.
-
-        Raises
-        ------
-        ValueError
-            The stored chunk is damaged.
-        """
+        """Return the encoded chunk; None if the chunk need not be stored."""
         if isinstance(self.codec, ShardCodec):
             return self._encode_shard(self.codec)
         chunk = self._merged(self.codec)
@@ -103,28 +83,7 @@ class ChunkEdit:
 
 
 class ShardEdit:
-    """New pixels for one shard: its changed inner chunks, its unchanged inner chunks, and the new index.
-
-    Parameters
-    ----------
-    codec
-        The layout of the shard.
-    stored
-        The stored shard; None if there is none.
-    selection
-        The part of the shard that changes: slices without steps, or a box around any other selection.
-    pixels
-        The new pixels of that part; for slices, with one dimension for each axis of the shard.
-    background
-        The value of missing pixels.
-    where
-        The shard's name in messages.
-
-    Raises
-    ------
-    FormatError
-        The index of the stored shard is damaged (``zarr/shard-index``).
-    """
+    """New pixels for one shard: its changed inner chunks, its unchanged inner chunks, and the new index."""
 
     def __init__(
         self,
@@ -145,13 +104,7 @@ class ShardEdit:
         self._offsets = np.zeros(codec.grid, np.int64)
 
     def iter_edits(self) -> Iterator[tuple[Lengths, ChunkEdit]]:
-        """Yield the changed inner chunks with their coordinates, in the order in which the shard stores chunks.
-
-        Raises
-        ------
-        ValueError
-            A stored chunk is damaged.
-        """
+        """Yield the changed inner chunks with their coordinates, in the order in which the shard stores chunks."""
         inner = self._codec.inner
         if isinstance(self._selection, Box):
             edits = self._edits_in(self._selection)

@@ -36,20 +36,7 @@ class ArchivePipeline(BoundedPipeline):
     """A codec pipeline that reads and writes the chunks of a request together, with checks and size limits."""
 
     async def read(self, batch_info: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
-        """Read and decode the chunks of a request, and copy their pixels to the output.
-
-        Parameters
-        ----------
-        batch_info, out, drop_axes
-            As for `zarr.abc.codec.CodecPipeline.read`.
-
-        Raises
-        ------
-        FormatError
-            An entry is damaged, or the file changed.
-        UndecodableChunkError
-            A chunk cannot be decoded, or decodes to another size; the message names file and chunk.
-        """
+        """Read and decode the chunks of a request, and copy their pixels to the output."""
         items = list(batch_info)
         place, target = _archive_of(items), out.as_ndarray_like()
         if place is None or not isinstance(target, np.ndarray):
@@ -70,20 +57,7 @@ class ArchivePipeline(BoundedPipeline):
         return _results(request.missing)
 
     async def write(self, batch_info: Iterable[Any], value: NDBuffer, drop_axes: tuple[int, ...] = ()) -> None:
-        """Encode and store the chunks of a request; store each value once, in the order of the request.
-
-        Parameters
-        ----------
-        batch_info, value, drop_axes
-            As for `zarr.abc.codec.CodecPipeline.write`.
-
-        Raises
-        ------
-        ResourceError
-            The file cannot be written.
-        UndecodableChunkError
-            A stored chunk that changes only in part cannot be decoded; the message names file and chunk.
-        """
+        """Encode and store the chunks of a request; store each value once, in the order of the request."""
         items = list(batch_info)
         if not items:
             return

@@ -46,19 +46,7 @@ class RemoteRequest(PixelRequest):
     """The chunks of one selection of a remote array; see `PixelRequest`."""
 
     async def answer(self) -> None:
-        """Find, request, verify and decode the chunks.
-
-        Raises
-        ------
-        NotPlannedError
-            As for `PixelRequest.plan`.
-        FormatError
-            The archive or the index of a shard is damaged, or the file changed (``zip/changed``).
-        ResourceError
-            The server cannot be reached, or refuses the bytes.
-        ValueError
-            A chunk does not decode to its size.
-        """
+        """Find, request, verify and decode the chunks."""
         await self._session.ensure_open()
         reader = self._session.reader
         if not isinstance(reader.source, RemoteSource):

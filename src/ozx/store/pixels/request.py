@@ -42,19 +42,8 @@ class NotPlannedError(Exception):
 class PixelRequest:
     """The chunks of one selection, and the output array for their pixels.
 
-    Parameters
-    ----------
-    session
-        The open archive.
-    codecs
-        The codecs of the array's chunks.
-    items
-        What zarr-python passes to a codec pipeline: store path, specification of the chunk, selection in the chunk,
-        selection in the result, and whether the selection is the complete chunk.
-    out
-        The result.
-    drop_axes
-        The axes of length 1 that the result lacks.
+    `items`: what zarr-python passes to a codec pipeline: store path, specification of the chunk, selection in the
+    chunk, selection in the result, and whether the selection is the complete chunk.
     """
 
     def __init__(
@@ -85,16 +74,7 @@ class PixelRequest:
         return sum(block.stop - block.start for block in self._blocks)
 
     def plan(self) -> None:
-        """Find the bytes to read; set the pixels of missing chunks to the fill value.
-
-        Raises
-        ------
-        NotPlannedError
-            A codec, a data type or a kind of selection is not supported here, or an entry is empty, compressed
-            or of an unexpected length.
-        FormatError
-            The archive or the index of a shard is damaged, or the file changed (``zip/changed``).
-        """
+        """Find the bytes to read; set the pixels of missing chunks to the fill value."""
         try:
             self._plan()
         except FormatError:  # another file under this name may look like damage
@@ -117,15 +97,7 @@ class PixelRequest:
         self._blocks += join_spans(self._spans, self._jobs())
 
     def read(self) -> None:
-        """Read, verify and decode the bytes that `plan` found.
-
-        Raises
-        ------
-        FormatError
-            An entry is damaged (``zip/crc``, ``zip/local-header``), or the file changed (``zip/changed``).
-        ValueError
-            A chunk does not decode to its size.
-        """
+        """Read, verify and decode the bytes that `plan` found."""
         source = self._session.reader.source
         if not isinstance(source, FileSource):
             raise NotPlannedError

@@ -126,15 +126,7 @@ def bounding_box(selection: Selection, shape: Lengths, chunk: Lengths) -> Box | 
 
 
 def _iter_touched(positions: list[Any], touched: list[NDArray[np.int64]]) -> Iterator[Lengths]:
-    """Yield the coordinates of the chunks that a selection overlaps, each once.
-
-    Parameters
-    ----------
-    positions
-        The selection, a slice or an array per axis; arrays are broadcast against each other, as numpy does.
-    touched
-        For each axis, chunk coordinates: for a slice, each coordinate once; for an array, one for each element.
-    """
+    """Yield the coordinates of the chunks that a selection overlaps, each once."""
     arrays = [number for number, found in enumerate(positions) if not isinstance(found, slice)]
     points: list[Lengths] = [()]
     if arrays:

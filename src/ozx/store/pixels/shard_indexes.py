@@ -17,13 +17,7 @@ _MOST_KEPT = 32 << 20
 
 
 class ShardIndexes:
-    """A cache of the most recently used shard indexes of one archive.
-
-    Parameters
-    ----------
-    source
-        The archive. A session that opens its file again has another source.
-    """
+    """A cache of the most recently used shard indexes of one archive."""
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source
@@ -37,13 +31,7 @@ class ShardIndexes:
         self._lock = threading.Lock()
 
     def find(self, start: int, length: int, codec: ShardCodec, where: str) -> ShardIndex:
-        """Return the index of the shard at offset `start` of the file.
-
-        Raises
-        ------
-        FormatError
-            The index is damaged (``zarr/shard-index``).
-        """
+        """Return the index of the shard at offset `start` of the file."""
         index = self.kept(start, length, codec)
         if index is not None:
             return index

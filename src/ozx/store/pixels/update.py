@@ -39,24 +39,8 @@ Selection = Any
 class PixelUpdate:
     """The chunks of one selection, and their new pixels.
 
-    Parameters
-    ----------
-    session
-        The archive that is written.
-    codecs
-        The codecs of the array's chunks.
-    items
-        What zarr-python passes to a codec pipeline: store path, specification of the chunk, selection in the chunk,
-        selection in the new pixels, and whether the selection is the complete chunk.
-    value
-        The new pixels; of shape () for one value everywhere.
-    drop_axes
-        The axes of length 1 that the new pixels lack.
-
-    Raises
-    ------
-    NotPlannedError
-        A codec, a data type or a kind of selection is not supported here; nothing was written.
+    `items`: what zarr-python passes to a codec pipeline: store path, specification of the chunk, selection in the
+    chunk, selection in the new pixels, and whether the selection is the complete chunk.
     """
 
     def __init__(
@@ -74,15 +58,7 @@ class PixelUpdate:
         self._plan = [self._plan_value(codecs, item) for item in items]
 
     def write(self) -> None:
-        """Encode the chunks, and write each value once, in the order of the request.
-
-        Raises
-        ------
-        UndecodableChunkError
-            A stored chunk that changes only in part cannot be decoded.
-        OzxError
-            As `WriteSession.set_parts`.
-        """
+        """Encode the chunks, and write each value once, in the order of the request."""
         with closing(_encoded(self._iter_jobs())) as chunks:  # closing ends the threads' work after an error
             for value, group in groupby(chunks, lambda result: result[0].value):
                 value.store(self._session, ((job.place, data) for job, data in group))

@@ -38,13 +38,7 @@ class NodeDocument:
 
     @classmethod
     def of_v3(cls, key: str, data: bytes) -> NodeDocument:
-        """Return the node described by a ``zarr.json``.
-
-        Raises
-        ------
-        FormatError
-            The ``zarr.json`` is not a JSON object (rule ``zarr/json``).
-        """
+        """Return the node described by a ``zarr.json``."""
         document, faults = parse_strictly(data, key)
         return cls(
             key,

@@ -40,13 +40,7 @@ def make_finding(
 
 
 def finding_from_error(error: FormatError | UnsupportedError, *, entry: str | None = None) -> Finding:
-    """Return a finding for an error that occurred while reading.
-
-    Raises
-    ------
-    FormatError, UnsupportedError
-        The error itself, if it names no rule of the table. Such an error is a fault of ozx.
-    """
+    """Return a finding for an error that occurred while reading."""
     if error.rule is None or error.rule not in RULES:
         raise error
     return make_finding(error.rule, error.message, entry=entry, hint=error.hint)

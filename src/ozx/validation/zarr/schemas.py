@@ -22,13 +22,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class Schemas:
-    """The given JSON schemas, by the URL that documents use for them.
-
-    Raises
-    ------
-    UsageError
-        One of the files is no JSON schema, or refers to a schema that is not given.
-    """
+    """The given JSON schemas, by the URL that documents use for them."""
 
     def __init__(self, documents: Mapping[str, Any] | None = None) -> None:
         # References in a schema without `$id` are relative to its URL.
@@ -48,13 +42,7 @@ class Schemas:
 
     @classmethod
     def read(cls, files: Mapping[str, StrPath]) -> Schemas:
-        """Read the schemas in `files`, a mapping of URLs to paths.
-
-        Raises
-        ------
-        UsageError
-            One of the files is no JSON schema, or refers to a schema that is not given.
-        """
+        """Read the schemas in `files`, a mapping of URLs to paths."""
         documents = {}
         for url, path in files.items():
             with open(given_path(path), "rb") as file:
@@ -72,11 +60,6 @@ class Schemas:
 
         If this schema is not given, there are no errors. `value` has the properties of the convention; a schema with
         a property ``attributes`` describes the whole `document`.
-
-        Raises
-        ------
-        UsageError
-            The schema refers to a schema that is not given.
         """
         validator = self._validators.get(url) if isinstance(url, str) else None
         if validator is None:

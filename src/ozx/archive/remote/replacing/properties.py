@@ -44,28 +44,7 @@ _DROP_HINT = "Give --drop-attributes (drop_attributes=True) to edit the object w
 def kept_properties(
     client: Any, target: Mapping[str, str], head: Mapping[str, Any], url: str, *, drop: bool
 ) -> dict[str, Any]:
-    """Return boto3 arguments that give a new object the properties of the existing object.
-
-    Parameters
-    ----------
-    client
-        boto3's client.
-    target
-        Bucket and key of the object, as arguments for boto3.
-    head
-        The answer to a HEAD request for the object.
-    url
-        The URL of the object, for errors.
-    drop
-        Whether to leave out tags and access rights that cannot be read or kept.
-
-    Raises
-    ------
-    UnsupportedError
-        The object is locked, or encrypted with a key that only its owner has, or a property cannot be kept.
-    ResourceError
-        The server cannot be reached, or refuses.
-    """
+    """Return boto3 arguments that give a new object the properties of the existing object."""
     name = printable_url(url)
     lock = next((head[field] for field in _LOCKS if head.get(field) not in (None, "OFF")), None)
     if lock is not None:

@@ -53,15 +53,7 @@ LOOKS = 3
 
 
 def look_at(url: str, *, drop_attributes: bool) -> OldObject:
-    """Return the facts that are necessary to replace an object; make three requests.
-
-    Raises
-    ------
-    UnsupportedError
-        The object has no strong ETag, or has properties that a new object would not have; see `kept_properties`.
-    ResourceError
-        The object does not exist; the server cannot be reached, or refuses; boto3 is not installed.
-    """
+    """Return the facts that are necessary to replace an object; make three requests."""
     present = S3Object(url)
     try:
         head = present.client.head_object(**present.target)

@@ -37,11 +37,6 @@ class ETags:
         If they differ, `again` reads the object once more, and returns its MD5 or raises an error. If both reads agree
         with each other only, the ETag may be no MD5. The bytes are then accepted, unless the headers of the object are
         known and tell of no encryption, and the ETag of another object is an MD5.
-
-        Raises
-        ------
-        ResourceError
-            The bytes were damaged on the way.
         """
         second = None if read.hex() == tag.lower() else again()
         if second is None or second.hex() == tag.lower():

@@ -35,22 +35,7 @@ _SIGNED_FOR = timedelta(seconds=60)
 
 
 class ObjectStore:
-    """A store whose root is the object or folder at a URL; thread-safe.
-
-    Parameters
-    ----------
-    url
-        The URL; a query is part of every request.
-    options
-        Keyword arguments for obstore, over those of `ozx.archive.remote.access.storage_options`.
-
-    Raises
-    ------
-    ResourceError
-        obstore is not installed.
-    UsageError
-        The URL and the options do not fit together.
-    """
+    """A store whose root is the object or folder at a URL; thread-safe."""
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
         self.name = printable_url(url)
@@ -135,11 +120,6 @@ def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = T
     """Return obstore's store whose root is the object or folder at `url`.
 
     With this root, the URL of the object is requested unchanged. With `repeats`, obstore repeats requests that fail.
-
-    Raises
-    ------
-    UsageError
-        The URL and the options do not fit together.
     """
     from obstore.store import HTTPStore, from_url  # noqa: PLC0415
 

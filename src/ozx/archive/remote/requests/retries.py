@@ -38,21 +38,7 @@ _MOST_SOON = 2
 
 
 class Retries:
-    """Repetition of failed requests to one server; thread-safe.
-
-    Parameters
-    ----------
-    name
-        The URL for messages.
-    config
-        `max_retries`, `retry_timeout` and `backoff`, with the meaning that obstore gives them.
-    deadline
-        The end of the time for all requests, or None.
-    ask
-        A function that returns the number of seconds that the server asks clients to wait, or None.
-    failures
-        The types of the errors that failed requests raise.
-    """
+    """Repetition of failed requests to one server; thread-safe."""
 
     def __init__(
         self,
@@ -79,13 +65,7 @@ class Retries:
         self._not_before = self._not_asked_before = 0.0
 
     def run(self, request: Callable[[], _T]) -> _T:
-        """Return the result of a request; repeat the request after temporary failures.
-
-        Raises
-        ------
-        ResourceError
-            The time of the caller is over, or the server asks to wait more than `LONGEST_WAIT` seconds.
-        """
+        """Return the result of a request; repeat the request after temporary failures."""
         begun, waited = time.monotonic(), 0.0
         for count in range(self._most + 1):
             waited += self._sleep(self._not_before - time.monotonic())
@@ -103,13 +83,7 @@ class Retries:
         raise error  # outside of the except block: errors made from it then have no context
 
     async def run_async(self, request: Callable[[], Awaitable[_T]]) -> _T:
-        """Return the same result as `run`, without blocking the event loop.
-
-        Raises
-        ------
-        ResourceError
-            As for `run`.
-        """
+        """Return the same result as `run`, without blocking the event loop."""
         begun, waited = time.monotonic(), 0.0
         for count in range(self._most + 1):
             waited += await asyncio.to_thread(self._sleep, rest) if (rest := self._rest()) > 0 else 0.0
