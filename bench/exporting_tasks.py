@@ -17,7 +17,6 @@ def ozx_export(source: str, out: str, compression: str) -> Callable[[], object]:
     import ozx
     import ozx.images.ome_tiff.exported_hierarchy
     import ozx.images.ome_tiff.file
-    import ozx.images.ome_tiff.tiles
     import ozx.store.opening
 
     export = ozx.export

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ozx.cli.commands import COMMANDS, load_command
+from ozx.cli.app import COMMANDS, load_command
 from ozx.validation.rules.table import RULES, Rule
 
 #: An option that has the same help in at least this number of commands is explained only once.

@@ -25,12 +25,11 @@ from ozx.errors import OzxError
 from ozx.hierarchy.chunk_grid import parse_chunk_grid
 from ozx.hierarchy.comment import parse_comment
 from ozx.hierarchy.images import describe_images, image_paths, label_paths, plate_wells
-from ozx.hierarchy.json.documents import dump_document, parse_document
+from ozx.hierarchy.json.reading import dump_document, parse_document
 from ozx.hierarchy.nodes import NodeCollector
 from ozx.hierarchy.upgrade import upgrade_hierarchy
-from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.hierarchy.zarr.layout import IndexFormat, build_index, parse_index, parse_layout
 from ozx.hierarchy.zarr.normalisation import normalise_document
-from ozx.hierarchy.zarr.shards import IndexFormat, build_index, parse_index
 
 __all__ = ["TARGETS", "load_verbs"]
 
@@ -175,7 +174,7 @@ def load_verbs() -> None:
     """Import the modules that the verbs import at their first use, so that atheris instruments these modules."""
     from every_verb import VERBS
 
-    from ozx.cli.commands import load_command
+    from ozx.cli.app import load_command
 
     for arguments in VERBS.values():
         load_command(arguments[0])

@@ -19,7 +19,7 @@ from ozx.flow.sinks.archive import write_entries
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.listing import list_directory
-from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
+from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
 from ozx.progress import NO_PROGRESS
 
 PATH = "0"

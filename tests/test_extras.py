@@ -13,7 +13,7 @@ import pytest
 from hierarchies import FIXTURES
 from packed import pack_tree
 
-from ozx.cli.version import version_text
+from ozx.cli.app import version_text
 from ozx.extras import install_hint
 
 ROOT = Path(__file__).parents[1]

@@ -4,8 +4,7 @@ import pytest
 from zip_forge import Member, forge
 
 from ozx.archive.byte_source import MemorySource
-from ozx.archive.directory import read_end
-from ozx.archive.inner_archives import check_leading
+from ozx.archive.directory import check_leading, read_end
 from ozx.errors import FormatError
 
 INNER = forge([Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"inner")])

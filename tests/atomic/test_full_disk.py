@@ -9,8 +9,8 @@ import pytest
 from hierarchies import FIXTURES
 
 import ozx
-from ozx.atomic.full_disk import full_disk_error
 from ozx.atomic.new_file import replacing_file
+from ozx.atomic.targets import full_disk_error
 from ozx.errors import ResourceError
 
 

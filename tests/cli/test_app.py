@@ -15,8 +15,7 @@ import pytest
 from terminals import run_in_terminal
 
 import ozx.cli.app
-from ozx.cli.app import run
-from ozx.cli.commands import COMMANDS
+from ozx.cli.app import COMMANDS, run
 from ozx.cli.output import report_error, say_error
 from ozx.errors import FormatError
 from ozx.validation.rules.table import RULES

@@ -14,7 +14,7 @@ from packed import pack_tree
 from tiffs import pixels, write, write_parts
 
 import ozx as library
-from ozx.cli import cluster
+from ozx.cli import options
 
 pytestmark = pytest.mark.ci
 ozx = command()
@@ -34,13 +34,13 @@ def test_the_same_files_lines_and_log_as_without(capsys, here, address):
     (here / "one").mkdir()
     library.pack(here / "c.ome.zarr", here / "one" / "c.ozx", sync=False)  # there already
     found = []
-    for folder, options in (("plain", []), ("one", ["--dask", address])):
+    for folder, words in (("plain", []), ("one", ["--dask", address])):
         (here / folder).mkdir(exist_ok=True)
         if folder == "plain":
             library.pack(here / "c.ome.zarr", here / "plain" / "c.ozx", sync=False)
         paths = [str(here / name) for name in names]
         arguments = [*paths, "--out-dir", here / folder, "--manifest", "--log", here / f"{folder}.jsonl"]
-        code, out, err = ozx(capsys, "pack", *arguments, *options)
+        code, out, err = ozx(capsys, "pack", *arguments, *words)
         lines = [json.loads(text) for text in (here / f"{folder}.jsonl").read_text().splitlines()]
         outcome = sorted(
             (line["source"], line["exit"], line["status"], (line["error"] or {}).get("code")) for line in lines
@@ -112,7 +112,7 @@ def test_another_version_is_refused(capsys, here, address, monkeypatch):
     assert code == 2
     assert "--dask: expected ozx 0.0.9 on every worker; found " in err
     # A worker that joins after the check.
-    monkeypatch.setattr(cluster, "_version", lambda: "0.0.9")
+    monkeypatch.setattr(options, "_version", lambda: "0.0.9")
     monkeypatch.setattr("distributed.Client.run", lambda self, function: {})
     code, _, err = ozx(capsys, "pack", image, "--dask", address)
     assert code == 3

@@ -13,7 +13,7 @@ from packed import pack_tree, sort_values, write_archive
 
 import ozx
 from ozx.cli.edit import describe_differences
-from ozx.hierarchy.edit.differences import Difference
+from ozx.hierarchy.edit.image import Difference
 from ozx.operations.edit import edit
 from ozx.quoting import quote
 

@@ -4,9 +4,7 @@ import os
 
 import pytest
 
-from ozx.cli.app import run
-from ozx.cli.commands import COMMANDS
-from ozx.cli.usage import GONE
+from ozx.cli.app import COMMANDS, GONE, run
 from ozx.quoting import quote
 
 

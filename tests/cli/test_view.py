@@ -16,7 +16,7 @@ from hierarchies import FIXTURES
 from packed import pack_tree
 
 from ozx.cli.app import run
-from ozx.desktop.viewer.presence import Presence
+from ozx.desktop.viewer.pages import Presence
 from ozx.integrations.napari import read_layers
 
 IMAGE = FIXTURES / "image.ome.zarr"

@@ -14,7 +14,7 @@ import pytest
 from hierarchies import FIXTURES
 from page_examples import read_blocks, read_shown_commands, run_page
 
-from ozx.cli.commands import COMMANDS, load_command
+from ozx.cli.app import COMMANDS, load_command
 
 ROOT = Path(__file__).parent.parent.parent
 

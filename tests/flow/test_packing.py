@@ -10,12 +10,12 @@ from hierarchies import tree
 
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError
-from ozx.flow.plans.copy import plan_copy
 from ozx.flow.sinks import fast_packing
 from ozx.flow.sinks.archive import write_entries
 from ozx.flow.sources.directory import DirectorySource, iter_files, read_file
 from ozx.flow.sources.listing import list_directory
-from ozx.hierarchy.json.limits import LongDocuments
+from ozx.hierarchy.json.reading import LongDocuments
+from ozx.operations.pack_one import plan_copy
 from ozx.progress import NO_PROGRESS
 
 

@@ -17,7 +17,7 @@ from ozx.flow import tasks
 from ozx.flow.batch import run_batch
 from ozx.flow.tasks import Groups, absolute_source, check_same, groups_elsewhere, look_at
 from ozx.progress import NO_PROGRESS
-from ozx.validation.many import validate_many
+from ozx.validation.validate import validate_many
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_validation_reads_the_files_of_the_client(home):
 
 def test_a_schema_is_that_of_the_client(home, monkeypatch):
     seen = []
-    monkeypatch.setattr("ozx.validation.many.validate", lambda path, **options: seen.append(options["schemas"]))
+    monkeypatch.setattr("ozx.validation.validate.validate", lambda path, **options: seen.append(options["schemas"]))
     list(validate_many(["raw/c.ozx"], schemas={"https://example.org/a": "a.json"}, executor=Elsewhere(home)))
     assert seen == [{"https://example.org/a": os.path.abspath("a.json")}]
 

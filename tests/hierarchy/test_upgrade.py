@@ -31,7 +31,7 @@ from upgrades import (
 
 import ozx
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.ome.metadata import OME_KEYS
+from ozx.hierarchy.ome.model import OME_KEYS
 from ozx.hierarchy.upgrade import upgrade_hierarchy
 
 # The keys of objects that a reader of broken metadata might look at.

@@ -27,13 +27,13 @@ from packed import write_archive
 from stores import put
 
 import ozx
-from ozx.archive import columns, directory, empty_values, entry_reading, inner_archives
-from ozx.archive.audit import descriptors
+from ozx.archive import columns, directory, empty_values, entry_reading
+from ozx.archive.audit import gaps
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import FLAG_DATA_DESCRIPTOR, LocalHeader
 from ozx.archive.recovery import values as recovered_values
-from ozx.archive.recovery.evidence import Witnesses
+from ozx.archive.recovery.entries import Witnesses
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.errors import OzxError
 from ozx.flow.repair.salvage import salvage
@@ -118,7 +118,7 @@ def small_fields(base: Base | None = None) -> Iterator[None]:
         yield
 
 
-_MODULES = (inner_archives, entry_reading, empty_values, descriptors, recovered_values)
+_MODULES = (directory, entry_reading, empty_values, gaps, recovered_values)
 
 
 def _records(data: bytes) -> list[Record]:

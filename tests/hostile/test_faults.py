@@ -14,7 +14,7 @@ from sweeping import forget_swept_folders
 from works import WORKS, WRITE_NOTHING, Work, left_for_good, leftovers, make_sources, start_anew, state
 
 from ozx.atomic import renaming
-from ozx.cli.commands import COMMANDS
+from ozx.cli.app import COMMANDS
 from ozx.errors import ResourceError
 from ozx.flow.sinks import fast_unpacking
 

@@ -21,10 +21,10 @@ from sweeping import forget_swept_folders
 import ozx
 from ozx.atomic.tree_removal import MARKER
 from ozx.errors import OzxWarning, ResourceError
-from ozx.images.pictures.thumbnail_cache import cache_path, file_uri
 from ozx.integrations.napari import write_layers
 from ozx.operations.import_tiff import import_tiffs
 from ozx.operations.pack import PackManyResult, pack_many
+from ozx.operations.thumbnail import cache_path, file_uri
 
 CHUNKS = {f"0/c/{n // 2}/{n % 2}": pattern(n, 1024) for n in range(4)}
 LARGE = {"0/notes": pattern(9, 300_000)}

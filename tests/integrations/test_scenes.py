@@ -12,7 +12,7 @@ from packed import write_archive
 from scenes import PIXELS, make_scene
 
 import ozx
-from ozx.cli.info_text import describe
+from ozx.cli.info import describe
 from ozx.desktop.viewer.descriptions import describe_file
 from ozx.desktop.viewer.pictures import Pictures
 from ozx.errors import OzxWarning

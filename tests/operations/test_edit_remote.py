@@ -208,10 +208,8 @@ class TestProperties:
         assert len(bucket.client.list_object_versions(Bucket=bucket.name)["Versions"]) == 2
 
     def test_rights_that_cannot_be_read(self, server, large, monkeypatch):
-        from ozx.archive.remote.replacing import properties  # noqa: PLC0415
-
         server.put_file("a.ozx", large)
-        monkeypatch.setattr(properties, "error_code_of", lambda _: "AccessDenied")
+        monkeypatch.setattr(replacement, "error_code_of", lambda _: "AccessDenied")
         server.refuses = {"acl"}
         with pytest.raises(UnsupportedError, match="access rights of the object cannot be read"):
             edit("s3://b/a.ozx", **SIZE)

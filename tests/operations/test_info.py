@@ -17,7 +17,7 @@ from packed import PROMISE, pack_tree, sort_values, write_archive, zip_values
 from uris import ozx_uri
 
 from ozx.archive.byte_source import FileSource
-from ozx.cli.info_text import describe
+from ozx.cli.info import describe
 from ozx.errors import FormatError, OzxError, UsageError
 from ozx.hierarchy.comment import make_comment
 from ozx.hierarchy.images import Well

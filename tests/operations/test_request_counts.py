@@ -7,7 +7,7 @@ from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from range_server import serving
 
 import ozx
-from ozx.archive.remote import runs
+from ozx.archive.remote import source
 from ozx.operations.verify import verify
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
@@ -137,8 +137,8 @@ def test_shards_across_the_rows_of_chunks(tmp_path):
 
 
 def test_more_blocks_than_are_held(archive, tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "_BLOCK", 1 << 18)
-    monkeypatch.setattr(runs, "_LONG", 1 << 16)
+    monkeypatch.setattr(source, "_BLOCK", 1 << 18)
+    monkeypatch.setattr(source, "_LONG", 1 << 16)
     data = archive.read_bytes()
     with serving(data) as server:
         assert ozx.validate(server.url, level="data").valid

@@ -340,7 +340,7 @@ def test_a_full_memory_raises_or_waits(out, monkeypatch):
     ("method", "is_taken"),
     [
         ("ozx.images.streaming.frame_queue.FrameQueue.put", False),
-        ("ozx.images.streaming.frame_order.FrameOrder.record", False),
+        ("ozx.images.streaming.frames.FrameOrder.record", False),
         ("ozx.images.streaming.encoding_threads.EncodingThreads._wake", True),  # the frame waits
     ],
 )

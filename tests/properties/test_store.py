@@ -18,7 +18,7 @@ from zarr.storage import MemoryStore
 from ozx import OzxStore
 from ozx.archive.writer import ArchiveWriter
 from ozx.errors import RewrittenWarning
-from ozx.store import finishing, growing_file, space
+from ozx.store import finishing, growing_file
 from ozx.store.ozx_store import overwritten
 
 GROUP = group(None)
@@ -151,7 +151,7 @@ def reached(monkeypatch):
     count(finishing, "_gaps", lambda a, k, r: kinds_of_gaps(r))
     count(finishing, "_clear", lambda a, k, r: ["gap cleared"] if a[2] else [])
     count(ArchiveWriter, "add", lambda a, k, r: ["metadata extended"] if a[2].endswith(b" ") else [])
-    taken = space.Space.take
+    taken = growing_file.Space.take
 
     def take_place(room, length):
         end = room.end
@@ -160,7 +160,7 @@ def reached(monkeypatch):
         counts["head full"] += offset is None
         return offset
 
-    monkeypatch.setattr(space.Space, "take", take_place)
+    monkeypatch.setattr(growing_file.Space, "take", take_place)
     return counts
 
 

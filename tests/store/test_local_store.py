@@ -7,7 +7,7 @@ from packed import pack_tree
 from ozx.errors import FormatError
 from ozx.flow.sources.directory import DirectorySource
 from ozx.flow.sources.listing import list_directory
-from ozx.hierarchy.json import limits as document_limits
+from ozx.hierarchy.json import reading as document_limits
 from ozx.store.image_view import GroupNodes, lacks_node
 from ozx.store.local_store import DirectoryStore
 from ozx.store.opening import open_store, opened_hierarchy

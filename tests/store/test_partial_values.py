@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ozx import UsageError
-from ozx.store.partial_values import grouped_writes, overwritten
+from ozx.store.ozx_store import grouped_writes, overwritten
 
 writes = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.binary(min_size=1, max_size=12)), max_size=6)
 

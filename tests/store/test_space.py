@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ozx.store.space import Space
+from ozx.store.growing_file import Space
 
 steps = st.lists(st.one_of(st.integers(1, 60), st.tuples(st.integers(0, 1 << 20))), max_size=80)
 

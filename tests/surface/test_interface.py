@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 import ozx
-from ozx.cli.commands import COMMANDS, load_command
+from ozx.cli.app import COMMANDS, load_command
 from ozx.integrations.fsspec import OzxFile, OzxFileSystem
 
 ROOT = Path(__file__).parent.parent.parent

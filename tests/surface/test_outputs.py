@@ -13,8 +13,7 @@ import pytest
 from public_names import DIRECTIVES, find
 
 import ozx
-from ozx.cli.app import run
-from ozx.cli.commands import COMMANDS, load_command
+from ozx.cli.app import COMMANDS, load_command, run
 from ozx.integrations.napari import write_layers
 
 # Parameters of functions that write files, or into folders.

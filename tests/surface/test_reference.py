@@ -14,7 +14,7 @@ import ozx.desktop.association.associate
 import ozx.extensions
 from docs import site_hooks
 from docs.site_hooks import on_page_markdown
-from ozx.cli.commands import COMMANDS, load_command
+from ozx.cli.app import COMMANDS, load_command
 from ozx.validation.rules.table import RULES
 
 DOCS = REFERENCE.parent

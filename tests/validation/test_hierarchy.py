@@ -7,7 +7,7 @@ import pytest
 from cases.archive_builder import array, group
 
 from ozx.errors import FormatError
-from ozx.hierarchy.zarr.extension_names import registry_date
+from ozx.hierarchy.zarr.extensions import registry_date
 from ozx.validation import hierarchy
 from ozx.validation.hierarchy import NodeRules, Options, check_documents
 from ozx.validation.nodes.document import NodeDocument

@@ -6,11 +6,11 @@ import pytest
 from cases.archive_builder import ArchiveBuilder
 from hierarchies import FIXTURES
 
-import ozx.validation.many
+import ozx.validation.validate
 from ozx.errors import UsageError
 from ozx.faults import FaultError
-from ozx.validation.many import validate_many
 from ozx.validation.report import Report
+from ozx.validation.validate import validate_many
 
 
 @pytest.fixture
@@ -40,12 +40,12 @@ def test_nothing():
 
 
 def test_a_fault_of_ozx_with_one_file_does_not_stop_the_others(paths, monkeypatch):
-    validate = ozx.validation.many.validate
+    validate = ozx.validation.validate.validate
 
     def stumble(path, **options):
         return 1 + "" if path == paths[0] else validate(path, **options)
 
-    monkeypatch.setattr(ozx.validation.many, "validate", stumble)
+    monkeypatch.setattr(ozx.validation.validate, "validate", stumble)
     (_, fault), (_, missing), (_, valid) = validate_many(paths)
     assert isinstance(fault, FaultError)
     assert fault.path == paths[0]

@@ -11,14 +11,14 @@
 ``names/``
     Entry names: decoding, a compact table of a million names, an index by hash.
 ``directory``, ``columns``
-    Finding and checking of the end records and the central directory; the directory as arrays.
+    Finding and checking of the end records and the central directory, archives within archives too; the directory as
+    arrays.
 ``crc32``, ``inflate``
     Checksums and their combination; deflate and Deflate64.
 ``entry_reading``, ``entry_blocks``, ``coalesced_reads``
     Reading of one entry's value, of adjacent values with one read, and of many short spans with few reads.
-``empty_values``, ``inner_archives``, ``file_kinds``
-    Checks against misreadings: values without sizes, end records of a part of the archive, entries that are no plain
-    files.
+``empty_values``, ``file_kinds``
+    Checks against misreadings: values without sizes, entries that are no plain files.
 ``other_formats``
     Detection of other file formats by first bytes and names, with hints on conversion to .ozx.
 ``reader``, ``writer``, ``splicing``

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.archive.byte_source import ByteSource
-from ozx.archive.directory import EndOfDirectory, iter_headers, read_directory
-from ozx.archive.inner_archives import check_headers_before, is_header_at
+from ozx.archive.directory import EndOfDirectory, check_headers_before, is_header_at, iter_headers, read_directory
 from ozx.archive.names.decoding import entry_name
 from ozx.archive.names.table import NameTable
 from ozx.archive.records import (

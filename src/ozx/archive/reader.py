@@ -22,9 +22,8 @@ from ozx.archive.entry_reading import (
     find_data,
     iter_value,
 )
-from ozx.archive.names.decoding import are_plain_names, name_fault
-from ozx.archive.names.index import NameIndex
-from ozx.archive.names.repeated import check_order
+from ozx.archive.names.decoding import are_plain_names, check_order, name_fault
+from ozx.archive.names.table import NameIndex
 from ozx.archive.records import (
     DEFLATE64,
     DEFLATED,

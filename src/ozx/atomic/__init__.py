@@ -6,16 +6,13 @@ into the folder removes the leftovers of killed processes.
 
 ``new_file``, ``new_directory``
     Context managers that create a file or a directory and give it its name at the end.
-``targets``, ``full_disk``
+``targets``
     Checks of final names, system errors with the final name, and messages about a full disk.
-``permissions``
-    Mode, owner and access control list of a replaced file or directory.
 ``temporary``, ``locks``
-    Temporary files and directories, and locks that show whether their writer is alive.
-``host``
-    Identification of this computer and its last start, for the names of temporary files.
+    Temporary files and directories; locks, and marks of this computer, that show whether their writer is alive.
 ``renaming``, ``syncing``
-    Renaming of a finished file or directory, in one step if the system supports it; syncing to the disk.
+    Renaming of a finished file or directory, in one step if the system supports it; syncing to the disk, and
+    permissions.
 ``tree_removal``, ``tree_record``
     Removal of a tree, file by file, if it is unchanged since it was recorded.
 ``windows``

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ozx.atomic.locks import has_locks, lock_file
-from ozx.atomic.permissions import PRIVATE_FOLDER, keep_permissions
 from ozx.atomic.renaming import finish_swap, rename_directory
-from ozx.atomic.syncing import sync_folder, sync_tree
+from ozx.atomic.syncing import PRIVATE_FOLDER, keep_permissions, sync_folder, sync_tree
 from ozx.atomic.targets import absolute_path, check_folder, check_removable, naming_errors, naming_given
 from ozx.atomic.temporary import create_directory, show_replaced, sweep
 from ozx.atomic.tree_record import TreeRecord, identity_of, name_some

@@ -9,9 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ozx.atomic.locks import has_locks
-from ozx.atomic.permissions import PRIVATE_FILE, can_set_permissions, keep_permissions
 from ozx.atomic.renaming import rename_file
-from ozx.atomic.syncing import check_written, close_written, flush, sync_folder
+from ozx.atomic.syncing import (
+    PRIVATE_FILE,
+    can_set_permissions,
+    check_written,
+    close_written,
+    flush,
+    keep_permissions,
+    sync_folder,
+)
 from ozx.atomic.targets import absolute_path, check_target, naming_errors, naming_given
 from ozx.atomic.temporary import create_file, sweep
 

@@ -1,4 +1,4 @@
-"""Syncing of files, folders and whole trees to the disk, and detection of delayed write errors."""
+"""Syncing of files, folders and trees to the disk, and copying of permissions to a replacement."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import contextlib
 import ctypes
 import errno
 import os
+import stat
 import sys
 from collections.abc import Callable
 
-from ozx.atomic.full_disk import NO_ROOM
 from ozx.atomic.locks import fcntl, has_locks
+from ozx.atomic.targets import NO_ROOM
 from ozx.errors import raise_error
 
 
@@ -96,3 +97,95 @@ def sync_tree(path: str) -> None:
         sync_folder(folder, sync=os.fsync)
     if file is not None:
         sync_file(file)  # empties the memory of the drive once, for all files
+
+
+# Copying of permissions from a file or folder to its replacement.
+#
+# The replacement gets the mode, the owner and the group if the system allows it, and on Linux the access control lists.
+# If the system refuses the owner, the group or a list, the replacement gets no mode bits that would then give rights to
+# another user or group. Other extended attributes describe the old content, or come from the folder: they are not
+# copied.
+
+#: Modes during writing, because the final permissions may be narrower than the default.
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+
+_LISTS = ("system.posix_acl_access", "system.posix_acl_default")
+# Errors if the file system does not support a permission, or the user may not set it; EINVAL: an owner unknown to this
+# user namespace.
+_NOT_POSSIBLE = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.ENODATA)
+
+
+def can_set_permissions() -> bool:
+    """Return whether this system has file owners and modes (not Windows)."""
+    return hasattr(os, "fchown")
+
+
+def keep_permissions(descriptor: int, path: str, old: os.stat_result) -> None:
+    """Copy the permissions of the file or folder at `path` to its replacement, which is open as `descriptor`.
+
+    `old` is the result of `os.stat` for the file or folder. If `path` no longer exists, its access control list is not
+    copied.
+    """
+    if not can_set_permissions():
+        return
+    new = os.fstat(descriptor)
+    mode = stat.S_IMODE(old.st_mode)
+    if new.st_uid != old.st_uid and not _change_owner(descriptor, old.st_uid, -1):
+        mode &= 0o777  # setuid would give the rights of another user
+    if new.st_gid != old.st_gid and not _change_owner(descriptor, -1, old.st_gid):
+        mode = _without_group(mode)
+    if not _copy_lists(descriptor, path, is_folder=stat.S_ISDIR(old.st_mode)):
+        mode = _without_group(mode)
+    try:
+        os.fchmod(descriptor, mode)
+    except OSError as error:
+        if error.errno not in _NOT_POSSIBLE:
+            raise
+
+
+def _without_group(mode: int) -> int:
+    """Return `mode` without special bits, and with the rights of other users as the rights of the group."""
+    return mode & 0o707 | (mode & 0o007) << 3
+
+
+def _change_owner(descriptor: int, user: int, group: int) -> bool:
+    try:
+        os.fchown(descriptor, user, group)
+    except OSError as error:
+        if error.errno not in _NOT_POSSIBLE:
+            raise
+        return False
+    return True
+
+
+def _copy_lists(descriptor: int, path: str, *, is_folder: bool) -> bool:
+    """Give an open file or folder the access control lists of `path`; return False if copying fails.
+
+    In this case, the group bits of the old mode are the mask of the list, and may include rights that the group lacks.
+    """
+    if not hasattr(os, "getxattr"):  # only Linux has these calls
+        return True
+    is_kept = True
+    for name in _LISTS if is_folder else _LISTS[:1]:
+        try:
+            value = os.getxattr(path, name)
+        except OSError as error:
+            if error.errno not in (*_NOT_POSSIBLE, errno.ENOENT):
+                raise
+            _remove_list(descriptor, name)
+            continue
+        try:
+            os.setxattr(descriptor, name, value)
+        except OSError as error:
+            if error.errno not in _NOT_POSSIBLE:
+                raise
+            is_kept = False
+    return is_kept
+
+
+def _remove_list(descriptor: int, name: str) -> None:
+    try:
+        os.removexattr(descriptor, name)
+    except OSError as error:
+        if error.errno not in _NOT_POSSIBLE:
+            raise

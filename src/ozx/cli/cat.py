@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import click
 
-from ozx.cli.access import access_options
 from ozx.cli.arguments import expand_argument
+from ozx.cli.options import access_options
 from ozx.cli.output import printable
 from ozx.errors import UsageError
 from ozx.operations.read_value import read_value

@@ -10,13 +10,12 @@ from typing import Any
 
 import click
 
-from ozx.cli.access import access_options
 from ozx.cli.arguments import expand_argument
-from ozx.cli.many import Verb, many_options, run_verb
-from ozx.cli.metadata_options import parse_metadata
+from ozx.cli.batch import Verb, many_options, run_verb
+from ozx.cli.options import access_options, parse_metadata
 from ozx.cli.output import format_bytes, one_line, say
 from ozx.errors import UsageError
-from ozx.hierarchy.edit.differences import Difference
+from ozx.hierarchy.edit.image import Difference
 from ozx.operations.edit import EditResult, edit
 from ozx.progress import Progress
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from ozx.cli.access import access_options
-from ozx.cli.many import Verb, many_options, run_verb, threads_of
+from ozx.cli.batch import Verb, many_options, run_verb, threads_of
+from ozx.cli.options import access_options
 from ozx.cli.output import format_bytes, one_line
 from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.export import ExportedImageResult, ExportResult, export

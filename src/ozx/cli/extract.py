@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from ozx.cli.access import access_options
 from ozx.cli.arguments import expand_argument
 from ozx.cli.exit_codes import DONE
+from ozx.cli.options import access_options
 from ozx.cli.output import format_bytes, one_line, print_result
 from ozx.cli.progress import progress_bar
 from ozx.hierarchy.ome.conversion import VERSIONS

@@ -8,12 +8,10 @@ from typing import Any
 
 import click
 
-from ozx.cli.access import access_options
 from ozx.cli.arguments import expand_patterns, names_output, output_of_one, refuse_folder
 from ozx.cli.batch import counted, following
-from ozx.cli.cluster import connected, dask_option
 from ozx.cli.exit_codes import DONE, WITH_LOSS, batch_code
-from ozx.cli.metadata_options import parse_metadata
+from ozx.cli.options import access_options, connected, dask_option, parse_metadata
 from ozx.cli.output import format_bytes, print_json
 from ozx.cli.run_logging import log_options, sources_of_run
 from ozx.errors import UsageError

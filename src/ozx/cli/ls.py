@@ -7,8 +7,8 @@ from itertools import islice
 
 import click
 
-from ozx.cli.access import access_options
 from ozx.cli.arguments import expand_argument
+from ozx.cli.options import access_options
 from ozx.cli.output import one_line, to_json
 from ozx.operations.list_entries import EntryListing, list_entries
 

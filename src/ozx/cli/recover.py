@@ -7,13 +7,12 @@ from typing import Any
 
 import click
 
-from ozx.cli.access import access_options
+from ozx.cli.batch import Verb, many_options, run_verb
 from ozx.cli.exit_codes import DONE, WITH_LOSS
-from ozx.cli.many import Verb, many_options, run_verb
+from ozx.cli.options import access_options
 from ozx.cli.output import format_bytes, one_line
 from ozx.errors import shortened
-from ozx.flow.repair.losses import ArrayLoss
-from ozx.flow.repair.salvaged import LostChunk
+from ozx.flow.repair.salvage import ArrayLoss, LostChunk
 from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.recover import RecoverResult, recover
 from ozx.progress import Progress

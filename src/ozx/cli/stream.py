@@ -9,18 +9,16 @@ from typing import Any
 import click
 import numpy as np
 
-from ozx.cli.access import store_options
 from ozx.cli.exit_codes import DONE, WITH_LOSS
-from ozx.cli.metadata_options import parse_metadata
+from ozx.cli.options import parse_metadata, store_options
 from ozx.cli.output import format_bytes, one_line, print_result, say_error
 from ozx.errors import UsageError
 from ozx.flow.sinks.file_size import parse_size
-from ozx.hierarchy.edit.axis_values import parse_units
-from ozx.hierarchy.edit.request import parse_edits
+from ozx.hierarchy.edit.request import parse_edits, parse_units
 from ozx.hierarchy.ome.conversion import VERSIONS
-from ozx.hierarchy.ome.metadata import Axis
-from ozx.hierarchy.subset.channels import split_names
-from ozx.images.streaming.frame_input import FrameInput
+from ozx.hierarchy.ome.model import Axis
+from ozx.hierarchy.subset.region import split_names
+from ozx.images.streaming.frames import FrameInput
 from ozx.images.streaming.statistics import StreamResult
 from ozx.operations.stream import stream
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ozx.cli.access import access_options
-from ozx.cli.many import Verb, many_options, run_verb
+from ozx.cli.batch import Verb, many_options, run_verb
+from ozx.cli.options import access_options
 from ozx.flow.sinks.target import stem_of_archive
 from ozx.operations.thumbnail import ThumbnailResult, thumbnail
 from ozx.progress import Progress

@@ -11,9 +11,9 @@ from html import escape
 import ozx
 from ozx.cli.output import one_line
 from ozx.errors import OzxError
-from ozx.validation.many import Outcome
 from ozx.validation.report import SEVERITIES, Finding, Report
 from ozx.validation.rules.table import RULES
+from ozx.validation.validate import Outcome
 
 Answers = Sequence[tuple[str, Outcome]]
 

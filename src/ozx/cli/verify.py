@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from ozx.cli.access import access_options
 from ozx.cli.arguments import expand_argument, is_zarr
+from ozx.cli.batch import Verb, many_options, run_verb
 from ozx.cli.exit_codes import DONE, WRONG_FILE
-from ozx.cli.many import Verb, many_options, run_verb
+from ozx.cli.options import access_options
 from ozx.cli.output import format_bytes, print_json, say
 from ozx.cli.progress import progress_bar
 from ozx.errors import UsageError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ozx.cli.access import store_options
 from ozx.cli.arguments import expand_argument
+from ozx.cli.options import store_options
 from ozx.cli.output import say
 from ozx.errors import UsageError
 

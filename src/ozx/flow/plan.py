@@ -16,8 +16,7 @@ from ozx.flow.read_ahead import read_ahead
 from ozx.flow.sources.listing import Listing
 from ozx.flow.workers import Workers
 from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.json.documents import parse_document
-from ozx.hierarchy.json.values import as_object, as_text
+from ozx.hierarchy.json.reading import as_object, as_text, parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.ome.versions import is_known
 

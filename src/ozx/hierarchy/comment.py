@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.errors import OzxWarning
-from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.json.reading import as_object
 
 # 4.4.12: the length is a field of two bytes.
 _LONGEST = 65_535

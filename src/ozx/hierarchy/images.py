@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ozx.hierarchy.entry_order import component_order
 from ozx.hierarchy.nodes import Node, join_path
-from ozx.hierarchy.ome.metadata import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Transformation
+from ozx.hierarchy.ome.model import Axis, Channel, CoordinateSystem, Dataset, Multiscale, Transformation
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
 _LABELS = "labels"  # OME-Zarr 0.5, "labels": the group of this name beside the levels of an image

@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import FormatError
-from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.reading import parse_document
 from ozx.hierarchy.keys import METADATA, node_of, path_order
-from ozx.hierarchy.ome.metadata import OmeMetadata, parse_ome
-from ozx.hierarchy.zarr.array import ArrayMetadata, parse_array
-from ozx.hierarchy.zarr.conventions import convention_names
+from ozx.hierarchy.ome.model import OmeMetadata, parse_ome
+from ozx.hierarchy.zarr.array import ArrayMetadata, GroupMetadata, convention_names, parse_array, parse_group
 from ozx.hierarchy.zarr.extensions import declared_extensions
-from ozx.hierarchy.zarr.group import GroupMetadata, parse_group
 from ozx.hierarchy.zarr_v2.documents import parse_v2_array, parse_v2_group
 from ozx.quoting import quote
 

@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from ozx.errors import FormatError
 from ozx.hierarchy.chunk_grid import ChunkGrid, parse_chunk_grid
-from ozx.hierarchy.json.documents import parse_document
-from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.json.reading import as_object, parse_document
 from ozx.hierarchy.keys import (
     METADATA,
     ROOT_METADATA,
@@ -24,7 +23,7 @@ from ozx.hierarchy.keys import (
     paths_above,
 )
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.metadata import OmeMetadata, parse_ome
+from ozx.hierarchy.ome.model import OmeMetadata, parse_ome
 
 _EMPTY_GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.json.values import as_object, as_text, copy_json
+from ozx.hierarchy.json.reading import Document, as_object, as_text, copy_json
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, parse_extensions
 

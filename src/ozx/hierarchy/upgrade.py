@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ozx.errors import FormatError, OzxError, UnsupportedError
 from ozx.hierarchy.entry_order import breadth_first
-from ozx.hierarchy.json.documents import Document, dump_document, parse_document
+from ozx.hierarchy.json.reading import Document, dump_document, parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import group_command, join_path
 from ozx.hierarchy.note_collector import NoteCollector, tell

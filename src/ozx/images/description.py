@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.ome.colors import Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.metadata import Axis
-from ozx.hierarchy.subset.selection import LevelChoice
+from ozx.hierarchy.ome.model import Axis
+from ozx.hierarchy.subset.region import LevelChoice
 from ozx.images.description import ChannelDescription, ImageDescription, PixelSize
 from ozx.store.image_view import ImageLevel, ImageView
 from ozx.store.lazy_views import LevelSlice

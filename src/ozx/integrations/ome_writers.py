@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ozx.hierarchy.ome.plate_names import row_name
+from ozx.hierarchy.ome.model import row_name
 from ozx.images.streaming.frame_records import LONGEST_TEXT, MOST_FIELDS
 from ozx.operations.stream import FrameStream, StreamResult, stream
 

@@ -19,9 +19,7 @@ from ozx.archive.records import (
 from ozx.errors import FormatError, OzxError, resource_errors
 from ozx.flow.sources.location import given_path
 from ozx.hierarchy.comment import parse_comment
-from ozx.hierarchy.json.documents import parse_document
-from ozx.hierarchy.json.limits import LONGEST_DOCUMENT
-from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.json.reading import LONGEST_DOCUMENT, as_object, parse_document
 from ozx.hierarchy.keys import ROOT_METADATA
 
 # The number of bytes to read at the end or the start of a file: enough for the end records and the directory of some

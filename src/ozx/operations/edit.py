@@ -20,10 +20,10 @@ from ozx.flow.sinks.target import swept_notes
 from ozx.flow.sources.browsing import ArchiveView
 from ozx.flow.sources.location import Location, parse_location
 from ozx.flow.sources.wrong_sources import folder_error
-from ozx.hierarchy.edit.differences import Difference
+from ozx.hierarchy.edit.image import Difference
 from ozx.hierarchy.edit.plan import Change, EditPlan
 from ozx.hierarchy.edit.request import Edits, PixelSize, parse_edits, unit_note
-from ozx.hierarchy.json.values import plain_json
+from ozx.hierarchy.json.reading import plain_json
 from ozx.hierarchy.keys import is_metadata_key
 
 

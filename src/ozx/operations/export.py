@@ -13,8 +13,8 @@ from ozx.flow.sinks.output import check_output, spooled_output
 from ozx.flow.sinks.target import check_name, swept_notes
 from ozx.flow.sources.location import Location, StrPath, given_output, given_path, parse_location, printable_location
 from ozx.flow.workers import checked_jobs
-from ozx.hierarchy.json.values import plain_json
-from ozx.hierarchy.subset.selection import parse_levels
+from ozx.hierarchy.json.reading import plain_json
+from ozx.hierarchy.subset.region import parse_levels
 from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
@@ -222,9 +222,8 @@ def _write(
     taken: ExportedHierarchy, path: str, compression: str, tile: int | None, jobs: int, progress: Progress
 ) -> bool:
     """Write the TIFF file; return whether it is a BigTIFF file."""
-    from ozx.images.ome_tiff.file import OmeTiff, choose_tile, needs_big  # noqa: PLC0415 (see export)
+    from ozx.images.ome_tiff.file import LevelWork, OmeTiff, choose_tile, needs_big, write_tiles  # noqa: PLC0415 (see export)  # noqa: PLC0415
     from ozx.images.ome_tiff.tile_encoding import TileEncoding  # noqa: PLC0415
-    from ozx.images.ome_tiff.tiles import LevelWork, write_tiles  # noqa: PLC0415
 
     encodings = [TileEncoding(compression, choose_tile(image, tile)) for image in taken.images]
     is_big = needs_big(taken.images, encodings, len(taken.ome_xml))

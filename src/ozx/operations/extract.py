@@ -18,12 +18,10 @@ from ozx.flow.sinks.output import check_output, check_output_place, new_output
 from ozx.flow.sinks.target import check_name, name_notes, swept_notes
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
 from ozx.flow.workers import Workers, working
-from ozx.hierarchy.json.values import plain_json
+from ozx.hierarchy.json.reading import plain_json
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.subset.channels import parse_channels
 from ozx.hierarchy.subset.hierarchy import ImageSubset
-from ozx.hierarchy.subset.region import parse_region
-from ozx.hierarchy.subset.selection import Selection, parse_levels
+from ozx.hierarchy.subset.region import Selection, parse_channels, parse_levels, parse_region
 from ozx.progress import NO_PROGRESS, Progress, begin_phase, needs_total
 from ozx.validation.container.one_hierarchy import check_new_metadata
 

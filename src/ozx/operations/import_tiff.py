@@ -28,8 +28,7 @@ from ozx.images.tiff.hierarchy import HierarchyOptions, plan_tiff, stem_of
 from ozx.images.tiff.imported import Claims, has_images, known_damage
 from ozx.images.tiff.opening import TiffImages, TiffOptions, count_files, open_tiff
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
-from ozx.images.writing.levels import PyramidChoice
-from ozx.images.writing.new_image import NewHierarchy
+from ozx.images.writing.new_image import NewHierarchy, PyramidChoice
 from ozx.operations.import_result import ImportManyResult, ImportResult, first_sentences, skipped
 from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, begin_phase

@@ -25,10 +25,9 @@ from ozx.hierarchy.images import (
     label_paths,
     plate_wells,
 )
-from ozx.hierarchy.json.values import plain_json
+from ozx.hierarchy.json.reading import plain_json
 from ozx.hierarchy.nodes import Node, NodeCollector
-from ozx.hierarchy.ome.collection import Collection
-from ozx.hierarchy.ome.metadata import Scene
+from ozx.hierarchy.ome.model import Collection, Scene
 from ozx.hierarchy.ome.versions import describe_draft, is_known
 
 #: The most images that an `Inspection` describes level by level; for other images it has only nodes and wells.

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ozx.atomic.renaming import CHECKSUM_ENDING, MANIFEST_ENDING
 from ozx.atomic.syncing import sync_file
 from ozx.errors import OzxError, UsageError
+from ozx.flow.entry import Entry
 from ozx.flow.plan import Plan
-from ozx.flow.plans.copy import plan_copy
 from ozx.flow.plans.version import VersionChoice, in_version
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.checksum import check_checksum_file, read_checksum_file, sha256_of, write_checksum_file
 from ozx.flow.sinks.manifest import Manifest, is_manifest_of, write_manifest
 from ozx.flow.sinks.output import as_absolute, check_output, check_output_place, new_output, output_exists
 from ozx.flow.sinks.target import entry_notes, name_notes, spelling_notes, swept_notes
-from ozx.flow.source_removal import SourceRemoval, finish_source_removal, removal_turn
-from ozx.flow.sources.attributes import check_no_attributes
-from ozx.flow.sources.directory import DirectorySource
+from ozx.flow.source_removal import SourceRemoval, check_no_attributes, finish_source_removal, removal_turn
+from ozx.flow.sources.directory import DirectorySource, iter_files
 from ozx.flow.sources.listing import list_directory
 from ozx.flow.sources.location import Location, printable_location
+from ozx.flow.sources.source import StoredValues
 from ozx.flow.sources.wrong_sources import check_is_directory, refuse_folder_of_images
 from ozx.flow.workers import Workers, working
 from ozx.hierarchy.keys import ROOT_METADATA
@@ -33,6 +33,22 @@ if TYPE_CHECKING:
     from ozx.flow.sources.remote_directory import RemoteDirectorySource
 
     _DirectorySource = DirectorySource | RemoteDirectorySource
+
+
+# Plan the copy of a directory, byte for byte.
+
+
+def plan_copy(source: DirectorySource | RemoteDirectorySource) -> Plan:
+    """Return the plan that copies a listed directory; read no file yet."""
+    listing = source.listing
+    metadata = StoredValues(listing.metadata, source.read)
+    if isinstance(source, DirectorySource):
+        return Plan(metadata, lambda _: iter_files(listing), listing.count_bytes, listing.legacy_keys, files=listing)
+
+    def iter_data() -> Iterator[Entry]:
+        return (source.entry(key) for key in listing.iter_keys() if key not in metadata)
+
+    return Plan(metadata, lambda _: iter_data(), source.count_bytes, listing.legacy_keys)
 
 
 @dataclass(frozen=True, slots=True)

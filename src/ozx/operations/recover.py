@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ozx.archive.byte_source import ByteSource, FileSource
+from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
+from ozx.archive.coalesced_reads import in_order
 from ozx.archive.other_formats import LONGEST_SIGNATURE, find_format
 from ozx.archive.recovery.directory import merge_directory
-from ozx.archive.recovery.evidence import Evidence, LostEntry
+from ozx.archive.recovery.entries import Evidence, LostEntry
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
+from ozx.archive.remote.opening import open_remote
 from ozx.atomic.locks import lock_file, unlock_file
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.targets import check_target
@@ -20,21 +23,17 @@ from ozx.atomic.temporary import is_partial
 from ozx.errors import FormatError, OzxError, ResourceError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.entry import Entry
 from ozx.flow.plans.salvage import plan_salvage
-from ozx.flow.repair.found_names import repair_found_names
-from ozx.flow.repair.losses import ArrayLoss, count_losses
-from ozx.flow.repair.salvage import salvage
-from ozx.flow.repair.salvaged import LostChunk, Salvage
+from ozx.flow.repair.names import repair_found_names
+from ozx.flow.repair.salvage import ArrayLoss, LostChunk, Salvage, count_losses, salvage
 from ozx.flow.repair.shards import salvage_chunks
 from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sinks.target import check_name, swept_notes
-from ozx.flow.sources.local_copy import copied
 from ozx.flow.sources.location import StrPath, given_output, parse_location, printable_location
 from ozx.flow.sources.wrong_sources import folder_error
 from ozx.flow.workers import working
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.entry_order import breadth_first
-from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.json.values import plain_json
+from ozx.hierarchy.json.reading import Document, plain_json
 from ozx.hierarchy.keys import ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
 from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
 from ozx.images.streaming.chunk_store import chunks_of
@@ -42,6 +41,51 @@ from ozx.images.streaming.recovered_chunks import waiting_values
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 from ozx.quoting import quote
 from ozx.validation.container.rfc9 import check_surroundings
+
+# Temporary local copies of remote files, for operations that read a whole file in any order.
+
+_BLOCK = 8 << 20
+
+
+class _Copy(FileSource):
+    """A local copy of a file; messages show the name of the original."""
+
+    def __init__(self, path: str, name: str) -> None:
+        super().__init__(path)
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The URL of the original, without a query."""
+        return self._name
+
+
+@contextmanager
+def copied(url: str, progress: Progress) -> Iterator[FileSource]:
+    """Yield a temporary copy of the file at a URL, and remove the copy after the ``with`` block.
+
+    The copy lies in the folder for temporary files (``TMPDIR``).
+    """
+    source = open_remote(url)
+    descriptor, path = tempfile.mkstemp(prefix="ozx-copy-")
+    try:
+        with open(descriptor, "wb") as file:
+            size = source.size()
+
+            def read(start: int) -> bytes:
+                return read_exactly(source, start, min(_BLOCK, size - start), "the file")
+
+            for data in in_order(read, range(0, size, _BLOCK)):
+                progress.advance(file.write(data))
+        copy = _Copy(path, source.name)
+        try:
+            yield copy
+        finally:
+            copy.close()
+    finally:
+        source.close()
+        os.unlink(path)
+
 
 # The most keys that a result lists; their total number is always given.
 _MOST_LISTED = 1000

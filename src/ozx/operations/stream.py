@@ -17,9 +17,8 @@ from ozx.flow.workers import checked_jobs
 from ozx.hierarchy.ome.conversion import checked_version
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.streaming.chunk_store import ChunkStore, chunks_path
-from ozx.images.streaming.frame_order import FrameOrder
-from ozx.images.streaming.frame_ring import FrameRing
 from ozx.images.streaming.frame_stream import FrameStream
+from ozx.images.streaming.frames import FrameOrder, FrameRing
 from ozx.images.streaming.statistics import StreamResult
 from ozx.images.streaming.stream_documents import ENDLESS, StreamDocuments
 from ozx.images.streaming.stream_file import StreamFile
@@ -29,7 +28,7 @@ from ozx.images.writing.array_image import ChannelLike, image_title
 from ozx.images.writing.new_image import NewHierarchy, series_of
 
 if TYPE_CHECKING:
-    from ozx.images.streaming.stream_upload import StreamUpload
+    from ozx.images.streaming.stream_file import StreamUpload
 
 __all__ = ["Camera", "FrameStream", "StreamResult", "stream"]
 
@@ -225,7 +224,7 @@ def _plan_cameras(
 
 
 def _upload(url: str, *, force: bool) -> StreamUpload:
-    from ozx.images.streaming.stream_upload import StreamUpload  # noqa: PLC0415 (few streams are sent)
+    from ozx.images.streaming.stream_file import StreamUpload  # noqa: PLC0415 (few streams are sent)
 
     return StreamUpload(url, force=force)
 

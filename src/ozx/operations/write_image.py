@@ -14,8 +14,8 @@ from ozx.flow.sinks.output import spooled_output
 from ozx.flow.sinks.target import check_name
 from ozx.flow.sources.location import given_output
 from ozx.hierarchy.keys import METADATA
+from ozx.hierarchy.ome.colors import LabelDisplay
 from ozx.hierarchy.ome.conversion import checked_version
-from ozx.hierarchy.ome.label_colors import LabelDisplay
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.pixel_source import ArrayLike
 from ozx.images.writing.array_image import (
@@ -28,8 +28,7 @@ from ozx.images.writing.array_image import (
     own_axes,
 )
 from ozx.images.writing.hierarchy_writing import count_bytes, write_hierarchy
-from ozx.images.writing.levels import PyramidChoice
-from ozx.images.writing.new_image import LABEL_KINDS, NewHierarchy, NewImage
+from ozx.images.writing.new_image import LABEL_KINDS, NewHierarchy, NewImage, PyramidChoice
 from ozx.progress import NO_PROGRESS, Progress, begin_phase
 
 

@@ -1,13 +1,13 @@
 """Access the hierarchy in an archive as a store of zarr-python.
 
 ``ozx_store``, ``session_store``
-    `OzxStore`, a zarr Store; its base class, which uses a session.
+    `OzxStore`, a zarr Store, with writes to parts of a value; its base class, which uses a session.
 ``reading``, ``writing``
     The two kinds of sessions: for a finished archive, and for an archive that is being written.
-``partial_file``, ``growing_file``, ``space``, ``finishing``
+``partial_file``, ``growing_file``, ``finishing``
     A new archive: its temporary file; the places of values and the room for metadata; free bytes; its completion.
-``sorted_keys``, ``partial_values``, ``after_fork``
-    The keys below a prefix; writes to parts of a value; locks in a forked child.
+``sorted_keys``, ``after_fork``
+    The keys below a prefix; locks in a forked child.
 ``normalised``, ``source_store``, ``local_store``, ``remote_directory_store``
     Other stores: metadata in the form that zarr-python reads, a source as a store, local and remote directories.
 ``opening``, ``extension_groups``

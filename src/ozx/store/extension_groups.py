@@ -9,7 +9,7 @@ import zarr
 
 from ozx.extensions import ExtensionNode, find_handler, has_method, iter_registered
 from ozx.flow.decoding.codec_support import zarr_understands
-from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.reading import parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.zarr.codecs import parse_named

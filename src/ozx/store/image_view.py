@@ -19,14 +19,19 @@ from zarr.storage import WrapperStore
 from ozx.errors import FormatError, OzxError
 from ozx.flow.decoding.zarr_errors import missing_codec, words_of
 from ozx.hierarchy.images import image_paths, label_paths
-from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.json.reading import as_object
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import Node, join_path
-from ozx.hierarchy.ome.label_colors import LabelDisplay, parse_label_display
-from ozx.hierarchy.ome.metadata import Axis, Multiscale, OmeMetadata, parse_ome
-from ozx.hierarchy.ome.rendering import ShownChannel, ShownPlane, parse_shown_channels, parse_shown_plane
-from ozx.hierarchy.ome.transformation_words import describe_transformation, unapplied_note
-from ozx.hierarchy.zarr.chunk_layout import unsupported_grid
+from ozx.hierarchy.ome.colors import (
+    LabelDisplay,
+    ShownChannel,
+    ShownPlane,
+    parse_label_display,
+    parse_shown_channels,
+    parse_shown_plane,
+)
+from ozx.hierarchy.ome.model import Axis, Multiscale, OmeMetadata, describe_transformation, parse_ome, unapplied_note
+from ozx.hierarchy.zarr.layout import unsupported_grid
 from ozx.store.pixels.pipeline import with_archive_pipeline
 
 _V2_NODES = (".zgroup", ".zarray")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError, OzxError, ResourceError
 from ozx.hierarchy.images import plate_wells
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.metadata import Plate
+from ozx.hierarchy.ome.model import Plate
 from ozx.store.image_view import GroupNodes, ImageView, view_image
 from ozx.store.reading_price import price_of
 

@@ -9,7 +9,7 @@ from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import LocalStore
 
-from ozx.hierarchy.json.limits import check_value_length
+from ozx.hierarchy.json.reading import check_value_length
 from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 
 

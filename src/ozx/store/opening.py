@@ -12,8 +12,7 @@ from ozx.errors import FormatError, UnsupportedError, UsageError, resource_error
 from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.location import parse_location, printable_location
 from ozx.flow.sources.wrong_sources import describe_folder, refuse_images
-from ozx.hierarchy.json.documents import parse_document
-from ozx.hierarchy.json.limits import check_document_length
+from ozx.hierarchy.json.reading import check_document_length, parse_document
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
 

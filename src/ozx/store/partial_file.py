@@ -12,9 +12,16 @@ import stat
 from collections.abc import Callable
 
 from ozx.atomic.locks import has_locks, lock_file, still_has_name, unlock_file
-from ozx.atomic.permissions import PRIVATE_FILE, can_set_permissions, keep_permissions
 from ozx.atomic.renaming import rename_file
-from ozx.atomic.syncing import check_written, close_written, flush, sync_folder
+from ozx.atomic.syncing import (
+    PRIVATE_FILE,
+    can_set_permissions,
+    check_written,
+    close_written,
+    flush,
+    keep_permissions,
+    sync_folder,
+)
 from ozx.atomic.targets import check_target
 from ozx.atomic.temporary import name_beside
 from ozx.atomic.windows import rename

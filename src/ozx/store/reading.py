@@ -18,7 +18,7 @@ from ozx.archive.remote.opening import open_remote
 from ozx.errors import ResourceError, resource_error
 from ozx.flow.byte_ranges import requested_span
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
-from ozx.hierarchy.json.limits import check_value_length
+from ozx.hierarchy.json.reading import check_value_length
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.sorted_keys import SortedKeys
 

@@ -17,8 +17,8 @@ from ozx.archive.remote.folder import RemoteFolder, RemoteObject
 from ozx.archive.remote.transport import Mark
 from ozx.errors import UsageError
 from ozx.flow.byte_ranges import requested_span
-from ozx.flow.sources.found_keys import find_keys
-from ozx.hierarchy.json.limits import check_value_length
+from ozx.flow.sources.remote_objects import find_keys
+from ozx.hierarchy.json.reading import check_value_length
 from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.sorted_keys import SortedKeys

@@ -2,7 +2,7 @@
 
 ``ozx.archive.audit.facts`` and the metadata documents give the facts. A check only compares these facts with a clause.
 
-``validate``, ``many``
+``validate``
     All checks of one file or directory, or of many.
 ``conformance``
     Verdicts for the conformance runner of ngff-spec.

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ozx.errors import FormatError, resource_errors
-from ozx.hierarchy.json.strict import parse_strictly
-from ozx.hierarchy.json.values import as_list, as_object
+from ozx.hierarchy.json.reading import as_list, as_object, parse_strictly
 from ozx.hierarchy.keys import ROOT_METADATA
 from ozx.validation.nodes.document import NodeDocument
 from ozx.validation.nodes.facts import Hierarchy, facts_of
 from ozx.validation.nodes.place import Place
-from ozx.validation.ome.coordinates.connections import check_connections
+from ozx.validation.ome.coordinates.ends import check_connections
 from ozx.validation.ome.documents import check_ome
 from ozx.validation.ome.nodes import OmeNodes
 from ozx.validation.report import Finding

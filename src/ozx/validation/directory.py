@@ -77,9 +77,8 @@ def check_remote_directory(
     progress: Progress = NO_PROGRESS,
 ) -> Iterator[Finding]:
     """Yield findings about a hierarchy in a directory at a URL; chunks are requested only at level ``data``."""
-    from ozx.flow.sources.key_listing import list_keys  # noqa: PLC0415 (few directories are remote)
     from ozx.flow.sources.remote_directory import RemoteDirectorySource  # noqa: PLC0415
-    from ozx.flow.sources.remote_objects import find_objects  # noqa: PLC0415
+    from ozx.flow.sources.remote_objects import find_objects, list_keys  # noqa: PLC0415
 
     objects = find_objects(url, metadata_only=level != "data")
     archives = [key for key in objects.marks if key.lower().endswith(_ARCHIVE_ENDINGS)]

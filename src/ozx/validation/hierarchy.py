@@ -23,9 +23,8 @@ from ozx.validation.ome.second_opinion import check_ome_twice, has_second_opinio
 from ozx.validation.report import Finding
 from ozx.validation.rules.findings import Kind, LimitedFindings, finding_from_error, make_finding
 from ozx.validation.zarr.arrays import check_array
-from ozx.validation.zarr.consolidated_copies import ConsolidatedCopies
-from ozx.validation.zarr.conventions import check_conventions, check_schemas
 from ozx.validation.zarr.documents import (
+    ConsolidatedCopies,
     check_dimension_names,
     check_fields,
     check_json,
@@ -33,7 +32,7 @@ from ozx.validation.zarr.documents import (
     check_name,
     check_node_name,
 )
-from ozx.validation.zarr.extensions import check_extensions, check_references
+from ozx.validation.zarr.extensions import check_conventions, check_extensions, check_references, check_schemas
 from ozx.validation.zarr.schemas import Schemas
 
 __all__ = ["NODE_CHECKS", "Hierarchy", "NodeRules", "Options", "check_documents"]

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from zip_forge import Member
 
 from ozx.archive.columns import parse_columns
-from ozx.archive.names import index as name_index
+from ozx.archive.names import table as name_index
 from ozx.archive.names import table as name_table
-from ozx.archive.names.index import NameIndex
+from ozx.archive.names.table import NameIndex
 
 
 def index_of(names):

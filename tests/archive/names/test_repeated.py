@@ -6,7 +6,7 @@ from zip_forge import Member, forge
 
 import ozx
 from ozx.archive.byte_source import MemorySource
-from ozx.archive.names.repeated import check_order
+from ozx.archive.names.decoding import check_order
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
 from ozx.flow.sources.opening import open_view

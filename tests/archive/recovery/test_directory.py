@@ -9,7 +9,7 @@ from zip_forge import SENTINEL, Member, forge, zip64_extra
 
 from ozx.archive.byte_source import FileSource, MemorySource
 from ozx.archive.recovery.directory import merge_directory
-from ozx.archive.recovery.evidence import Witnesses, repeated_names
+from ozx.archive.recovery.entries import Witnesses, repeated_names
 from ozx.archive.recovery.scan import scan_archive
 
 MEMBERS = [Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"first"), Member(b"0/c/1", b"second"), Member(b"folder/")]

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ozx.archive.remote import runs as module
-from ozx.archive.remote.runs import Runs
+from ozx.archive.remote import source as module
+from ozx.archive.remote.source import Runs
 
 DATA = bytes(range(250)) * 4
 

@@ -39,7 +39,7 @@ def browser(monkeypatch):
     opened = []
     monkeypatch.setattr(browser_page, "open_window", lambda url: opened.append(url) or True)
     monkeypatch.setattr(browser_page, "_GRACE", 0.1)
-    monkeypatch.setattr("ozx.desktop.viewer.presence._PING", 0.1)
+    monkeypatch.setattr("ozx.desktop.viewer.pages._PING", 0.1)
     return opened
 
 

@@ -4,10 +4,9 @@ import sys
 
 import pytest
 
-from ozx.desktop.conversion import browser_page, windows
+from ozx.desktop.conversion import browser_page, convert
 from ozx.desktop.conversion.browser_page import PageWindow
-from ozx.desktop.conversion.windows import NoWindow, open_progress_window
-from ozx.desktop.conversion.zenity import ZenityWindow
+from ozx.desktop.conversion.convert import NoWindow, ZenityWindow, open_progress_window
 
 pytestmark = pytest.mark.posix("programs here are shell scripts")
 
@@ -47,7 +46,7 @@ def test_without_a_screen_there_is_no_window(monkeypatch, tmp_path, program):
 
 def test_without_a_window_errors_are_shown_as_messages(monkeypatch):
     said = []
-    monkeypatch.setattr(windows, "show_message", said.append)
+    monkeypatch.setattr(convert, "show_message", said.append)
     NoWindow().finish("complete", is_error=False)
     NoWindow().finish("wrong", is_error=True)
     assert said == ["wrong"]

@@ -3,7 +3,7 @@
 import pytest
 from private_desktop import wait_for
 
-from ozx.desktop.conversion.zenity import ZenityWindow
+from ozx.desktop.conversion.convert import ZenityWindow
 
 pytestmark = pytest.mark.posix("programs here are shell scripts")
 

@@ -9,7 +9,7 @@ from chromium import colors, near
 from written import omero, quarters, write_image, writing
 
 from ozx.desktop.viewer.viewing import page_serving
-from ozx.hierarchy.ome.label_colors import LabelDisplay
+from ozx.hierarchy.ome.colors import LabelDisplay
 from ozx.images.pictures.render import render_labels
 
 BLACK, RED, GREEN, BLUE, YELLOW, WHITE = (0, 0, 0), (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (255,) * 3

@@ -20,7 +20,7 @@ def window(browser, monkeypatch):
     """A conversion whose page the browser shows."""
     monkeypatch.setattr(browser_page, "open_window", lambda url: browser.open(url) is None)
     monkeypatch.setattr(browser_page, "_GRACE", 0.2)
-    monkeypatch.setattr("ozx.desktop.viewer.presence._PING", 0.2)
+    monkeypatch.setattr("ozx.desktop.viewer.pages._PING", 0.2)
     with open_page() as window:
         yield window
         assert [line for line in browser.log() if "favicon" not in line] == []

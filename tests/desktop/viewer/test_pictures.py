@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 import zarr
 
-from ozx.desktop.viewer.chunk_cache import ChunkCache
 from ozx.desktop.viewer.descriptions import describe_picture
-from ozx.desktop.viewer.pictures import Pictures
-from ozx.desktop.viewer.samples import image_samples, label_samples, sample_type
+from ozx.desktop.viewer.pictures import ChunkCache, Pictures, image_samples, label_samples, sample_type
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.images.pictures.channels import percentile_window
 from ozx.store.lazy_views import LevelSlice

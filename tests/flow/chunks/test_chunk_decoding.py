@@ -7,8 +7,7 @@ from ozx.flow.chunks import chunk_decoding
 from ozx.flow.chunks.block_transcoding import UndecodableError
 from ozx.flow.chunks.chunk_decoding import ChunkDecoder, iter_inner_chunks
 from ozx.flow.decoding.chunk_codecs import ChunkCodec
-from ozx.hierarchy.zarr.chunk_layout import parse_layout
-from ozx.hierarchy.zarr.shards import build_index
+from ozx.hierarchy.zarr.layout import build_index, parse_layout
 
 INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 

@@ -30,7 +30,7 @@ from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.chunks import reshard
 from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.stored_chunks import SourceChunks, iter_key_groups
-from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
+from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
 
 RANDOM = np.random.default_rng(9)
 

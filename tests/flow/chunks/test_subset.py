@@ -15,8 +15,8 @@ from resharding import archive_source, chunk_digests, directory_source, same, st
 
 from ozx.flow.chunks.stored_chunks import SourceChunks
 from ozx.flow.chunks.subset import iter_cropped
-from ozx.hierarchy.subset.array import Box, Picked, crop_document
-from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.hierarchy.subset.levels import Box, Picked, crop_document
+from ozx.hierarchy.zarr.layout import parse_layout
 
 FORMS = [
     {"shards": None},

@@ -30,9 +30,8 @@ from ozx.flow.decoding import bounded_arrays, chunk_codecs
 from ozx.flow.decoding.chunk_codecs import ChunkCodec
 from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.relayout import rechunking
-from ozx.hierarchy.relayout.transcoding import parse_codec_choice, transcoded_document
-from ozx.hierarchy.zarr_v2.arrays import upgrade_array
-from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
+from ozx.hierarchy.relayout.shard_choice import parse_codec_choice, transcoded_document
+from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout, upgrade_array
 
 RANDOM = np.random.default_rng(11)
 ZSTD = parse_codec_choice("zstd:1")

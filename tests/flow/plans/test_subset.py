@@ -8,8 +8,7 @@ from ozx.flow.entry import read_part
 from ozx.flow.plans.subset import Extractor, Subtree
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.workers import Workers
-from ozx.hierarchy.subset.region import parse_region
-from ozx.hierarchy.subset.selection import LevelChoice, Selection
+from ozx.hierarchy.subset.region import LevelChoice, Selection, parse_region
 
 #: Nothing is transcoded.
 NO_WORKERS = Workers(1, None)

@@ -8,8 +8,7 @@ from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.recovery.directory import merge_directory
 from ozx.archive.recovery.scan import scan_archive
-from ozx.flow.repair.losses import count_losses
-from ozx.flow.repair.salvage import salvage
+from ozx.flow.repair.salvage import count_losses, salvage
 
 MULTISCALES = [{"axes": [], "datasets": [{"path": "0"}, {"path": "1"}]}]
 VALUES = {

@@ -14,7 +14,7 @@ from zarr.storage import ZipStore
 
 from ozx.archive.reader import ArchiveReader
 from ozx.flow.repair.shards import prove_chunk
-from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.hierarchy.zarr.layout import parse_layout
 from ozx.operations.recover import recover
 
 PIXELS = np.random.default_rng(1).integers(0, 9, (32, 32)).astype("uint16")

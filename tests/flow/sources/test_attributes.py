@@ -7,7 +7,7 @@ import pytest
 from hierarchies import make_image
 
 from ozx.errors import UsageError
-from ozx.flow.sources.attributes import check_no_attributes
+from ozx.flow.source_removal import check_no_attributes
 from ozx.operations.pack import pack
 
 # Version 2; entries of tag, permissions, number: owner rw, user 1234 rw, group r, mask rw, others r.

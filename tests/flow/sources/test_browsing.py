@@ -14,7 +14,7 @@ from ozx.flow.sources import browsing
 from ozx.flow.sources.browsing import ArchiveView, DirectoryView
 from ozx.flow.sources.opening import open_view
 from ozx.hierarchy.comment import make_comment
-from ozx.hierarchy.json import limits as document_limits
+from ozx.hierarchy.json import reading as document_limits
 from ozx.hierarchy.keys import is_metadata_key
 
 

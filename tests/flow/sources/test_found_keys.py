@@ -8,8 +8,8 @@ from hierarchies import FIXTURES, make_image, tree
 
 from ozx.archive.remote.folder import RemoteFolder
 from ozx.errors import FormatError
-from ozx.flow.sources import found_keys
-from ozx.flow.sources.found_keys import find_keys
+from ozx.flow.sources import remote_objects
+from ozx.flow.sources.remote_objects import find_keys
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 
@@ -46,7 +46,7 @@ def test_metadata_only_asks_for_no_chunk():
 
 
 def test_numbered_series_are_counted_to_their_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(found_keys, "_SERIES_AT_A_TIME", 2)
+    monkeypatch.setattr(remote_objects, "_SERIES_AT_A_TIME", 2)
     group = {"zarr_format": 3, "node_type": "group"}
     attributes = {"ome": {"version": "0.5", "bioformats2raw.layout": 3}}
     (tmp_path / "zarr.json").write_text(json.dumps({**group, "attributes": attributes}))
@@ -68,7 +68,7 @@ def test_an_unknown_chunk_grid_is_said(tmp_path):
 
 
 def test_more_chunks_than_can_be_asked_for(monkeypatch):
-    monkeypatch.setattr(found_keys, "_MOST_CHUNKS", 10)
+    monkeypatch.setattr(remote_objects, "_MOST_CHUNKS", 10)
     with (
         serving_folder(FIXTURES / "image.ome.zarr") as server,
         pytest.raises(FormatError, match="at most 10 chunks"),

@@ -6,8 +6,8 @@ import pytest
 from hierarchies import FIXTURES, tree
 
 from ozx.errors import FormatError
-from ozx.flow.sources.key_listing import list_keys
 from ozx.flow.sources.listing import list_directory
+from ozx.flow.sources.remote_objects import list_keys
 
 
 @pytest.mark.parametrize("name", ["image", "plate", "series", "sharded", "legacy"])

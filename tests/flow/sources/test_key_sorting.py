@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ozx.flow.sources.key_sorting import are_in_hierarchy_order, sorted_by_hierarchy
+from ozx.flow.sources.archive_keys import are_in_hierarchy_order, sorted_by_hierarchy
 from ozx.hierarchy.entry_order import hierarchy_order
 
 components = st.one_of(

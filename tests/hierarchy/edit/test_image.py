@@ -11,7 +11,7 @@ from ozx.hierarchy.edit.image import edit_image, edit_label, update_copy
 from ozx.hierarchy.edit.request import parse_edits
 from ozx.hierarchy.json.changes import iter_changes
 from ozx.hierarchy.ome.conversion import convert_group
-from ozx.hierarchy.ome.metadata import parse_ome
+from ozx.hierarchy.ome.model import parse_ome
 from ozx.hierarchy.zarr.array import parse_array
 
 IMAGE = json.loads((FIXTURES / "image.ome.zarr" / "zarr.json").read_bytes())

@@ -4,7 +4,7 @@ import pytest
 
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.request import parse_edits
-from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS, check_unit
 
 TCZYX = [Axis("t", "time", None), Axis("c", "channel", None), *(Axis(name, "space", None) for name in "zyx")]

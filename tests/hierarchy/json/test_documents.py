@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ozx.errors import FormatError
-from ozx.hierarchy.json.documents import dump_document, parse_document
+from ozx.hierarchy.json.reading import dump_document, parse_document
 
 
 @pytest.mark.parametrize("value", [1.0, 1, 2**100, 1e-7, "\ud800", "µ", None, {"a": [True, {}]}])

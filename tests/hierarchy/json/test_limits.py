@@ -3,13 +3,13 @@
 import pytest
 
 from ozx.errors import FormatError
-from ozx.hierarchy.json.documents import parse_document
-from ozx.hierarchy.json.limits import (
+from ozx.hierarchy.json.reading import (
     LONGEST_DOCUMENT,
     LongDocuments,
     check_document,
     check_document_length,
     check_value_length,
+    parse_document,
 )
 
 

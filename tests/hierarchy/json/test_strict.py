@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ozx.errors import FormatError
-from ozx.hierarchy.json.strict import parse_strictly
+from ozx.hierarchy.json.reading import parse_strictly
 
 
 def faults_of(text):

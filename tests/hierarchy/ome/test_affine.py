@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ozx.hierarchy.ome.affine import compose, invert, to_matrix
+from ozx.hierarchy.ome.placing import compose, invert, to_matrix
 
 # Each transformation, a point, and where it leads.
 EXAMPLES = [

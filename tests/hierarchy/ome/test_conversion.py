@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ozx.errors import UnsupportedError
 from ozx.hierarchy.ome.conversion import convert_group
-from ozx.hierarchy.ome.metadata import parse_ome
+from ozx.hierarchy.ome.model import parse_ome
 from ozx.validation.hierarchy import check_documents
 
 YX = [{"name": "y", "type": "space", "unit": "micrometer"}, {"name": "x", "type": "space", "unit": "micrometer"}]

@@ -2,8 +2,7 @@
 
 import pytest
 
-from ozx.hierarchy.ome.dyes import dye_color
-from ozx.hierarchy.ome.rendering import default_color
+from ozx.hierarchy.ome.colors import default_color, dye_color
 
 BLUE, CYAN, GREEN, YELLOW, RED, MAGENTA, ORANGE, GRAY = (
     *("0000FF", "00FFFF", "00FF00", "FFFF00"),

@@ -1,6 +1,6 @@
 """Colours and properties of label values."""
 
-from ozx.hierarchy.ome.label_colors import parse_label_display
+from ozx.hierarchy.ome.colors import parse_label_display
 
 
 def test_label_colours_and_properties_that_are_malformed_are_left_out():

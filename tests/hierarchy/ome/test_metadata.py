@@ -5,7 +5,7 @@ import json
 import pytest
 from hierarchies import FIXTURES
 
-from ozx.hierarchy.ome.metadata import Axis, Channel, parse_ome
+from ozx.hierarchy.ome.model import Axis, Channel, parse_ome
 
 
 def v3(path):

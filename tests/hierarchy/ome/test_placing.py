@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ozx.hierarchy.ome.metadata import parse_ome
+from ozx.hierarchy.ome.model import parse_ome
 from ozx.hierarchy.ome.placing import place_image, place_scene
 
 YX = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]

@@ -3,7 +3,7 @@
 from itertools import product
 from string import ascii_uppercase
 
-from ozx.hierarchy.ome.plate_names import row_name
+from ozx.hierarchy.ome.model import row_name
 
 
 def test_rows_are_named_as_columns_of_a_spreadsheet():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ozx.hierarchy.ome.rendering import ShownPlane, Window, default_color, parse_shown_channels, parse_shown_plane
+from ozx.hierarchy.ome.colors import ShownPlane, Window, default_color, parse_shown_channels, parse_shown_plane
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
 
 

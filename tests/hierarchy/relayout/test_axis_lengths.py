@@ -3,7 +3,7 @@
 import pytest
 
 from ozx.errors import UsageError
-from ozx.hierarchy.relayout.axis_lengths import check_axes, parse_axis_lengths, requested_axes
+from ozx.hierarchy.relayout.rechunking import check_axes, parse_axis_lengths, requested_axes
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.relayout import rechunking
 from ozx.hierarchy.relayout.rechunking import plan_rechunking
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, ShardLevel
-from ozx.hierarchy.zarr.shards import IndexFormat
+from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, ShardLevel
 
 MIB = 1 << 20
 

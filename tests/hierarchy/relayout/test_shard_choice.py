@@ -16,8 +16,7 @@ from ozx.hierarchy.relayout.shard_choice import (
     parse_shard_policy,
 )
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, ShardLevel
-from ozx.hierarchy.zarr.shards import IndexFormat
+from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, ShardLevel
 
 AUTO = ShardPolicy()
 

@@ -3,16 +3,16 @@
 import pytest
 
 from ozx.errors import UnsupportedError, UsageError
-from ozx.hierarchy.relayout.shard_choice import ShardArray
-from ozx.hierarchy.relayout.transcoding import (
+from ozx.hierarchy.relayout.shard_choice import (
     CodecChoice,
+    ShardArray,
     choose_chunks,
     needs_transcoding,
     parse_chunk_lengths,
     parse_codec_choice,
     transcoded_document,
 )
-from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.hierarchy.zarr.layout import parse_layout
 
 BYTES = {"name": "bytes", "configuration": {"endian": "little"}}
 ZSTD = {"name": "zstd", "configuration": {"level": 3, "checksum": False}}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ozx.hierarchy.subset.alignment import AxisGrid, Interval, align, make_grid
+from ozx.hierarchy.subset.levels import AxisGrid, Interval, align, make_grid
 
 
 def interval(start, stop):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ozx.hierarchy.subset.picking import has_gaps, whole_chunks
+from ozx.hierarchy.subset.hierarchy import has_gaps, whole_chunks
 
 
 @pytest.mark.parametrize(

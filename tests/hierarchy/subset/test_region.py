@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ozx.errors import UsageError
-from ozx.hierarchy.subset.region import AxisRange, parse_region
-from ozx.hierarchy.subset.selection import LevelChoice, parse_levels
+from ozx.hierarchy.subset.region import AxisRange, LevelChoice, parse_levels, parse_region
 
 ENDS = st.none() | st.integers(-30, 30)
 

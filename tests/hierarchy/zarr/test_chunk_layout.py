@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
+from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
 from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
 
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}

@@ -7,7 +7,7 @@ import pytest
 import zarr
 from zarr.storage import LocalStore
 
-from ozx.hierarchy.zarr.consolidation import is_stale, without_copies
+from ozx.hierarchy.zarr.normalisation import is_stale, without_copies
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ozx.hierarchy.zarr.conventions import convention_names
+from ozx.hierarchy.zarr.array import convention_names
 
 UUID = "f010a634-3525-416e-9320-8f44b5bc352c"
 

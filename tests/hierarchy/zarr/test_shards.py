@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.zarr.shards import IndexFormat, build_index, index_size, parse_index, parse_index_format
+from ozx.hierarchy.zarr.layout import IndexFormat, build_index, index_size, parse_index, parse_index_format
 
 EMPTY = (1 << 64) - 1
 LITTLE, BIG, PLAIN = (

@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from ozx.hierarchy.zarr_v2.data_types import upgrade_data_type
-from ozx.hierarchy.zarr_v2.fill_values import upgrade_fill_value
+from ozx.hierarchy.zarr_v2.arrays import upgrade_fill_value
+from ozx.hierarchy.zarr_v2.documents import upgrade_data_type
 
 
 def upgraded(value, dtype):

@@ -3,7 +3,7 @@
 import pytest
 
 from ozx.errors import FormatError
-from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
+from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
 
 
 @pytest.mark.parametrize("separator", [".", "/", None])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ozx.images.ome_tiff.tile_cutting import Mosaic, cut_block, plan_blocks
+from ozx.images.ome_tiff.tile_encoding import Mosaic, cut_block, plan_blocks
 
 
 @given(

@@ -3,7 +3,7 @@
 import pytest
 
 from ozx.errors import FormatError
-from ozx.images.ome_xml.claims import check_claims
+from ozx.images.ome_xml.parsing import check_claims
 
 
 def document(inside="", channel="", **sizes):

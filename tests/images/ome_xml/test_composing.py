@@ -11,9 +11,8 @@ from ozx.images.description import (
     PlateDescription,
     WellDescription,
 )
-from ozx.images.ome_xml.composing import first_pages, make_ome
+from ozx.images.ome_xml.composing import first_pages, make_ome, render_xml
 from ozx.images.ome_xml.parsing import parse_ome_xml
-from ozx.images.ome_xml.xml_writing import render_xml
 
 SIZES = {
     "t": PixelSize(1.5, "minute"),

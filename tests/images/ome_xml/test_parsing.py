@@ -5,8 +5,7 @@ from tiffs import ome_image, ome_xml
 
 from ozx.errors import FormatError
 from ozx.images.description import ChannelDescription, PixelSize, WellDescription
-from ozx.images.ome_xml.parsing import parse_ome_xml
-from ozx.images.ome_xml.xml_reading import parse_xml
+from ozx.images.ome_xml.parsing import parse_ome_xml, parse_xml
 
 
 def described(inside="", attributes="", **options):

@@ -8,9 +8,8 @@ from tiffs import ome_image, ome_xml
 
 from ozx.errors import FormatError
 from ozx.images.description import ChannelDescription, ImageDescription, PixelSize, PlateDescription, WellDescription
+from ozx.images.ome_xml.composing import read_kept_xml, render_xml
 from ozx.images.ome_xml.parsing import parse_ome_xml
-from ozx.images.ome_xml.updating import read_kept_xml
-from ozx.images.ome_xml.xml_writing import render_xml
 
 SHAPE = (1, 2, 1, 20, 30)
 CHANNELS = (

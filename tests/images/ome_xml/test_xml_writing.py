@@ -4,8 +4,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from ozx.images.ome_xml.xml_reading import parse_xml
-from ozx.images.ome_xml.xml_writing import render_xml
+from ozx.images.ome_xml.composing import render_xml
+from ozx.images.ome_xml.parsing import parse_xml
 
 
 def canonical(text):

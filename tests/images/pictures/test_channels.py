@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.ome.rendering import ShownChannel, Window
+from ozx.hierarchy.ome.colors import ShownChannel, Window
 from ozx.images.pictures.channels import choose_channels, is_telling, percentile_window
 
 U1, U2 = np.dtype("u1"), np.dtype("u2")

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.ome.label_colors import LabelDisplay
-from ozx.hierarchy.ome.rendering import ShownChannel, Window
+from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel, Window
 from ozx.images.pictures.render import overlay, render_channels, render_labels
 
 NONE = LabelDisplay({}, {})

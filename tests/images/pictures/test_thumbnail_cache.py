@@ -8,7 +8,7 @@ import stat
 import pytest
 from links import make_link
 
-from ozx.images.pictures.thumbnail_cache import CACHE_FOLDERS, cache_path, cache_texts, file_uri, make_cache_folder
+from ozx.operations.thumbnail import CACHE_FOLDERS, cache_path, cache_texts, file_uri, make_cache_folder
 
 
 def glib():

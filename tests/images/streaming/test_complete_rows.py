@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ozx.images.streaming.complete_rows import CompleteRows
+from ozx.images.streaming.streamed_image import CompleteRows
 
 
 def layout(grid, stored):

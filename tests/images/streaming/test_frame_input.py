@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ozx.errors import UsageError
-from ozx.images.streaming.frame_input import FrameInput
+from ozx.images.streaming.frames import FrameInput
 
 PIXELS = bytes([1, 2, 3, 4])
 FRAME = b"{}\n" + PIXELS

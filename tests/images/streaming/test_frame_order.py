@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ozx.errors import UsageError
-from ozx.images.streaming.frame_order import FrameOrder
+from ozx.images.streaming.frames import FrameOrder
 
 
 def take(order, index=None):

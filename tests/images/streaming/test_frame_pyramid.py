@@ -6,15 +6,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.hierarchy.zarr.layout import parse_layout
 from ozx.images.streaming.frame_pyramid import FramePyramid
 from ozx.images.writing.array_layout import NewArray, lay_out
 from ozx.images.writing.chunk_encoding import ChunkEncoder
 from ozx.images.writing.downsampling import halve, halved_shape
-from ozx.images.writing.pyramid import LevelWork
-from ozx.images.writing.pyramid_plan import LevelGeometry
+from ozx.images.writing.pyramid import LevelGeometry, LevelWork
 
 RANDOM = np.random.default_rng(3)
 

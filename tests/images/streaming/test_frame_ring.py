@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ozx.errors import BufferFull
-from ozx.images.streaming.frame_ring import FrameRing
+from ozx.images.streaming.frames import FrameRing
 
 UINT8 = np.dtype("uint8")
 KIND = (3, 4), UINT8

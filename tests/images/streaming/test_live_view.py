@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from ozx.images.streaming.live_view import LiveView
+from ozx.images.streaming.encoding_threads import LiveView
 
 
 def test_all_documents_are_listed_when_the_length_has_doubled():

@@ -5,7 +5,7 @@ import pytest
 import tifffile
 from tiffs import pixels, write_imagej
 
-from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.ome.colors import Window
 from ozx.images.description import ChannelDescription, PixelSize
 from ozx.images.tiff.opening import open_tiff
 

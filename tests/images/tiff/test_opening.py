@@ -25,7 +25,7 @@ from tiffs import (
 )
 
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
-from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.ome.colors import Window
 from ozx.images.description import ChannelDescription, PixelSize
 from ozx.images.tiff.opening import TiffOptions, open_tiff
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ozx.errors import FormatError
-from ozx.images.tiff.other_files import check_files
+from ozx.images.tiff.opening import check_files
 
 
 @pytest.mark.parametrize(

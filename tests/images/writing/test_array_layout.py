@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ozx.errors import UnsupportedError, UsageError
-from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.hierarchy.zarr.layout import parse_layout
 from ozx.images.writing.array_layout import NewArray, lay_out
 
 TYPES = {"t": "time", "c": "channel"}

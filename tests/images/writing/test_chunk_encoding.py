@@ -10,8 +10,8 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.json.documents import dump_document
-from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.json.reading import dump_document
+from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.writing.array_layout import NewArray, lay_out
 from ozx.images.writing.chunk_encoding import ChunkEncoder

@@ -15,14 +15,12 @@ from zarr.storage import LocalStore
 import ozx
 from ozx.errors import UnsupportedError
 from ozx.flow.entry import BytesPart, Entry
-from ozx.hierarchy.ome.label_colors import LabelDisplay
-from ozx.hierarchy.ome.metadata import Axis
-from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.ome.colors import LabelDisplay, Window
+from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.pixel_source import ArraySource, Part
 from ozx.images.writing.downsampling import METHODS, halve
 from ozx.images.writing.hierarchy_writing import write_hierarchy
-from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import (
     NewChannel,
     NewHierarchy,
@@ -30,6 +28,7 @@ from ozx.images.writing.new_image import (
     NewLevel,
     NewPlate,
     NewWell,
+    PyramidChoice,
     plate_of,
     series_of,
 )

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ozx.errors import UsageError
-from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.model import Axis
 from ozx.images.writing.downsampling import halve
-from ozx.images.writing.levels import PyramidChoice, PyramidLevel, plan_pyramid
+from ozx.images.writing.new_image import PyramidChoice, PyramidLevel, plan_pyramid
 
 KINDS = {"t": "time", "c": "channel"}
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from ozx.images.writing.pyramid_plan import LevelGeometry, halvings, iter_corners, plan_stages
+from ozx.images.writing.pyramid import LevelGeometry, halvings, iter_corners, plan_stages
 
 
 def make_levels(shape, count, *, chunk=512, shard=(4096, 4096), axes=None):

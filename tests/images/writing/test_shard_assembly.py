@@ -6,8 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
-from ozx.hierarchy.zarr.shards import index_size, parse_index
+from ozx.hierarchy.zarr.layout import index_size, parse_index, parse_layout, relayout_document
 from ozx.images.writing.shard_assembly import ShardAssembler
 
 DOCUMENT = {

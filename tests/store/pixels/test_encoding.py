@@ -5,7 +5,7 @@ import pytest
 
 from ozx.errors import FormatError
 from ozx.flow.decoding.chunk_codecs import ChunkCodec, ShardCodec
-from ozx.hierarchy.zarr.shards import IndexFormat, parse_index
+from ozx.hierarchy.zarr.layout import IndexFormat, parse_index
 from ozx.store.pixels.encoding import Background, ChunkEdit, ShardEdit
 from ozx.store.pixels.selections import bounding_box
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ozx import pack
 from ozx.validation.ome import second_opinion
-from ozx.validation.ome.plain_metadata import is_plain
+from ozx.validation.ome.second_opinion import is_plain
 from tests.validation.ome.test_second_opinion import CASES, nodes_of
 
 TYPES = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}

@@ -1,13 +1,9 @@
 """Collection of facts about an archive; `ozx.validation` judges them.
 
 ``facts``
-    All facts about one archive.
-``local_headers``, ``descriptors``
-    All local headers and all data descriptors, compared with the central directory.
-``gaps``, ``unlisted``
-    Order of entries, gaps and overlaps; undamaged entries in gaps.
-``names``
-    Names that are unusual, repeated or refused.
-``ambiguities``
-    Records that programs understand in different ways.
+    All facts about one archive: its records, its names, and what programs interpret differently.
+``local_headers``
+    All local headers, compared with the central directory.
+``gaps``
+    Order of entries, gaps and overlaps; data descriptors; undamaged entries in gaps.
 """

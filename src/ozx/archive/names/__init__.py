@@ -2,8 +2,6 @@
 
 ``decoding``
     Bytes to text, by UTF-8, code page 437 or a Unicode Path field; names that are refused.
-``table``, ``index``
+``table``
     A million names in one buffer; look-up of a name by its hash.
-``repeated``
-    Several entries of one name.
 """

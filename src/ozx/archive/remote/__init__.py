@@ -1,15 +1,14 @@
 """Reading and writing of archives and directories at URLs.
 
-``urls``, ``access``, ``profiles``
+``urls``, ``access``
     The URLs that ozx opens; options and credentials for them.
 ``folder``
     `RemoteFolder`: listing, search and reading of the objects below a URL.
 ``opening``
     Opening of a URL as a source, without imports that only requests need.
 ``source``
-    `RemoteSource`: ``read_at`` by range requests; every answer is compared with the first one.
-``runs``
-    Reading of many values of a file with few requests.
+    `RemoteSource`: ``read_at`` by range requests; every answer is compared with the first one. Many values with few
+    requests.
 ``reading``
     Reading of one entry with as few requests as possible.
 ``transport``

@@ -17,8 +17,7 @@ from ozx.archive.remote.access import access_options
 from ozx.archive.remote.deadline import count_traffic
 from ozx.archive.remote.errors import changed_error, explain, printable_url
 from ozx.archive.remote.forks import check_not_forked
-from ozx.archive.remote.requests.etags import ETags, damaged_error, md5_of
-from ozx.archive.remote.requests.object_store import ObjectStore
+from ozx.archive.remote.requests.object_store import ETags, ObjectStore, damaged_error, md5_of
 from ozx.archive.remote.transport import Mark
 from ozx.archive.remote.urls import split_key_url
 from ozx.errors import OzxError

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from ozx.archive.remote.access import access_options, current_deadline
 from ozx.archive.remote.deadline import Deadline
 from ozx.archive.remote.errors import explain_code, printable_url
-from ozx.archive.remote.requests.retry_after import parse_retry_after
+from ozx.archive.remote.requests.retries import parse_retry_after
 from ozx.archive.remote.urls import split_url
 from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.extras import install_hint

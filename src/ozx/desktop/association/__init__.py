@@ -1,8 +1,8 @@
 """Register ozx as the program that opens .ozx files on double-click.
 
 ``associate``, ``status``
-    The verb, and the program that opens an ``.ozx`` file now.
-``systems``, ``linux``, ``macos``, ``windows``
+    The verb, for each system; the program that opens an ``.ozx`` file now.
+``linux``, ``macos``, ``windows``
     The plan for each desktop.
 ``linux_menus``
     *Convert to .ozx* in the menus of Linux file managers.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ozx.hierarchy.json.values import plain_json
+from ozx.hierarchy.json.reading import plain_json
 
 
 @dataclass(frozen=True, slots=True)

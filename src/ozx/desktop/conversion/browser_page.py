@@ -11,10 +11,8 @@ from typing import Any
 
 from ozx.desktop.dialogs import show_message
 from ozx.desktop.viewer.browser import open_window
-from ozx.desktop.viewer.gate import Gate
 from ozx.desktop.viewer.loopback import Answer, LoopbackServer, Request, json_answer, refusal, serving
-from ozx.desktop.viewer.page_files import SAFE, page_file
-from ozx.desktop.viewer.presence import Presence
+from ozx.desktop.viewer.pages import SAFE, Gate, Presence, page_file
 
 # A browser takes some seconds to start, on a busy machine a minute.
 _PATIENCE = 120.0

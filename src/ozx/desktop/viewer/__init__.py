@@ -4,17 +4,17 @@
     The steps of `ozx view`, with the modules below.
 ``browser``
     Finding a browser, and opening a window of it.
-``loopback``, ``gate``
-    An HTTP server that only this computer reaches, and its secret path.
-``page_server``, ``page_files``, ``presence``
-    The page, the descriptions and the tiles; the page's files; counting the open pages.
+``loopback``, ``pages``
+    An HTTP server that only this computer reaches; a page's files, secret path and count of open windows.
+``page_server``
+    The page, the descriptions and the tiles.
 ``keeping``
     Writing of the page's colours into the file.
-``pictures``, ``chunk_cache``, ``samples``
+``pictures``
     The pictures of a file, cut into tiles; a cache of decoded chunks; pixels for the page's graphics card.
 ``descriptions``
     The description of a file and of a picture, as JSON for the page.
-``ranges``, ``file_server``
+``file_server``
     Values by HTTP, whole or in part; `ozx serve`: files, and their contents as directories.
 ``napari_window``
     `ozx view --with napari`.

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ozx.desktop.viewer.pictures import TILE, Picture, Pictures
-from ozx.desktop.viewer.samples import sample_type
+from ozx.desktop.viewer.pictures import TILE, Picture, Pictures, sample_type
 from ozx.errors import FormatError
 from ozx.hierarchy.images import image_paths
-from ozx.hierarchy.ome.rendering import ShownChannel
-from ozx.hierarchy.ome.transformation_words import describe_scene
+from ozx.hierarchy.ome.colors import ShownChannel
+from ozx.hierarchy.ome.model import describe_scene
 from ozx.images.pictures.channels import complete_channels, is_telling
 from ozx.images.pictures.planes import first_index
 from ozx.store.image_view import GroupNodes

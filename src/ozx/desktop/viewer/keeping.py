@@ -15,7 +15,7 @@ from ozx.desktop.viewer.pictures import Picture, Pictures
 from ozx.errors import ResourceError, UsageError
 from ozx.flow.sources.location import Location
 from ozx.hierarchy.edit.request import Edits, parse_edits
-from ozx.hierarchy.json.values import as_numbers
+from ozx.hierarchy.json.reading import as_numbers
 from ozx.hierarchy.nodes import join_path
 from ozx.operations.edit import EditResult, edit_file
 from ozx.store.image_view import GroupNodes

@@ -12,12 +12,10 @@ from typing import Any
 import zarr
 
 from ozx.desktop.viewer.descriptions import describe_file, describe_picture
-from ozx.desktop.viewer.gate import Gate
 from ozx.desktop.viewer.keeping import Keeper, parse_colors
 from ozx.desktop.viewer.loopback import Answer, Request, json_answer, refusal
-from ozx.desktop.viewer.page_files import SAFE, page_file
+from ozx.desktop.viewer.pages import SAFE, Gate, Presence, page_file
 from ozx.desktop.viewer.pictures import Part, Picture, Pictures
-from ozx.desktop.viewer.presence import Presence
 from ozx.errors import FormatError, UsageError
 from ozx.store.live.group import LiveGroup
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,16 +15,116 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from ozx.desktop.viewer.chunk_cache import ChunkCache
-from ozx.desktop.viewer.samples import image_samples, label_samples, sample_type
-from ozx.errors import FormatError, UsageError
+from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.images import level_factor
-from ozx.hierarchy.ome.metadata import Axis
-from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.ome.colors import Window
+from ozx.hierarchy.ome.model import Axis
 from ozx.images.pictures.channels import percentile_window
 from ozx.images.pictures.planes import choose_level, plane_axes, scale_index
 from ozx.store.image_view import GroupNodes, ImageView, view_image
-from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, plate_fields
+from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, met_tiles, plate_fields
+from ozx.store.reading_price import Price, check_price, price_of
+
+# Cache decoded chunks, because neighbouring tiles usually need the same chunks.
+
+# The most work for which a person looking at a picture waits.
+_MOST = Price(chunks=20_000, decoded=8 << 30, chunk=1 << 30)
+
+
+class ChunkCache:
+    """A cache of the most recently decoded chunks: up to `capacity` bytes, but at least one chunk."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._chunks: OrderedDict[tuple[str, tuple[int, ...]], NDArray[Any]] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+        self._being_decoded: dict[tuple[str, tuple[int, ...]], threading.Lock] = {}
+        #: Number of chunks decoded so far.
+        self.decoded = 0
+
+    def read(self, source: LevelSlice, index: Sequence[range]) -> NDArray[Any]:
+        """Return the part of `source` at `index`, which has one ascending range per dimension."""
+        wanted = tuple(slice(part.start, part.stop, part.step) for part in index)
+        price = price_of(source.array, wanted)
+        check_price(price, _MOST, f"{source.path}: this part", "Use a lower resolution, if the image has one.")
+        if price.chunk > self._capacity:
+            return source[wanted]
+        out = np.empty([len(part) for part in index], source.dtype)
+        met = [met_tiles(part, length) for part, length in zip(index, source.chunks, strict=True)]
+        for pieces in itertools.product(*met):
+            chunk = self._chunk(source, tuple(number for number, _, _ in pieces))
+            out[tuple(target for _, _, target in pieces)] = chunk[tuple(inside for _, inside, _ in pieces)]
+        return out
+
+    def _chunk(self, source: LevelSlice, numbers: tuple[int, ...]) -> NDArray[Any]:
+        key = (source.path, numbers)
+        with self._lock:
+            if key in self._chunks:
+                self._chunks.move_to_end(key)
+                return self._chunks[key]
+            turn = self._being_decoded.setdefault(key, threading.Lock())
+        with turn:  # other requests for this chunk wait for it
+            with self._lock:
+                if key in self._chunks:
+                    return self._chunks[key]
+            try:
+                chunk = source[
+                    tuple(slice(n * length, (n + 1) * length) for n, length in zip(numbers, source.chunks, strict=True))
+                ]
+                self._keep(key, chunk)
+            finally:
+                with self._lock:
+                    self._being_decoded.pop(key, None)
+        return chunk
+
+    def _keep(self, key: tuple[str, tuple[int, ...]], chunk: NDArray[Any]) -> None:
+        with self._lock:
+            self.decoded += 1
+            self._chunks[key] = chunk
+            self._size += chunk.nbytes
+            while self._size > self._capacity and len(self._chunks) > 1:
+                self._size -= self._chunks.popitem(last=False)[1].nbytes
+
+
+# Convert pixels to types that WebGL accepts: at most 32 bits, little-endian.
+#
+# WebGL 2 has textures of 8, 16 and 32-bit integers and of 32-bit floats. Exact values of wider types are sent for
+# single pixels, on request.
+
+_PLAIN = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32")
+_LAST = (1 << 32) - 1
+
+
+def sample_type(dtype: np.dtype[Any], *, is_label: bool) -> str:
+    """Return the data type in which pixels of type `dtype` are sent."""
+    if is_label and dtype.kind in "biu":
+        return f"uint{8 * min(dtype.itemsize, 4)}"
+    if is_label or dtype.kind not in "biufc":
+        wanted = "label values that are integers" if is_label else "pixels that are numbers"
+        raise UnsupportedError(f"expected {wanted}; found {dtype}", hint="Show the contents with ozx info.")
+    if dtype.kind == "b":
+        return "uint8"
+    name = dtype.newbyteorder("=").name
+    return name if name in _PLAIN else "float32"
+
+
+def image_samples(pixels: NDArray[Any]) -> NDArray[Any]:
+    """Return pixels in the data type in which they are sent; complex pixels as their magnitude."""
+    wanted = np.dtype(sample_type(pixels.dtype, is_label=False)).newbyteorder("<")
+    with np.errstate(over="ignore", invalid="ignore"):
+        plain = np.abs(pixels) if pixels.dtype.kind == "c" else pixels
+        return plain.astype(wanted, copy=False)
+
+
+def label_samples(pixels: NDArray[Any]) -> NDArray[Any]:
+    """Return label values as unsigned integers: only 0 becomes 0, and negative values wrap around."""
+    wanted = np.dtype(sample_type(pixels.dtype, is_label=True)).newbyteorder("<")
+    if pixels.dtype.itemsize <= 4:
+        return pixels.astype(wanted)
+    whole = pixels.astype(np.uint64)
+    return np.where(whole == 0, 0, (whole - np.uint64(1)) % np.uint64(_LAST) + np.uint64(1)).astype(wanted)
+
 
 #: Width and height of a tile in pixels.
 TILE = 512

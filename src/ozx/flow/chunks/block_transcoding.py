@@ -18,16 +18,15 @@ from numpy.typing import NDArray
 from ozx.errors import ResourceError, UnsupportedError
 from ozx.flow.decoding.bounded import decoding_reason
 from ozx.flow.decoding.zarr_errors import check_codecs_installed, missing_codec, words_of
-from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.keys import METADATA
-from ozx.hierarchy.relayout.extensions import understands_relayout
-from ozx.hierarchy.relayout.transcoding import is_exact
+from ozx.hierarchy.relayout.layout_choice import understands_relayout
+from ozx.hierarchy.relayout.shard_choice import is_exact
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys, parse_chunk_keys
-from ozx.hierarchy.zarr.chunk_layout import relayout_document
 from ozx.hierarchy.zarr.codecs import parse_codecs
+from ozx.hierarchy.zarr.layout import relayout_document, with_checksum
 from ozx.hierarchy.zarr.normalisation import DECODING_POINTS, normalise_document
-from ozx.hierarchy.zarr.shards import with_checksum
-from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
+from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
 
 if TYPE_CHECKING:
     import zarr
@@ -52,7 +51,7 @@ class Transcoding:
     new_chunks: Lengths
     old_keys: ChunkKeys  # the key encoding of the old chunks
     new_codecs: tuple[str, ...]  # names of the codecs of new chunks
-    # Whether every block is decoded again and compared, see `ozx.hierarchy.relayout.transcoding.is_exact`.
+    # Whether every block is decoded again and compared, see `ozx.hierarchy.relayout.shard_choice.is_exact`.
     is_checked: bool
     old_codec: ChunkCodec | None = None  # the codecs of a chunk as functions; None if only zarr-python has these codecs
     new_codec: ChunkCodec | None = None

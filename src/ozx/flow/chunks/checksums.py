@@ -14,8 +14,8 @@ from ozx.flow.chunks.inner_chunks import FoundChunks, InnerChunks
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Part, read_into
 from ozx.flow.read_ahead import Place, place_of
-from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
+from ozx.hierarchy.zarr.layout import ArrayLayout
 
 
 class ChecksummedChunks(InnerChunks):

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError, ResourceError, UnsupportedError
 from ozx.flow.chunks.block_transcoding import UndecodableError, open_decoded, parse_metadata, readable_document
 from ozx.flow.decoding.bounded import decoding_reason
-from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, relayout_document
-from ozx.hierarchy.zarr.shards import IndexFormat, parse_index
+from ozx.hierarchy.json.reading import Document
+from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, parse_index, relayout_document
 
 if TYPE_CHECKING:
     from ozx.flow.decoding.chunk_codecs import ChunkCodec
@@ -108,7 +107,7 @@ def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: s
 
     Examples
     --------
-    >>> from ozx.hierarchy.zarr.chunk_layout import parse_layout
+    >>> from ozx.hierarchy.zarr.layout import parse_layout
     >>> layout = parse_layout({
     ...     "node_type": "array", "shape": [4], "data_type": "uint8", "codecs": ["bytes"],
     ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}}, "chunk_key_encoding": "default",

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import Part, Span, read_part
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, ShardLevel
-from ozx.hierarchy.zarr.shards import ShardIndex, parse_index
+from ozx.hierarchy.zarr.layout import ArrayLayout, ShardIndex, ShardLevel, parse_index
 
 _CACHED_BYTES = 32 << 20
 

@@ -19,9 +19,8 @@ from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.entry import BytesPart, Entry
 from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
-from ozx.hierarchy.zarr.chunk_checksums import ends_in_checksum
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
-from ozx.hierarchy.zarr.shards import IndexFormat, build_index
+from ozx.hierarchy.zarr.codecs import ends_in_checksum
+from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, build_index
 
 #: Maximal number of chunks per shard, read or written: the index of a shard takes 16 bytes for each chunk.
 MOST_INNER_CHUNKS = 1 << 22

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ozx.flow.entry import Part
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.keys import is_metadata_key
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+from ozx.hierarchy.zarr.layout import ArrayLayout
 
 _NONE: NDArray[np.int64] = np.empty(0, np.int64)
 

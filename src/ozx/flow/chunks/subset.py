@@ -12,8 +12,8 @@ from ozx.flow.chunks.inner_chunks import FoundChunks, InnerChunks
 from ozx.flow.chunks.reshard import iter_laid_out
 from ozx.flow.chunks.stored_chunks import SourceChunks
 from ozx.flow.entry import Entry
-from ozx.hierarchy.subset.array import Box
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
+from ozx.hierarchy.subset.levels import Box
+from ozx.hierarchy.zarr.layout import ArrayLayout
 
 
 def iter_cropped(stored: SourceChunks, box: Box, new: ArrayLayout) -> Iterator[Entry]:

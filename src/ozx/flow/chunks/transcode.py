@@ -34,10 +34,10 @@ from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.flow.entry import Entry, Part, read_part
 from ozx.hierarchy.entry_order import hierarchy_order
-from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.relayout.rechunking import Rechunking, plan_rechunking
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout, relayout_document
-from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
+from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout, relayout_document
+from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
 from ozx.processors import processors
 
 Lengths = tuple[int, ...]
@@ -62,7 +62,7 @@ def iter_transcoded(
     one larger chunk. Memory also holds up to 128 MiB of the chunks of a shard until the shard is written; further
     chunks wait in a temporary file. If the iterator is closed, or after an error, blocks not yet begun are cancelled.
 
-    `new`: the document to write, made by `ozx.hierarchy.relayout.transcoding.transcoded_document`; for Zarr v2, made
+    `new`: the document to write, made by `ozx.hierarchy.relayout.shard_choice.transcoded_document`; for Zarr v2, made
     from the result of `ozx.hierarchy.zarr_v2.arrays.upgrade_array`.
 
     `executor`: executor of the transcoding tasks; by default threads that this function starts. Tasks are plain data,

@@ -20,8 +20,8 @@ from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.decoding.bounded_arrays import BoundedCompressor, BoundedPipeline
 from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.flow.decoding.exact import decompress_into
-from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES
-from ozx.hierarchy.zarr.shards import IndexFormat, parse_index_format
+from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
+from ozx.hierarchy.zarr.layout import IndexFormat, parse_index_format
 
 # Booleans, numbers and times: types whose values are stored directly as bytes.
 _PLAIN_KINDS = frozenset("biufcmM")

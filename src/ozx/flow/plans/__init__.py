@@ -1,7 +1,5 @@
 """Make plans from a source; a plan lists the entries to write.
 
-``copy``
-    A directory unchanged.
 ``relayout``, ``arrays``
     A hierarchy in another layout or version, and the entries of its arrays.
 ``version``

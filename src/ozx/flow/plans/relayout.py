@@ -14,20 +14,24 @@ from ozx.flow.plans.arrays import ArrayPlan, ArrayPlans, Treatment
 from ozx.flow.sources.source import Source, StoredValues
 from ozx.flow.workers import Workers
 from ozx.hierarchy.entry_order import breadth_first
-from ozx.hierarchy.json.documents import Document, dump_document, parse_document
+from ozx.hierarchy.json.reading import Document, dump_document, parse_document
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.relayout.extensions import check_group_extensions, relaid_document, understands_relayout
-from ozx.hierarchy.relayout.layout_choice import LayoutChoice, axes_of_images
-from ozx.hierarchy.relayout.transcoding import needs_transcoding
+from ozx.hierarchy.relayout.layout_choice import (
+    LayoutChoice,
+    axes_of_images,
+    check_group_extensions,
+    relaid_document,
+    understands_relayout,
+)
+from ozx.hierarchy.relayout.shard_choice import needs_transcoding
 from ozx.hierarchy.upgrade import UpgradedHierarchy, upgrade_hierarchy
-from ozx.hierarchy.zarr.chunk_checksums import ChecksumOption, ends_in_checksum
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
-from ozx.hierarchy.zarr.codecs import parse_named
-from ozx.hierarchy.zarr.consolidation import FIELD as CONSOLIDATED
-from ozx.hierarchy.zarr.consolidation import renew_copies
+from ozx.hierarchy.zarr.codecs import ChecksumOption, ends_in_checksum, parse_named
+from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
+from ozx.hierarchy.zarr.normalisation import FIELD as CONSOLIDATED
+from ozx.hierarchy.zarr.normalisation import renew_copies
 from ozx.hierarchy.zarr_v2.arrays import UpgradedArray
 
 _OF_UPGRADE: dict[str, Treatment] = {"verbatim": "moved", "zlib_to_gzip": "zlib_to_gzip", "transcode": "transcoded"}

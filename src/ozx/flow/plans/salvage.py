@@ -11,7 +11,7 @@ from ozx.archive.recovery.entries import FoundEntry
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.flow.entry import Entry, read_part
 from ozx.flow.plan import Plan
-from ozx.flow.repair.salvaged import RebuiltValue, Salvage
+from ozx.flow.repair.salvage import RebuiltValue, Salvage
 from ozx.flow.repair.shards import iter_rebuilt
 from ozx.flow.sources.source import StoredValues
 from ozx.hierarchy.entry_order import archive_rank, breadth_first

@@ -20,16 +20,15 @@ from ozx.flow.sinks.file_size import archive_size
 from ozx.flow.sources.browsing import is_any_metadata_key, similar_nodes
 from ozx.flow.sources.source import Source, StoredValues
 from ozx.hierarchy.json.changes import JsonStyles
-from ozx.hierarchy.json.documents import Document, parse_document
-from ozx.hierarchy.json.values import as_object, as_text
+from ozx.hierarchy.json.reading import Document, as_object, as_text, parse_document
 from ozx.hierarchy.keys import DRAW_AGAIN, METADATA, THUMBNAIL, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.references import Surroundings, check_references, drop_source_image
 from ozx.hierarchy.subset.hierarchy import ImageSubset, Subset, plan_subset
-from ozx.hierarchy.subset.selection import Selection
-from ozx.hierarchy.zarr.consolidation import FIELD as CONSOLIDATED
-from ozx.hierarchy.zarr.consolidation import renew_copies
+from ozx.hierarchy.subset.region import Selection
 from ozx.hierarchy.zarr.must_understand import check_understood
+from ozx.hierarchy.zarr.normalisation import FIELD as CONSOLIDATED
+from ozx.hierarchy.zarr.normalisation import renew_copies
 
 # OME-Zarr 0.5, "bioformats2raw.layout": metadata of the original file, copied by the converter.
 _ORIGINAL_METADATA = "OME/METADATA.ome.xml"

@@ -1,17 +1,13 @@
 """Repair damaged archives, and hierarchies that other programs wrote incorrectly.
 
 ``hierarchy``
-    Open any directory or archive as a repaired source.
-``container``, ``names``, ``documents``
-    Repairs of the archive, of names and of metadata.
+    Open any directory or archive as a repaired source: its root, and repairs of its metadata.
+``container``, ``names``
+    Repairs of the archive and of names.
 ``source``
     The repaired source.
-``found_names``
-    Repairs of the names in a damaged archive.
-``salvage``, ``salvaged``
-    Keys for the values of a damaged archive, and the result.
+``salvage``
+    Keys for the values of a damaged archive, the result, and the regions that are lost.
 ``shards``
     Proven chunks of damaged shards.
-``losses``
-    Lost regions of arrays.
 """

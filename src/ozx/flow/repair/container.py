@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ozx.archive.columns import Columns
-from ozx.archive.names.repeated import check_order
+from ozx.archive.names.decoding import check_order
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import DEFLATE64, FLAG_DATA_DESCRIPTOR, LOCAL_SIGNATURE, STORED
 from ozx.flow.repair.names import RepairedNames

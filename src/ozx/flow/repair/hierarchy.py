@@ -8,35 +8,238 @@ that lead out of the folder, archives in archives. See docs/decisions/0012-repai
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ozx.archive.byte_source import FileSource
+from ozx.archive.other_formats import describe_names
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.opening import open_remote
-from ozx.errors import FormatError, OzxError
+from ozx.errors import FormatError, OzxError, UsageError
 from ozx.flow.repair.container import container_repairs, key_repairs, litter_repairs, name_repairs
-from ozx.flow.repair.documents import repair_documents
 from ozx.flow.repair.names import RepairedNames, repair_names
 from ozx.flow.repair.source import Changes, Repair, RepairedSource
 from ozx.flow.sources.archive import ArchiveSource
 from ozx.flow.sources.archive_keys import ArchiveKeys, metadata_places
+from ozx.flow.sources.browsing import similar_nodes
 from ozx.flow.sources.directory import DirectorySource
-from ozx.flow.sources.hierarchy_root import choose_root, find_root_folder
-from ozx.flow.sources.listing import list_directory
+from ozx.flow.sources.listing import is_left_out, list_directory
 from ozx.flow.sources.location import parse_location
 from ozx.flow.sources.source import Source
 from ozx.flow.sources.wrong_sources import refuse_folder_of_images
 from ozx.hierarchy.comment import parse_comment, warn_of_unknown_keys
-from ozx.hierarchy.json.documents import parse_document
-from ozx.hierarchy.json.values import as_object, as_text
-from ozx.hierarchy.keys import ROOT_METADATA, node_of
+from ozx.hierarchy.json.reading import (
+    Document,
+    as_object,
+    as_text,
+    dump_document,
+    parse_document,
+    without_special_numbers,
+)
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, missing_groups, node_of, top_nodes
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.zarr.normalisation import is_stale, without_copies
+from ozx.hierarchy.zarr_v2.groups import group_document
+from ozx.quoting import quote
 
 if TYPE_CHECKING:
     from ozx.archive.remote.source import RemoteSource
+
+
+# Repair metadata: add missing groups, remove leftover Zarr v2 documents and outdated consolidated metadata.
+
+
+def repair_documents(source: Source, metadata: Sequence[str], legacy: Sequence[str]) -> tuple[Changes, list[Repair]]:
+    """Return the metadata changes that repair a Zarr v3 hierarchy.
+
+    Read the root's ``zarr.json``, the documents above missing groups, and the documents that ``consolidated_metadata``
+    copies. Drop copies that differ from the documents, or that a new group makes incomplete, because zarr-python
+    reads the copies instead of the documents.
+
+    `FormatError`: Nodes have metadata of Zarr v2 alone, or lie below an array (``rfc9/one-hierarchy``); a document
+    cannot be read (``zarr/json``).
+    """
+    nodes = {node_of(key) for key in metadata}
+    repairs = list(_drop_legacy(source.name, nodes, legacy))
+    documents = _Documents(source, nodes)
+    repairs += documents.add_groups()
+    repairs += documents.drop_copies()
+    return Changes(metadata, documents.written, frozenset(legacy)), repairs
+
+
+def _drop_legacy(name: str, nodes: Collection[str], legacy: Sequence[str]) -> Iterable[Repair]:
+    alone = [key for key in legacy if node_of(key) not in nodes]
+    if alone:
+        raise FormatError(
+            f"expected one version of Zarr; {len(alone):,} metadata files of Zarr v2 have no {METADATA} beside them, "
+            f"the first is {alone[0]}",
+            path=name,
+            rule="rfc9/one-hierarchy",
+            hint="Remove the files of one version, or convert the nodes.",
+        )
+    if legacy:
+        what = f"metadata files of Zarr v2 beside the {METADATA} of the same node"
+        yield Repair.of_many("rfc9/one-hierarchy", what, len(legacy), "dropped", legacy[0])
+
+
+class _Documents:
+    """The metadata of a hierarchy with the repairs made so far."""
+
+    def __init__(self, source: Source, nodes: set[str]) -> None:
+        self._source = source
+        self._nodes = nodes
+        self._missing = missing_groups(nodes)
+        self.written: dict[str, bytes] = {}
+
+    def add_groups(self) -> Iterable[Repair]:
+        """Create the missing groups above nodes, because Zarr core 3.1 has no implicit groups."""
+        for path in self._missing:
+            above = self._nearest(path)
+            if self._read(above).get("node_type") == "array":
+                raise FormatError(
+                    f"expected no nodes inside an array; found some below {path!r}, inside the array {above!r}",
+                    path=self._source.name,
+                    rule="rfc9/one-hierarchy",
+                    hint="Move these nodes out of the array's folder.",
+                )
+        for path in self._missing:
+            self.written[join_path(path, METADATA)] = dump_document(group_document({}))
+        if self._missing:
+            what = f"groups without {METADATA} above other nodes"
+            yield Repair.of_many("rfc9/one-hierarchy", what, len(self._missing), "written", self._missing[0])
+
+    def drop_copies(self) -> Iterable[Repair]:
+        """Remove consolidated metadata that differs from the documents."""
+        stale = []
+        for group in sorted({"", *(above for path in self._missing for above in self._ancestors(path))}):
+            document, prefix = self._read(group), f"{group}/" if group else ""
+            below = {path[len(prefix) :] for path in self._all_nodes() if path != group and path.startswith(prefix)}
+            if is_stale(document, below, lambda path, prefix=prefix: self._read(prefix + path)):  # type: ignore[misc]
+                stale.append(group)
+                self.written[join_path(group, METADATA)] = dump_document(
+                    without_special_numbers(without_copies(document))
+                )
+        if stale:
+            where = f"{stale[0] or 'the root'}{f' and {len(stale) - 1:,} more groups' if len(stale) > 1 else ''}"
+            message = f"consolidated_metadata was dropped from {where}: it differed from the metadata of the nodes"
+            yield Repair("repair/consolidated", message)
+
+    def _all_nodes(self) -> Iterable[str]:
+        return (*self._nodes, *self._missing)
+
+    def _ancestors(self, path: str) -> Iterable[str]:
+        """Yield the paths of the groups that contain `path` and have a document, from the nearest group to the root."""
+        while path:
+            path = path.rpartition("/")[0]
+            if path in self._nodes:
+                yield path
+
+    def _nearest(self, path: str) -> str:
+        return next(iter(self._ancestors(path)))
+
+    def _read(self, path: str) -> Document:
+        key = join_path(path, METADATA)
+        return parse_document(self.written[key] if key in self.written else self._source.read(key), key)
+
+
+# Find the root of a hierarchy: the given folder, or a folder inside it.
+
+# Limits of the search for a root below the top.
+_DEPTH = 4
+_FOLDERS = 1_000
+_SHOWN = 5
+_ROOT_NAMES = (METADATA, *LEGACY_METADATA[:3])
+
+
+@dataclass
+class FoundRoot:
+    """The topmost folders with Zarr metadata, and the files outside of these folders."""
+
+    folders: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+
+def choose_root(nodes: Collection[str], path: str, *, asked: str = "", files: Sequence[str] = ()) -> str:
+    """Return the path of the root: the node `asked`, or by default the node that contains all other nodes.
+
+    Examples
+    --------
+    >>> choose_root({"cells.ome.zarr", "cells.ome.zarr/0"}, "cells.zip")
+    'cells.ome.zarr'
+    """
+    if asked:
+        if asked not in nodes:
+            raise UsageError(f"it has no node {asked!r}", path=path, hint=similar_nodes(asked, nodes))
+        return asked
+    found = top_nodes(nodes)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        example = f"{path}|zip:{found[0]}/" if not os.path.isdir(path) else os.path.join(path, found[0])
+        raise UsageError(
+            f"expected one hierarchy; found {len(found):,} nodes without a common root: {_few(found)}",
+            path=path,
+            hint=f"If these are separate images, name one of them: {quote(example)}",
+        )
+    what = f"{len(files):,} other {'file' if len(files) == 1 else 'files'}: {_few(files)}" if files else "nothing"
+    archives = [name for name in files if name.lower().endswith((".ozx", ".zip"))]
+    hint = (
+        f"Give the path of one file: {quote(os.path.join(path, archives[0]))}"
+        if archives and os.path.isdir(path)
+        else None
+    )
+    if not archives:
+        what, hint = describe_names(files, path, is_folder=os.path.isdir(path)) or (what, None)
+    raise FormatError(
+        f"expected an OME-Zarr hierarchy, which has zarr.json or .zgroup; found {what}",
+        path=path,
+        rule="rfc9/root",
+        hint=hint,
+    )
+
+
+def find_root_folder(path: str) -> FoundRoot:
+    """Find the topmost nodes in a directory, down to a few folder levels."""
+    found, level, seen = FoundRoot(), [""], 0
+    for _ in range(_DEPTH):
+        following: list[str] = []
+        for prefix in level:
+            seen += 1
+            if seen > _FOLDERS:
+                raise FormatError(
+                    f"expected an OME-Zarr hierarchy; found none in the first {_FOLDERS:,} folders",
+                    path=path,
+                    rule="rfc9/root",
+                    hint="Give the path of the root folder of the image, the plate or the series.",
+                )
+            following += _look(path, prefix, found)
+        level = following
+    found.files += level
+    return found
+
+
+def _look(path: str, prefix: str, found: FoundRoot) -> list[str]:
+    """Record the files of a folder, or the folder itself if it is a node; return the sub-folders to search."""
+    files: list[str] = []
+    folders: list[str] = []
+    with os.scandir(os.path.join(path, prefix)) as entries:
+        for entry in entries:
+            if not is_left_out(entry):
+                (folders if entry.is_dir() else files).append(entry.name)
+    if any(name in files for name in _ROOT_NAMES):
+        found.folders.append(prefix.removesuffix("/"))
+        return []
+    found.files += (prefix + name for name in sorted(files))
+    return [f"{prefix}{name}/" for name in sorted(folders)]
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
+
 
 __all__ = ["Repair", "RepairedSource", "open_repaired"]
 

@@ -8,21 +8,105 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
 from ozx.archive.byte_source import ByteSource
 from ozx.archive.names.decoding import name_fault
-from ozx.archive.recovery.evidence import Evidence, LostEntry, Witnesses, repeated_names
+from ozx.archive.recovery.entries import Evidence, FoundEntry, LostEntry, Witnesses, repeated_names
 from ozx.archive.recovery.scan import iter_found_value
-from ozx.flow.repair.salvaged import Salvage
-from ozx.hierarchy.chunk_grid import looks_like_chunk
+from ozx.hierarchy.chunk_grid import ChunkTally, looks_like_chunk
 from ozx.hierarchy.entry_order import ArchiveRank, archive_rank
-from ozx.hierarchy.json.limits import LongDocuments
+from ozx.hierarchy.json.reading import LongDocuments
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
 from ozx.hierarchy.partial_hierarchy import PartialHierarchy, document_key, parent_of, parents_of, parse_metadata
+
+# The result of a salvage: values to write, and lost values.
+
+
+@dataclass(frozen=True, slots=True)
+class LostChunk:
+    """A chunk of a damaged value; no checksum confirms the bytes of the chunk.
+
+    Attributes
+    ----------
+    array
+        Path of its array.
+    key
+        Key of the value that contains the chunk: the key of a shard, or of the chunk itself.
+    chunk
+        Its position in the array's chunk grid; in the grid of inner shards if the index of an inner shard is damaged.
+    region
+        Start and stop along each dimension, in pixels.
+    reason
+        Why it is lost, as a phrase.
+    is_kept
+        Whether the chunk is kept although no checksum proves it.
+    """
+
+    array: str
+    key: str
+    chunk: tuple[int, ...]
+    region: tuple[tuple[int, int], ...]
+    reason: str
+    is_kept: bool
+
+    def to_dict(self) -> dict[str, object]:
+        """Return one element of ``lost_chunks`` in ``ozx recover --json``."""
+        return {
+            "array": self.array,
+            "key": self.key,
+            "chunk": list(self.chunk),
+            "region": [list(span) for span in self.region],
+            "reason": self.reason,
+            "kept": self.is_kept,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltValue:
+    """A damaged value, rebuilt without its lost chunks."""
+
+    parts: tuple[tuple[int, int] | bytes, ...]  # spans of the archive, as offset and length, and new bytes
+    size: int
+
+
+@dataclass(slots=True)
+class Salvage:
+    """The values to write in archive order, and the lost values."""
+
+    evidence: Evidence  # the findings of the scan
+    hierarchy: PartialHierarchy
+    indices: list[int] = field(default_factory=list)  # the entries to write
+    names: dict[int, str] = field(default_factory=dict)  # keys that differ from the name in the local header
+    # documents to write that are not in the archive: copies from consolidated metadata, empty groups
+    made: dict[str, bytes] = field(default_factory=dict)
+    copied: list[str] = field(default_factory=list)  # keys of these copies
+    lost: list[LostEntry] = field(default_factory=list)
+    orphans: dict[str, int] = field(default_factory=dict)  # number of values left out, by array without metadata
+    rebuilt: dict[str, RebuiltValue] = field(default_factory=dict)  # values that lost a part, by key
+    lost_chunks: list[LostChunk] = field(default_factory=list)  # chunks of damaged values: lost, or kept without proof
+    unproven: int = 0  # lost values left out because no checksum proves their chunks
+    unconfirmed: int = 0  # keys that only one header confirms and the hierarchy does not determine
+    repeated: int = 0  # keys with several values, of which the last counts
+    unlisted: list[str] = field(default_factory=list)  # keys of entries that a whole directory does not list
+
+    def key(self, index: int) -> str:
+        """Return the key that an entry of the damaged archive gets."""
+        return self.names.get(index) or self.evidence.entries.names[index]
+
+    def entry(self, index: int) -> FoundEntry:
+        """Return an entry of the damaged archive under its assigned key."""
+        return self.evidence.entries[index]._replace(name=self.key(index))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every expected value is present, and every value and key is confirmed."""
+        gaps = self.lost or self.orphans or self.rebuilt or self.made or self.unconfirmed or self.unlisted
+        return self.evidence.is_accounted and not gaps
+
 
 _NUMBERS = re.compile("(/[0-9]+)+")
 # OME-Zarr 0.5, "bioformats2raw.layout": the only file outside of nodes that the specification names.
@@ -389,3 +473,106 @@ class _KeyResolver:
 
 def _differ_by_one(first: str, second: str) -> bool:
     return len(first) == len(second) and sum(a != b for a, b in zip(first, second, strict=True)) == 1
+
+
+# Count lost chunks by array, and compute the region that they cover.
+
+Region = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayLoss:
+    """The lost and doubtful chunks of one array.
+
+    Attributes
+    ----------
+    path
+        The array's path.
+    chunks
+        Number of chunks in the array's grid (number of shards, if sharded); None if its metadata is lost.
+    found
+        Number of chunks found.
+    missing
+        Number of lost chunks; None if the array's metadata is lost. If the central directory is whole, only chunks that
+        are known to be lost count. Else all absent chunks count, although some may never have been written.
+    region
+        Start and stop along each dimension, in pixels, of the box around the missing chunks; None if unknown.
+    is_lost
+        Whether the metadata is lost, and with it the array.
+    inner_missing
+        Number of chunks missing inside the shards found; `region` includes them.
+    """
+
+    path: str
+    chunks: int | None
+    found: int
+    missing: int | None
+    region: Region | None
+    is_lost: bool = False
+    inner_missing: int = 0
+
+    def to_dict(self) -> dict[str, object]:
+        """Return one element of ``arrays`` in ``ozx recover --json``."""
+        return {
+            "path": self.path,
+            "chunks": self.chunks,
+            "found": self.found,
+            "missing": self.missing,
+            "region": None if self.region is None else [list(span) for span in self.region],
+            "is_lost": self.is_lost,
+            "inner_missing": self.inner_missing,
+        }
+
+
+def count_losses(salvage: Salvage, restored: Iterable[str] = ()) -> list[ArrayLoss]:
+    """Return the losses of all arrays that are or may be damaged, sorted by path.
+
+    `restored` holds the keys of values that are not in the archive, but were made from chunks of another file.
+    """
+    if salvage.is_complete:
+        return []
+    hierarchy = salvage.hierarchy
+    there = {path: ChunkTally(grid) for path, grid in hierarchy.grids.items() if grid is not None}
+    gone = {path: ChunkTally(tally.grid) for path, tally in there.items()}
+    for index in salvage.indices:
+        role = hierarchy.role(salvage.key(index))
+        if role.kind == "chunk" and role.array in there:
+            there[role.array].add(role.place)
+    for key in {entry.name for entry in salvage.lost}:
+        role = hierarchy.role(key)
+        if role.kind == "chunk" and role.array in gone:
+            gone[role.array].add(role.place)
+    for key in (*salvage.rebuilt, *restored):
+        role = hierarchy.role(key)
+        if role.array in there:
+            there[role.array].add(role.place)
+    losses = [loss for path in there if (loss := _loss(salvage, path, there[path], gone[path])) is not None]
+    lost = {node_of(entry.name) for entry in salvage.lost if is_metadata_key(entry.name)}
+    arrays = set(salvage.orphans) | {path for path in lost if path in hierarchy.mentioned}
+    losses += [
+        ArrayLoss(path, None, salvage.orphans.get(path, 0), None, None, is_lost=True)
+        for path in arrays - hierarchy.nodes.keys()
+    ]
+    return sorted(losses, key=lambda loss: loss.path)
+
+
+def _loss(salvage: Salvage, path: str, there: ChunkTally, gone: ChunkTally) -> ArrayLoss | None:
+    """Return the loss of one array from the counts of its found and lost chunks; None if nothing is lost."""
+    inside = [chunk for chunk in salvage.lost_chunks if chunk.array == path and not chunk.is_kept]
+    region, missing, total = None, 0, there.grid.total
+    if not salvage.evidence.is_whole and there.found < total:
+        region, missing = there.missing_region(), total - there.found
+    elif gone.found and salvage.evidence.is_whole:
+        region, missing = gone.region(), gone.found
+    elif not inside:
+        return None
+    region = _box([*([region] if region else []), *(chunk.region for chunk in inside)])
+    return ArrayLoss(path, total, there.found, missing, region, inner_missing=len(inside))
+
+
+def _box(regions: list[Region]) -> Region | None:
+    if not regions:
+        return None
+    return tuple(
+        (min(start for start, _ in spans), max(stop for _, stop in spans)) for spans in zip(*regions, strict=True)
+    )

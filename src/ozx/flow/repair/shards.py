@@ -17,14 +17,13 @@ import numpy as np
 from numcodecs.zstd import Zstd
 
 from ozx.archive.byte_source import ByteSource, read_exactly
-from ozx.archive.recovery.evidence import LostEntry
+from ozx.archive.recovery.entries import LostEntry
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.errors import FormatError, UnsupportedError
-from ozx.flow.repair.salvaged import LostChunk, RebuiltValue, Salvage
+from ozx.flow.repair.salvage import LostChunk, RebuiltValue, Salvage
 from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr.codecs import parse_named
-from ozx.hierarchy.zarr.shards import IndexFormat, ShardIndex, parse_index, with_checksum
+from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, ShardIndex, parse_index, parse_layout, with_checksum
 
 Lengths = tuple[int, ...]
 #: What a checksum proves: every byte, the decoded bytes, or that the chunk is wrong. None without a checksum.

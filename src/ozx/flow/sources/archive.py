@@ -24,7 +24,7 @@ from ozx.errors import FormatError
 from ozx.flow.entry import Entry, Part, fill_from_blocks, iter_divided
 from ozx.flow.read_ahead import Place
 from ozx.flow.sources.archive_keys import ArchiveKeys
-from ozx.hierarchy.json.limits import LongDocuments
+from ozx.hierarchy.json.reading import LongDocuments
 
 _BLOCK = 1 << 20
 # The bytes that are requested with a value for its local header; a longer header takes a second request.

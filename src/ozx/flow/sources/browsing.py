@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from ozx.archive.byte_source import ByteSource, FileSource, read_exactly
 from ozx.archive.directory import EndOfDirectory, iter_headers, read_end
 from ozx.archive.entry_reading import ReadAhead, find_data, iter_value
-from ozx.archive.names.decoding import entry_name
-from ozx.archive.names.repeated import check_order
+from ozx.archive.names.decoding import check_order, entry_name
 from ozx.archive.records import CENTRAL_HEADER, MASK_32, CentralHeader
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.comment import Comment, parse_comment, warn_of_unknown_keys
 from ozx.hierarchy.entry_order import component_order
-from ozx.hierarchy.json.limits import LongDocuments
+from ozx.hierarchy.json.reading import LongDocuments
 from ozx.hierarchy.keys import (
     LEGACY_METADATA,
     METADATA,

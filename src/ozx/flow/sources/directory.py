@@ -12,7 +12,7 @@ from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.errors import FormatError, name_error
 from ozx.flow.entry import Entry, FilePart, FileSpan, Part, changed, read_part, status_of
 from ozx.flow.sources.listing import Listing
-from ozx.hierarchy.json.limits import LongDocuments
+from ozx.hierarchy.json.reading import LongDocuments
 
 
 class DirectorySource:

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from ozx.archive.directory import END_SEARCH_LENGTH, ends_archive
 from ozx.archive.records import LOCAL_SIGNATURE
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.requests.etags import md5_of
+from ozx.archive.remote.requests.object_store import md5_of
 from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
 from ozx.flow.entry import Entry, Part
 from ozx.flow.read_ahead import Place
-from ozx.flow.sources.key_listing import list_keys
 from ozx.flow.sources.listing import Listing
-from ozx.flow.sources.remote_objects import RemoteObjects, find_objects
+from ozx.flow.sources.remote_objects import RemoteObjects, find_objects, list_keys
 
 _BLOCK = 16 << 20
 

@@ -2,17 +2,155 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from ozx.archive.names.decoding import name_fault
 from ozx.archive.remote.errors import object_error
 from ozx.archive.remote.folder import REQUESTS, RemoteFolder, RemoteObject
 from ozx.archive.remote.transport import Mark
 from ozx.errors import FormatError
-from ozx.flow.sources.found_keys import find_keys
-from ozx.hierarchy.json.limits import LongDocuments
-from ozx.hierarchy.keys import is_legacy_metadata_key, is_metadata_key
+from ozx.flow.sources.listing import DEEPEST, Listing, add_files, check_names, is_litter_key
+from ozx.hierarchy.entry_order import breadth_first, component_order
+from ozx.hierarchy.json.reading import LongDocuments, as_object
+from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, is_legacy_metadata_key, is_metadata_key, node_of, paths_above
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.model import parse_ome
+from ozx.hierarchy.partial_hierarchy import PartialHierarchy, parents_of, parse_metadata
+
+# Find the keys of a hierarchy on a server that cannot list them, from the references in the metadata.
+#
+# OME-Zarr names the levels of images, wells, fields, labels and series; chunk grids name the chunks. An object that the
+# server does not have is a missing chunk, which zarr reads as the fill value.
+
+# OME-Zarr 0.5: names whose existence follows from the kind of the group above.
+_LABELS, _SERIES_GROUP, _SERIES_XML = "labels", "OME", "OME/METADATA.ome.xml"
+# "bioformats2raw.layout" without a list: images are numbered from 0.
+_SERIES_AT_A_TIME = REQUESTS
+_MOST_CHUNKS = 10_000_000
+
+
+@dataclass
+class FoundKeys:
+    """The objects that were found on a server."""
+
+    objects: list[RemoteObject] = field(default_factory=list)  # the objects, in any order
+    documents: dict[str, bytes] = field(default_factory=dict)  # the metadata documents by key
+    notes: list[str] = field(default_factory=list)  # sentences on what cannot be found without a listing
+
+
+def find_keys(folder: RemoteFolder, *, metadata_only: bool = False) -> FoundKeys:
+    """Find the objects of a hierarchy by requesting every key that its metadata refer to.
+
+    `FormatError`: The root has no metadata (``rfc9/root``).
+    """
+    search = _Search(folder)
+    search.visit_nodes()
+    if not metadata_only:
+        search.find_chunks()
+    return search.found
+
+
+class _Search:
+    def __init__(self, folder: RemoteFolder) -> None:
+        self._folder = folder
+        self._hierarchy = PartialHierarchy()
+        self._visited: set[str] = set()
+        # Groups with numbered images, each with the number of images requested so far.
+        self._numbered: dict[str, int] = {}
+        self.found = FoundKeys()
+
+    def visit_nodes(self) -> None:
+        """Read the metadata of all nodes: first the root, then the nodes to which the root refers, and so on."""
+        with ThreadPoolExecutor(REQUESTS, "ozx-find") as threads:
+            is_v2 = False
+            pending = [""]
+            while pending:
+                self._visited.update(pending)
+                names = LEGACY_METADATA[:3] if is_v2 else (METADATA,)
+                keys = [join_path(path, name) for path in pending for name in names]
+                implied = [path for answer in threads.map(self._read, keys) for path in self._add(*answer)]
+                if not self._hierarchy.nodes and not is_v2:
+                    is_v2 = True  # the root again, as Zarr v2
+                    continue
+                if not self._hierarchy.nodes:
+                    raise FormatError(
+                        "expected an OME-Zarr hierarchy; the server has neither zarr.json nor .zgroup at this URL",
+                        path=self._folder.name,
+                        rule="rfc9/root",
+                        hint="Give the URL of the folder that contains one of these files.",
+                    )
+                wanted = dict.fromkeys([*implied, *self._next_numbers(), *sorted(self._hierarchy.listed())])
+                above = (parent for path in wanted for parent in parents_of(path))
+                pending = [path for path in dict.fromkeys([*wanted, *above]) if path not in self._visited]
+
+    def find_chunks(self) -> None:
+        """Request each possible chunk of each array."""
+        grids = {path: grid for path, grid in self._hierarchy.grids.items() if grid is not None}
+        unknown = sorted(self._hierarchy.grids.keys() - grids.keys())
+        if unknown:
+            self.found.notes.append(
+                f"{self._folder.name_of(unknown[0])} has a chunk grid that ozx does not support; its chunks cannot "
+                "be found on a server that does not list files"
+            )
+        count = sum(grid.total for grid in grids.values())
+        if count > _MOST_CHUNKS:
+            raise FormatError(
+                f"expected at most {_MOST_CHUNKS:,} chunks on a server that lists no files; the arrays have {count:,}",
+                path=self._folder.name,
+                hint="Give the URL of the bucket (s3://…), which can be listed.",
+            )
+        keys = (
+            join_path(path, grid.keys.encode(place))
+            for path, grid in grids.items()
+            for place in itertools.product(*map(range, grid.counts))
+        )
+        self.found.objects += self._folder.find_all(itertools.chain(self._other_files(), keys))
+        self.found.notes.append(
+            "the server cannot list files: only the files that the metadata refer to were requested"
+        )
+
+    def _other_files(self) -> Iterator[str]:
+        if _SERIES_GROUP in self._hierarchy.nodes:
+            yield _SERIES_XML
+
+    def _read(self, key: str) -> tuple[str, RemoteObject | None, bytes]:
+        try:
+            return key, *self._folder.fetch(key)
+        except KeyError:
+            return key, None, b""
+
+    def _add(self, key: str, found: RemoteObject | None, data: bytes) -> Iterable[str]:
+        """Add a document; return the paths of child nodes that a node of this kind may have."""
+        path = key.rpartition("/")[0]
+        if found is None:
+            return
+        self.found.objects.append(found)
+        self.found.documents[key] = data
+        document = parse_metadata(key, data)
+        if document is None:
+            return  # checks of the hierarchy say what is wrong with it
+        self._hierarchy.add(key, document)
+        is_v3 = key.endswith(METADATA)
+        ome = parse_ome(as_object(document.get("attributes")) if is_v3 else document, 3 if is_v3 else 2)
+        if ome is None:
+            return
+        if ome.multiscales:
+            yield join_path(path, _LABELS)
+        if ome.layout is not None:
+            yield join_path(path, _SERIES_GROUP)
+            if ome.plate is None:
+                self._numbered.setdefault(path, 0)
+
+    def _next_numbers(self) -> Iterator[str]:
+        """Yield the next node paths of each numbered series; a series ends if its last requested node is missing."""
+        for path, count in self._numbered.items():
+            if count == 0 or join_path(path, str(count - 1)) in self._hierarchy.nodes:
+                self._numbered[path] = count + _SERIES_AT_A_TIME
+                yield from (join_path(path, str(number)) for number in range(count, count + _SERIES_AT_A_TIME))
+
 
 # The maximal total length of the documents that are requested concurrently and kept.
 _KEPT = 256 << 20
@@ -86,3 +224,45 @@ def _without_folders(objects: Iterable[RemoteObject]) -> list[RemoteObject]:
 
 def _slashes(key: str) -> Iterator[int]:
     return (place for place, letter in enumerate(key) if letter == "/")
+
+
+# List the keys of a remote directory; the keys need not be valid file names.
+
+_METADATA_NAMES = frozenset((METADATA, *LEGACY_METADATA))
+
+
+def list_keys(name: str, keys: Iterable[str]) -> Listing:
+    """Return a listing of `keys`, given in any order; omit folders and system files.
+
+    `FormatError`: A key cannot become the name of an entry (``zip/name``), or names an archive (``rfc9/not-embedded``).
+
+    Examples
+    --------
+    >>> listing = list_keys("s3://bucket/cells.zarr", ["0/c/10", "0/c/9", "0/zarr.json", "zarr.json", ".DS_Store"])
+    >>> list(listing.iter_keys()), listing.left_out
+    (['zarr.json', '0/zarr.json', '0/c/9', '0/c/10'], ['.DS_Store'])
+    """
+    listing = Listing(name)
+    folders: dict[str, list[str]] = {}
+    for key in keys:
+        folder, slash, last = key.rpartition("/")
+        if last:  # an object called "0/" stands for the folder
+            folders.setdefault(folder + slash, []).append(last)
+    nodes = {node_of(prefix + METADATA) for prefix, names in folders.items() if not _METADATA_NAMES.isdisjoint(names)}
+    nodes |= {above for node in nodes for above in paths_above(node)}
+    for prefix in sorted(folders, key=_folder_order):
+        fault = name_fault(prefix + folders[prefix][0]) if prefix else None
+        if fault is not None or prefix.count("/") > DEEPEST:
+            fault = fault or f"it has more than {DEEPEST} folders"
+            raise FormatError(f"the name {prefix[:80]!r} is refused: {fault}", path=name, rule="zip/name")
+        kept = [each for each in folders[prefix] if not is_litter_key(prefix + each, nodes)]
+        listing.left_out += sorted(prefix + each for each in set(folders[prefix]).difference(kept))
+        check_names(listing, prefix, kept)
+        add_files(listing, prefix, kept)
+    listing.metadata.sort(key=breadth_first)
+    return listing
+
+
+def _folder_order(prefix: str) -> list[object]:
+    """Return a sort key that puts each folder before its sub-folders, which are sorted by name."""
+    return [component_order(name) for name in prefix.split("/")[:-1]]

@@ -7,17 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.hierarchy.edit.differences import Difference, Edited
-from ozx.hierarchy.edit.image import check_editable, edit_image, edit_label, edit_plate_name, update_copy
+from ozx.hierarchy.edit.image import (
+    Difference,
+    Edited,
+    check_editable,
+    edit_image,
+    edit_label,
+    edit_plate_name,
+    update_copy,
+)
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.images import image_paths, label_paths
 from ozx.hierarchy.json.changes import JsonStyles, iter_changes
-from ozx.hierarchy.json.documents import parse_document
-from ozx.hierarchy.json.values import copy_json
+from ozx.hierarchy.json.reading import copy_json, parse_document
 from ozx.hierarchy.keys import METADATA, paths_above
 from ozx.hierarchy.nodes import Node, join_path
 from ozx.hierarchy.note_collector import NoteCollector
-from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.zarr.array import ArrayMetadata
 
 _Document = dict[str, Any]

@@ -9,17 +9,65 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ozx.errors import UsageError
-from ozx.hierarchy.edit.axis_values import parse_sizes, parse_units
-from ozx.hierarchy.ome.axis_names import AXIS_TYPES, unknown_axis
 from ozx.hierarchy.ome.colors import parse_color
-from ozx.hierarchy.ome.metadata import Axis
+from ozx.hierarchy.ome.model import AXIS_TYPES, Axis, unknown_axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 from ozx.quoting import quote
+
+# Pixel sizes and units as text: one value, or one per axis, as in ``y=0.65um,x=0.65um``.
+
+# A number, then perhaps a unit. "nan" and the like match too: a later check has an error of its own for them.
+_SIZE = re.compile(r"[-+]?(?:[0-9.]+(?:[eE][-+]?[0-9]+)?|nan|inf(?:inity)?)\s*[^0-9,]*")
+
+
+def parse_sizes(text: str) -> str | dict[str, str]:
+    """Return pixel sizes: one for all axes of space, or one per axis.
+
+    A size may have a unit.
+
+    Examples
+    --------
+    >>> parse_sizes("0.65um"), parse_sizes("y=0.65,x=0.65")
+    ('0.65um', {'y': '0.65', 'x': '0.65'})
+    """
+    sizes = _pairs(text, "pixel size", "0.65, 0.65um or y=0.65,x=0.65") if "=" in text else {"": text.strip()}
+    for axis, value in sizes.items():
+        if _SIZE.fullmatch(value) is None:
+            where = f" for axis {axis}" if axis else ""
+            raise UsageError(
+                f"pixel size: expected a number{where}, perhaps with a unit; got {value!r}",
+                hint="Write 0.65, 0.65um or y=0.65,x=0.65, with a decimal point.",
+            )
+    return sizes.get("", sizes)
+
+
+def parse_units(text: str) -> str | dict[str, str]:
+    """Return units: one unit, or a unit per axis.
+
+    Examples
+    --------
+    >>> parse_units("micrometer"), parse_units("t=second")
+    ('micrometer', {'t': 'second'})
+    """
+    return _pairs(text, "unit", "x=micrometer,t=second") if "=" in text else text.strip()
+
+
+def _pairs(text: str, what: str, example: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for part in text.split(","):
+        axis, equals, value = (piece.strip() for piece in part.partition("="))
+        if not axis or not equals or not value:
+            raise UsageError(f"{what}: expected axes with values, as in {example}; got {text!r}")
+        if axis in pairs:
+            raise UsageError(f"{what}: axis {axis} is given twice in {text!r}")
+        pairs[axis] = value
+    return pairs
+
 
 #: A size with or without unit, for all axes of space; or sizes by axis, as a mapping or as ``"y=0.65um,x=0.65um"``.
 PixelSize = float | str | Mapping[str, float | str]
 
-_SIZE = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9.].*)")
+_SIZE_WITH_UNIT = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9.].*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +256,7 @@ def _join_units(
 
 
 def _parse_size(axis: str, size: float | str) -> tuple[float, str | None]:
-    match = _SIZE.fullmatch(size) if isinstance(size, str) else None
+    match = _SIZE_WITH_UNIT.fullmatch(size) if isinstance(size, str) else None
     if match is None:
         return _pixel_size(axis, size), None
     return _pixel_size(axis, match[1]), check_unit(match[2])

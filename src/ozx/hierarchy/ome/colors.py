@@ -1,10 +1,14 @@
-"""Colours of channels as users give them."""
+"""Colours and contrast of channels and labels: given, by dye, by wavelength, or from the metadata."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Any
 
 from ozx.errors import UsageError
+from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text
+from ozx.hierarchy.ome.model import ome_object
 
 #: Colours that may be given by name; all others are given as RRGGBB.
 _COLORS = {
@@ -39,3 +43,231 @@ def parse_color(color: str) -> str:
             f"expected a colour as RRGGBB, six hexadecimal digits; got {color!r}",
             hint=f"Allowed colour names: {', '.join(_COLORS)}.",
         ) from None
+
+
+# Colours of channels by dye and by emission wavelength.
+#
+# The colour of a dye is that of its emission maximum as FPbase (https://www.fpbase.org) lists it, in the ranges of
+# `_RANGES`. The exceptions are yellow for YFP and its relatives (527 to 529 nm), to tell them from GFP, and gray for
+# transmitted light. The ranges are wider than those in which the eye sees a colour, for two reasons: programs store the
+# middle of the emission filter, which may be 20 nm from the maximum; and a display has no far red.
+
+_BLUE, _CYAN, _GREEN, _YELLOW, _RED, _MAGENTA, _ORANGE = (
+    *("0000FF", "00FFFF", "00FF00", "FFFF00"),
+    *("FF0000", "FF00FF", "FF8000"),
+)
+_GRAY = "FFFFFF"
+
+_Ranges = tuple[tuple[int, str | None], ...]
+
+#: The upper end of each range of emission wavelengths in nanometers, and its colour. The colour from 720 on is that of
+#: Cy7, and marks no other range.
+_RANGES: _Ranges = (
+    (380, None),
+    (470, _BLUE),
+    (500, _CYAN),
+    (540, _GREEN),
+    (560, _YELLOW),
+    (640, _RED),
+    (720, _MAGENTA),
+    (1000, _ORANGE),
+)
+
+#: Dyes in lower case, without spaces, hyphens and underscores; a name may go on with digits (Hoechst 33342).
+_DYES = {
+    _BLUE: "dapi hoechst bfp ebfp tagbfp pacificblue cascadeblue amca dylight350 calceinblue",
+    _CYAN: "cfp ecfp cerulean mcerulean turquoise mturquoise teal mteal",
+    _GREEN: "gfp egfp sfgfp avgfp fitc fluorescein fam cy2 bodipyfl calcein gcamp gcamp6f gcamp6s gcamp6m jgcamp8m "
+    "fluo3 fluo4 sytoxgreen sybrgreen "
+    "oregongreen neongreen mneongreen clover mclover emerald mitotrackergreen phalloidin488 picogreen",
+    _YELLOW: "yfp eyfp venus mvenus citrine mcitrine ypet lucifer",
+    _RED: "rfp mrfp tagrfp mcherry cherry dsred tdtomato tomato mscarlet mkate mkate2 mruby mapple mstrawberry tritc "
+    "rhodamine texasred cy3 cy3.5 pi propidiumiodide ethidium tamra rox mitotrackerred mitosox lysotrackerred jrgeco",
+    _MAGENTA: "cy5 cy5.5 draq5 sir sirdna irfp mirfp farred topro3 apc mitotrackerdeepred allophycocyanin",
+    _ORANGE: "cy7 icg",
+    _GRAY: "brightfield bf dic phase phasecontrast ph transmission transmitted transmittedlight trans tl widefieldtl "
+    "white gray grey",
+}
+_COLORS_OF_DYES = {name: color for color, names in _DYES.items() for name in names.split()} | {
+    "blue": _BLUE,
+    "cyan": _CYAN,
+    "green": _GREEN,
+    "yellow": _YELLOW,
+    "red": _RED,
+    "magenta": _MAGENTA,
+    "orange": _ORANGE,
+}
+
+#: Like `_RANGES`, for excitation wavelengths, after which some families of dyes are named (Alexa 488, ATTO 647N).
+_EXCITED: _Ranges = (
+    (340, None),
+    (430, _BLUE),
+    (470, _CYAN),
+    (510, _GREEN),
+    (540, _YELLOW),
+    (620, _RED),
+    (690, _MAGENTA),
+    (1000, _ORANGE),
+)
+_FAMILY = re.compile(
+    r"(?:alexafluor|alexa|af|atto|dylight|cf|janeliafluor|jf|dyomics|star|abberior|a)?([3-8]\d\d)n?(?:nm)?"
+)
+_MOST_WORDS = 3
+_WORD = re.compile(r"[a-z0-9.]+")
+
+
+def dye_color(label: str | None, emission: float | None = None) -> str | None:
+    """Return the colour of a channel by the dye in its name, else by its emission wavelength in nanometers.
+
+    Examples
+    --------
+    >>> [dye_color(label) for label in ("DAPI", "Alexa Fluor 488", "H2B-mCherry", "Cy5", "Channel 1")]
+    ['0000FF', '00FF00', 'FF0000', 'FF00FF', None]
+    >>> dye_color(None, 610.0)
+    'FF0000'
+    """
+    color = _by_name(label or "")
+    return _in_ranges(emission, _RANGES) if color is None and emission is not None else color
+
+
+def _by_name(label: str) -> str | None:
+    words = [word.strip(".") for word in _WORD.findall(label.lower())]
+    for start in range(len(words)):
+        for end in range(min(len(words), start + _MOST_WORDS), start, -1):  # long names first
+            name = "".join(words[start:end])
+            color = _COLORS_OF_DYES.get(name) or _COLORS_OF_DYES.get(name.rstrip("0123456789"))
+            if color is not None:
+                return color
+            match = _FAMILY.fullmatch(name)
+            if match and not (name.isdecimal() and len(words) > 1):  # "488" alone, but not as part of a longer name
+                return _in_ranges(float(match[1]), _EXCITED)
+    return None
+
+
+def _in_ranges(wavelength: float, ranges: _Ranges) -> str | None:
+    return next((color for end, color in ranges if wavelength < end), None)
+
+
+# Display settings of channels in OME-Zarr metadata: colours, contrast, and the plane to show first.
+#
+# "omero" has the same form in 0.4 and 0.5. Parsing never fails: missing or malformed settings are
+# None or left out, because no picture depends on them.
+
+# OME-Zarr 0.5, "omero": six hexadecimal digits. Some writers add "#" in front, or an alpha value at the end.
+_COLOR = re.compile(r"#?([0-9A-Fa-f]{6})(?:[0-9A-Fa-f]{2})?")
+_DEFAULTS = ("defaultZ", "defaultT")
+# For channels without a colour, in order: everyone can tell these apart.
+_PALETTE = ("00FFFF", "FF00FF", "FFFF00", "FF0000", "00FF00", "0000FF")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The contrast of a channel: values from `start` to `end` are shown; `min` and `max` limit the user's choice."""
+
+    start: float
+    end: float
+    min: float | None
+    max: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChannel:
+    """Display settings of one channel; `color` is six hexadecimal digits in upper case, RRGGBB."""
+
+    label: str | None
+    color: str | None
+    active: bool
+    window: Window | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPlane:
+    """The plane that viewers show first when they open the image."""
+
+    # Its indices at full resolution, or None; they may be out of range.
+    z: int | None = None
+    t: int | None = None
+    # Whether one channel is shown in shades of gray, instead of all active ones in their colours.
+    is_gray: bool = False
+
+
+def parse_shown_channels(attributes: dict[str, Any], zarr_format: int) -> tuple[ShownChannel, ...]:
+    """Return the display settings of each channel from ``omero``; empty if ``omero`` is missing."""
+    channels = as_list(as_object(ome_object(attributes, zarr_format).get("omero")).get("channels"))
+    return tuple(_parse_channel(as_object(channel)) for channel in channels)
+
+
+def parse_shown_plane(attributes: dict[str, Any], zarr_format: int) -> ShownPlane:
+    """Return the plane that viewers show first, from ``rdefs`` of ``omero``."""
+    defaults = as_object(as_object(ome_object(attributes, zarr_format).get("omero")).get("rdefs"))
+    z, t = (value if type(value) is int and value >= 0 else None for value in map(defaults.get, _DEFAULTS))
+    return ShownPlane(z, t, defaults.get("model") == "greyscale")
+
+
+def default_color(number: int, count: int, label: str | None = None, emission: float | None = None) -> str:
+    """Return the default colour of channel `number` of `count` channels, for channels without a colour in metadata.
+
+    The dye in the channel's name decides, else the channel's emission wavelength in nanometers. Otherwise a single
+    channel is white, and several channels are cyan, magenta, yellow, red, green and blue in turn.
+
+    Examples
+    --------
+    >>> default_color(0, 2, "DAPI"), default_color(1, 2), default_color(0, 1)
+    ('0000FF', 'FF00FF', 'FFFFFF')
+    """
+    return dye_color(label, emission) or ("FFFFFF" if count == 1 else _PALETTE[number % len(_PALETTE)])
+
+
+def _parse_channel(channel: dict[str, Any]) -> ShownChannel:
+    match = _COLOR.fullmatch(as_text(channel.get("color")) or "")
+    active = channel.get("active")
+    return ShownChannel(
+        label=as_text(channel.get("label")),
+        color=None if match is None else match[1].upper(),
+        active=active if isinstance(active, bool) else True,
+        window=_parse_window(as_object(channel.get("window"))),
+    )
+
+
+def _parse_window(window: dict[str, Any]) -> Window | None:
+    shown = as_numbers([window.get("start"), window.get("end")])
+    if shown is None or not shown[0] < shown[1]:
+        return None
+    least, most = (as_numbers([window.get(key)]) for key in ("min", "max"))
+    return Window(shown[0], shown[1], None if least is None else least[0], None if most is None else most[0])
+
+
+# Colours and properties of label values in OME-Zarr metadata.
+#
+# "image-label" has the same form in 0.4 and 0.5. Parsing never fails: malformed items are left out, because no picture
+# depends on them.
+
+
+@dataclass(frozen=True, slots=True)
+class LabelDisplay:
+    """Display settings of a label image."""
+
+    # Red, green, blue and alpha, each from 0 to 255, by label value.
+    colors: dict[int, tuple[int, int, int, int]]
+    # The properties of each label value, as a mapping from property names.
+    properties: dict[int, dict[str, Any]]
+
+
+def parse_label_display(attributes: dict[str, Any], zarr_format: int) -> LabelDisplay:
+    """Return the colours and properties of label values, from ``image-label``."""
+    label = as_object(ome_object(attributes, zarr_format).get("image-label"))
+    colors: dict[int, tuple[int, int, int, int]] = {}
+    for value, item in _by_label(label.get("colors")):
+        rgba = as_list(item.get("rgba"))
+        if len(rgba) == 4 and all(type(part) is int and 0 <= part <= 255 for part in rgba):
+            colors[value] = (rgba[0], rgba[1], rgba[2], rgba[3])
+    properties = {
+        value: {name: known for name, known in item.items() if name != "label-value"}
+        for value, item in _by_label(label.get("properties"))
+    }
+    return LabelDisplay(colors, properties)
+
+
+def _by_label(value: Any) -> list[tuple[int, dict[str, Any]]]:
+    items = [as_object(item) for item in as_list(value)]
+    return [(item["label-value"], item) for item in items if type(item.get("label-value")) is int]

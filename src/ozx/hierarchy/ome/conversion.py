@@ -9,10 +9,14 @@ from fractions import Fraction
 from typing import Any
 
 from ozx.errors import UnsupportedError, UsageError
-from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.json.values import as_list, as_object, as_text, copy_json
-from ozx.hierarchy.ome.systems import intrinsic_system, with_axes, with_systems
-from ozx.hierarchy.ome.transformations import Placement, parse_transformations
+from ozx.hierarchy.json.reading import Document, as_list, as_object, as_text, copy_json
+from ozx.hierarchy.ome.transformations import (
+    Placement,
+    intrinsic_system,
+    parse_transformations,
+    with_axes,
+    with_systems,
+)
 from ozx.hierarchy.ome.versions import has_systems, is_before_objects
 
 #: Versions that ozx can write.

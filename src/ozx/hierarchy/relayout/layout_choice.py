@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.json.values import as_object
+from ozx.errors import UnsupportedError
+from ozx.extensions import ExtensionNode, find_handler, has_method
+from ozx.hierarchy.json.reading import Document, as_object, copy_json
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.metadata import parse_ome
-from ozx.hierarchy.relayout.shard_choice import ShardArray, ShardPolicy, choose_shards, parse_shard_policy
-from ozx.hierarchy.relayout.transcoding import (
+from ozx.hierarchy.ome.model import parse_ome
+from ozx.hierarchy.relayout.shard_choice import (
     CodecChoice,
+    ShardArray,
+    ShardPolicy,
     choose_chunks,
+    choose_shards,
     needs_transcoding,
     parse_chunk_lengths,
     parse_codec_choice,
+    parse_shard_policy,
     transcoded_document,
 )
-from ozx.hierarchy.zarr.chunk_checksums import ChecksumOption, parse_checksum_option
-from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
+from ozx.hierarchy.zarr.codecs import ChecksumOption, parse_checksum_option, parse_named
+from ozx.hierarchy.zarr.extensions import EXTENSIONS, Extension, array_extensions, parse_extensions
+from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
 from ozx.hierarchy.zarr.must_understand import is_registered
 from ozx.hierarchy.zarr.normalisation import Understands
 
@@ -135,3 +141,67 @@ def _whole_chunks(shards: Lengths | None, document: Document) -> Lengths | None:
         return None
     chunks = document["chunk_grid"]["configuration"]["chunk_shape"]
     return tuple(-(-whole // part) * part for whole, part in zip(shards, chunks, strict=True))
+
+
+# Adaptation of extension metadata to a new chunk layout, by the handlers of the extensions.
+
+
+def understands_relayout(point: str, value: Any) -> bool:
+    """Return whether an extension allows ozx to move chunks: the extension is registered, or a handler adapts it.
+
+    Examples
+    --------
+    >>> understands_relayout("codecs", {"name": "zstd"}), understands_relayout("extensions", "example.unheard-of")
+    (True, False)
+    """
+    named = parse_named(value)
+    return is_registered(point, value) or (named is not None and has_method(point, named.name, "relayout"))
+
+
+def relaid_document(path: str, old: Document, new: Document) -> Document:
+    """Return `new` with the extension configurations from the handlers; `new` itself if there are no handlers.
+
+    Handlers of extensions that may be ignored are called, too.
+    """
+    handled = [found for found in _extensions_of(new) if has_method(found.point, found.name, "relayout")]
+    if not handled:
+        return new
+    relaid: Document = copy_json(new)
+    nodes = ExtensionNode(path, old), ExtensionNode(path, new)
+    for extension in handled:
+        configuration = _call_handler(extension, *nodes)
+        if configuration != extension.configuration:
+            _set_configuration(relaid, extension, configuration)
+    return relaid
+
+
+def check_group_extensions(group: str, document: Document, path: str, old: Document, new: Document) -> None:
+    """Check that the handlers of a group's extensions accept the new chunk layout of one array in the group."""
+    for extension in parse_extensions(document.get(EXTENSIONS, [])):
+        if not has_method(extension.point, extension.name, "relayout"):
+            continue
+        if _call_handler(extension, ExtensionNode(path, old), ExtensionNode(path, new)) != extension.configuration:
+            raise UnsupportedError(
+                f"{group or 'the root'}: expected an unchanged configuration of the extension {extension.name!r}; "
+                f"its handler returned another configuration for the new chunks of {path!r}"
+            )
+
+
+def _extensions_of(document: Document) -> list[Extension]:
+    found = array_extensions(document)
+    return found + list(parse_extensions(document.get(EXTENSIONS, [])))
+
+
+def _call_handler(extension: Extension, old: ExtensionNode, new: ExtensionNode) -> Any:
+    handler = find_handler(extension.point, extension.name)
+    return handler.relayout(copy_json(extension.configuration), old, new)
+
+
+def _set_configuration(document: Document, extension: Extension, configuration: Any) -> None:
+    *steps, last = extension.pointer[1:].split("/")
+    place: Any = document
+    for step in steps:
+        place = place[int(step) if isinstance(place, list) else step]
+    key: Any = int(last) if isinstance(place, list) else last
+    value = place[key] if isinstance(place[key], dict) else {"name": extension.name}
+    place[key] = {**value, "configuration": configuration}

@@ -6,33 +6,195 @@ their own scale, and keep the levels that their image keeps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.entry_order import breadth_first
-from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.json.values import as_list, as_object
+from ozx.hierarchy.json.reading import Document, as_list, as_object
 from ozx.hierarchy.keys import METADATA, paths_above
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.note_collector import NoteCollector
-from ozx.hierarchy.ome.metadata import Dataset, Multiscale, OmeMetadata, parse_ome
-from ozx.hierarchy.ome.rendering import parse_shown_channels
-from ozx.hierarchy.subset.alignment import Interval
-from ozx.hierarchy.subset.array import Box, crop_document
-from ozx.hierarchy.subset.channels import find_channels
-from ozx.hierarchy.subset.crop_notes import explain_crops, explain_larger_label, explain_whole, name_levels
-from ozx.hierarchy.subset.image import crop_image_document
-from ozx.hierarchy.subset.label_levels import LABELS, labels_group, matching_levels
-from ozx.hierarchy.subset.levels import AxisPlace, LevelCrops, crop_levels, place_axes
-from ozx.hierarchy.subset.picking import has_gaps, pick_channels, separate_levels, shown_region, whole_chunks
-from ozx.hierarchy.subset.selection import LevelChoice, Selection
+from ozx.hierarchy.ome.colors import parse_shown_channels
+from ozx.hierarchy.ome.model import Dataset, Multiscale, OmeMetadata, parse_ome
+from ozx.hierarchy.subset.image import (
+    crop_image_document,
+    explain_crops,
+    explain_larger_label,
+    explain_whole,
+    name_levels,
+)
+from ozx.hierarchy.subset.levels import (
+    AxisPlace,
+    Box,
+    Interval,
+    LevelCrops,
+    Picked,
+    crop_document,
+    crop_levels,
+    place_axes,
+)
+from ozx.hierarchy.subset.region import LevelChoice, Selection, find_channels
 from ozx.hierarchy.zarr.array import parse_array
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr.extensions import EXTENSIONS
+from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.hierarchy.zarr.must_understand import check_understood
+
+# Choice of a label image's levels that match the kept levels of its image.
+
+#: OME-Zarr 0.5, "labels": the name of the group beside the levels of an image.
+LABELS = "labels"
+
+
+def labels_group(path: str) -> str:
+    """Return the path of the ``labels`` group that lists the label image at `path`.
+
+    Examples
+    --------
+    >>> labels_group("A/1/0/labels/cells"), labels_group("labels/by hand/cells")
+    ('A/1/0/labels', 'labels')
+    """
+    parts = path.split("/")
+    return "/".join(parts[: len(parts) - parts[::-1].index(LABELS)])
+
+
+def matching_levels(label: Multiscale, image: Multiscale, kept: Collection[int]) -> list[int]:
+    """Return the indexes of a label image's levels that match the kept levels of its image.
+
+    OME-Zarr 0.5, "labels": both "MUST have the same number of entries (scale levels)", so that levels match by their
+    numbers. If the numbers of levels differ, a level matches if the image's level of the most similar pixel size is
+    kept. If no level matches, the level that is most similar to a kept level is returned: a label image needs a level.
+    """
+    count = len(label.datasets)
+    if count == len(image.datasets):
+        return sorted(kept)
+    if len(kept) == len(image.datasets) or not count:
+        return list(range(count))
+    theirs = [_fineness(image, dataset, label) for dataset in image.datasets]
+    ours = [_fineness(label, dataset, image) for dataset in label.datasets]
+    least: list[tuple[float, int]] = []
+    found = []
+    for number, own in enumerate(ours):
+        distances = [
+            abs(at - number) if own is None or other is None else abs(own - other) for at, other in enumerate(theirs)
+        ]
+        nearest = min(distances[at] for at in kept)
+        least.append((nearest, number))
+        if math.isclose(nearest, min(distances), abs_tol=1e-6):
+            found.append(number)
+    return found or [min(least)[1]]
+
+
+def _fineness(multiscale: Multiscale, dataset: Dataset, other: Multiscale) -> float | None:
+    """Return the sum of the logarithms of a level's scales along the axes that `other` also has, except channels."""
+    if dataset.scale is None or min(dataset.scale, default=1.0) <= 0:
+        return None
+    names = {axis.name for axis in other.axes}
+    return sum(
+        math.log(scale)
+        for axis, scale in zip(multiscale.axes, dataset.scale, strict=True)
+        if axis.name in names and axis.type != "channel"
+    )
+
+
+# Extraction of non-consecutive channels: the levels whose chunks hold no other channels, and the regions to copy.
+
+
+def has_gaps(channels: Sequence[int]) -> bool:
+    """Return whether an ascending list of channel numbers has gaps.
+
+    Examples
+    --------
+    >>> has_gaps((1, 2)), has_gaps((0, 2)), has_gaps(())
+    (False, True, False)
+    """
+    return bool(channels) and channels[-1] - channels[0] + 1 != len(channels)
+
+
+def whole_chunks(channels: Iterable[int], chunk: int, count: int) -> tuple[int, ...]:
+    """Return the given channels, and all other channels that are in the same chunks.
+
+    Examples
+    --------
+    >>> whole_chunks([0, 4], 2, 5), whole_chunks([0, 4], 1, 5)
+    ((0, 1, 4), (0, 4))
+    """
+    firsts = dict.fromkeys(channel // chunk * chunk for channel in channels)
+    return tuple(channel for first in firsts for channel in range(first, min(first + chunk, count)))
+
+
+def separate_levels(
+    multiscale: Multiscale,
+    kept: Sequence[int],
+    picked: tuple[int, ...],
+    places: Mapping[str, AxisPlace],
+    layout_of: Callable[[Dataset], ArrayLayout],
+    where: str,
+    *,
+    keep_all: bool,
+) -> tuple[list[int], list[int]]:
+    """Return two lists of levels: levels whose chunks do not mix picked and other channels, and levels whose chunks do.
+
+    `multiscale` is the image of `places`, or one of its label images. `keep_all` demands all levels.
+    """
+    dimension = _channel_axis(multiscale)
+    if not picked or dimension is None:
+        return list(kept), []
+    fits: list[int] = []
+    others: list[int] = []
+    for number in kept:
+        layout = layout_of(multiscale.datasets[number])
+        count, chunk = layout.shape[dimension], layout.chunks[dimension]
+        # A label image may have one channel for all channels of its image.
+        is_alike = count == places[str(multiscale.axes[dimension].name)].length
+        is_fit = not is_alike or whole_chunks(picked, chunk, count) == picked
+        (fits if is_fit else others).append(number)
+    if others and (keep_all or not fits or others[0] < fits[0]):
+        raise UnsupportedError(
+            f"{where}: expected level {multiscale.datasets[others[0]].path} to have separate chunks for the channels "
+            f"{', '.join(map(str, picked))}; these channels share chunks with other channels",
+            hint="Separate the channels with ozx repack --chunks c=1 first.",
+        )
+    return fits, others
+
+
+def pick_channels(
+    multiscale: Multiscale,
+    crops: LevelCrops,
+    picked: tuple[int, ...],
+    others: Sequence[int],
+    layout_of: Callable[[Dataset], ArrayLayout],
+) -> LevelCrops:
+    """Return `crops` limited to the picked channels, without the other channels between them.
+
+    `others` are the numbers of levels that were left out because their chunks mix picked and other channels.
+    """
+    dimension = _channel_axis(multiscale)
+    left_out = tuple(sorted((*crops.left_out, *others)))
+    if not picked or dimension is None or multiscale.axes[dimension].name not in crops.region:
+        return replace(crops, left_out=left_out)
+    boxes = []
+    for number, box in zip(crops.kept, crops.boxes, strict=True):
+        shape = layout_of(multiscale.datasets[number]).shape if box is None else box.shape
+        start = (0,) * len(shape) if box is None else box.start
+        lengths = (*shape[:dimension], len(picked), *shape[dimension + 1 :])
+        boxes.append(Box(start, lengths, Picked(dimension, picked)))
+    return replace(crops, boxes=tuple(boxes), left_out=left_out, picked=picked)
+
+
+def shown_region(multiscale: Multiscale, crops: LevelCrops) -> dict[str, tuple[int, int]]:
+    """Return start and stop of the shown full-resolution pixels by axis; omit a channel axis with gaps."""
+    dimension = _channel_axis(multiscale)
+    channel = None if dimension is None or not crops.picked else multiscale.axes[dimension].name
+    return {axis: interval.pixels() for axis, interval in crops.region.items() if axis != channel}
+
+
+def _channel_axis(multiscale: Multiscale) -> int | None:
+    return next((number for number, axis in enumerate(multiscale.axes) if axis.type == "channel"), None)
+
 
 _SEPARATE = "channels share chunks: ozx repack FILE NEW.ozx --chunks c=1 separates them first"
 

@@ -1,12 +1,13 @@
-"""A requested region of an image: intervals of full-resolution pixels along some of its axes."""
+"""The requested part of each image of a hierarchy: resolution levels, a region, or channels."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ozx.errors import UsageError
+from ozx.hierarchy.ome.model import Multiscale, unknown_axis
 
 #: Input of `parse_region`: text, or by axis a range ``(start, stop)``, a slice or a single index.
 RegionLike = str | Mapping[str, "tuple[int | None, int | None] | slice | int"]
@@ -97,3 +98,153 @@ def _parse_bounds(axis: str, bounds: object) -> AxisRange:
 
 def _one(index: int) -> AxisRange:
     return AxisRange(index, None if index == -1 else index + 1)
+
+
+# The requested part of each image of a hierarchy: some resolution levels, or a region.
+
+_SLICE = re.compile(r"\s*(-?[0-9]{1,9})?\s*(:)?\s*(-?[0-9]{1,9})?\s*")
+_LEVELS_HINT = (
+    "Write '2:' for all but the 2 finest levels, ':3' for the 3 finest, 0 for the finest, -1 for the coarsest."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChoice:
+    """A range of levels, like a Python slice; level 0 is the full resolution."""
+
+    start: int | None = None
+    stop: int | None = None
+
+    def choose(self, count: int) -> list[int]:
+        """Return the chosen level numbers for an image of `count` levels."""
+        return list(range(*slice(self.start, self.stop).indices(count)))
+
+    def check(self, counts: Sequence[int]) -> None:
+        """Check that at least one image has a chosen level; `counts` has the number of levels of each image."""
+        if not any(map(self.choose, counts)):
+            raise UsageError(
+                f"no image has any of the levels {self}; the images have at most {max(counts)} levels",
+                hint="Level 0 is the finest level, -1 the coarsest.",
+            )
+
+    def nearest(self, count: int) -> list[int]:
+        """Return the chosen level numbers for an image of `count` levels; if none exists, the nearest level."""
+        found = self.choose(count)
+        if found:
+            return found
+        return [count - 1 if self.start is not None and self.start > 0 else 0]
+
+    def __str__(self) -> str:
+        return f"{'' if self.start is None else self.start}:{'' if self.stop is None else self.stop}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The requested part of each image: levels and region."""
+
+    # The levels; None for those that show the region.
+    levels: LevelChoice | None = None
+    # By axis, in pixels of the full resolution.
+    region: Region = field(default_factory=dict)
+    # Number of levels to leave out in addition, from the finest on; the coarsest level stays.
+    skipped: int = 0
+    # Names or numbers of channels; empty for all.
+    channels: tuple[str, ...] = ()
+
+    def check(self, multiscales: Sequence[Multiscale]) -> None:
+        """Raise an error if an axis or level of the selection exists in no image."""
+        if not multiscales and (self.region or self.channels or self.levels is not None or self.skipped):
+            raise UsageError("expected an image from which to extract levels, channels or a region; found none")
+        names = [axis.name for multiscale in multiscales for axis in multiscale.axes if axis.name is not None]
+        for axis in self.region:
+            if axis not in names:
+                raise unknown_axis(axis, names)
+        channel_axes = {axis.name for multiscale in multiscales for axis in multiscale.axes if axis.type == "channel"}
+        if self.channels and not channel_axes:
+            raise UsageError("expected an image with channels; no image has a channel axis")
+        if self.channels and channel_axes & self.region.keys():
+            raise UsageError("channels are given twice: by name and in the region", hint="Give only one of them.")
+        if self.levels is not None:
+            self.levels.check([len(multiscale.datasets) for multiscale in multiscales])
+
+
+def parse_levels(value: str | int | slice) -> LevelChoice:
+    """Parse a choice of levels from text, an index or a slice."""
+    if type(value) is int:
+        return _one_level(value)
+    if isinstance(value, slice):
+        ends = (value.start, value.stop)
+        if value.step not in (None, 1) or not all(end is None or type(end) is int for end in ends):
+            raise UsageError(f"expected consecutive levels; got {value}", hint=_LEVELS_HINT)
+        return LevelChoice(*ends)
+    match = _SLICE.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not any(match.groups()) or (match[2] is None and match[3] is not None):
+        raise UsageError(f"expected levels as in a Python slice; got {value!r}", hint=_LEVELS_HINT)
+    start, stop = (None if text is None else int(text) for text in (match[1], match[3]))
+    return LevelChoice(start, stop) if match[2] or start is None else _one_level(start)
+
+
+def _one_level(index: int) -> LevelChoice:
+    return LevelChoice(index, None if index == -1 else index + 1)
+
+
+# Parsing of lists of channel names, and search for the requested channels of an image by name or number.
+
+_COMMA = re.compile(r"(?<!\\),")
+
+
+def split_names(text: str) -> list[str]:
+    r"""Split a text at commas; ``\,`` is a comma within a name.
+
+    Examples
+    --------
+    >>> split_names(r"DAPI,Cy5\, far red")
+    ['DAPI', 'Cy5, far red']
+    """
+    return [part.strip().replace("\\,", ",") for part in _COMMA.split(text)]
+
+
+def parse_channels(value: str | int | Iterable[str | int] | None) -> tuple[str, ...]:
+    """Return the names and numbers in text such as ``DAPI,GFP`` or ``0,2``, or in a list.
+
+    Examples
+    --------
+    >>> parse_channels("DAPI, GFP"), parse_channels(0), parse_channels(None)
+    (('DAPI', 'GFP'), ('0',), ())
+    """
+    if value is None:
+        return ()
+    items = split_names(value) if isinstance(value, str) else [value] if isinstance(value, int) else list(value)
+    names = tuple(str(item).strip() for item in items)
+    if not names or not all(names):
+        raise UsageError(f"expected channels by name or number; got {value!r}", hint="Write DAPI,GFP or 0,1.")
+    return names
+
+
+def find_channels(wanted: Sequence[str], labels: Sequence[str | None], count: int, where: str) -> tuple[int, ...]:
+    """Return the numbers of the requested channels, in the order of the image.
+
+    Examples
+    --------
+    >>> find_channels(["gfp", "0"], ["DAPI", "GFP"], 2, "the root")
+    (0, 1)
+    """
+    return tuple(sorted({_find(name, [label or "" for label in labels[:count]], count, where) for name in wanted}))
+
+
+def _find(name: str, labels: Sequence[str], count: int, where: str) -> int:
+    found = [number for number, label in enumerate(labels) if label == name]
+    found = found or [number for number, label in enumerate(labels) if label.lower() == name.lower()]
+    if len(found) == 1:
+        return found[0]
+    # As `split_names` reads them.
+    names = [label.replace(",", "\\,") for label in [*labels, *[""] * count][:count][:20]]
+    known = ", ".join(f"{number} {label}".strip() for number, label in enumerate(names))
+    if found:
+        numbers = ", ".join(map(str, found))
+        raise UsageError(
+            f"{where}: expected one channel {name!r}; channels {numbers} have this name", hint="Use channel numbers."
+        )
+    if name.isdecimal() and int(name) < count:
+        return int(name)
+    raise UsageError(f"{where}: expected names or numbers of its channels; got {name!r}", hint=f"Choose from {known}.")

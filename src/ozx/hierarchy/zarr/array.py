@@ -1,13 +1,14 @@
-"""Metadata of an array, from its ``zarr.json`` (Zarr core 3.1, "Array metadata")."""
+"""Metadata of arrays and groups, and their conventions, from ``zarr.json`` (Zarr core 3.1)."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ozx.hierarchy.json.values import as_lengths, as_object
+from ozx.hierarchy.json.reading import as_lengths, as_list, as_object, as_text
 from ozx.hierarchy.zarr.codecs import SHARDING, NamedConfiguration, codec_names, inner_chunks, parse_codecs, parse_named
 
 # More bytes than any store can hold: a shape of this size is a slip or an attack, and its size is useless.
@@ -120,3 +121,57 @@ def _dimension_names(value: Any, shape: tuple[int, ...] | None, problems: list[s
     if shape is not None and len(value) != len(shape):
         problems.append(f"it has {len(shape)} dimensions, but {len(value)} dimension names")
     return tuple(value)
+
+
+# Metadata of a group, from its ``zarr.json`` (Zarr core 3.1, "Group metadata").
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMetadata:
+    """A group's metadata."""
+
+    # The user's attributes; those of OME-Zarr are under ``ome``.
+    attributes: dict[str, Any]
+    # Values of the wrong type, one phrase each.
+    problems: tuple[str, ...] = ()
+
+
+def parse_group(document: dict[str, Any]) -> GroupMetadata:
+    """Parse a group's ``zarr.json``. Faults raise no error; `problems` of the result describes them."""
+    attributes = document.get("attributes", {})
+    return GroupMetadata(
+        attributes=as_object(attributes),
+        problems=() if isinstance(attributes, dict) else ("attributes is not an object",),
+    )
+
+
+# Zarr conventions declared in a node's attributes (version 1 of 2025-12-10, and the earlier form).
+
+# v1: "uuid", else "schema_url", else "spec_url" is the identity.
+_IDENTIFIERS = ("uuid", "schema_url", "spec_url")
+
+
+def convention_names(attributes: Any) -> tuple[str, ...]:
+    """Return the name, or else the identifier, of each declared convention; never raises an error.
+
+    "If name is not present, tools SHOULD use the UUID instead to represent the Convention."
+
+    Examples
+    --------
+    >>> convention_names({"zarr_conventions": [{"name": "geo:proj", "uuid": "f010"}, {"schema_url": "https://x/y.json"}]})
+    ('geo:proj', 'https://x/y.json')
+    >>> convention_names({"zarr_conventions_metadata": {"0396f4cd": {"version": "0.1.0"}}})
+    ('0396f4cd',)
+    """
+    return tuple(dict.fromkeys(_iter_names(as_object(attributes))))
+
+
+def _iter_names(attributes: dict[str, Any]) -> Iterator[str]:
+    for convention in map(as_object, as_list(attributes.get("zarr_conventions"))):
+        names = (as_text(convention.get(key)) for key in ("name", *_IDENTIFIERS))
+        name = next(filter(None, names), None)
+        if name is not None:
+            yield name
+    # The form before v1: UUIDs are the keys.
+    for uuid, convention in as_object(attributes.get("zarr_conventions_metadata")).items():
+        yield as_text(as_object(convention).get("name")) or uuid

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.json.documents import Document
+from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, array_extensions, parse_extensions, unknown_fields
 from ozx.hierarchy.zarr.normalisation import Understands

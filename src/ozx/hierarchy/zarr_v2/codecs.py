@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.json.values import as_object, as_text
+from ozx.hierarchy.json.reading import as_object, as_text
 
 #: What happens to the bytes of a chunk: they stay; a gzip frame replaces the zlib frame; or they are decoded by the
 #: v2 pipeline and encoded by that of v3.

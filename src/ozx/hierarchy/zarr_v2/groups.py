@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.json.values import as_list, as_object, as_text, without_special_numbers
-from ozx.hierarchy.ome.metadata import OME_KEYS
+from ozx.hierarchy.json.reading import Document, as_list, as_object, as_text, without_special_numbers
+from ozx.hierarchy.ome.model import OME_KEYS
 
 _OLD, _NEW = "0.4", "0.5"
 _OME = "ome"

@@ -2,8 +2,8 @@
 
 ``exported_hierarchy``
     The contents: images, a plate, their OME-XML.
-``tiles``, ``tile_cutting``, ``tile_encoding``
-    Stored blocks of pixels, cut into tiles and compressed in threads.
+``tile_encoding``
+    Stored blocks of pixels, cut into tiles and compressed.
 ``file``
-    The file: its directories first, then its tiles.
+    The file: its directories first, then its tiles, written by several threads.
 """

@@ -13,17 +13,14 @@ from zarr.core.sync import sync
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.sources.browsing import similar_nodes
-from ozx.hierarchy.json.values import as_list, as_numbers, as_object, as_text
+from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.metadata import Plate, ome_object
-from ozx.hierarchy.ome.transformation_words import describe_scene
-from ozx.hierarchy.subset.selection import LevelChoice
+from ozx.hierarchy.ome.model import Plate, describe_scene, ome_object
+from ozx.hierarchy.subset.region import LevelChoice
 from ozx.images.description import PlateDescription, WellDescription
 from ozx.images.exported_image import ExportedImage, take_image
-from ozx.images.ome_xml.composing import make_ome
+from ozx.images.ome_xml.composing import KeptXml, make_ome, read_kept_xml, render_xml
 from ozx.images.ome_xml.parsing import OmeXml
-from ozx.images.ome_xml.updating import KeptXml, read_kept_xml
-from ozx.images.ome_xml.xml_writing import render_xml
 from ozx.store.image_view import GroupNodes, list_images, view_image
 
 #: OME-Zarr 0.5, "bioformats2raw.layout": the key of the images' original OME-XML.

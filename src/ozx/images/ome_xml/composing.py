@@ -1,15 +1,86 @@
-"""Composition of OME-XML (2016-06) for the images of a hierarchy."""
+"""OME-XML (2016-06) for the images of a hierarchy, new or as an update of the original."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from xml.etree.ElementTree import Element, SubElement
 
+from ozx.errors import FormatError
 from ozx.images.description import ChannelDescription, PixelSize, PlateDescription
 from ozx.images.exported_image import PIXEL_TYPES, ExportedImage
+from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml, parse_xml
 from ozx.images.ome_xml.units import unit_symbol
+
+# Deterministic serialisation of XML elements; namespaces are kept, but their prefixes may change.
+
+# XML 1.0, "Char": a document must not contain these characters, not even escaped.
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_XSI = "http://www.w3.org/2001/XMLSchema-instance"
+_PREFIXES = {_XSI: "xsi", "http://www.w3.org/XML/1998/namespace": "xml"}
+
+
+def render_xml(root: Element) -> str:
+    """Return an XML document in UTF-8; names of elements may be ``{namespace}name``.
+
+    Examples
+    --------
+    >>> root = Element("{http://example.org}a", {"b": "1 < 2"})
+    >>> root.append(Element("c"))
+    >>> print(render_xml(root))
+    <?xml version="1.0" encoding="UTF-8"?>
+    <a xmlns="http://example.org" b="1 &lt; 2"><c xmlns=""/></a>
+    """
+    parts = ['<?xml version="1.0" encoding="UTF-8"?>\n']
+    _render(root, "", parts)
+    return "".join(parts)
+
+
+def _render(element: Element, inherited: str, parts: list[str]) -> None:
+    """Append the text of an XML element to `parts`; `inherited` is the default namespace of its parent."""
+    namespace, name = _split(element.tag)
+    attributes = [] if namespace == inherited else [("xmlns", namespace)]
+    attributes += _attributes(element)
+    parts.append(f"<{name}")
+    parts += [f' {key}="{_escape(value, quoted=True)}"' for key, value in attributes]
+    if not len(element) and not element.text:
+        parts.append("/>")
+    else:
+        parts.append(f">{_escape(element.text or '')}")
+        for child in element:
+            _render(child, namespace, parts)
+        parts.append(f"</{name}>")
+    parts.append(_escape(element.tail or ""))
+
+
+def _attributes(element: Element) -> list[tuple[str, str]]:
+    """Return pairs of name and value: first the needed namespace declarations, then the XML attributes."""
+    prefixes: dict[str, str] = {}
+    named = []
+    for key, value in element.attrib.items():
+        namespace, name = _split(key)
+        if namespace:
+            prefix = prefixes.setdefault(namespace, _PREFIXES.get(namespace, f"ns{len(prefixes)}"))
+            name = f"{prefix}:{name}"
+        named.append((name, value))
+    return [(f"xmlns:{prefix}", uri) for uri, prefix in prefixes.items() if prefix != "xml"] + named
+
+
+def _split(name: str) -> tuple[str, str]:
+    namespace, _, local = name.rpartition("}")
+    return namespace[1:], local
+
+
+def _escape(text: str, *, quoted: bool = False) -> str:
+    text = _FORBIDDEN.sub("\ufffd", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    # Parsers read a line end in an attribute as a space, and a carriage return anywhere as a line end.
+    text = text.replace("\r", "&#13;")
+    return text.replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;") if quoted else text
+
 
 #: The name of the writing program, without a version, so that equal images give equal files.
 CREATOR = "ozx"
@@ -171,3 +242,133 @@ def _moment(milliseconds: int | None) -> str | None:
 
 def _tag(name: str) -> str:
     return f"{{{OME_NAMESPACE}}}{name}"
+
+
+# Update of an image's original OME-XML; parts that ozx does not use stay unchanged.
+
+# Schemas with the same description of pixels and channels; before 2015 lengths had no units.
+_UPDATED = ("http://www.openmicroscopy.org/Schemas/OME/2016-06", "http://www.openmicroscopy.org/Schemas/OME/2015-01")
+# OME-XML 2016-06, "OME": elements before the plates.
+_BEFORE_PLATES = ("Rights", "Project", "Dataset", "Folder", "Experiment")
+
+
+@dataclass(frozen=True)
+class KeptXml:
+    """An original OME-XML document, as XML elements and as parsed metadata."""
+
+    root: Element
+    document: OmeXml
+    namespace: str
+
+    @property
+    def names(self) -> list[str | None]:
+        """The names of the images in the document."""
+        return [image.description.name for image in self.document.images]
+
+    def update(
+        self, images: Sequence[ExportedImage], numbers: Sequence[int], plate: PlateDescription | None
+    ) -> tuple[Element, list[str]]:
+        """Return the updated document for a file with `images`, and notes about removed parts."""
+        elements = self.root.findall(self._tag("Image"))
+        kept = [elements[number] for number in numbers]
+        self._keep_images(elements, kept)
+        notes: list[str] = []
+        for element, image, number, first in zip(kept, images, numbers, first_pages(images), strict=True):
+            pixels = element.find(self._tag("Pixels"))
+            if pixels is None:
+                raise FormatError("expected pixels in every image of the OME-XML; one image has none")
+            self._update_image(element, pixels, image, number, notes)
+            set_pixels(pixels, image, first)
+        self._update_plate(kept, plate)
+        # The new file is another file, written by another program.
+        self.root.attrib.pop("UUID", None)
+        self.root.set("Creator", CREATOR)
+        return self.root, notes
+
+    def _update_image(
+        self,
+        element: Element,
+        pixels: Element,
+        image: ExportedImage,
+        number: int,
+        notes: list[str],
+    ) -> None:
+        said, known = image.description, self.document.images[number].description
+        if said.name is not None and said.name != known.name:
+            element.set("Name", said.name)
+        for axis, size in said.sizes.items():
+            before = known.sizes.get(axis)
+            if before is None or before.unit != size.unit or not math.isclose(before.value, size.value):
+                set_size(pixels, axis, size)
+        lengths = zip("TCZ", image.shape[:3], strict=True)
+        planes = pixels.findall(self._tag("Plane"))
+        if planes and any(pixels.get(f"Size{axis}") != str(length) for axis, length in lengths):
+            notes.append(
+                f"{image.path or 'the root'}: the OME-XML metadata of single planes is left out, "
+                "because the length of t, c or z changed"
+            )
+            _remove(pixels, planes)
+        channels = pixels.findall(self._tag("Channel"))
+        if len(channels) != image.shape[1] or any(channel.get("SamplesPerPixel", "1") != "1" for channel in channels):
+            _remove(pixels, channels)
+            for place, channel in enumerate(make_channels(image, number, self.namespace)):
+                pixels.insert(place, channel)
+            return
+        for place, (channel, new) in enumerate(zip(channels, said.channels, strict=False)):
+            _update_channel(channel, known.channels[place], new, place)
+
+    def _keep_images(self, elements: Sequence[Element], kept: Sequence[Element]) -> None:
+        """Remove images that are not exported, and all references to them."""
+        stays = set(map(id, kept))
+        gone = [element for element in elements if id(element) not in stays]
+        names = {element.get("ID") for element in gone}
+        _remove(self.root, gone)
+        for parent in list(self.root.iter()) if gone else ():
+            _remove(parent, [ref for ref in parent.findall(self._tag("ImageRef")) if ref.get("ID") in names])
+
+    def _update_plate(self, kept: Sequence[Element], plate: PlateDescription | None) -> None:
+        plates = self.root.findall(self._tag("Plate"))
+        if plate is None:
+            _remove(self.root, plates)
+            for screen in self.root.findall(self._tag("Screen")):
+                _remove(screen, screen.findall(self._tag("PlateRef")))
+        elif not plates:
+            element = make_plate(plate, self.namespace)
+            for ref in element.iter(self._tag("ImageRef")):
+                ref.set("ID", kept[int(ref.get("ID", "").rpartition(":")[2])].get("ID", ""))
+            before = [self._tag(name) for name in _BEFORE_PLATES]
+            place = next((n for n, child in enumerate(self.root) if child.tag not in before), len(self.root))
+            self.root.insert(place, element)
+        elif plate.name is not None and plate.name != (self.document.plate and self.document.plate.name):
+            plates[0].set("Name", plate.name)
+
+    def _tag(self, name: str) -> str:
+        return f"{{{self.namespace}}}{name}"
+
+
+def read_kept_xml(data: bytes) -> KeptXml:
+    """Parse an existing OME-XML document for an update; raise an error if it cannot be updated."""
+    document = parse_ome_xml(data)
+    root = parse_xml(data, "the OME-XML", keep_namespaces=True)
+    namespace, _, name = root.tag[1:].rpartition("}")
+    if namespace not in _UPDATED or name != "OME":
+        raise FormatError(f"expected OME-XML of 2015-01 or 2016-06; found {root.tag}")
+    if not document.images:
+        raise FormatError("expected OME-XML with images; found none")
+    return KeptXml(root, document, namespace)
+
+
+def _update_channel(element: Element, known: ChannelDescription, new: ChannelDescription, number: int) -> None:
+    """Update a ``Channel`` element; a name that ozx generated is not written."""
+    if new.name is not None and new.name != (known.name or f"Channel {number}"):
+        element.set("Name", new.name)
+    if new.color is not None and new.color != known.color:
+        set_channel_color(element, new.color)
+    if new.emission is not None and not (known.emission and math.isclose(new.emission, known.emission)):
+        set_emission(element, new.emission)
+    element.set("SamplesPerPixel", "1")
+
+
+def _remove(parent: Element, children: Iterable[Element]) -> None:
+    for child in children:
+        parent.remove(child)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from xml.etree.ElementTree import Element
+from math import prod
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
 
-from ozx.hierarchy.ome.dyes import dye_color
-from ozx.hierarchy.ome.plate_names import row_name
+from ozx.errors import FormatError, shortened
+from ozx.hierarchy.ome.colors import dye_color
+from ozx.hierarchy.ome.model import row_name
 from ozx.images.description import (
     ChannelDescription,
     ImageDescription,
@@ -23,7 +26,133 @@ from ozx.images.description import (
     describe_samples,
 )
 from ozx.images.ome_xml.units import convert_length, convert_time
-from ozx.images.ome_xml.xml_reading import parse_xml
+
+# Parser for untrusted XML: no document type, no entity declarations, limited nesting depth.
+
+# OME-XML has a depth of nine.
+_DEEPEST = 200
+
+
+class MalformedXmlError(FormatError):
+    """The document is not well-formed: no other XML parser can read it either."""
+
+
+def parse_xml(text: str | bytes, what: str, *, keep_namespaces: bool = False) -> Element:
+    """Return the root element of an XML document; namespaces are removed from the names of elements.
+
+    A document type (DTD) is refused: descriptions of images have none, and the entities of a DTD can make a small file
+    huge or read other files.
+
+    Examples
+    --------
+    >>> [child.tag for child in parse_xml('<OME xmlns="http://openmicroscopy.org"><Image/></OME>', "the OME-XML")]
+    ['Image']
+    >>> parse_xml('<!DOCTYPE lol [<!ENTITY lol "lol">]><OME>&lol;</OME>', "the OME-XML")
+    Traceback (most recent call last):
+    ...
+    ozx.errors.FormatError: expected the OME-XML to have no document type; it declares one: lol
+    """
+    builder, depth = TreeBuilder(), 0
+    name_of = _full if keep_namespaces else _local
+    parser = expat.ParserCreate(namespace_separator="}")
+    parser.buffer_text = True
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST:
+            raise FormatError(f"expected {what} to be at most {_DEEPEST} elements deep; it is deeper")
+        if not keep_namespaces:
+            attributes = {key: value for key, value in attributes.items() if "}" not in key}
+        builder.start(name_of(name), {name_of(key): value for key, value in attributes.items()})
+
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(name_of(name))
+
+    def refuse(name: str, *_: object) -> None:
+        raise FormatError(f"expected {what} to have no document type; it declares one: {name}")
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = builder.data
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(text, True)
+    except expat.ExpatError as error:
+        raise MalformedXmlError(f"expected {what} to be well-formed XML; {error}") from None
+    except FormatError:
+        raise
+    except (LookupError, ValueError) as error:  # expat supports only Python's one-byte encodings
+        reason = shortened(str(error), 100)
+        raise FormatError(
+            f"expected {what} in UTF-8, UTF-16 or an encoding of one byte per character; {reason}"
+        ) from None
+    return builder.close()
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]
+
+
+def _full(name: str) -> str:
+    return f"{{{name}" if "}" in name else name
+
+
+# Limits on the numbers of planes and samples in an OME-XML document, checked before the numbers are used.
+
+#: A time-lapse of a week has fewer; tifffile takes memory for each plane, even if it is missing in the file.
+MOST_PLANES = 4_000_000
+_MOST_SAMPLES = 10_000
+_SIZES = ("SizeZ", "SizeC", "SizeT")
+_PLACES = ("IFD", "FirstZ", "FirstC", "FirstT", "PlaneCount", "NumPlanes")
+
+
+def check_claims(text: str | bytes) -> None:
+    """Raise an error if OME-XML states more planes or samples than a real image has; ignore malformed XML.
+
+    Examples
+    --------
+    >>> check_claims('<OME><Image><Pixels SizeT="3"><TiffData PlaneCount="999999999"/></Pixels></Image></OME>')
+    Traceback (most recent call last):
+    ...
+    ozx.errors.FormatError: expected an image of at most 4,000,000 planes; the OME-XML claims PlaneCount="999999999"
+    """
+    try:
+        root = parse_xml(text, "the OME-XML")
+    except FormatError:
+        return
+    planes = 0
+    for pixels in _iter_named(root, "Pixels"):
+        planes += prod(max(1, _number(pixels, name)) for name in _SIZES)
+        if planes > MOST_PLANES:
+            sizes = ", ".join(f'{name}="{pixels.get(name)}"' for name in _SIZES if pixels.get(name))
+            raise _too_many(f"{planes:,} or more ({sizes})" if planes < 10**15 else sizes)
+    for element in _iter_named(root, "TiffData"):
+        for name in _PLACES:
+            if _number(element, name) > MOST_PLANES:
+                raise _too_many(f'{name}="{element.get(name)}"')
+    for channel in _iter_named(root, "Channel"):
+        if _number(channel, "SamplesPerPixel") > _MOST_SAMPLES:
+            found = channel.get("SamplesPerPixel")
+            raise FormatError(f"expected at most {_MOST_SAMPLES:,} samples of a pixel; the OME-XML claims {found}")
+
+
+def _iter_named(root: Element, name: str) -> Iterator[Element]:
+    """Yield the elements that tifffile takes for elements of this name: for example, MyPixels as Pixels."""
+    return (element for element in root.iter() if element.tag.endswith(name))
+
+
+def _number(element: Element, name: str) -> int:
+    try:
+        return int(element.get(name) or 0)
+    except ValueError:
+        return 0
+
+
+def _too_many(claim: str) -> FormatError:
+    return FormatError(f"expected an image of at most {MOST_PLANES:,} planes; the OME-XML claims {claim}")
+
 
 _MANY = 10_000  # the most rows, columns or samples; a larger number is a mistake
 _PICTURE = (3, 4)
@@ -94,11 +223,11 @@ def _parse_image(element: Element) -> OmeImage:
     if pixels is None:
         return OmeImage(element.get("ID", ""), ImageDescription(element.get("Name") or None), has_planes=False)
     sizes: dict[str, PixelSize] = {}
-    increment = _number(pixels, "TimeIncrement")
+    increment = _quantity(pixels, "TimeIncrement")
     if increment is not None:
         sizes["t"] = convert_time(increment, pixels.get("TimeIncrementUnit", "s"))
     for axis in ("z", "y", "x"):
-        value = _number(pixels, f"PhysicalSize{axis.upper()}")
+        value = _quantity(pixels, f"PhysicalSize{axis.upper()}")
         if value is not None:
             sizes[axis] = convert_length(value, pixels.get(f"PhysicalSize{axis.upper()}Unit", "µm"))
     channels: list[ChannelDescription] = []
@@ -121,7 +250,7 @@ def _parse_channel(element: Element, pixel_type: str) -> list[ChannelDescription
     """Return the channels of one ``Channel`` element: one for each of its samples."""
     samples = _integer(element, "SamplesPerPixel") or 1
     name = element.get("Name") or element.get("Fluor") or None
-    emission = _number(element, "EmissionWavelength")
+    emission = _quantity(element, "EmissionWavelength")
     if emission is not None:
         size = convert_length(emission, element.get("EmissionWavelengthUnit", "nm"))
         emission = _nanometers(size)
@@ -204,7 +333,7 @@ def _milliseconds(text: str | None) -> int | None:
     return round(moment.timestamp() * 1000)
 
 
-def _number(element: Element, name: str) -> float | None:
+def _quantity(element: Element, name: str) -> float | None:
     """Return an attribute as a positive, finite number, or None if it is not such a number."""
     value = _parse(float, element.get(name))
     return value if value is not None and math.isfinite(value) and value > 0 else None

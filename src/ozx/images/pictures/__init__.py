@@ -12,7 +12,5 @@
     A plate as one picture.
 ``thumbnail``
     A picture of any hierarchy.
-``thumbnail_cache``
-    The thumbnail folder of desktops.
 The first two modules use only NumPy, on arrays.
 """

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.metadata import Plate
-from ozx.hierarchy.ome.rendering import ShownChannel, Window
+from ozx.hierarchy.ome.colors import ShownChannel, Window
+from ozx.hierarchy.ome.model import Plate
 from ozx.images.pictures.channels import choose_channels, is_telling, percentile_window
 from ozx.images.pictures.planes import Plane, check_plane_price, choose_plane, read_planes
 from ozx.images.pictures.raster import fit_size, resize

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.ome.metadata import Axis
-from ozx.hierarchy.ome.rendering import ShownPlane
+from ozx.hierarchy.ome.colors import ShownPlane
+from ozx.hierarchy.ome.model import Axis
 from ozx.store.image_view import ImageLevel, ImageView
 from ozx.store.lazy_views import LevelSlice
 from ozx.store.reading_price import Price, check_price, price_of

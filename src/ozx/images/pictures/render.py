@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.ome.label_colors import LabelDisplay
-from ozx.hierarchy.ome.rendering import ShownChannel, Window
+from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel, Window
 from ozx.images.pictures.channels import check_numbers, is_telling, percentile_window
 
 _NO_COLOR = (128, 128, 128, 255)  # of label values without a colour, if others have one

@@ -7,19 +7,15 @@
 
 ``frame_stream``, ``encoding_threads``, ``frame_queue``
     The stream that a program writes to; its threads, and the frames that wait for them.
-``frame_order``, ``frame_records``, ``frame_ring``, ``frame_input``
+``frames``, ``frame_records``
     The places of frames, the records about frames, the memory in which frames wait, and frames from a pipe.
-``streamed_image``, ``frame_pyramid``, ``open_shards``, ``samples``
-    One image: its levels, its unfinished shards, and the pixels that determine its contrast.
+``streamed_image``, ``frame_pyramid``, ``open_shards``
+    One image: its levels, its unfinished shards, its complete rows, and the pixels that determine its contrast.
 ``stream_images``, ``stream_documents``, ``stream_file``
     The images of cameras, positions or fields of a plate; their metadata while they grow; the file, with values and
     metadata in their final places.
-``complete_rows``, ``live_view``
-    The complete frames of an image; their list for readers of the unfinished file.
 ``chunk_store``, ``recovered_chunks``
     Chunks of unfinished shards, in memory and in a file; the recovery of shards from that file.
-``stream_upload``
-    Upload of the finished file to an object store.
 ``statistics``
     The result: counts, rate and waits.
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 from queue import SimpleQueue
@@ -20,11 +20,42 @@ from ozx.errors import OzxError, ResourceError, UsageError
 from ozx.flow.entry import Entry
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.frame_queue import FrameQueue, ReceivedFrame
-from ozx.images.streaming.frame_ring import FrameRing
-from ozx.images.streaming.live_view import LiveView
+from ozx.images.streaming.frames import FrameRing
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.streamed_image import StreamedImage
 from ozx.processors import processors
+from ozx.store.live.index import IndexWriter
+
+# The view that readers have of a growing file: each image ends before its first incomplete frame.
+
+
+class LiveView:
+    """Writer of the index that readers of a growing file use: each image ends before its first incomplete frame.
+
+    When the length of an image has doubled, the index lists all documents of this image again, because its contrast
+    may have changed.
+    """
+
+    def __init__(self, index: IndexWriter, images: Iterable[StreamedImage]) -> None:
+        self._index = index
+        self._shown = {image.path: 0 for image in images}
+        self._described = dict(self._shown)
+        self._lock = threading.Lock()
+
+    def follow(self, image: StreamedImage) -> None:
+        """Write the complete length of an image into the index if it has grown."""
+        if image.complete_length <= self._shown[image.path]:
+            return
+        with self._lock:
+            length = image.complete_length
+            if length <= self._shown[image.path]:
+                return
+            if length >= 2 * self._described[image.path]:
+                self._described[image.path] = length
+                self._index.show(image.draft(length))
+            else:
+                self._index.resize(image.shapes(length))
+            self._shown[image.path] = length
 
 
 class EncodingThreads:

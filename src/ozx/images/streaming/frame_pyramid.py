@@ -12,8 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.images.writing.downsampling import Method
-from ozx.images.writing.pyramid import EncodedChunk, LevelWork, run_stage, stage_work
-from ozx.images.writing.pyramid_plan import LevelGeometry, halvings, plan_stages
+from ozx.images.writing.pyramid import (
+    EncodedChunk,
+    LevelGeometry,
+    LevelWork,
+    halvings,
+    plan_stages,
+    run_stage,
+    stage_work,
+)
 
 Lengths = tuple[int, ...]
 

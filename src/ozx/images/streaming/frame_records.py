@@ -25,16 +25,15 @@ import numpy as np
 from numcodecs import VLenUTF8
 
 from ozx.errors import UsageError
-from ozx.hierarchy.json.documents import Document, dump_document
+from ozx.hierarchy.json.reading import Document, dump_document
 from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.partial_hierarchy import document_key
-from ozx.hierarchy.relayout.transcoding import CodecChoice
-from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
-from ozx.hierarchy.zarr.shards import with_checksum
+from ozx.hierarchy.relayout.shard_choice import CodecChoice
+from ozx.hierarchy.zarr.layout import parse_layout, relayout_document, with_checksum
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
 from ozx.images.streaming.open_shards import FinishedValue, OpenShards
 from ozx.images.streaming.stream_documents import ENDLESS
-from ozx.images.writing.image_documents import group_document
+from ozx.images.writing.documents import group_document
 
 #: The name of the group beside the levels of an image.
 GROUP = "frames"

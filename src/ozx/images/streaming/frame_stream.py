@@ -18,7 +18,7 @@ from ozx.errors import PartialFileWarning, UsageError, resource_errors
 from ozx.images.streaming.chunk_store import ChunkStore
 from ozx.images.streaming.encoding_threads import EncodingThreads
 from ozx.images.streaming.frame_queue import ReceivedFrame
-from ozx.images.streaming.frame_ring import FrameRing
+from ozx.images.streaming.frames import FrameRing
 from ozx.images.streaming.statistics import Durations, StreamResult, summarise
 from ozx.images.streaming.stream_file import StreamFile
 from ozx.images.streaming.stream_images import Positions
@@ -27,7 +27,7 @@ from ozx.images.writing.array_image import ChannelLike
 from ozx.quoting import quote
 
 if TYPE_CHECKING:
-    from ozx.images.streaming.stream_upload import StreamUpload
+    from ozx.images.streaming.stream_file import StreamUpload
 
 
 class FrameStream:

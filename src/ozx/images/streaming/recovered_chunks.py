@@ -11,8 +11,8 @@ from ozx.errors import OzxError
 from ozx.flow.entry import BytesPart, Entry
 from ozx.flow.plans.salvage import FoundPart
 from ozx.hierarchy.entry_order import archive_rank
-from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
+from ozx.hierarchy.json.reading import Document
+from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.images.streaming.chunk_store import parse_chunk_name
 from ozx.images.writing.shard_assembly import shard_index
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from typing import Any
 
-from ozx.images.streaming.frame_ring import FrameRing
+from ozx.images.streaming.frames import FrameRing
 from ozx.images.streaming.streamed_image import StreamedImage
 
 _MOST_LISTED = 1000

@@ -8,13 +8,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ozx.hierarchy.json.documents import Document, dump_document
+from ozx.hierarchy.json.reading import Document, dump_document
 from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.ome.conversion import convert_group
-from ozx.hierarchy.ome.rendering import Window
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
+from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
 from ozx.images.pixel_source import PixelSource, Region
 from ozx.images.writing.array_image import (
     ChannelLike,
@@ -24,8 +24,7 @@ from ozx.images.writing.array_image import (
     sizes_by_axis,
     units_by_axis,
 )
-from ozx.images.writing.hierarchy_documents import HierarchyDocuments, PlannedImage
-from ozx.images.writing.image_documents import describe_image, group_document
+from ozx.images.writing.documents import HierarchyDocuments, PlannedImage, describe_image, group_document
 from ozx.images.writing.new_image import NewChannel, NewHierarchy
 
 #: A length that no image reaches; it stands for an unknown length.

@@ -20,20 +20,24 @@ from contextlib import contextmanager
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.names.decoding import encode_name
+from ozx.archive.remote.access import current_options
+from ozx.archive.remote.errors import printable_url
+from ozx.archive.remote.upload import check_absent
+from ozx.archive.remote.urls import check_object_url
 from ozx.archive.writer import local_header
 from ozx.atomic.syncing import flush
 from ozx.atomic.targets import EXISTS_HINT, check_target, naming_errors, naming_given
 from ozx.atomic.temporary import name_beside
-from ozx.errors import UnsupportedError, UsageError, resource_errors
+from ozx.errors import OzxError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.sinks.output import upload_file
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.images.streaming.chunk_store import put_aside
 from ozx.quoting import quote
 from ozx.store.finishing import Unfinished, finish
-from ozx.store.growing_file import GrowingFile, Slot, document_room
+from ozx.store.growing_file import GrowingFile, Slot, Space, document_room
 from ozx.store.live.index import IndexWriter
 from ozx.store.partial_file import left_behind_warning
-from ozx.store.space import Space
 
 Documents = Mapping[str, bytes]
 
@@ -261,3 +265,26 @@ def _entries(documents: Documents) -> bytes:
         raw_name, flags = encode_name(key)
         pieces += [local_header(raw_name, flags, crc32(document), len(document)), document]
     return b"".join(pieces)
+
+
+# The upload of a finished stream to an object store.
+
+
+class StreamUpload:
+    """Upload target of a finished file; `send` uses the `ozx.storage_options` in effect when the target is created."""
+
+    def __init__(self, url: str, *, force: bool) -> None:
+        check_object_url(url)
+        self.name = printable_url(url)
+        self._url, self._force, self._options = url, force, current_options()
+        if not force:
+            check_absent(url, self._options)
+
+    def send(self, path: str) -> None:
+        """Upload the finished file; the local file stays."""
+        try:
+            upload_file(path, self._url, force=self._force, options=self._options)
+        except OzxError as error:
+            command = f"ozx repack {quote(path)} {quote(self.name)}"
+            error.hint = f"{error.hint or ''} {path} is complete; to upload it: {command}".strip()
+            raise

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ozx.errors import UsageError
-from ozx.hierarchy.ome.plate_names import row_name
-from ozx.images.streaming.frame_order import whole_number
+from ozx.hierarchy.ome.model import row_name
+from ozx.images.streaming.frames import whole_number
 from ozx.images.writing.array_image import describe_array, given_channels
-from ozx.images.writing.levels import PyramidChoice
-from ozx.images.writing.new_image import NewHierarchy, NewImage, NewPlate, NewWell, plate_of, series_of
+from ozx.images.writing.new_image import NewHierarchy, NewImage, NewPlate, NewWell, PyramidChoice, plate_of, series_of
 
 if TYPE_CHECKING:
     from ozx.images.streaming.streamed_image import StreamedImage

@@ -7,26 +7,116 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UsageError
 from ozx.flow.entry import Entry
-from ozx.hierarchy.ome.rendering import Window
-from ozx.hierarchy.zarr.chunk_layout import parse_layout
+from ozx.hierarchy.ome.colors import Window
+from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
+from ozx.images.pictures.channels import percentile_window
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
-from ozx.images.streaming.complete_rows import CompleteRows
-from ozx.images.streaming.frame_order import FrameOrder
 from ozx.images.streaming.frame_pyramid import FramePyramid
 from ozx.images.streaming.frame_records import FrameRecords, Record
+from ozx.images.streaming.frames import FrameOrder
 from ozx.images.streaming.open_shards import FinishedValue, OpenShards
-from ozx.images.streaming.samples import Samples
 from ozx.images.streaming.stream_documents import ENDLESS, GivenMetadata, StreamDocuments
 from ozx.images.writing.chunk_encoding import ChunkEncoder
-from ozx.images.writing.hierarchy_documents import PlannedImage
-from ozx.images.writing.pyramid import EncodedChunk, LevelWork
-from ozx.images.writing.pyramid_plan import LevelGeometry, halvings
+from ozx.images.writing.documents import PlannedImage
+from ozx.images.writing.pyramid import EncodedChunk, LevelGeometry, LevelWork, choose_sampling, halvings, take_sample
+
+# Complete rows of an image: grid positions along its growing axis at which all chunks or shards are stored.
 
 Lengths = tuple[int, ...]
+
+
+class CompleteRows:
+    """Thread-safe counter of complete rows. A row is all chunks or shards at one grid position along the growing axis.
+
+    `factors`: for each level, the number of full-resolution frames that one frame of the level covers along the growing
+    axis.
+    """
+
+    def __init__(self, layouts: Sequence[ArrayLayout], factors: Sequence[int], growing: int | None) -> None:
+        self._growing = growing
+        self._grids = [layout.stored_grid for layout in layouts]
+        depths = [1 if growing is None else layout.stored_shape[growing] for layout in layouts]
+        self._frames = [depth * factor for depth, factor in zip(depths, factors, strict=True)]
+        self._counts: list[dict[int, int]] = [{} for _ in layouts]
+        self._rows = [0] * len(layouts)
+        self._lock = threading.Lock()
+
+    @property
+    def length(self) -> int:
+        """The length of the complete part along the growing axis: all chunks or shards of this part are stored."""
+        return min(rows * frames for rows, frames in zip(self._rows, self._frames, strict=True))
+
+    def count(self, level: int, place: Lengths) -> None:
+        """Record that the value (shard or unsharded chunk) at a grid position is stored, or need not be stored."""
+        row = 0 if self._growing is None else place[self._growing]
+        with self._lock:
+            counts, grid = self._counts[level], self._grids[level]
+            counts[row] = counts.get(row, 0) + 1
+            whole = math.prod(length for axis, length in enumerate(grid) if axis != self._growing)
+            while counts.get(self._rows[level]) == whole:
+                del counts[self._rows[level]]
+                self._rows[level] += 1
+
+
+# Samples of pixels from frames, from which the contrast of channels is computed.
+
+# Frames of unknown number: this many of each channel are sampled at first, and at most twice as many are kept.
+_FRAMES = 16
+
+
+class Samples:
+    """Sampled pixels of each channel of one image; thread-safe.
+
+    If all lengths are known, `ozx.write_image` samples the same pixels. Else every frame is sampled at first, then
+    every second frame, then every fourth, and so on.
+    """
+
+    def __init__(self, shape: Lengths, dtype: np.dtype[Any], channel: int | None, growing: int | None) -> None:
+        self._channel, self._growing, self._dtype = channel, growing, dtype
+        channels = 1 if channel is None else shape[channel]
+        plane = shape[-2:]
+        counted = shape if growing is None else (_FRAMES * channels, *plane)
+        self._sampling = choose_sampling(counted, channels)
+        self._size = math.prod(
+            len(range(first, length, step)) for length, (first, step) in zip(plane, self._sampling, strict=True)
+        )
+        others = [length for axis, length in enumerate(shape[:-2]) if axis not in (channel, growing)]
+        self._most = 2 * _FRAMES * max(1, math.prod(others))
+        self._step = 1
+        self._kept: dict[int, dict[Lengths, NDArray[Any]]] = {number: {} for number in range(channels)}
+        self._lock = threading.Lock()
+
+    def add(self, corner: Lengths, pixels: NDArray[Any]) -> None:
+        """Sample a frame that starts at `corner`."""
+        if self._growing is not None and corner[self._growing] % self._step:
+            return
+        sample = take_sample(pixels, corner, self._sampling).reshape(-1)
+        with self._lock:
+            kept = self._kept[0 if self._channel is None else corner[self._channel]]
+            kept[corner] = sample
+            if self._growing is not None and len(kept) > self._most:
+                self._thin(self._growing)
+
+    def _thin(self, growing: int) -> None:
+        self._step *= 2
+        for number, kept in self._kept.items():
+            self._kept[number] = {corner: kept[corner] for corner in kept if corner[growing] % self._step == 0}
+
+    def windows(self, missing: int = 0) -> dict[int, Window]:
+        """Return the contrast of each channel, as if `missing` more frames with only zeros had been sampled."""
+        none = np.zeros(0, self._dtype)
+        with self._lock:
+            return {
+                number: percentile_window(
+                    np.concatenate([none, *kept.values()]), missing * self._size if missing or kept else 1
+                )
+                for number, kept in self._kept.items()
+            }
 
 
 class StreamedImage:

@@ -11,16 +11,13 @@ import numpy as np
 
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.ome.axis_names import AXIS_TYPES
-from ozx.hierarchy.ome.label_colors import LabelDisplay
-from ozx.hierarchy.ome.metadata import Axis
-from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.ome.colors import LabelDisplay, Window
+from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
 from ozx.images.description import ChannelDescription, ImageDescription, PlateDescription
 from ozx.images.pixel_source import PixelSource
-from ozx.images.tiff.notes import ImageNotes, Note, axes_of, iter_size_notes, iter_unit_notes
+from ozx.images.tiff.description import ImageNotes, Note, axes_of, iter_size_notes, iter_unit_notes
 from ozx.images.tiff.opening import TiffImages
 from ozx.images.tiff.source import TiffSource
-from ozx.images.writing.levels import PyramidChoice
 from ozx.images.writing.new_image import (
     LABEL_KINDS,
     NewChannel,
@@ -29,6 +26,7 @@ from ozx.images.writing.new_image import (
     NewLevel,
     NewPlate,
     NewWell,
+    PyramidChoice,
     plate_of,
     series_of,
 )

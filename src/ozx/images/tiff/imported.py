@@ -13,7 +13,7 @@ from ozx.errors import FormatError, OzxError
 from ozx.flow.editing import plan_edit
 from ozx.flow.sources.browsing import ArchiveView
 from ozx.hierarchy.edit.request import Edits
-from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.reading import parse_document
 from ozx.hierarchy.keys import METADATA
 from ozx.hierarchy.nodes import join_path
 from ozx.images.tiff.opening import TiffImages, TiffOptions, open_tiff

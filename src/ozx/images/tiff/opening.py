@@ -10,8 +10,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import prod
+from pathlib import PureWindowsPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from xml.etree.ElementTree import tostring
 
 from ozx.errors import FormatError, OzxError, UnsupportedError, UsageError
 from ozx.extras import needed
@@ -19,19 +22,199 @@ from ozx.flow.decoding.zarr_errors import words_of
 from ozx.flow.sources.wrong_sources import check_is_tiff_file, not_a_tiff_file
 from ozx.flow.tasks import Seen, check_same, look_at
 from ozx.images.description import ImageDescription, PlateDescription
-from ozx.images.ome_xml.claims import check_claims
-from ozx.images.ome_xml.parsing import OmeXml, parse_ome_xml
-from ozx.images.ome_xml.xml_reading import MalformedXmlError
-from ozx.images.tiff.companion import check_fallback, check_uuids, is_like_ome_xml, read_companion, with_full_paths
-from ozx.images.tiff.cut_off import describe_lost_pages, restore_stack
+from ozx.images.ome_xml.parsing import MOST_PLANES, MalformedXmlError, OmeXml, check_claims, parse_ome_xml, parse_xml
 from ozx.images.tiff.description import describe_plain
-from ozx.images.tiff.other_files import check_files, check_index
 from ozx.images.tiff.pages import list_series
 from ozx.images.tiff.segments import FileSet, check_decodable
 from ozx.images.tiff.source import OnError, TiffSource
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPageSeries
+
+
+# Reconstruction of the pages of a truncated TIFF file.
+
+
+def restore_stack(file: TiffFile) -> TiffPageSeries | None:
+    """Return the whole stack that the first page of a cut-off file describes.
+
+    The stack includes planes beyond the end of the file; pages that are not in the list of the file count as missing.
+    The result is None if the page describes no stack, or a stack with more planes than a real image has.
+    """
+    stack = _restore_imagej_stack(file) if file.imagej_metadata else _restore_shaped_stack(file)
+    return None if stack is None or stack.size > MOST_PLANES * stack.keyframe.size else stack
+
+
+def _restore_imagej_stack(file: TiffFile) -> TiffPageSeries | None:
+    # ImageJ's TiffEncoder stores the uncompressed pixels of all planes contiguously after the first page, and the
+    # number of planes in the description of this page. tifffile refuses such a stack if the file is too short for it.
+    from tifffile import TiffPageSeries  # noqa: PLC0415 (an extra)
+
+    metadata, page = file.imagej_metadata or {}, file.pages.first
+    if not page.is_final or not page.dataoffsets:
+        return None
+    planes = {"T": metadata.get("frames", 1), "Z": metadata.get("slices", 1), "C": metadata.get("channels", 1)}
+    count = metadata.get("images", 1)
+    if not all(isinstance(number, int) and number > 0 for number in (count, *planes.values())):
+        return None
+    if page.shaped[4] > 1 and count == planes["T"] * planes["Z"]:
+        planes["C"] = 1  # they are the samples of a pixel
+    order = str(metadata.get("order", "czt")).upper()
+    axes = order[::-1] if sorted(order) == ["C", "T", "Z"] else "TZC"  # the fastest axis is written first
+    shape = tuple(planes[axis] for axis in axes)
+    if prod(shape) == 1:
+        axes, shape = "I", (count,)
+    if prod(shape) <= 1 or page.shaped[0] > 1:
+        return None
+    return TiffPageSeries(
+        [page], shape=(*shape, *page.shape), dtype=page.dtype, axes=axes + page.axes, kind="imagej", truncated=True
+    )
+
+
+def _restore_shaped_stack(file: TiffFile) -> TiffPageSeries | None:
+    # tifffile writes the shape of the whole array into the first page, and reads only that page if others are missing.
+    from tifffile import TiffPageSeries  # noqa: PLC0415 (an extra)
+
+    metadata, page = file.shaped_metadata or (), file.pages.first
+    shape = tuple(metadata[0].get("shape", ())) if len(metadata) == 1 else ()
+    inner = tuple(page.shape)
+    outer = shape[: len(shape) - len(inner)]
+    if not outer or (*outer, *inner) != shape or prod(outer) <= len(file.pages) or prod(inner) == 0:
+        return None
+    axes = metadata[0].get("axes")
+    if not isinstance(axes, str) or len(axes) != len(shape):
+        axes = "Q" * len(outer) + page.axes
+    return TiffPageSeries(list(file.pages), shape=shape, dtype=page.dtype, axes=axes.upper(), kind="shaped")
+
+
+def describe_lost_pages(file: TiffFile, series: list[TiffPageSeries]) -> str | None:
+    """Return a sentence if a cut-off file may have lost an unknown number of pages, else None."""
+    described = sum(one.size // max(1, one.keyframe.size) for one in series)
+    if described > len(file.pages) or (series and series[0].kind in ("imagej", "ome")):
+        return None  # the missing planes are counted
+    return (
+        f"the file is cut off or damaged: the list of pages ends after page {len(file.pages) - 1}; "
+        "all pages that may have followed are lost"
+    )
+
+
+# The other files of an image, named by its OME-XML or the index of an NDTiff: they must lie in the image's folder.
+
+
+def check_files(folder: str, names: Sequence[str], path: str) -> None:
+    """Check the names of files in the OME-XML of an image."""
+    for name in names:
+        if not _is_inside(name):
+            raise _elsewhere("the OME-XML", name, path)
+    missing = [name for name in names if not os.path.isfile(os.path.join(folder, name))]
+    if missing:
+        more = f" and {len(missing) - 3:,} more" if len(missing) > 3 else ""
+        raise FormatError(
+            f"{len(missing):,} of the {len(names):,} files listed in the OME-XML are missing in its folder: "
+            f"{', '.join(missing[:3])}{more}",
+            path=path,
+            hint="Copy all files of the image into one folder; do not rename them.",
+        )
+
+
+def check_index(file: TiffFile) -> None:
+    """Check the names of files in the index of an NDTiff (Micro-Manager) before tifffile opens these files."""
+    from tifffile import read_ndtiff_index  # noqa: PLC0415 (an extra)
+
+    index = os.path.join(file.filehandle.dirname, "NDTiff.index")
+    if os.path.exists(index) and len(file.pages) and file.is_ndtiff:
+        for _, name, *_ in read_ndtiff_index(index):
+            if not _is_inside(name):
+                raise _elsewhere("NDTiff.index", name, file.filehandle.path)
+
+
+def _elsewhere(what: str, name: str, path: str) -> FormatError:
+    return FormatError(f"{what} refers to a file outside of its own folder: {name!r}", path=path)
+
+
+def _is_inside(name: str) -> bool:
+    """Return whether a relative path stays in its folder, with the rules of Windows, which include those of Posix.
+
+    `os.path.isabs` is not enough: on Windows, `os.path.join` leaves the folder for C:x.tif and, since Python 3.13, for
+    /x.tif, although these paths are not absolute.
+    """
+    # Windows drops spaces and dots at the end of a name, such as ".. ".
+    parts = (part.rstrip(" ") for part in name.replace("\\", "/").split("/"))
+    return not PureWindowsPath(name).anchor and ".." not in parts
+
+
+# OME-XML of TIFF files: companion files, and OME-XML that tifffile does not find.
+
+_OME = re.compile(r"<(\w+:)?OME[\s>]")
+# An XML declaration and comments may precede the element.
+_LONGEST_HEAD = 10_000
+
+
+def read_companion(path: str) -> str | None:
+    """Return the text of an XML file, or None if the file is not XML."""
+    with open(path, "rb") as file:
+        head = file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
+        if not head.startswith(b"<"):
+            return None
+        file.seek(0)
+        data = file.read()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FormatError("expected UTF-8 text in the OME-XML", path=path) from None
+
+
+def with_full_paths(text: str, folder: str) -> str:
+    """Return OME-XML with absolute paths as file names, for tifffile.
+
+    tifffile looks for all files in the folder of the first TIFF file, and follows symbolic links to this folder. The
+    names in a companion file, however, are relative to the folder of the companion file.
+
+    Examples
+    --------
+    >>> with_full_paths('<OME><UUID FileName="raw/a&amp;b.tif">urn:uuid:1</UUID></OME>', "/data")
+    '<OME><UUID FileName="/data/raw/a&amp;b.tif">urn:uuid:1</UUID></OME>'
+    """
+    root, folder = parse_xml(text, "the OME-XML"), os.path.abspath(folder)
+    for element in root.iter():
+        # As in `parse_ome_xml`, so that the names are those that were checked.
+        if element.tag.endswith("UUID") and (name := element.get("FileName")):
+            element.set("FileName", os.path.join(folder, name))
+    return tostring(root, encoding="unicode")
+
+
+def is_like_ome_xml(text: str) -> bool:
+    """Return whether a text begins like OME-XML; tifffile finds only OME-XML that also has its end.
+
+    Examples
+    --------
+    >>> is_like_ome_xml('<?xml version="1.0"?><OME xmlns="a"><Image>'), is_like_ome_xml("OME")
+    (True, False)
+    """
+    head = text[:_LONGEST_HEAD].lstrip("\ufeff \r\n\t")
+    return head.startswith("<") and _OME.search(head) is not None
+
+
+def check_uuids(document: OmeXml) -> None:
+    """Check that the files of an image have different UUIDs: tifffile finds files by their UUID, not their name."""
+    if document.same_uuid:
+        first, second, uuid = document.same_uuid
+        raise FormatError(
+            f"expected a UUID for each file; the OME-XML has the same one, {uuid!r}, for {first} and {second}"
+        )
+
+
+def check_fallback(path: str, document: OmeXml | None, said: Sequence[str]) -> None:
+    """Check that no other files belong to a file whose OME-XML cannot be used: their planes would be lost."""
+    folder, own = os.path.dirname(path), os.path.realpath(path)
+    names = () if document is None else document.files
+    if document is not None and any(os.path.realpath(os.path.join(folder, name)) != own for name in names):
+        reason = f": {said[0]}" if said else ""
+        raise FormatError(
+            f"expected the {len(document.images):,} images of the OME-XML; tifffile finds none in its "
+            f"{len(names):,} files{reason}"
+        )
+
 
 # tifffile's messages about truncated files and bad offsets; tifffile then continues without the missing parts.
 _BROKEN = re.compile(r"corrupted tag list|invalid offset to page|invalid page offset|circular reference|corrupted file")

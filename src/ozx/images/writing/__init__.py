@@ -2,11 +2,11 @@
 
 ``new_image``, ``array_image``
     The description of new images with their levels and channels, alone, as a series or a plate; arrays as images.
-``levels``, ``downsampling``
-    The resolution levels of an image; blocks of pixels reduced to half their sides.
-``pyramid_plan``, ``pyramid``
+``downsampling``
+    Blocks of pixels reduced to half their sides.
+``pyramid``
     The blocks of a pyramid and their order; the pyramid, made in one pass.
-``array_layout``, ``image_documents``, ``hierarchy_documents``
+``array_layout``, ``documents``
     Chunks and shards of arrays; the ``zarr.json`` documents of one image, and of a whole hierarchy.
 ``chunk_encoding``, ``shard_assembly``
     Encoding of pixels as chunks in any thread, and assembly of chunks into shards.

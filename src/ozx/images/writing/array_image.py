@@ -10,10 +10,8 @@ from numbers import Integral, Real
 from typing import Any
 
 from ozx.errors import UsageError
-from ozx.hierarchy.ome.axis_names import AXIS_TYPES
-from ozx.hierarchy.ome.colors import parse_color
-from ozx.hierarchy.ome.metadata import Axis
-from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.ome.colors import Window, parse_color
+from ozx.hierarchy.ome.model import AXIS_TYPES, Axis
 from ozx.hierarchy.ome.units import axis_type_of, check_unit
 from ozx.images.description import describe_samples
 from ozx.images.pixel_source import ArrayLike, ArraySource

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.zarr.chunk_checksums import CHECKSUM_BYTES, change_checksum, ends_in_checksum
-from ozx.hierarchy.zarr.chunk_layout import parse_layout
-from ozx.hierarchy.zarr.codecs import NamedConfiguration, parse_named
+from ozx.hierarchy.json.reading import Document
+from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES, NamedConfiguration, change_checksum, ends_in_checksum, parse_named
+from ozx.hierarchy.zarr.layout import parse_layout
 
 _SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
 _GZIP = 16 + zlib.MAX_WBITS
@@ -36,7 +35,7 @@ class ChunkEncoder:
     Examples
     --------
     >>> from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-    >>> from ozx.hierarchy.ome.metadata import Axis
+    >>> from ozx.hierarchy.ome.model import Axis
     >>> from ozx.images.writing.array_layout import NewArray, lay_out
     >>> array = NewArray((5,), np.dtype("uint16"), (Axis("x", "space", None),), (1,))
     >>> encoder = ChunkEncoder(lay_out({"0": array}, LayoutChoice.parse(codec="none"))["0"])

@@ -27,21 +27,19 @@ from ozx.flow.sinks.archive import write_archive
 from ozx.flow.sources.source import StoredValues
 from ozx.flow.workers import Workers
 from ozx.hierarchy.entry_order import breadth_first
-from ozx.hierarchy.json.documents import dump_document
+from ozx.hierarchy.json.reading import dump_document
 from ozx.hierarchy.keys import node_of
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.rendering import Window
+from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
+from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.images.pictures.channels import percentile_window
 from ozx.images.writing.chunk_encoding import ChunkEncoder
-from ozx.images.writing.hierarchy_documents import HierarchyDocuments, PlannedImage, all_images
-from ozx.images.writing.levels import PyramidLevel
-from ozx.images.writing.new_image import NewHierarchy, NewImage
-from ozx.images.writing.pyramid import BlockResult, BlockTask, LevelWork, Pyramid, make_block
-from ozx.images.writing.pyramid_plan import LevelGeometry
+from ozx.images.writing.documents import HierarchyDocuments, PlannedImage, all_images
+from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidLevel
+from ozx.images.writing.pyramid import BlockResult, BlockTask, LevelGeometry, LevelWork, Pyramid, make_block
 from ozx.images.writing.shard_assembly import ShardAssembler
 from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ozx.flow.entry import BytesPart, Entry, Part
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout
-from ozx.hierarchy.zarr.shards import build_index
+from ozx.hierarchy.zarr.layout import ArrayLayout, build_index
 
 Lengths = tuple[int, ...]
 
@@ -29,7 +28,7 @@ class ShardAssembler:
 
     Examples
     --------
-    >>> from ozx.hierarchy.zarr.chunk_layout import parse_layout, relayout_document
+    >>> from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
     >>> document = {
     ...     "node_type": "array", "shape": [40], "data_type": "uint8", "codecs": ["bytes"],
     ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [16]}}, "chunk_key_encoding": "default",

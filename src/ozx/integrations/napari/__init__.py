@@ -7,8 +7,6 @@ Layer data consists of plain tuples, so neither reading nor saving needs napari.
     Layer data into a file.
 ``layers``
     The metadata of a layer in OME-Zarr's terms.
-``combined_arrays``
-    Layers whose pixels come from several arrays.
 """
 
 from __future__ import annotations

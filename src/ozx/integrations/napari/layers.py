@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError, UsageError
 from ozx.hierarchy.images import level_factor
-from ozx.hierarchy.ome.label_colors import LabelDisplay
-from ozx.hierarchy.ome.metadata import Axis
-from ozx.hierarchy.ome.rendering import ShownChannel, Window
+from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel, Window
+from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
 from ozx.images.pixel_source import ArrayLike
 

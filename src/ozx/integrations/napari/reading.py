@@ -15,12 +15,9 @@ import ozx
 from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError
 from ozx.extras import install_hint
 from ozx.flow.sources.location import printable_location
-from ozx.hierarchy.ome.affine import Matrix
-from ozx.hierarchy.ome.label_colors import LabelDisplay
-from ozx.hierarchy.ome.metadata import Plate, Scene
-from ozx.hierarchy.ome.placing import Place, place_image, place_scene
-from ozx.hierarchy.ome.rendering import ShownChannel
-from ozx.hierarchy.ome.transformation_words import unapplied_note
+from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel
+from ozx.hierarchy.ome.model import Plate, Scene, unapplied_note
+from ozx.hierarchy.ome.placing import Matrix, Place, place_image, place_scene
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
 from ozx.store.image_view import GroupNodes, ImageView, view_image, view_images
 from ozx.store.lazy_views import LevelSlice, PlateFields, PlatePicture, plate_fields

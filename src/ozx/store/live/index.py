@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from ozx.archive.crc32 import crc32
 from ozx.archive.positional_reading import open_for_reading
 from ozx.atomic.locks import has_locks
-from ozx.hierarchy.json.documents import Document, dump_document, parse_document
+from ozx.hierarchy.json.reading import Document, dump_document, parse_document
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.store.growing_file import Slot
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.flow.decoding.chunk_codecs import MORTON, ChunkCodec, ShardCodec
-from ozx.hierarchy.zarr.shards import build_index, parse_index
+from ozx.hierarchy.zarr.layout import build_index, parse_index
 from ozx.store.pixels.selections import Box, iter_overlaps
 
 Lengths = tuple[int, ...]

@@ -19,7 +19,7 @@ from ozx.errors import FormatError
 from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.flow.decoding.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
 from ozx.flow.workers import default_jobs
-from ozx.hierarchy.json.limits import check_value_length
+from ozx.hierarchy.json.reading import check_value_length
 from ozx.store.pixels.blocks import Block, BlockReader, Span, join_spans, tile_spans
 from ozx.store.pixels.selections import Overlap, bounding_box, covers, is_basic, iter_overlaps
 from ozx.store.pixels.shard_indexes import indexes_of

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.flow.decoding.chunk_codecs import ShardCodec
-from ozx.hierarchy.zarr.shards import ShardIndex, parse_index
+from ozx.hierarchy.zarr.layout import ShardIndex, parse_index
 from ozx.store.after_fork import renew_after_fork
 from ozx.store.reading import ArchiveSession
 

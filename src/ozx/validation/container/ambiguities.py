@@ -1,4 +1,4 @@
-"""Rules about ZIP structures that programs interpret differently, as found by `ozx.archive.audit.ambiguities`.
+"""Rules about ZIP structures that programs interpret differently, as found by `ozx.archive.audit.facts`.
 
 A finding is an error if programs return different names or bytes, or if some programs return nothing. A finding is a
 warning if programs only print warnings.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ozx.archive.audit.ambiguities import MOST_NEEDED
+from ozx.archive.audit.facts import MOST_NEEDED
 from ozx.archive.directory import ZIP64_END_LENGTH
 from ozx.validation.report import Finding, Severity
 from ozx.validation.rules.findings import each, make_finding

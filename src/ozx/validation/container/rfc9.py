@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ozx.archive.audit.facts import ArchiveFacts
-from ozx.archive.audit.names import iter_names
+from ozx.archive.audit.facts import ArchiveFacts, iter_names
 from ozx.archive.records import method_name
 from ozx.atomic.temporary import is_partial
 from ozx.hierarchy.comment import Comment, parse_comment
 from ozx.hierarchy.entry_order import order_fault
-from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.json.reading import as_object
 from ozx.hierarchy.keys import LEGACY_METADATA, METADATA, ROOT_METADATA, is_legacy_metadata_key, is_metadata_key
 from ozx.validation.container.ambiguities import each_entry
 from ozx.validation.report import Finding

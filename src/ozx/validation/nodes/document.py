@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ozx.hierarchy.json.documents import Document
-from ozx.hierarchy.json.strict import JsonFaults, parse_strictly
-from ozx.hierarchy.json.values import as_object
+from ozx.hierarchy.json.reading import Document, JsonFaults, as_object, parse_strictly
 from ozx.hierarchy.keys import node_of
-from ozx.hierarchy.ome.metadata import OME_KEYS
+from ozx.hierarchy.ome.model import OME_KEYS
 from ozx.hierarchy.zarr.array import ArrayMetadata, parse_array
 from ozx.hierarchy.zarr_v2.documents import parse_v2_array
 from ozx.validation.report import Finding, Severity

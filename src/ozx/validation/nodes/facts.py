@@ -8,7 +8,7 @@ from typing import Any
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.chunk_grid import ChunkGrid
-from ozx.hierarchy.json.strict import parse_strictly
+from ozx.hierarchy.json.reading import parse_strictly
 from ozx.hierarchy.keys import ROOT_METADATA, node_of
 from ozx.hierarchy.references import iter_references
 from ozx.hierarchy.zarr.array import ArrayMetadata

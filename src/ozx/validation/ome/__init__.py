@@ -3,24 +3,22 @@
 Rules about a single node, from its attributes:
 
 ``documents``
-    The version and the keys of the metadata.
-``multiscales``, ``axes``, ``transformations``
-    Images, and their parts up to 0.5.
+    The version and the keys of the metadata: images, display settings, scenes, series.
+``transformations``
+    Levels and their transformations up to 0.5.
 ``coordinates/``
     Coordinate systems and transformations between them, from 0.6 on.
-``omero``, ``image_labels``, ``plates``, ``series``
-    The other keys, one module for each.
+``labels``, ``plates``
+    Label images and plates, each alone and with the nodes that they name.
 ``second_opinion``
     Additional findings of ome-zarr-models.
-``plain_metadata``
-    Detection of simple metadata, which ome-zarr-models does not check.
 
 Rules about several nodes:
 
 ``hierarchy``
-    The list of these checks.
-``levels``, ``label_images``, ``wells``, ``collections``
-    Images and their arrays; label images and their images; plates and wells; collections of images.
+    The list of these checks; collections of images.
+``levels``
+    Axes of images, and the arrays of their levels.
 ``nodes``
     The groups with OME-Zarr metadata.
 """

@@ -2,24 +2,187 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ozx.hierarchy.json.values import as_list, as_object
-from ozx.hierarchy.ome.metadata import OME_KEYS
+from ozx.hierarchy.json.reading import as_list, as_numbers, as_object
+from ozx.hierarchy.ome.model import OME_KEYS
 from ozx.hierarchy.ome.versions import describe_draft, has_systems, is_before_objects, is_understood
 from ozx.validation.nodes.document import NodeDocument
+from ozx.validation.nodes.expecting import MISSING, expect_list, expect_object, expect_objects, find
 from ozx.validation.nodes.place import Place
-from ozx.validation.ome.coordinates.scene import check_scene
-from ozx.validation.ome.image_labels import check_image_label, check_labels
-from ozx.validation.ome.multiscales import check_multiscales
-from ozx.validation.ome.omero import check_omero
+from ozx.validation.ome.coordinates.ends import Systems, check_ends, check_systems
+from ozx.validation.ome.coordinates.image import check_image
+from ozx.validation.ome.coordinates.steps import check_step
+from ozx.validation.ome.labels import check_image_label, check_labels
+from ozx.validation.ome.levels import check_axes, check_axis_order
 from ozx.validation.ome.plates import check_plate, check_well
-from ozx.validation.ome.series import LAYOUT, check_layout, check_series
+from ozx.validation.ome.transformations import check_datasets, check_order_of_scales, check_transformations
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
+
+# Rules about the images of a group (OME-Zarr 0.5.2, "multiscales" metadata).
+
+
+def check_multiscales(value: Any, place: Place, *, has_systems: bool | None = None) -> Iterator[Finding]:
+    """Yield findings about the images of a group, from the group's own metadata only.
+
+    `has_systems` tells whether images of this version have coordinate systems; if None, the form of each image decides.
+    """
+    # OME-Zarr 0.5.2, "multiscales": ""multiscales" contains a list of dictionaries where each entry describes a
+    # multiscale image."
+    items = yield from expect_objects(value, place, "ome/multiscales")
+    for where, item in items:
+        if has_systems or (has_systems is None and "coordinateSystems" in item):
+            yield from check_image(item, where)
+        else:
+            yield from _check_multiscale(item, where)
+        yield from _check_descriptions(item, where)
+
+
+def _check_multiscale(item: dict[str, Any], place: Place) -> Iterator[Finding]:
+    # "Each "multiscales" dictionary MUST contain the field "axes", see "axes" metadata."
+    axes = yield from check_axes(find(item, "axes"), place / "axes")
+    if axes is not None:
+        yield from check_axis_order(axes, place / "axes")
+    ndim = None if axes is None else len(axes)
+    scales = []
+    for where, dataset in (yield from check_datasets(item, place)):
+        steps = find(dataset, "coordinateTransformations")
+        scales.append((yield from check_transformations(steps, where / "coordinateTransformations", ndim)))
+    yield from check_order_of_scales(scales, place / "datasets")
+    # "Each "multiscales" dictionary MAY contain the field "coordinateTransformations" … The transformations MUST follow
+    # the same rules about allowed types, order, etc. as in "datasets:coordinateTransformations"".
+    if "coordinateTransformations" in item:
+        where = place / "coordinateTransformations"
+        yield from check_transformations(item["coordinateTransformations"], where, ndim)
+
+
+def _check_descriptions(item: dict[str, Any], place: Place) -> Iterator[Finding]:
+    # "Each "multiscales" dictionary SHOULD contain the field "name"."
+    name = find(item, "name")
+    if not isinstance(name, str):
+        found = "it is missing" if name is MISSING else f"found {shown(name)}"
+        yield place.finding("ome/image-name", f"expected a name, a string; {found}")
+    # "Each "multiscales" dictionary SHOULD contain the field "type", which gives the type of downscaling method used to
+    # generate the multiscale image pyramid. It SHOULD contain the field "metadata", which contains a dictionary with
+    # additional information about the downscaling method." An image of one level was not downscaled, and a type without
+    # metadata is accepted.
+    levels = item.get("datasets")
+    if isinstance(levels, list) and len(levels) > 1 and "type" not in item:
+        missing = "a type" if "metadata" in item else "a type and metadata"
+        message = f"expected {missing} of the downscaling method; found none"
+        yield place.finding("ome/downscaling", message)
+
+
+# Rules about display settings of an image (OME-Zarr 0.5.2, transitional "omero" metadata).
+
+_COLOR = re.compile("[0-9A-Fa-f]{6}")
+_WINDOW = ("min", "max", "start", "end")
+
+
+def check_omero(value: Any, place: Place) -> Iterator[Finding]:
+    """Yield findings about the display settings of an image's channels."""
+    omero = yield from expect_object(value, place, "ome/omero")
+    if omero is None:
+        return
+    # OME-Zarr 0.5.2, "omero": "The "omero" metadata is optional, but if present it MUST contain the field "channels",
+    # which is an array of dictionaries describing the channels of the image."
+    channels = find(omero, "channels")
+    for where, channel in (yield from expect_objects(channels, place / "channels", "ome/omero", may_be_empty=True)):
+        yield from _check_channel(channel, where)
+
+
+def _check_channel(channel: dict[str, Any], place: Place) -> Iterator[Finding]:
+    # "Each dictionary in "channels" MUST contain the field "color", which is a string of 6 hexadecimal digits
+    # specifying the color of the channel in RGB format."
+    color = find(channel, "color")
+    if not isinstance(color, str) or not _COLOR.fullmatch(color):
+        found = "it is missing" if color is MISSING else f"found {shown(color)}"
+        where = place if color is MISSING else place / "color"
+        yield where.finding("ome/channel-color", f"expected a color, six hexadecimal digits; {found}")
+    # "Each dictionary in "channels" MUST contain the field "window", which is a dictionary describing the windowing of
+    # the channel. The field "window" MUST contain the fields "min" and "max", which are the minimum and maximum values
+    # of the window, respectively. It MUST also contain the fields "start" and "end", which are the start and end values
+    # of the window, respectively."
+    window = find(channel, "window")
+    if isinstance(window, dict):
+        yield from _check_window(window, place / "window")
+    else:
+        found = "it is missing" if window is MISSING else f"found {shown(window)}"
+        yield place.finding("ome/channel-window", f"expected a window, an object; {found}")
+    # Without `active` and `label`, vizarr and other viewers show nothing, or stop (tried in 2026).
+    missing = [key for key in ("active", "label") if key not in channel]
+    if missing:
+        yield place.finding("ome/channel-display", f"expected {' and '.join(missing)}, which viewers rely on; missing")
+
+
+def _check_window(window: dict[str, Any], place: Place) -> Iterator[Finding]:
+    values = [find(window, key) for key in _WINDOW]
+    if as_numbers(values) is None:
+        wrong = [key for key, value in zip(_WINDOW, values, strict=True) if as_numbers([value]) is None]
+        found = ", ".join("missing" if key not in window else shown(window[key]) for key in wrong)
+        yield place.finding("ome/channel-window", f"expected numbers in {', '.join(wrong)}; found {found}")
+    else:
+        least, most, start, end = values
+        if least > most or start > end:
+            message = (
+                f"expected min below max and start below end; found {shown(dict(zip(_WINDOW, values, strict=True)))}"
+            )
+            yield place.finding("ome/channel-window-order", message)
+
+
+# Rules about scenes, which define the positions of several images (OME-Zarr 0.6, "scene" metadata).
+
+
+def check_scene(value: Any, place: Place) -> Iterator[Finding]:
+    """Yield findings about a scene, from its own metadata only."""
+    scene = yield from expect_object(value, place, "ome/scene")
+    if scene is None:
+        return
+    systems: Systems = {}
+    # "It MAY contain the field `coordinateSystems`".
+    if "coordinateSystems" in scene:
+        systems = yield from check_systems(scene["coordinateSystems"], place / "coordinateSystems", of_image=False)
+    # "The `scene` object MUST contain the field `coordinateTransformations`".
+    where = place / "coordinateTransformations"
+    for place_of_step, step in (
+        yield from expect_objects(find(scene, "coordinateTransformations"), where, "ome/scene")
+    ):
+        ends = yield from check_ends(step, place_of_step, systems)
+        counts = [None if end is None else end.dimensions(systems) for end in ends]
+        yield from check_step(step, place_of_step, counts[0], counts[1])
+        for end in ("input", "output"):
+            others = [key for key in as_object(step.get(end)) if key not in ("name", "path")]
+            if others:
+                message = f"scene.schema expects name and path only; found {listed(others)}"
+                yield (place_of_step / end).finding("ome/schema", message)
+
+
+# Rules about series of images (OME-Zarr 0.5.2, transitional "bioformats2raw.layout" metadata).
+
+LAYOUT = "bioformats2raw.layout"
+
+
+def check_layout(value: Any, place: Place) -> Iterator[Finding]:
+    """Yield a finding if the ``bioformats2raw.layout`` is not 3."""
+    # OME-Zarr 0.5.2, "bioformats2raw.layout": "MUST have the value "3" for the "bioformats2raw.layout" key in their
+    # OME-Zarr Metadata in the `zarr.json` at the top of the hierarchy". Its schema asks for the number.
+    if type(value) is not int or value != 3:
+        yield place.finding("ome/bioformats2raw", f"{LAYOUT}: expected the number 3; found {shown(value)}")
+
+
+def check_series(value: Any, place: Place) -> Iterator[Finding]:
+    """Yield findings about the list of images in the group ``OME``."""
+    # ""series" MUST be a list of string objects, each of which is a path to an image group."
+    items = yield from expect_list(value, place, "ome/series", "a list of paths")
+    for number, item in enumerate(items or []):
+        if not isinstance(item, str) or not item:
+            yield (place / number).finding("ome/series", f"expected a path; found {shown(item)}")
+
 
 _Check = Callable[[Any, Place], Iterator[Finding]]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.metadata import OmeMetadata, parse_ome
+from ozx.hierarchy.ome.model import OmeMetadata, parse_ome
 from ozx.hierarchy.ome.versions import is_understood
 from ozx.hierarchy.references import resolve_reference
 from ozx.hierarchy.zarr.array import ArrayMetadata
@@ -92,7 +92,7 @@ class OmeNodes:
 
         Examples
         --------
-        >>> from ozx.hierarchy.ome.metadata import OmeMetadata
+        >>> from ozx.hierarchy.ome.model import OmeMetadata
         >>> group = OmeGroup(NodeFacts("A/1/zarr.json"), OmeMetadata("0.5"), Place("A/1/zarr.json"))
         >>> OmeNodes.resolve(group, "0"), OmeNodes.resolve(group, "../../..")
         ('A/1/0', None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from ozx.hierarchy.json.values import as_numbers
+from ozx.hierarchy.json.reading import as_numbers
 from ozx.validation.nodes.expecting import MISSING, expect_objects, expect_text, find
 from ozx.validation.nodes.place import Check, Place
 from ozx.validation.report import Finding

@@ -16,10 +16,10 @@ from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.flow.entry import Part
 from ozx.flow.sources.source import Source
 from ozx.hierarchy.chunk_grid import looks_like_chunk
-from ozx.hierarchy.json.documents import parse_document
+from ozx.hierarchy.json.reading import parse_document
 from ozx.hierarchy.keys import METADATA, is_legacy_metadata_key, is_metadata_key, node_of
-from ozx.hierarchy.zarr.chunk_layout import ArrayLayout, parse_layout
-from ozx.hierarchy.zarr_v2.layouts import parse_v2_layout
+from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
+from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout
 from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress, StoppableProgress, begin_phase, needs_total
 from ozx.validation.report import Finding

@@ -18,7 +18,7 @@ from ozx.archive.remote import deadline as deadlines
 from ozx.archive.remote.access import access_options, current_deadline
 from ozx.archive.remote.deadline import call_in_time
 from ozx.archive.remote.folder import RemoteFolder
-from ozx.archive.remote.requests.retry_after import ask_retry_after, parse_retry_after
+from ozx.archive.remote.requests.retries import ask_retry_after, parse_retry_after
 from ozx.archive.remote.source import RemoteSource
 from ozx.errors import ResourceError, UsageError
 

@@ -4,8 +4,4 @@
     `ObjectStore`: the store of one URL.
 ``retries``
     The rules by which failed requests are repeated, and the pauses before them.
-``retry_after``
-    The header ``Retry-After``.
-``etags``
-    Comparison of bytes with ETags that are an MD5.
 """

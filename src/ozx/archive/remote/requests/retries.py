@@ -6,13 +6,22 @@ obstore repeats requests, too, but does not pass on this header (docs/decisions/
 from __future__ import annotations
 
 import asyncio
+import base64
+import contextlib
+import datetime as dt
+import email.utils
+import http.client
+import math
 import random
 import re
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from ozx.archive.remote.deadline import Deadline, call_in_time
 from ozx.errors import OzxError, ResourceError
@@ -167,3 +176,74 @@ class Retries:
 
 def _seconds(value: Any) -> float:
     return value.total_seconds() if isinstance(value, timedelta) else float(value)
+
+
+# The HTTP header ``Retry-After``, in which a busy server states when a client may send the next request.
+
+_TIMEOUT = 10
+
+
+def parse_retry_after(text: str | None, now: dt.datetime | None = None) -> float | None:
+    """Return the number of seconds that a ``Retry-After`` header asks to wait; None if the header is invalid.
+
+    Examples
+    --------
+    >>> parse_retry_after("120"), parse_retry_after("soon"), parse_retry_after(None)
+    (120.0, None, None)
+    """
+    # RFC 9110, 10.2.3: a number of seconds, or a date.
+    text = (text or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text) if len(text) < 12 else math.inf
+    with contextlib.suppress(TypeError, ValueError):
+        until = email.utils.parsedate_to_datetime(text)
+        until = until if until.tzinfo else until.replace(tzinfo=dt.UTC)
+        return max(0.0, (until - (now or dt.datetime.now(dt.UTC))).total_seconds())
+    return None
+
+
+def ask_retry_after(url: str) -> float | None:
+    """Request one byte, and return the number of seconds that the server asks to wait, or None.
+
+    obstore does not return the headers of failed requests, so this function makes a second request. If the server is
+    ready again, return None.
+    """
+    code, headers = ask_headers(url)
+    return parse_retry_after(headers.get("Retry-After")) if code in (429, 503) else None
+
+
+def ask_headers(url: str) -> tuple[int, Mapping[str, str]]:
+    """Request one byte, and return the status code and the headers of the answer; 0 and no headers if there is none."""
+    if url.lower().startswith(("http://", "https://")):
+        with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+            try:
+                answer = _OPENER.open(_request(url), timeout=_TIMEOUT)
+            except urllib.error.HTTPError as error:
+                answer = error
+            with answer:
+                return answer.status, answer.headers
+    return 0, {}
+
+
+def _request(url: str) -> urllib.request.Request:
+    """Return a request for the first byte of a URL.
+
+    The user and the password in the URL are sent as a header, as obstore sends them.
+    """
+    parts = urlsplit(url)
+    headers = {"Range": "bytes=0-0"}
+    if "@" in parts.netloc:
+        pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
+    plain = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
+    return urllib.request.Request(plain, headers=headers)  # noqa: S310 (see ask_retry_after)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Handler that does not follow redirects, so that no other server receives the password."""
+
+    def redirect_request(self, *arguments: Any, **keywords: Any) -> None:
+        del arguments, keywords
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)

@@ -1,13 +1,49 @@
-"""Rules about the input and output of a transformation (OME-Zarr 0.6, "coordinateTransformations")."""
+"""Rules about coordinate systems, and about the inputs and outputs that connect them (OME-Zarr 0.6)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ozx.validation.nodes.expecting import MISSING, find
+from ozx.hierarchy.json.reading import as_object, as_text
+from ozx.hierarchy.ome.model import Axis
+from ozx.validation.nodes.expecting import MISSING, expect_objects, expect_text, find
 from ozx.validation.nodes.place import Check, Place
-from ozx.validation.ome.coordinates.systems import Systems
+from ozx.validation.ome.coordinates.references import further_transformations, system_lengths
+from ozx.validation.ome.levels import check_axes, check_axis_order
+from ozx.validation.ome.nodes import OmeGroup, OmeNodes
+from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown
+
+# Rules about lists of coordinate systems (OME-Zarr 0.6, "coordinateSystems" metadata).
+
+#: Axes of each coordinate system by its name; None if they cannot be read.
+Systems = dict[str, tuple[Axis, ...] | None]
+
+
+def check_systems(value: Any, place: Place, *, of_image: bool) -> Check[Systems]:
+    """Check a list of coordinate systems, and yield findings; return the axes of each system by its name.
+
+    The coordinate systems of an image may have only certain types of axes.
+    """
+    systems: Systems = {}
+    for where, item in (yield from expect_objects(value, place, "ome/coordinate-systems", may_be_empty=not of_image)):
+        # "MUST contain the field `name`. The value MUST be a non-empty string that is unique among all entries in a
+        # `coordinateSystems` array."
+        name = yield from expect_text(item, "name", where, "ome/coordinate-systems")
+        if name is not None and name in systems:
+            message = f"expected coordinate systems with different names; found {shown(name)} twice"
+            yield (where / "name").finding("ome/coordinate-systems", message)
+        # "MUST contain the field `axes`, whose value is an array of valid `axes`".
+        axes = yield from check_axes(find(item, "axes"), where / "axes")
+        # "The following conditions apply to all coordinate systems inside multiscales metadata". The schema and the
+        # published case byDimension allow axes of type `array` instead of those of space.
+        if axes is not None and of_image and not all(axis.type == "array" for axis in axes):
+            yield from check_axis_order(axes, where / "axes")
+        if name is not None:
+            systems[name] = axes
+    return systems
+
 
 _RULE = "ome/transformation-ends"
 
@@ -90,3 +126,77 @@ def _check_omitted(end: Any, key: str, place: Place) -> Check[None]:
 
 def _found(value: Any) -> str:
     return "it is missing" if value is MISSING else f"found {shown(value)}"
+
+
+# Rules about the connections between coordinate systems (OME-Zarr 0.6, "Graph connectedness").
+
+#: Path of a group and name of one of its systems.
+_System = tuple[str, str]
+
+
+def check_connections(nodes: OmeNodes) -> Iterator[Finding]:
+    """Yield a finding for each image or scene whose coordinate systems are not all connected."""
+    groups = [group for group in nodes.groups() if (not group.is_v2 and system_lengths(group)) or _is_scene(group)]
+    clusters = _Clusters()
+    for group in groups:
+        for _, step in further_transformations(group):
+            ends = [_resolve(step.get(key), group, nodes) for key in ("input", "output")]
+            if ends[0] is not None and ends[1] is not None:
+                clusters.join(ends[0], ends[1])
+    for group in groups:
+        # "The graph MUST be connected (but need not be complete): any two coordinate systems in the metadata MUST be
+        # linked by a path of one or more coordinate transformations".
+        systems = dict.fromkeys((group.path, name) for name in system_lengths(group))
+        if _is_scene(group):
+            for _, step in further_transformations(group):
+                for key in ("input", "output"):
+                    end = _resolve(step.get(key), group, nodes)
+                    systems |= {} if end is None else dict.fromkeys(_all_of(end[0], nodes) or [end])
+        apart = [system for system in systems if clusters.find(system) != clusters.find(next(iter(systems)))]
+        if apart:
+            names = [name if path == group.path else f"{name} of {path or 'the root'}" for path, name in apart]
+            place = group.place / ("scene" if _is_scene(group) else "multiscales")
+            message = "expected transformations that connect all coordinate systems; found no path "
+            message += f"from {shown(next(iter(systems))[1])} to {listed(names)}"
+            yield place.finding("ome/system-graph", message)
+
+
+def _is_scene(group: OmeGroup) -> bool:
+    return isinstance(group.raw("scene"), dict)
+
+
+def _all_of(path: str, nodes: OmeNodes) -> list[_System]:
+    group = nodes.group(path)
+    return [] if group is None else [(path, name) for name in system_lengths(group)]
+
+
+def _resolve(value: Any, group: OmeGroup, nodes: OmeNodes) -> _System | None:
+    """Return the coordinate system at one end of a transformation.
+
+    All systems of a group whose metadata is unknown are taken for the same system.
+    """
+    end = as_object(value)
+    name, given = as_text(end.get("name")), as_text(end.get("path"))
+    path = group.path if given is None else nodes.resolve(group, given)
+    if name is None or path is None:
+        return None
+    return (path, name) if nodes.group(path) is not None else (path, "")
+
+
+class _Clusters:
+    """Sets of connected coordinate systems (a disjoint-set forest)."""
+
+    def __init__(self) -> None:
+        self._above: dict[_System, _System] = {}
+
+    def find(self, system: _System) -> _System:
+        """Return the representative of the set of systems that are connected to this system."""
+        while (above := self._above.get(system, system)) != system:
+            # Shorten the chain, so that the next search takes half as many steps.
+            self._above[system] = self._above.get(above, above)
+            system = above
+        return system
+
+    def join(self, one: _System, other: _System) -> None:
+        """Mark two coordinate systems as connected."""
+        self._above[self.find(one)] = self.find(other)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ozx.hierarchy.json.values import as_list, as_numbers, as_object
+from ozx.hierarchy.json.reading import as_list, as_numbers, as_object
 from ozx.validation.nodes.expecting import expect_objects, find
 from ozx.validation.nodes.place import Check, Place
-from ozx.validation.ome.coordinates.ends import End, check_ends, check_level_ends
+from ozx.validation.ome.coordinates.ends import End, Systems, check_ends, check_level_ends, check_systems
 from ozx.validation.ome.coordinates.steps import check_step
-from ozx.validation.ome.coordinates.systems import Systems, check_systems
 from ozx.validation.ome.transformations import check_datasets, check_order_of_scales
 from ozx.validation.report import Finding
 from ozx.validation.wording import listed, shown

@@ -1,0 +1,222 @@
+"""The ``zarr.json`` documents of new groups, images and hierarchies (OME-Zarr 0.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ozx.hierarchy.json.reading import Document
+from ozx.hierarchy.keys import missing_groups
+from ozx.hierarchy.nodes import join_path
+from ozx.hierarchy.ome.colors import LabelDisplay, Window, default_color
+from ozx.hierarchy.ome.conversion import convert_group
+from ozx.hierarchy.relayout.layout_choice import LayoutChoice
+from ozx.images.writing.array_layout import NewArray, lay_out
+from ozx.images.writing.new_image import NewChannel, NewHierarchy, NewImage, PyramidLevel, plan_pyramid
+
+# The ``zarr.json`` documents of new groups and images (OME-Zarr 0.5).
+
+#: The written version of OME-Zarr.
+VERSION = "0.5"
+
+_GRAY = "FFFFFF"
+_METHODS = {
+    "mean": "the mean",
+    "nearest": "the first",
+    "mode": "the most frequent",
+}
+
+
+def group_document(ome: Mapping[str, Any] | None = None) -> Document:
+    """Return the ``zarr.json`` of a group, with its OME-Zarr metadata if it has any.
+
+    Examples
+    --------
+    >>> group_document({"labels": ["cells"]})["attributes"]
+    {'ome': {'version': '0.5', 'labels': ['cells']}}
+    """
+    attributes = {} if ome is None else {"ome": {"version": VERSION, **ome}}
+    return {"zarr_format": 3, "node_type": "group", "attributes": attributes}
+
+
+def describe_image(
+    image: NewImage, levels: Sequence[PyramidLevel], windows: Mapping[int, Window], source: str | None = None
+) -> dict[str, Any]:
+    """Return the ``ome`` metadata of an image or a label image, without the version."""
+    # If one level has a translation, all levels get one: readers infer the form of all levels from the first.
+    is_moved = any(any(level.translation) for level in levels)
+    datasets = []
+    for number, level in enumerate(levels):
+        steps: list[dict[str, Any]] = [{"type": "scale", "scale": list(level.scale)}]
+        if is_moved:
+            steps.append({"type": "translation", "translation": list(level.translation)})
+        datasets.append({"path": str(number), "coordinateTransformations": steps})
+    axes = [
+        {key: value for key in ("name", "type", "unit") if (value := getattr(axis, key)) is not None}
+        for axis in image.axes
+    ]
+    multiscale: dict[str, Any] = {"name": image.name, "axes": axes, "datasets": datasets}
+    if len(levels) > 1:
+        multiscale |= _describe_downscaling(image, is_made=len(levels) > len(image.levels))
+    ome: dict[str, Any] = {"multiscales": [multiscale]}
+    if image.label is not None:
+        ome["image-label"] = _describe_label(image.label, source)
+    else:
+        ome["omero"] = _describe_channels(image, windows)
+    return ome
+
+
+def _describe_downscaling(image: NewImage, *, is_made: bool) -> dict[str, Any]:
+    """Return the type and parameters of the downscaling method (OME-Zarr 0.5, "multiscales")."""
+    given = len(image.levels)
+    if not is_made:
+        return {"type": "unknown", "metadata": {"description": f"The {given} levels come from the source."}}
+    first = "first level comes" if given == 1 else f"first {given} levels come"
+    method = image.pyramid.method
+    pixel = f"Each pixel of another level is {_METHODS[method]} of the pixels that it replaces in the previous level."
+    text = f"The {first} from the source. {pixel}"
+    return {"type": method, "metadata": {"description": text}}
+
+
+def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[str, Any]:
+    # vizarr and others fail on a channel without one of these keys, and on planes outside the image.
+    count, dtype = image.channel_count, image.levels[0].source.dtype
+    given = [*image.channels[:count], *[NewChannel()] * (count - len(image.channels))]
+    channels = [
+        _describe_channel(channel, number, count, _limited(channel.window or windows[number], dtype))
+        for number, channel in enumerate(given)
+    ]
+    lengths = {axis.name: length for axis, length in zip(image.axes, image.levels[0].source.shape, strict=True)}
+    is_gray = all(channel["color"] == _GRAY for channel in channels)
+    model = "greyscale" if is_gray else "color"
+    return {"channels": channels, "rdefs": {"defaultT": 0, "defaultZ": lengths.get("z", 1) // 2, "model": model}}
+
+
+def _limited(window: Window, dtype: np.dtype[Any]) -> Window:
+    """Return a window with `min` and `max`; by default the limits of an integer type, or start and end for floats."""
+    least, most = window.start, window.end
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        least, most = float(limits.min), float(limits.max)
+    return replace(
+        window, min=least if window.min is None else window.min, max=most if window.max is None else window.max
+    )
+
+
+def _describe_channel(channel: NewChannel, number: int, count: int, window: Window) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "active": channel.active,
+        "color": channel.color or default_color(number, count, channel.label, channel.emission),
+        "label": channel.label or f"Channel {number}",
+        "window": {
+            "min": window.min,
+            "max": window.max,
+            "start": window.start,
+            "end": window.end,
+        },
+    }
+    if channel.emission is not None:  # a key of OMERO's own JSON; OME-Zarr has none
+        described["emissionWave"] = channel.emission
+    return described
+
+
+def _describe_label(label: LabelDisplay, source: str | None) -> dict[str, Any]:
+    described: dict[str, Any] = {} if source is None else {"source": {"image": source}}
+    # OME-Zarr 0.5, "image-label": it SHOULD have colors; but its schema refuses an empty list.
+    if label.colors:
+        described["colors"] = [{"label-value": value, "rgba": list(rgba)} for value, rgba in label.colors.items()]
+    if label.properties:
+        described["properties"] = [{"label-value": value, **known} for value, known in label.properties.items()]
+    return described
+
+
+# The ``zarr.json`` of all groups and arrays of a new hierarchy.
+
+# No number has a longer text in JSON. So no contrast window has a longer text than this draft.
+_LONGEST = -2.2250738585072014e-308
+_DRAFT = Window(_LONGEST, _LONGEST, _LONGEST, _LONGEST)
+
+
+@dataclass
+class PlannedImage:
+    """An image with all of its levels; for a label image `source` is the path to its image.
+
+    `windows` maps channel numbers to the computed contrast of channels without a given contrast.
+    """
+
+    image: NewImage
+    levels: tuple[PyramidLevel, ...]
+    source: str | None
+    windows: dict[int, Window] = field(default_factory=dict)
+
+
+class HierarchyDocuments:
+    """The ``zarr.json`` of all groups and arrays of a new hierarchy."""
+
+    def __init__(self, hierarchy: NewHierarchy, layout: LayoutChoice) -> None:
+        self._version = hierarchy.version
+        self._groups: dict[str, Mapping[str, Any] | None] = dict(hierarchy.groups)
+        self.images = {path: _plan(path, image, hierarchy) for path, image in all_images(hierarchy).items()}
+        for path, image in hierarchy.images.items():
+            if image.labels:
+                self._groups[join_path(path, "labels")] = {"labels": list(image.labels)}
+        arrays = {
+            join_path(path, str(number)): NewArray(
+                level.shape, _source_dtype(planned.image), planned.image.axes, _read_alignment(planned.image, number)
+            )
+            for path, planned in self.images.items()
+            for number, level in enumerate(planned.levels)
+        }
+        self.arrays = lay_out(arrays, layout)
+        for path in missing_groups(["", *self._groups, *self.images, *self.arrays]):
+            self._groups.setdefault(path, None)
+        if "" not in self.images:
+            self._groups.setdefault("", None)
+
+    def longest_windows(self, path: str) -> dict[int, Window]:
+        """Return a contrast window with the longest possible text for each channel of an image, by channel number."""
+        return dict.fromkeys(range(self.images[path].image.channel_count), _DRAFT)
+
+    def drafts(self) -> dict[str, Document]:
+        """Return drafts of the ``zarr.json`` of all nodes, which are as long as the final documents can become."""
+        return self._documents(is_draft=True)
+
+    def documents(self) -> dict[str, Document]:
+        """Return the ``zarr.json`` of all nodes, with the contrast windows of the pixels that were read."""
+        return self._documents(is_draft=False)
+
+    def _documents(self, *, is_draft: bool) -> dict[str, Document]:
+        documents = {path: group_document(ome) for path, ome in self._groups.items()}
+        for path, planned in self.images.items():
+            windows = self.longest_windows(path) if is_draft else planned.windows
+            documents[path] = group_document(describe_image(planned.image, planned.levels, windows, planned.source))
+        groups = {path: convert_group(found, self._version, path).document for path, found in documents.items()}
+        return {**groups, **self.arrays}
+
+
+def all_images(hierarchy: NewHierarchy) -> dict[str, NewImage]:
+    """Return images and label images by path."""
+    found = {}
+    for path, image in hierarchy.images.items():
+        found[path] = image
+        found |= {join_path(path, f"labels/{name}"): label for name, label in image.labels.items()}
+    return found
+
+
+def _plan(path: str, image: NewImage, hierarchy: NewHierarchy) -> PlannedImage:
+    given = [PyramidLevel(level.source.shape, level.scale, level.translation) for level in image.levels]
+    levels = (*given[:-1], *plan_pyramid(given[-1], image.axes, image.pyramid))
+    # OME-Zarr 0.5, "labels": the path from a label image to the image that it belongs to.
+    return PlannedImage(image, levels, None if path in hierarchy.images else "../../")
+
+
+def _source_dtype(image: NewImage) -> np.dtype[Any]:
+    return image.levels[0].source.dtype
+
+
+def _read_alignment(image: NewImage, number: int) -> tuple[int, ...]:
+    # Computed levels have the chunks of the level from which they are computed.
+    return image.levels[min(number, len(image.levels) - 1)].source.read_alignment
