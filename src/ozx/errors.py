@@ -24,13 +24,7 @@ _LONGEST_MESSAGE = 1500
 
 
 def shortened(text: str, most: int = LONGEST_TEXT) -> str:
-    """Return `text`, shortened in the middle to at most `most` characters.
-
-    Examples
-    --------
-    >>> shortened("a" * 60 + "z" * 60, 60)
-    'aaaaaaaaaaaaaaaaaaaaaa (87 characters left out) zzzzzzzzzzz'
-    """
+    """Return `text`, shortened in the middle to at most `most` characters."""
     if len(text) <= most:
         return text
     room = most - len(f" ({len(text):,} characters left out) ")
@@ -246,14 +240,7 @@ _KINDS = (MissingFileError, ForbiddenError, ExistingFileError, FolderError, NoFo
 
 
 def resource_error(error: OSError, *, message: str | None = None, hint: str | None = None) -> ResourceError:
-    """Return a `ResourceError` with the same meaning as a system error.
-
-    Examples
-    --------
-    >>> error = resource_error(FileNotFoundError(2, "No such file or directory", "cells.ozx"))
-    >>> str(error), error.errno, isinstance(error, FileNotFoundError)
-    ('cells.ozx: No such file or directory', 2, True)
-    """
+    """Return a `ResourceError` with the same meaning as a system error."""
     if isinstance(error, ResourceError):
         return error
     kind = next((kind for kind in _KINDS if isinstance(error, kind.__bases__[1])), ResourceError)
@@ -298,13 +285,6 @@ def resource_errors() -> Iterator[None]:
 
     `ResourceError`: The system raised an `OSError`; both errors have the same kind. Errors about a broken pipe or
     connection pass unchanged, because it is not an error if the reader has ended.
-
-    Examples
-    --------
-    >>> with resource_errors():
-    ...     file = open("missing.ozx")
-    Traceback (most recent call last):
-    ozx.errors.MissingFileError: missing.ozx: No such file or directory
     """
     try:
         yield

@@ -13,13 +13,7 @@ _MORE = {"napari": ' "napari[all]"'}
 
 
 def install_hint(extra: str) -> str:
-    """Return a hint with the command that installs the packages of one of ozx's extras.
-
-    Examples
-    --------
-    >>> install_hint("remote")
-    'Install it: pip install "ozx-toolkit[remote]"'
-    """
+    """Return a hint with the command that installs the packages of one of ozx's extras."""
     return f'Install it: pip install "ozx-toolkit[{extra}]"{_MORE.get(extra, "")}'
 
 

@@ -32,16 +32,7 @@ class FaultError(OzxError):
 
 
 def as_error(error: Exception) -> OzxError:
-    """Return the error to report for an exception; an unexpected exception becomes a `FaultError`.
-
-    Examples
-    --------
-    >>> fault = as_error(TypeError("unsupported operand"))
-    >>> fault.message.splitlines()[0]
-    'this is a fault of ozx, not of your files: TypeError: unsupported operand'
-    >>> as_error(OzxError("no root")).message
-    'no root'
-    """
+    """Return the error to report for an exception; an unexpected exception becomes a `FaultError`."""
     if isinstance(error, OzxError):
         return error
     if isinstance(error, OSError):

@@ -17,13 +17,7 @@ _SHORTENED_URL = re.compile(r"(^|[/\\])(https?|s3|gs|az):[/\\](?![/\\])")
 
 
 def hint_at_missing(path: str) -> str | None:
-    """Return a hint for a missing file, or None if there is no hint.
-
-    Examples
-    --------
-    >>> hint_at_missing("cels.ozx")
-    'Did you mean cells.ozx?'
-    """
+    """Return a hint for a missing file, or None if there is no hint."""
     if _SHORTENED_URL.search(path):
         return "Give a URL as text: a Path drops one of its slashes."
     return _hint_at_partial(path) or _hint_at_node(path) or hint_at_pattern(path) or _hint_at_similar(path)

@@ -15,11 +15,6 @@ def quote(word: str, system: str = os.name) -> str:
     r"""Return `word` as shells take it: those of POSIX, or both cmd.exe and PowerShell.
 
     Where the two disagree, the word is right in PowerShell, and cmd.exe finds no file of this name.
-
-    Examples
-    --------
-    >>> print(quote("my cells.ozx", "posix"), quote("my cells.ozx", "nt"), quote("a$b\\", "nt"))
-    'my cells.ozx' "my cells.ozx" "a`$b\\"
     """
     if system != "nt":
         return shlex.quote(word)
@@ -31,13 +26,7 @@ def quote(word: str, system: str = os.name) -> str:
 
 
 def quote_pattern(folder: str, pattern: str, system: str = os.name) -> str:
-    """Return the pattern of files in a folder: a shell of POSIX expands it outside of quotes; on Windows, ozx does.
-
-    Examples
-    --------
-    >>> quote_pattern("my cells", "*.tif", "posix")
-    "'my cells'/*.tif"
-    """
+    """Return the pattern of files in a folder: a shell of POSIX expands it outside of quotes; on Windows, ozx does."""
     if system != "nt":
         return f"{shlex.quote(folder)}/{pattern}" if folder else pattern
     return quote(os.path.join(folder, pattern), system)

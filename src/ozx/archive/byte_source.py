@@ -32,15 +32,7 @@ class ByteSource(Protocol):
 
 
 class FileSource:
-    """A local file, opened at the first read; safe to use with threads, fork and pickle.
-
-    Examples
-    --------
-    >>> import pickle
-    >>> source = FileSource(__file__)
-    >>> source.read_at(0, 3) == pickle.loads(pickle.dumps(source)).read_at(0, 3)
-    True
-    """
+    """A local file, opened at the first read; safe to use with threads, fork and pickle."""
 
     def __init__(self, path: str) -> None:
         self._file = PositionalFile(path)

@@ -35,15 +35,7 @@ class Pieces(NamedTuple):
 
 
 def read_pieces(source: ByteSource, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Iterator[Pieces]:
-    """Yield the pieces of a file, given their offsets `starts` (sorted) and `stops`; read several megabytes at a time.
-
-    Examples
-    --------
-    >>> from ozx.archive.byte_source import MemorySource
-    >>> pieces = next(read_pieces(MemorySource(b"abcdefgh"), np.array([1, 5]), np.array([3, 9])))
-    >>> [pieces.data[begin:end] for begin, end in zip(pieces.positions, pieces.ends)]
-    [b'bc', b'fgh']
-    """
+    """Yield the pieces of a file, given their offsets `starts` (sorted) and `stops`; read megabytes at a time."""
     furthest = np.maximum.accumulate(stops) if len(stops) else stops
     gap, longest = getattr(source, "coalescing", (_GAP, _READ))
     blocks: list[bytes] = []

@@ -284,13 +284,7 @@ def _holds_header(buffer: bytes, position: int) -> bool:
 
 
 def ends_archive(tail: bytes) -> bool:
-    """Return whether `tail`, the last bytes of a value, ends with an end record and its comment.
-
-    Examples
-    --------
-    >>> ends_archive(END_SIGNATURE + bytes(18)), ends_archive(b"pixels")
-    (True, False)
-    """
+    """Return whether `tail`, the last bytes of a value, ends with an end record and its comment."""
     position = tail.rfind(END_SIGNATURE)
     while position >= 0:
         end = position + END_RECORD.size

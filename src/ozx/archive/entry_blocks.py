@@ -34,14 +34,7 @@ class EntrySpan(NamedTuple):
 
 
 def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[EntrySpan]:
-    """Return the byte ranges of entries in the file, without reading their local headers.
-
-    Examples
-    --------
-    >>> reader = ArchiveReader("cells.ozx")
-    >>> entry_spans(reader, np.array([reader.find("zarr.json")]))[0].start
-    0
-    """
+    """Return the byte ranges of entries in the file, without reading their local headers."""
     columns = reader.columns
     starts = columns.header_offsets[indices].astype(np.int64)
     # Do not copy all offsets: there may be a million of them, but only one entry in `indices`.
@@ -56,15 +49,7 @@ def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[Entry
 
 
 def value_in_span(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> memoryview:
-    """Return the checked value of an uncompressed entry; `data` contains the bytes of its span.
-
-    Examples
-    --------
-    >>> reader = ArchiveReader("cells.ozx")
-    >>> span = entry_spans(reader, np.array([reader.find("zarr.json")]))[0]
-    >>> bytes(value_in_span(reader, span, memoryview(reader.source.read_at(0, span.stop)))[:1])
-    b'{'
-    """
+    """Return the checked value of an uncompressed entry; `data` contains the bytes of its span."""
     index, position = span.entry, value_position(reader, span, data)
     size = int(reader.columns.compressed_sizes[index])
     if position + size > len(data):  # the entry's extra fields are longer than usual

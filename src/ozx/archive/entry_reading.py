@@ -40,13 +40,6 @@ class ReadAhead:
     """A source that reads ahead in blocks of at least `block` bytes, so that consecutive entries need few reads.
 
     The source keeps one block in memory: use it from one thread only.
-
-    Examples
-    --------
-    >>> from ozx.archive.byte_source import MemorySource
-    >>> ahead = ReadAhead(MemorySource(b"PK..1234"), block=6)
-    >>> ahead.read_at(0, 2), ahead.read_at(2, 4), ahead.size()
-    (b'PK', b'..12', 8)
     """
 
     def __init__(self, source: ByteSource, block: int = 1 << 17, *, keeps: bool = False) -> None:

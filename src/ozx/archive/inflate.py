@@ -53,13 +53,6 @@ def iter_inflated(method: int, slices: Iterable[bytes], uncompressed_size: int) 
     """Yield the decompressed bytes of one entry in blocks of limited size, in total `uncompressed_size` bytes.
 
     `slices` are the compressed bytes, in pieces of any length.
-
-    Examples
-    --------
-    >>> packer = zlib.compressobj(wbits=-15)
-    >>> data = packer.compress(b"nucleus " * 3) + packer.flush()
-    >>> b"".join(iter_inflated(8, [data], 24))
-    b'nucleus nucleus nucleus '
     """
     if method == DEFLATED:
         blocks = _iter_deflated(slices)

@@ -38,15 +38,7 @@ class OtherFormat(NamedTuple):
         return self.way is _LOOK
 
     def hint(self, path: str) -> str | None:
-        """Return the hint for the file at `path`, which may be a URL; None if no hint is known.
-
-        Examples
-        --------
-        >>> OtherFormat("a TIFF image", "Run: ozx import {path}").hint("my cells.tif")
-        "Run: ozx import 'my cells.tif'"
-        >>> OtherFormat("a TIFF image", "Run: ozx import {path}").hint("https://example.org/cells.tif")
-        'Download it first. Run: ozx import cells.tif'
-        """
+        """Return the hint for the file at `path`, which may be a URL; None if no hint is known."""
         if self.way is None:
             return None
         before = ""
@@ -83,13 +75,7 @@ _LATER = {128: (b"DICM", OtherFormat("a DICOM file", _CONVERT)), 257: (b"ustar",
 
 
 def find_format(head: bytes) -> OtherFormat | None:
-    r"""Return the format of a file, given its first `LONGEST_SIGNATURE` bytes; None if the format is unknown.
-
-    Examples
-    --------
-    >>> find_format(b"II*\0rest").name, find_format(b"nothing known")
-    ('a TIFF image', None)
-    """
+    r"""Return the format of a file, given its first `LONGEST_SIGNATURE` bytes; None if the format is unknown."""
     for beginning, known in _BEGINNINGS.items():
         if head.startswith(beginning):
             return known
@@ -112,19 +98,7 @@ _KINDS = {
 
 
 def describe_names(names: Iterable[str], path: str, *, is_folder: bool) -> tuple[str, str] | None:
-    """Return a description of the images in a ZIP file or folder without a Zarr hierarchy, and a hint for the user.
-
-    Examples
-    --------
-    >>> describe_names(["a/1.tif", "a/2.tif", "notes.txt"], "photos.zip", is_folder=False)
-    ('2 TIFF images', 'Unpack it with another program. Run: ozx import a/*.tif')
-    >>> describe_names(["1.tif"], "raw", is_folder=True)
-    ('1 TIFF image', 'Run: ozx import raw/*.tif')
-    >>> describe_names(["1.tif", "2.TIF", "3.tif"], "raw", is_folder=True)
-    ('3 TIFF images', 'Run: ozx import raw/*.tif raw/*.TIF')
-    >>> describe_names(["notes.txt"], "raw", is_folder=True) is None
-    True
-    """
+    """Return a description of the images in a ZIP file or folder without a Zarr hierarchy, and a hint for the user."""
     total, kinds = 0, Counter[str]()
     places: dict[str, dict[tuple[str, str], str]] = {}
     for name in names:

@@ -60,14 +60,7 @@ BOMB_TOTAL = 1 << 40
 
 
 class ArchiveReader:
-    """Reader of a ZIP archive from a path or a byte source; reads only the bytes that are needed.
-
-    Examples
-    --------
-    >>> reader = ArchiveReader("cells.ozx")
-    >>> reader.read(reader.find("zarr.json"), 0, 1)
-    b'{'
-    """
+    """Reader of a ZIP archive from a path or a byte source; reads only the bytes that are needed."""
 
     def __init__(self, source: ByteSource | str) -> None:
         self.source: ByteSource = FileSource(source) if isinstance(source, str) else source

@@ -79,13 +79,7 @@ class ExtraField(NamedTuple):
 
 
 def iter_extra_fields(extra: bytes) -> Iterator[ExtraField]:
-    r"""Yield the extra fields in a block of bytes; trailing bytes that are too short for a field are ignored.
-
-    Examples
-    --------
-    >>> list(iter_extra_fields(bytes.fromhex("01000200aabb" "ff")))
-    [ExtraField(identifier=1, data=b'\xaa\xbb')]
-    """
+    r"""Yield the extra fields in a block of bytes; trailing bytes that are too short for a field are ignored."""
     position = 0
     while position + 4 <= len(extra):
         identifier, length = struct.unpack_from("<HH", extra, position)
@@ -100,11 +94,6 @@ def resolve_zip64(values: tuple[int, ...], extra: bytes) -> tuple[int, ...]:
     """Replace each 0xFFFFFFFF in `values` by the 64-bit value from the ZIP64 extra field (APPNOTE 4.5.3).
 
     The values are in the order of that field: uncompressed size, compressed size, header offset.
-
-    Examples
-    --------
-    >>> resolve_zip64((5, 0xFFFFFFFF), bytes.fromhex("0100" "0800" "0000000001000000"))
-    (5, 4294967296)
     """
     if MASK_32 not in values:
         return values

@@ -159,18 +159,7 @@ class DirectoryBuilder:
 
 
 class ArchiveWriter:
-    """Writer of one archive into an empty open file; the caller must sync, rename and close the file.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> with tempfile.TemporaryFile() as file:
-    ...     writer = ArchiveWriter(file.fileno())
-    ...     writer.add("zarr.json", b"{}")
-    ...     size = writer.finish(b"a comment")
-    ...     file.seek(0), len(file.read()) == size
-    (0, True)
-    """
+    """Writer of one archive into an empty open file; the caller must sync, rename and close the file."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor

@@ -51,17 +51,6 @@ def replacing_file(
     path of the old file just before the replacement, and raises an error if the old file must not be replaced. Without
     `sync_name`, the folder is not synced: a later file in the same folder syncs it. A relative `path` belongs to the
     working directory at the start of the block.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "cells.txt")
-    ...     with replacing_file(path) as new:
-    ...         _ = os.write(new.descriptor, b"12 cells")
-    ...         before = os.path.exists(path)
-    ...     before, os.listdir(folder)
-    (False, ['cells.txt'])
     """
     old = check_target(path, force=force)
     is_private = old is not None or mode is not None

@@ -44,13 +44,7 @@ _PAUSES = (0.01, 0.02, 0.04, 0.08, 0.1)
 
 
 def windows_fault(path: str) -> str | None:
-    """Return why Windows cannot have files with the names in `path`, which are separated by slashes; or None.
-
-    Examples
-    --------
-    >>> windows_fault("0/c/con.zst"), windows_fault("0/c/0") is None
-    ("'con.zst' is the name of a device on Windows", True)
-    """
+    """Return why Windows cannot have files with the names in `path`, which are separated by slashes; or None."""
     for part in path.split("/"):
         if part.partition(".")[0].rstrip(" ").lower() in _DEVICES:
             return f"{part!r} is the name of a device on Windows"
@@ -64,13 +58,7 @@ def windows_fault(path: str) -> str | None:
 
 
 def output_fault(path: str) -> str | None:
-    r"""Return why Windows would not write to `path` itself, but to another file, a device or a stream; or None.
-
-    Examples
-    --------
-    >>> output_fault(r"C:\data\cells.ozx:notes"), output_fault(r"\\?\C:\data\..\cells.ozx") is None
-    ("'cells.ozx:notes' has a character that Windows forbids", True)
-    """
+    r"""Return why Windows would not write to `path` itself, but to another file, a device or a stream; or None."""
     if path.startswith("\\\\.\\"):
         return "it names a device"
     if _DRIVE_ALONE.match(path):
@@ -82,13 +70,7 @@ def output_fault(path: str) -> str | None:
 
 
 def long_path(path: str, *, windows: bool = IS_WINDOWS) -> str:
-    r"""Return an absolute path in the form that may have 32,000 characters; on other systems, `path` itself.
-
-    Examples
-    --------
-    >>> long_path(r"C:\data/cells.ozx", windows=True), long_path(r"\\server\share\a.ozx", windows=True)
-    ('\\\\?\\C:\\data\\cells.ozx', '\\\\?\\UNC\\server\\share\\a.ozx')
-    """
+    r"""Return an absolute path in the form that may have 32,000 characters; on other systems, `path` itself."""
     if not windows:
         return path
     path = ntpath.abspath(path)

@@ -24,12 +24,6 @@ def check_patterns(sources: Sequence[str]) -> None:
 
     A shell passes on a pattern if it is in quotes, or if no file matches it. If the list of an option contains blanks,
     the shell divides it, and its later items become sources.
-
-    Examples
-    --------
-    >>> check_patterns(["raw/*.zarr"])
-    Traceback (most recent call last):
-    ozx.errors.UsageError: no file matches raw/*.zarr
     """
     for source in sources:
         _refuse_list_item(source)

@@ -148,13 +148,7 @@ def _way_on() -> str:
 
 
 def counted(*statuses: str) -> Callable[[Counter[str]], str]:
-    """Return a function that counts files by status, for the summary line.
-
-    Examples
-    --------
-    >>> counted("packed", "failed")(Counter(["packed", "packed"]))
-    '2 packed, 0 failed'
-    """
+    """Return a function that counts files by status, for the summary line."""
     return lambda counts: ", ".join(f"{counts[status]:,} {status}" for status in statuses)
 
 

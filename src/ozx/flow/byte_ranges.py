@@ -8,17 +8,7 @@ from ozx.errors import UsageError
 
 
 def requested_span(byte_range: ByteRequest | None, size: int) -> tuple[int, int]:
-    """Return offset and length of the requested bytes of a value of `size` bytes, clipped to the end of the value.
-
-    Examples
-    --------
-    >>> [requested_span(wanted, 10) for wanted in (None, RangeByteRequest(2, 5), RangeByteRequest(8, 12))]
-    [(0, 10), (2, 3), (8, 2)]
-    >>> requested_span(OffsetByteRequest(4), 10), requested_span(SuffixByteRequest(4), 10)
-    ((4, 6), (6, 4))
-    >>> requested_span(SuffixByteRequest(40), 10), requested_span(OffsetByteRequest(40), 10)
-    ((0, 10), (10, 0))
-    """
+    """Return offset and length of the requested bytes of a value of `size` bytes, clipped to the end of the value."""
     if byte_range is None:
         return 0, size
     if isinstance(byte_range, RangeByteRequest):

@@ -43,12 +43,6 @@ class RunLog:
 
     A line is written by one call, so that several processes of one computer can share a log. Opening the log adds a
     line break to an incomplete last line, such as after a power cut; `read_log` yields None for such a line.
-
-    Examples
-    --------
-    >>> import os
-    >>> with RunLog(os.devnull) as log:
-    ...     pass
     """
 
     @resource_errors()
@@ -142,24 +136,13 @@ def failed_lines(lines: Iterable[LogLine | None], verb: str) -> list[LogLine]:
 
     The last line is the one with the latest time. If a run removed the source, a later run that finds no source is
     ignored.
-
-    Examples
-    --------
-    >>> failed_lines([], "pack")
-    []
     """
     last = [account.last for account in _accounts(lines).values()]
     return [line for line in last if line.verb == verb and line.exit != 0]
 
 
 def written_lines(lines: Iterable[LogLine | None]) -> list[LogLine]:
-    """Return the last line about each output, in the order of their times.
-
-    Examples
-    --------
-    >>> written_lines([])
-    []
-    """
+    """Return the last line about each output, in the order of their times."""
     made = (account.made for account in _accounts(lines).values())
     last = {line.output: line for line in sorted(filter(None, made), key=lambda line: line.time)}
     return [line for output, line in last.items() if output is not None]

@@ -43,11 +43,6 @@ def make_comment(version: str, *, json_first: bool, old: bytes = b"") -> bytes:
 
     RFC-9, the authors' revision: other keys at the top are allowed. If the comment would be too long with these
     keys, all of them are left out.
-
-    Examples
-    --------
-    >>> make_comment("0.5", json_first=False, old=b'{"ome": {"version": "0.4"}, "lab": "B2"}')
-    b'{"ome":{"version":"0.5"},"lab":"B2"}'
     """
     ome: dict[str, Any] = {"version": version}
     if json_first:
@@ -62,13 +57,7 @@ def _dump(document: dict[str, Any]) -> bytes:
 
 
 def parse_comment(data: bytes) -> Comment:
-    """Parse an archive comment. Faults raise no error; `problem` of the result describes them.
-
-    Examples
-    --------
-    >>> parse_comment(b"made by hand").problem
-    'it is not JSON'
-    """
+    """Parse an archive comment. Faults raise no error; `problem` of the result describes them."""
     text = data.rstrip(b"\0")
     document, problem = None, None
     try:

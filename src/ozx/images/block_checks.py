@@ -23,12 +23,6 @@ def check_block(block: Any, region: tuple[slice, ...], *, axes: Sequence[str], d
 
     A block of another type is accepted if the declared type holds all its values. Floating-point numbers may be
     rounded.
-
-    Examples
-    --------
-    >>> check_block(np.zeros((1, 1)), (slice(0, 8), slice(8, 16)), axes="yx", dtype=np.dtype("uint8"))
-    Traceback (most recent call last):
-    ozx.errors.UsageError: expected a block of the shape (8, 8) at y=0:8, x=8:16; found the shape (1, 1)
     """
     found = np.asanyarray(block)
     shape = tuple(part.stop - part.start for part in region)

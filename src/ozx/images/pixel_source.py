@@ -59,14 +59,7 @@ class ArrayLike(Protocol):
 
 
 class ArraySource:
-    """A source for the pixels of any array that can be sliced.
-
-    Examples
-    --------
-    >>> source = ArraySource(np.arange(12, dtype=">u2").reshape(3, 4), ("y", "x"))
-    >>> source.dtype, source.read((slice(1, 2), slice(0, 2))).tolist()
-    (dtype('uint16'), [[4, 5]])
-    """
+    """A source for the pixels of any array that can be sliced."""
 
     def __init__(self, array: ArrayLike, axes: tuple[str, ...], *, start: tuple[int, ...] | None = None) -> None:
         self._array = with_checked_blocks(array, axes) if start is None else array
@@ -144,14 +137,7 @@ class Part:
 
 
 def part_of(source: PixelSource, region: Region) -> Part:
-    """Return a block to read later from a source; the block holds only the needed part of an array or dask graph.
-
-    Examples
-    --------
-    >>> part = part_of(ArraySource(np.arange(12).reshape(3, 4), ("y", "x")), (slice(1, 2), slice(0, 2)))
-    >>> part.source.shape, part.read().tolist()
-    ((1, 2), [[4, 5]])
-    """
+    """Return a block to read later from a source; the block holds only the needed part of an array or dask graph."""
     return source.part(region) if isinstance(source, ArraySource | MaskSource) else Part(source, region)
 
 

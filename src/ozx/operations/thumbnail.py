@@ -24,25 +24,13 @@ _PLAIN = "!$&'()*+,-./:=@_~"
 
 
 def file_uri(path: str) -> str:
-    """Return the URI of a local file as file managers write it; symbolic links are not resolved.
-
-    Examples
-    --------
-    >>> file_uri("/data/é #1;2.ozx")
-    'file:///data/%C3%A9%20%231%3B2.ozx'
-    """
+    """Return the URI of a local file as file managers write it; symbolic links are not resolved."""
     absolute = os.path.abspath(path).replace(os.sep, "/")
     return "file://" + quote(os.fsencode("/" + absolute.lstrip("/")), safe=_PLAIN)
 
 
 def cache_path(uri: str, size: int, environment: Mapping[str, str] = os.environ) -> str:
-    """Return the path of a file's thumbnail in the cache; `size` is a key of `CACHE_FOLDERS`.
-
-    Examples
-    --------
-    >>> cache_path("file:///home/jens/photos/me.png", 128, {"XDG_CACHE_HOME": "/home/jens/.cache"})
-    '/home/jens/.cache/thumbnails/normal/c6ee772d9e49320e97ec29a7eb5b1697.png'
-    """
+    """Return the path of a file's thumbnail in the cache; `size` is a key of `CACHE_FOLDERS`."""
     home = environment.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(home):  # XDG Base Directory Specification 0.8: all paths must be absolute, others are ignored
         home = os.path.join(os.path.expanduser("~"), ".cache")

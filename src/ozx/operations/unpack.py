@@ -199,13 +199,7 @@ def _copy_directory(
 
 
 def default_directory(path: str) -> str:
-    """Return the default name of the directory for the archive at `path`.
-
-    Examples
-    --------
-    >>> default_directory("scans/cells.ozx"), default_directory("cells.ome.zarr.zip")
-    ('scans/cells.ome.zarr', 'cells.ome.zarr')
-    """
+    """Return the default name of the directory for the archive at `path`."""
     stem = path
     for ending in (".ozx", ".zip"):
         if path.lower().endswith(ending):

@@ -49,13 +49,6 @@ def verify(file: StrPath, *, manifest: StrPath | None = None, progress: Progress
 
     `manifest`: path or URL of the manifest that `ozx.pack` wrote for the file; by default ``FILE.manifest.json`` if it
     exists, else the manifest inside the file.
-
-    Examples
-    --------
-    >>> import ozx
-    >>> _ = ozx.pack("cells.ome.zarr", "proven.ozx", manifest=True)
-    >>> verify("proven.ozx").entries
-    71
     """
     path = _checked(file)
     if os.path.isdir(path):

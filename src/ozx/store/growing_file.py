@@ -36,15 +36,6 @@ class Space:
     """The free bytes of a file from `start` on, up to `limit` if given; ranges are allocated and freed in any order.
 
     Freed bytes are used again for pieces that fit, so that a file does not grow with each rewrite of a chunk.
-
-    Examples
-    --------
-    >>> space = Space(0)
-    >>> space.take(100), space.take(50), space.take(10)
-    (0, 100, 150)
-    >>> space.give_back(100, 50)
-    >>> space.take(50), space.end
-    (100, 160)
     """
 
     def __init__(self, start: int, limit: int | None = None) -> None:

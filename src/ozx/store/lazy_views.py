@@ -39,15 +39,7 @@ Index = tuple[slice | int, ...]
 
 @dataclass(frozen=True)
 class LevelSlice:
-    """A lazy array of one level of an image, or of one channel of the level, without the channel dimension.
-
-    Examples
-    --------
-    >>> array = zarr.create_array({}, shape=(2, 4, 4), chunks=(1, 2, 2), dtype="uint8", fill_value=7)
-    >>> channel = LevelSlice(array, "0", axis=0, channel=1)
-    >>> channel.shape, channel.chunks, int(channel[0:1, 0:1][0, 0])
-    ((4, 4), (2, 2), 7)
-    """
+    """A lazy array of one level of an image, or of one channel of the level, without the channel dimension."""
 
     array: zarr.Array[Any]
     path: str

@@ -22,15 +22,6 @@ class NormalisedStore(WrapperStore[Store]):
     """A read-only view of a store, with every ``zarr.json`` converted to a form that zarr-python can read.
 
     Byte ranges and sizes of a ``zarr.json`` refer to the converted document. All other values are unchanged.
-
-    Examples
-    --------
-    >>> import zarr
-    >>> from zarr.storage import MemoryStore
-    >>> document = b'{"zarr_format": 3, "node_type": "group", "cache": {"must_understand": false}}'
-    >>> memory = MemoryStore({"zarr.json": default_buffer_prototype().buffer.from_bytes(document)})
-    >>> zarr.open_group(NormalisedStore(memory), mode="r").attrs.asdict()
-    {}
     """
 
     def __repr__(self) -> str:

@@ -32,12 +32,6 @@ class ObjectMarks:
     """The lengths and identities of the objects of which a store has read parts, by key; thread-safe.
 
     A pickled copy has no marks, because workers receive such a copy with each task.
-
-    Examples
-    --------
-    >>> marks = ObjectMarks()
-    >>> marks.keep("0/c/0", Mark(10, "a")), marks.keep("0/c/0", Mark(12, "b"))
-    (Mark(size=10, identity='a'), Mark(size=10, identity='a'))
     """
 
     def __init__(self, most: int = _MOST) -> None:

@@ -10,14 +10,7 @@ _AFTER_SLASH = chr(ord("/") + 1)
 
 
 class SortedKeys:
-    """A sorted set of keys with queries by prefix.
-
-    Examples
-    --------
-    >>> keys = SortedKeys(["zarr.json", "a/zarr.json", "a/c/1", "a/c/0", "a-b/zarr.json"])
-    >>> keys.below("a/"), list(keys.children("a")), list(keys.children(""))
-    (['a/c/0', 'a/c/1', 'a/zarr.json'], ['c', 'zarr.json'], ['a-b', 'a', 'zarr.json'])
-    """
+    """A sorted set of keys with queries by prefix."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         self._keys = sorted(set(keys))

@@ -29,13 +29,7 @@ def brief(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a JSON value as short text for a message.
-
-    Examples
-    --------
-    >>> shown([1, "µm"]), shown(True), shown("x" * 200)[-6:], shown(float("nan"))
-    ('[1, "µm"]', 'true', 'xxxxx…', 'NaN')
-    """
+    """Return a JSON value as short text for a message."""
     text = json.dumps(_cut(value, 2), ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
     return cut_short(text)
 

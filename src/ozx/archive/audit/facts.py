@@ -234,14 +234,7 @@ class ArchiveFacts:
 
 
 def audit(reader: ArchiveReader) -> ArchiveFacts:
-    """Return the facts about an archive, even if `ArchiveReader` refuses the archive.
-
-    Examples
-    --------
-    >>> facts = audit(ArchiveReader("cells.ozx"))
-    >>> facts.zip64.end_record, facts.layout.overlaps
-    (True, ())
-    """
+    """Return the facts about an archive, even if `ArchiveReader` refuses the archive."""
     source, end = reader.source, reader.end
     columns = read_columns(source, end)
     out_of_bounds = find_out_of_bounds(columns, end)

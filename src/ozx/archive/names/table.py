@@ -61,14 +61,7 @@ class NameTable:
             yield from raw_names
 
     def take(self, rows: NDArray[np.int64], renamed: Mapping[int, bytes] | None = None) -> NameTable:
-        """Return the names at the sorted indices `rows`; `renamed` maps an index to a replacement name.
-
-        Examples
-        --------
-        >>> table = NameTable(b"a.b.c", np.array([0, 2, 4]), np.array([1, 1, 1], np.uint16))
-        >>> list(table.take(np.array([0, 2]), {2: b"other"}).iter_raw_names())
-        [b'a', b'other']
-        """
+        """Return the names at the sorted indices `rows`; `renamed` maps an index to a replacement name."""
         buffer, starts, lengths = self.buffer, self.starts[rows] + self.name_offset, self.name_lengths[rows]
         if renamed:
             places = np.searchsorted(rows, np.array(list(renamed), np.int64))
@@ -79,13 +72,7 @@ class NameTable:
         return NameTable(buffer, starts, lengths)
 
     def below(self, prefix: bytes) -> NDArray[np.bool_]:
-        """Return for each name whether it begins with `prefix`.
-
-        Examples
-        --------
-        >>> NameTable(b"0/ca/c", np.array([0, 3]), np.array([3, 3], np.uint16)).below(b"0/").tolist()
-        [True, False]
-        """
+        """Return for each name whether it begins with `prefix`."""
         found = np.zeros(len(self), bool)
         expected = np.frombuffer(prefix, np.uint8)
         for rows, names in self.iter_name_matrices():

@@ -46,15 +46,6 @@ def scan_archive(source: ByteSource, progress: Progress = NO_PROGRESS) -> Scan:
     """Scan `source` for entries by their local file headers, and verify each value by its CRC-32.
 
     The scan needs memory for some blocks, and a few hundred bytes for every entry.
-
-    Examples
-    --------
-    >>> from ozx.archive.byte_source import MemorySource
-    >>> from ozx.archive.writer import local_header
-    >>> header = local_header(b"0/c/0", 0, 0xED82CD11, 4)
-    >>> scan = scan_archive(MemorySource(header + b"abcd" + header + b"abc"))
-    >>> scan.found.names, scan.broken[0].reason
-    (['0/c/0'], 'it is cut off by the end of the file')
     """
     return _Scanner(source, progress).scan()
 

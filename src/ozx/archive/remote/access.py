@@ -110,13 +110,6 @@ def carrying_options(task: Callable[..., _Result]) -> Callable[..., _Result]:
     """Return a callable that runs `task` in any process with the current `storage_options`.
 
     The callable can be pickled if `task` can be pickled.
-
-    Examples
-    --------
-    >>> with storage_options(secret_access_key="abc"):
-    ...     task = carrying_options(current_options)
-    >>> task(), "abc" in repr(task)
-    ({'secret_access_key': 'abc'}, False)
     """
     options = current_options()
     for name in options:
@@ -131,13 +124,7 @@ def _call_with(carried: _Carried, task: Callable[..., _Result], *arguments: Any,
 
 
 def parse_storage_options(texts: Iterable[str]) -> dict[str, Any]:
-    """Parse options of the form ``KEY=VALUE``; error messages never contain a value, which may be secret.
-
-    Examples
-    --------
-    >>> parse_storage_options(["endpoint=http://127.0.0.1:9000", "region=us-east-1"])
-    {'endpoint': 'http://127.0.0.1:9000', 'region': 'us-east-1'}
-    """
+    """Parse options of the form ``KEY=VALUE``; error messages never contain a value, which may be secret."""
     options = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -155,11 +142,6 @@ def allows_http(scheme: str, options: Mapping[str, Any]) -> bool:
     """Return whether unencrypted requests are allowed, for example by an ``http://`` endpoint or ``AWS_ALLOW_HTTP``.
 
     obstore takes this option from the environment only if it gets no client options, but ozx always gives it some.
-
-    Examples
-    --------
-    >>> allows_http("s3", {"endpoint": "http://127.0.0.1:9000"}), allows_http("s3", {"region": "us-east-1"})
-    (True, False)
     """
     if scheme == "http":
         return True
@@ -175,14 +157,7 @@ def allows_http(scheme: str, options: Mapping[str, Any]) -> bool:
 
 
 def access_options(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of `storage_options` that apply to `scheme`, updated with `options`.
-
-    Examples
-    --------
-    >>> with storage_options(region="eu-west-2"):
-    ...     access_options("s3", {"skip_signature": True}), access_options("https", {})
-    ({'region': 'eu-west-2', 'skip_signature': True}, {})
-    """
+    """Return the options of `storage_options` that apply to `scheme`, updated with `options`."""
     current = current_options()
     if scheme in ("http", "https"):
         current = {name: current[name] for name in REQUEST_OPTIONS if name in current}

@@ -47,12 +47,6 @@ class RemoteFolder:
 
     `url`: ``s3://bucket/key``, ``gs://…``, ``az://…``, ``https://…`` or ``http://…``. A query, such as a signature of a
     container, is part of every request.
-
-    Examples
-    --------
-    >>> folder = RemoteFolder("https://example.org/cells.zarr/?signature=secret")
-    >>> folder.name, folder.can_list, folder.name_of("0/zarr.json")
-    ('https://example.org/cells.zarr', False, 'https://example.org/cells.zarr/0/zarr.json')
     """
 
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:

@@ -143,12 +143,6 @@ class RemoteSource:
 
     `options`: keyword arguments for obstore: `client_options` and `retry_config` for every scheme; for object stores
     also their configuration, such as ``{"region": "eu-central-1", "skip_signature": True}``.
-
-    Examples
-    --------
-    >>> source = RemoteSource("https://example.org/cells.ozx?signature=secret")
-    >>> source.name, source.requests
-    ('https://example.org/cells.ozx', 0)
     """
 
     #: The length of one request for a part of a long value.

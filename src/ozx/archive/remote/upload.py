@@ -28,13 +28,7 @@ _MOST_PARTS = 10_000
 
 
 def part_size_for(expected: int) -> int:
-    """Return the length of a part for an object of about `expected` bytes.
-
-    Examples
-    --------
-    >>> part_size_for(10**9) >> 20, part_size_for(5 * 10**12) >> 20
-    (16, 597)
-    """
+    """Return the length of a part for an object of about `expected` bytes."""
     # The size is an estimate: a larger object (by a quarter) must also fit into the number of parts.
     least = -(-expected * 5 // 4 // _MOST_PARTS)
     return max(_USUAL_PART, -(-least // _MIB) * _MIB)

@@ -14,13 +14,7 @@ COPYING = {"gs": "gcloud storage cp"} | dict.fromkeys(("az", "azure", "adl", "ab
 
 
 def split_url(url: str) -> SplitResult:
-    """Divide a URL into its components, with the scheme in lower case.
-
-    Examples
-    --------
-    >>> split_url("S3://bucket/cells.ozx").scheme
-    's3'
-    """
+    """Divide a URL into its components, with the scheme in lower case."""
     try:
         parts = urlsplit(url)
     except ValueError as error:  # http://[

@@ -179,13 +179,7 @@ def convert(paths: Sequence[str]) -> int:
 
 
 def output_of(path: str) -> str:
-    """Return the output path for a TIFF file or a directory.
-
-    Examples
-    --------
-    >>> output_of("scans/cells.ome.tif"), output_of("scans/plate.ome.zarr")
-    ('scans/cells.ozx', 'scans/plate.ozx')
-    """
+    """Return the output path for a TIFF file or a directory."""
     from ozx.flow.sinks.target import default_output  # noqa: PLC0415 (the window comes first)
 
     if os.path.isdir(path) or path.lower().endswith(".zarr"):

@@ -73,16 +73,7 @@ class Keeper:
 
 
 def parse_colors(body: bytes) -> tuple[str, Edits]:
-    """Return the path of the image (empty for all images of a plate), and the edits that a page requests.
-
-    Examples
-    --------
-    >>> path, edits = parse_colors(
-    ...     b'{"path": "A/1/0", "channels": [{"color": "FF0000", "start": 1, "end": 9, "active": true}, {}]}'
-    ... )
-    >>> path, edits.colors, edits.windows, edits.active
-    ('A/1/0', ('FF0000', None), ((1.0, 9.0), None), (True, None))
-    """
+    """Return the path of the image (empty for all images of a plate), and the edits that a page requests."""
     try:
         document = json.loads(body)
         path, channels = _text(document["path"]), document["channels"]

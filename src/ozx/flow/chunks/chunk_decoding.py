@@ -103,18 +103,7 @@ def _is_decoded(codec: ChunkCodec, data: bytes) -> bool:
 
 
 def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: str) -> Iterator[tuple[Lengths, bytes]]:
-    """Yield each chunk of a stored value with its coordinates, which may lie beyond the array's chunk grid.
-
-    Examples
-    --------
-    >>> from ozx.hierarchy.zarr.layout import parse_layout
-    >>> layout = parse_layout({
-    ...     "node_type": "array", "shape": [4], "data_type": "uint8", "codecs": ["bytes"],
-    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}}, "chunk_key_encoding": "default",
-    ... }, "0")
-    >>> list(iter_inner_chunks(b"abcd", (0,), layout, "0/c/0"))
-    [((0,), b'abcd')]
-    """
+    """Yield each chunk of a stored value with its coordinates, which may lie beyond the array's chunk grid."""
     found = [(place, data)]
     for level in layout.levels:
         per_shard, form = level.chunks_per_shard, level.index

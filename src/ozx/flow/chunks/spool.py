@@ -17,12 +17,6 @@ class Spool:
     """A buffer of values: in memory up to a limit, beyond that limit in a temporary file.
 
     `add` returns a `Part` for each value. The value can be read as long as this `Part` exists.
-
-    Examples
-    --------
-    >>> spool = Spool(in_memory=4)
-    >>> [b"".join(spool.add(data).iter_blocks()) for data in (b"near", b"far")]
-    [b'near', b'far']
     """
 
     def __init__(self, in_memory: int = _IN_MEMORY) -> None:

@@ -85,13 +85,7 @@ def iter_key_groups(keys: Iterable[str], layouts: Mapping[str, ArrayLayout]) -> 
 
 
 def places_of(numbers: Sequence[int] | NDArray[np.int64], grid: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Return the coordinates of chunks in a grid from their numbers.
-
-    Examples
-    --------
-    >>> places_of([0, 5], (2, 3))
-    [(0, 0), (1, 2)]
-    """
+    """Return the coordinates of chunks in a grid from their numbers."""
     if not grid:
         return [()] * len(numbers)
     columns = np.unravel_index(np.asarray(numbers, np.int64), grid)

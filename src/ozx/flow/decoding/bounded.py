@@ -40,13 +40,7 @@ class OversizeError(ValueError):
 
 
 class UndecodableChunkError(FormatError):
-    """Error for a chunk that cannot be decoded; `key` is its store key, the cause is the original exception.
-
-    Examples
-    --------
-    >>> str(UndecodableChunkError("0/c/1", "the data decode to more"))
-    '0/c/1: the chunk cannot be decoded: the data decode to more'
-    """
+    """Error for a chunk that cannot be decoded; `key` is its store key, the cause is the original exception."""
 
     def __init__(self, key: str, reason: str, path: str | None = None) -> None:
         hint = "ozx validate --level data lists all damage; ozx recover FILE OUT.ozx saves the intact chunks."
@@ -69,16 +63,7 @@ class _Decompressor(Protocol):
 
 
 def decompress(config: Mapping[str, Any], data: Bytes, limit: int) -> Bytes:
-    """Decompress the output of any Zarr compressor; raise an error if the decoded data exceed `limit`.
-
-    Examples
-    --------
-    >>> decompress({"id": "zlib"}, zlib.compress(b"nucleus"), 7)
-    b'nucleus'
-    >>> decompress({"id": "zlib"}, zlib.compress(bytes(1000)), 7)
-    Traceback (most recent call last):
-    ozx.flow.decoding.bounded.OversizeError: expected at most 7 bytes; the data decode to more
-    """
+    """Decompress the output of any Zarr compressor; raise an error if the decoded data exceed `limit`."""
     name = str(config["id"])
     try:
         return _DECODERS[name](config, data, limit)

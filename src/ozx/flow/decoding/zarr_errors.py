@@ -15,15 +15,7 @@ _NAMED = re.compile(r"['\"`]([\w.+-]+)['\"`]")
 
 
 def missing_codec(error: BaseException, where: str) -> UnsupportedError | None:
-    """Return the error for a codec that is not installed; None if `error` has another cause.
-
-    Examples
-    --------
-    >>> from numcodecs.errors import UnknownCodecError
-    >>> str(missing_codec(UnknownCodecError("zfpy"), "0"))
-    '0: its chunks need the codec zfpy, which is not installed'
-    >>> missing_codec(ValueError("damaged"), "0")
-    """
+    """Return the error for a codec that is not installed; None if `error` has another cause."""
     found: BaseException | None = error
     while found is not None and type(found).__name__ != "UnknownCodecError":
         found = found.__cause__
@@ -56,13 +48,6 @@ def words_of(error: Exception) -> str:
 
     Python raises a `TypeError` or the like for an unexpected value: the text of such an error does not describe the
     file.
-
-    Examples
-    --------
-    >>> words_of(ValueError("no such data type: int7"))
-    'no such data type: int7'
-    >>> words_of(TypeError("unsupported operand type(s) for |: 'str' and 'dict'"))
-    'a value of the wrong kind (TypeError)'
     """
     if isinstance(error, TypeError | AttributeError | LookupError | AssertionError) or not str(error):
         return f"a value of the wrong kind ({type(error).__name__})"

@@ -252,12 +252,6 @@ def open_repaired(path_or_url: str | os.PathLike[str], *, allow_bombs: bool = Fa
 
     `path_or_url`: a directory, an archive of any name, or the URL of one of both; Zarr v3 or v2. Also a node inside an
     archive (`ozx.flow.sources.location.parse_location`) that is the root of a hierarchy.
-
-    Examples
-    --------
-    >>> with open_repaired("cells.ozx") as source:
-    ...     source.zarr_format, source.repaired
-    (3, ())
     """
     location = parse_location(path_or_url)
     if not location.is_remote and os.path.isdir(location.path):

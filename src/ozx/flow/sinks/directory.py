@@ -18,13 +18,7 @@ _HINT = "Open the file without unpacking (ozx.open), or unpack it on another sys
 
 
 def folders_of(keys: Iterable[str]) -> list[str]:
-    """Return the folders of `keys`, each after its parent folder.
-
-    Examples
-    --------
-    >>> folders_of(["zarr.json", "0/c/0", "0/c/1", "0/zarr.json"])
-    ['0', '0/c']
-    """
+    """Return the folders of `keys`, each after its parent folder."""
     found: dict[str, None] = {}
     last = ""
     for key in keys:

@@ -18,13 +18,7 @@ _UNITS |= {f"{letter}i{ending}": 1024**power for power, letter in enumerate("kmg
 
 
 def parse_size(value: str | int) -> int:
-    """Return the number of bytes that a text states, such as ``20MB``, ``1.5 GiB``, ``500kB`` or ``1000``.
-
-    Examples
-    --------
-    >>> parse_size("20MB"), parse_size("1.5 GiB"), parse_size("500k"), parse_size(10**6)
-    (20000000, 1610612736, 500000, 1000000)
-    """
+    """Return the number of bytes that a text states, such as ``20MB``, ``1.5 GiB``, ``500kB`` or ``1000``."""
     if type(value) is int:
         size = value
     else:

@@ -18,13 +18,7 @@ _MANY_ENTRIES = 10_000
 
 
 def default_output(source: str, out_dir: str | None = None) -> str:
-    """Return the default output path for a directory.
-
-    Examples
-    --------
-    >>> default_output("scans/cells.ome.zarr"), default_output("plate.zarr", "packed")
-    ('scans/cells.ozx', 'packed/plate.ozx')
-    """
+    """Return the default output path for a directory."""
     folder, name = os.path.split(source)
     if name in ("", ".", ".."):
         folder, name = os.path.split(os.path.abspath(source))
@@ -115,11 +109,6 @@ def name_notes(target: str, *, has_out_dir: bool = True) -> tuple[str, ...]:
     """Return a warning if the file name lacks the ending ``.ozx``, which RFC-9 (R2, 2026-04-20) recommends.
 
     A name without any ending may be meant as a folder; the warning names ``--out-dir`` if the command has this option.
-
-    Examples
-    --------
-    >>> name_notes("cells.ozx"), name_notes("cells.zip")
-    ((), ('warning: cells.zip does not end in .ozx; programs may not recognise it as an OME-Zarr file',))
     """
     if target.lower().endswith(".ozx"):
         return ()

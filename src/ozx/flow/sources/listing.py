@@ -111,13 +111,7 @@ class Listing:
 
 
 def is_litter(name: str) -> bool:
-    """Return whether desktops or editors create files of this name; a node's folder may have such a name, too.
-
-    Examples
-    --------
-    >>> [is_litter(name) for name in (".DS_Store", "__MACOSX", "._zarr.json", "zarr.json", ".zgroup")]
-    [True, True, True, False, False]
-    """
+    """Return whether desktops or editors create files of this name; a node's folder may have such a name, too."""
     return _LITTER.fullmatch(name) is not None
 
 

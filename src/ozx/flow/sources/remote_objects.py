@@ -235,12 +235,6 @@ def list_keys(name: str, keys: Iterable[str]) -> Listing:
     """Return a listing of `keys`, given in any order; omit folders and system files.
 
     `FormatError`: A key cannot become the name of an entry (``zip/name``), or names an archive (``rfc9/not-embedded``).
-
-    Examples
-    --------
-    >>> listing = list_keys("s3://bucket/cells.zarr", ["0/c/10", "0/c/9", "0/zarr.json", "zarr.json", ".DS_Store"])
-    >>> list(listing.iter_keys()), listing.left_out
-    (['zarr.json', '0/zarr.json', '0/c/9', '0/c/10'], ['.DS_Store'])
     """
     listing = Listing(name)
     folders: dict[str, list[str]] = {}

@@ -117,15 +117,7 @@ _WORD = re.compile(r"[a-z0-9.]+")
 
 
 def dye_color(label: str | None, emission: float | None = None) -> str | None:
-    """Return the colour of a channel by the dye in its name, else by its emission wavelength in nanometers.
-
-    Examples
-    --------
-    >>> [dye_color(label) for label in ("DAPI", "Alexa Fluor 488", "H2B-mCherry", "Cy5", "Channel 1")]
-    ['0000FF', '00FF00', 'FF0000', 'FF00FF', None]
-    >>> dye_color(None, 610.0)
-    'FF0000'
-    """
+    """Return the colour of a channel by the dye in its name, else by its emission wavelength in nanometers."""
     color = _by_name(label or "")
     return _in_ranges(emission, _RANGES) if color is None and emission is not None else color
 
@@ -209,11 +201,6 @@ def default_color(number: int, count: int, label: str | None = None, emission: f
 
     The dye in the channel's name decides, else the channel's emission wavelength in nanometers. Otherwise a single
     channel is white, and several channels are cyan, magenta, yellow, red, green and blue in turn.
-
-    Examples
-    --------
-    >>> default_color(0, 2, "DAPI"), default_color(1, 2), default_color(0, 1)
-    ('0000FF', 'FF00FF', 'FFFFFF')
     """
     return dye_color(label, emission) or ("FFFFFF" if count == 1 else _PALETTE[number % len(_PALETTE)])
 

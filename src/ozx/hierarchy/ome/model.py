@@ -36,13 +36,7 @@ def unknown_axis(name: str, known: Iterable[str]) -> UsageError:
 
 
 def row_name(number: int) -> str:
-    """Return the name of a row, counted from 0: A to Z, then AA.
-
-    Examples
-    --------
-    >>> [row_name(number) for number in (0, 25, 26, 31, 702)]
-    ['A', 'Z', 'AA', 'AF', 'AAA']
-    """
+    """Return the name of a row, counted from 0: A to Z, then AA."""
     name, rest = "", number + 1
     while rest:
         rest, place = divmod(rest - 1, 26)

@@ -38,12 +38,6 @@ def to_matrix(step: dict[str, Any], count: int, depth: int = 0) -> Matrix | None
 
     Displacements, coordinates, and transformations with parameters in arrays have no matrix here. A bijection has the
     matrix of its forward transformation.
-
-    Examples
-    --------
-    >>> to_matrix({"type": "scale", "scale": [2, 3]}, 2)
-    array([[2., 0., 0.],
-           [0., 3., 0.]])
     """
     make = _MATRICES.get(str(step.get("type")))
     if make is None or depth > _DEEPEST or count > _MOST_AXES:
@@ -62,13 +56,7 @@ def compose(first: Matrix, then: Matrix) -> Matrix | None:
 
 
 def invert(matrix: Matrix) -> Matrix | None:
-    """Return the inverse of an affine matrix, or None if it is not invertible.
-
-    Examples
-    --------
-    >>> invert(to_matrix({"type": "translation", "translation": [5.0]}, 1))
-    array([[ 1., -5.]])
-    """
+    """Return the inverse of an affine matrix, or None if it is not invertible."""
     rows, columns = matrix.shape
     if columns != rows + 1:
         return None
@@ -202,11 +190,6 @@ def place_image(multiscale: Multiscale) -> Place:
 
     If matrices map the levels to several other systems, the first of these systems counts, in the order of the image's
     transformations.
-
-    Examples
-    --------
-    >>> place_image(Multiscale("cells", (), ())).system is None
-    True
     """
     graph = _Graph()
     graph.add_image("", multiscale)

@@ -40,13 +40,7 @@ def axis_type_of(unit: str) -> str:
 
 
 def check_unit(unit: str) -> str:
-    """Return the unit as OME-Zarr spells it; symbols and other spellings are understood.
-
-    Examples
-    --------
-    >>> [check_unit(unit) for unit in ("micrometer", "µm", "um", "nanometres", "s")]
-    ['micrometer', 'micrometer', 'micrometer', 'nanometer', 'second']
-    """
+    """Return the unit as OME-Zarr spells it; symbols and other spellings are understood."""
     known = SPACE_UNITS | TIME_UNITS
     word = str(unit).strip()
     symbol = next(

@@ -75,13 +75,7 @@ class Rechunking:
         return np.unique(np.concatenate(found)).astype(np.int64)
 
     def iter_blocks(self, group: Lengths) -> Iterator[Box]:
-        """Yield the blocks of the group at these coordinates, in C order.
-
-        Examples
-        --------
-        >>> list(Rechunking((100,), (30,), (50,), (40,)).iter_blocks((1,)))
-        [(slice(50, 80, None),), (slice(80, 100, None),)]
-        """
+        """Yield the blocks of the group at these coordinates, in C order."""
         ends = []
         for at, length, block, whole in zip(group, self.groups, self.blocks, self.shape, strict=True):
             start, stop = at * length, min((at + 1) * length, whole)

@@ -104,24 +104,12 @@ def _fineness(multiscale: Multiscale, dataset: Dataset, other: Multiscale) -> fl
 
 
 def has_gaps(channels: Sequence[int]) -> bool:
-    """Return whether an ascending list of channel numbers has gaps.
-
-    Examples
-    --------
-    >>> has_gaps((1, 2)), has_gaps((0, 2)), has_gaps(())
-    (False, True, False)
-    """
+    """Return whether an ascending list of channel numbers has gaps."""
     return bool(channels) and channels[-1] - channels[0] + 1 != len(channels)
 
 
 def whole_chunks(channels: Iterable[int], chunk: int, count: int) -> tuple[int, ...]:
-    """Return the given channels, and all other channels that are in the same chunks.
-
-    Examples
-    --------
-    >>> whole_chunks([0, 4], 2, 5), whole_chunks([0, 4], 1, 5)
-    ((0, 1, 4), (0, 4))
-    """
+    """Return the given channels, and all other channels that are in the same chunks."""
     firsts = dict.fromkeys(channel // chunk * chunk for channel in channels)
     return tuple(channel for first in firsts for channel in range(first, min(first + chunk, count)))
 

@@ -25,13 +25,7 @@ TileId = tuple[int, int]
 
 
 def plan_blocks(shape: Lengths, read_alignment: Lengths, wanted: int) -> Iterator[Region]:
-    """Yield blocks (t, c, z, y, x) of an image in C order; lengths are multiples of `read_alignment` except at edges.
-
-    Examples
-    --------
-    >>> [[(part.start, part.stop) for part in block[3:]] for block in plan_blocks((1, 1, 1, 5, 6), (1, 1, 1, 2, 2), 12)]
-    [[(0, 2), (0, 6)], [(2, 4), (0, 6)], [(4, 5), (0, 6)]]
-    """
+    """Yield blocks (t, c, z, y, x) in C order; lengths are multiples of `read_alignment` except at edges."""
     lengths = [min(part, length) for part, length in zip(read_alignment, shape, strict=True)]
     for axis in (4, 3, 2, 1, 0):
         times = max(1, wanted // int(np.prod(lengths)))
@@ -106,17 +100,7 @@ class Mosaic:
 
 
 def cut_block(mosaic: Mosaic, region: Region, block: NDArray[Any]) -> Iterator[Piece]:
-    """Yield the tiles and parts of tiles in a block of pixels, as views of the block.
-
-    Examples
-    --------
-    >>> mosaic = Mosaic((1, 1, 1, 20, 16), (16, 16))
-    >>> block = np.zeros((1, 1, 1, 18, 16))
-    >>> region = (slice(0, 1), slice(0, 1), slice(0, 1), slice(2, 20), slice(0, 16))
-    >>> pieces = list(cut_block(mosaic, region, block))
-    >>> [(piece.tile, piece.pixels.shape, piece.y, mosaic.is_whole(piece)) for piece in pieces]
-    [((0, 0), (14, 16), 2, False), ((0, 1), (4, 16), 0, True)]
-    """
+    """Yield the tiles and parts of tiles in a block of pixels, as views of the block."""
     _, channels, depth = mosaic.shape[:3]
     rows, columns = (list(_cuts(part, side)) for part, side in zip(region[3:], mosaic.tile, strict=True))
     for t, c, z in np.ndindex(block.shape[:3]):
@@ -162,11 +146,6 @@ class TileEncoding:
         """Return the encoded bytes of a tile, padded with zeros beyond the edge of the image.
 
         Without compression, the result may be a view of `pixels`.
-
-        Examples
-        --------
-        >>> len(TileEncoding("none", (16, 16)).encode(np.ones((10, 16), "uint16")))
-        512
         """
         dtype = pixels.dtype.newbyteorder("<")
         if pixels.shape == self.tile:

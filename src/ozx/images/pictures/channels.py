@@ -25,14 +25,7 @@ _MOST_VALUES = 1 << 20
 def choose_channels(
     described: Sequence[ShownChannel], count: int, dtype: np.dtype[Any], *, is_gray: bool = False
 ) -> dict[int, ShownChannel]:
-    """Return the channels to show, at most six, each with a colour; the keys are channel numbers.
-
-    Examples
-    --------
-    >>> described = [ShownChannel("DAPI", None, False, None), ShownChannel("GFP", "00FF00", True, None)]
-    >>> [(number, channel.color) for number, channel in choose_channels(described, 3, np.dtype("u2")).items()]
-    [(1, '00FF00'), (2, 'FFFF00')]
-    """
+    """Return the channels to show, at most six, each with a colour; the keys are channel numbers."""
     channels = complete_channels(described, count, dtype, is_gray=is_gray)
     return {number: channel for number, channel in enumerate(channels) if channel.active}
 
@@ -76,12 +69,6 @@ def is_telling(window: Window | None, dtype: np.dtype[Any]) -> bool:
     """Return whether a contrast window is useful: not None, and not the full range of integers of 16 bits or more.
 
     Programs that do not look at the pixels write this full range; most images look black with it.
-
-    Examples
-    --------
-    >>> whole = Window(0, 65535, 0, 65535)
-    >>> is_telling(whole, np.dtype("u2")), is_telling(whole, np.dtype("f4")), is_telling(None, np.dtype("u2"))
-    (False, True, False)
     """
     if window is None:
         return False
@@ -104,11 +91,6 @@ def percentile_window(values: NDArray[Any], zeros: int = 0) -> Window:
 
     For integers, `min` and `max` are the limits of the type; for other types, those of the values. NaN and infinities
     are ignored. If there are many values, the window is computed from a sample.
-
-    Examples
-    --------
-    >>> percentile_window(np.arange(1001, dtype="uint16"))
-    Window(start=10.0, end=998.0, min=0.0, max=65535.0)
     """
     check_numbers(values.dtype)
     if values.dtype.kind == "b":

@@ -26,11 +26,6 @@ def fit_size(
     """Return height and width of a picture that fits into `size` and has the physical proportions of the image.
 
     The picture is as large as possible, but not enlarged. If pixels are not square, one direction is stretched.
-
-    Examples
-    --------
-    >>> fit_size((1000, 500), None, 256), fit_size((1000, 500), (1.0, 4.0), 256), fit_size((30, 40), None, 256)
-    ((256, 128), (128, 256), (30, 40))
     """
     height, width = map(float, shape)
     if pixel_size is not None:
@@ -45,13 +40,7 @@ def fit_size(
 
 
 def resize(picture: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uint8]:
-    """Resize a picture (y, x, 3); each new pixel is an average of old pixels.
-
-    Examples
-    --------
-    >>> resize(np.array([[[0, 0, 0], [255, 255, 255]]] * 2, np.uint8), (1, 1)).tolist()
-    [[[128, 128, 128]]]
-    """
+    """Resize a picture (y, x, 3); each new pixel is an average of old pixels."""
     if picture.shape[:2] == shape:
         return picture
     height, width = shape
@@ -59,13 +48,7 @@ def resize(picture: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uin
 
 
 def encode_png(picture: NDArray[np.uint8], texts: Mapping[str, str] | None = None) -> bytes:
-    r"""Encode a picture (y, x, 3) as a PNG file, with `texts` in ``tEXt`` chunks.
-
-    Examples
-    --------
-    >>> encode_png(np.zeros((1, 1, 3), np.uint8))[:4]
-    b'\x89PNG'
-    """
+    r"""Encode a picture (y, x, 3) as a PNG file, with `texts` in ``tEXt`` chunks."""
     chunks = PngInfo()
     for key, text in (texts or {}).items():
         chunks.add_text(key, text)

@@ -26,13 +26,6 @@ def render_channels(
 
     `planes`: at least one plane, all of the same shape, with any type of numbers. NaN is dark, infinities are the ends
     of the window, and complex numbers are shown by magnitude.
-
-    Examples
-    --------
-    >>> channels = [ShownChannel(None, "FF0000", True, Window(0, 10, 0, 10)),
-    ...             ShownChannel(None, "00FF00", True, Window(0, 10, 0, 10))]
-    >>> render_channels([np.array([[0, 5, 20]]), np.array([[0, 0, 10]])], channels).tolist()
-    [[[0, 0, 0], [128, 0, 0], [255, 255, 0]]]
     """
     total = np.zeros((*planes[0].shape, 3), np.float32)
     for number, (plane, channel) in enumerate(zip(planes, channels, strict=True)):
@@ -46,12 +39,6 @@ def render_labels(values: NDArray[Any], display: LabelDisplay) -> NDArray[np.uin
     """Return a picture of label values (y, x) as red, green, blue and alpha (y, x, 4).
 
     0 is transparent unless it has a colour. If no value has a colour, each gets a colour unlike those of nearby values.
-
-    Examples
-    --------
-    >>> display = LabelDisplay({7: (255, 0, 0, 128)}, {})
-    >>> render_labels(np.array([[0, 7, 8]]), display).tolist()
-    [[[0, 0, 0, 0], [255, 0, 0, 128], [128, 128, 128, 255]]]
     """
     if values.dtype.kind not in "biu":  # OME-Zarr 0.5, "labels": the arrays MUST be of an integer type
         raise UnsupportedError(f"expected label values that are integers; found {values.dtype}")
@@ -66,14 +53,7 @@ def render_labels(values: NDArray[Any], display: LabelDisplay) -> NDArray[np.uin
 
 
 def overlay(picture: NDArray[np.uint8], labels: NDArray[np.uint8], opacity: float = 1.0) -> NDArray[np.uint8]:
-    """Draw labels from `render_labels` over a picture (y, x, 3) of the same height and width.
-
-    Examples
-    --------
-    >>> labels = np.array([[[255, 0, 0, 255], [255, 0, 0, 0]]], np.uint8)
-    >>> overlay(np.full((1, 2, 3), 100, np.uint8), labels, 0.5).tolist()
-    [[[178, 50, 50], [100, 100, 100]]]
-    """
+    """Draw labels from `render_labels` over a picture (y, x, 3) of the same height and width."""
     part = labels[..., 3:].astype(np.float32) * (opacity / 255)
     mixed = picture * (1 - part) + labels[..., :3] * part
     return (mixed + 0.5).astype(np.uint8)

@@ -39,13 +39,6 @@ def draw_thumbnail(group: zarr.Group, size: int) -> Thumbnail:
 
     The picture shows an image, or the first image of a series, at the coarsest level with enough pixels. The picture of
     a plate shows the first field of each well at the place of the well. Labels are shown in their colours.
-
-    Examples
-    --------
-    >>> from ozx.store.opening import open_group
-    >>> thumbnail = draw_thumbnail(open_group("cells.ozx"), 100)
-    >>> thumbnail.pixels.shape, thumbnail.level
-    ((100, 100, 3), '1')
     """
     nodes = GroupNodes(group)
     root = nodes[""].ome
@@ -70,13 +63,6 @@ def make_thumbnail_entry(group: zarr.Group) -> Entry:
     """Return the archive entry of a hierarchy's thumbnail; archives store it directly after the metadata.
 
     The same pixels always give the same PNG file, 256 pixels on its longest side.
-
-    Examples
-    --------
-    >>> from ozx.store.opening import opened_hierarchy
-    >>> with opened_hierarchy("cells.ozx") as cells:
-    ...     make_thumbnail_entry(cells).key
-    'Thumbnails/thumbnail.png'
     """
     return Entry(THUMBNAIL, (BytesPart(encode_png(draw_thumbnail(group, _EMBEDDED_SIZE).pixels)),))
 

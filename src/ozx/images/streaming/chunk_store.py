@@ -84,13 +84,7 @@ def chunk_name(array: str, place: Lengths) -> str:
 
 
 def parse_chunk_name(name: str) -> tuple[str, Lengths] | None:
-    """Return the array and the grid position of a chunk, parsed from its entry name; None for other names.
-
-    Examples
-    --------
-    >>> parse_chunk_name("A/1/0/2/31.0.7"), parse_chunk_name("zarr.json")
-    (('A/1/0/2', (31, 0, 7)), None)
-    """
+    """Return the array and the grid position of a chunk, parsed from its entry name; None for other names."""
     array, _, place = name.rpartition("/")
     numbers = place.split(".")
     if not array or not all(number.isdecimal() and number.isascii() for number in numbers):

@@ -32,20 +32,7 @@ class ReceivedFrame:
 
 
 class FrameQueue:
-    """The received frames in their order; thread-safe.
-
-    Examples
-    --------
-    >>> queue = FrameQueue()
-    >>> queue.put(ReceivedFrame("image"))
-    >>> turn, frame = queue.take()
-    >>> queue.hold()  # the work on later frames waits
-    >>> queue.end(turn)
-    >>> queue.wait_until_done()
-    >>> queue.go_on()
-    >>> queue.take() is None
-    True
-    """
+    """The received frames in their order; thread-safe."""
 
     def __init__(self) -> None:
         # Entering a Condition takes several steps of Python, between which Ctrl-C would leave its lock locked.

@@ -41,13 +41,6 @@ class FrameInput:
     `has_headers`: whether a line of JSON precedes each frame: an object with the optional members ``index`` (a list of
     indices along the axes before y and x), ``position`` (a name or number) and ``record`` (an object of numbers and
     texts).
-
-    Examples
-    --------
-    >>> import io
-    >>> frames = FrameInput(io.BytesIO(b'{"index": [3]}\n' + bytes([1, 2, 3, 4])), (2, 2), np.dtype("uint8"), True)
-    >>> [(frame.pixels.tolist(), frame.place) for frame in frames]
-    [([[1, 2], [3, 4]], (3,))]
     """
 
     def __init__(self, file: BinaryIO, shape: Sequence[int], dtype: np.dtype[Any], has_headers: bool) -> None:  # noqa: FBT001
@@ -132,19 +125,6 @@ class FrameOrder:
     """The places of an image's frames, and a record of the received frames.
 
     The memory depends on the number of received frames, not on the gaps between them.
-
-    Examples
-    --------
-    >>> order = FrameOrder("tc", (None, 2))
-    >>> for index in (None, (2, 0), None):
-    ...     place = order.place(index)
-    ...     order.record(place)
-    ...     print(place)
-    (0, 0)
-    (2, 0)
-    (2, 1)
-    >>> order.length, list(order.iter_missing())
-    (3, [(0, 1), (1, 0), (1, 1)])
     """
 
     def __init__(self, axes: Sequence[str], lengths: Sequence[int | None]) -> None:
@@ -292,18 +272,7 @@ _Kind = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 class FrameRing:
-    """Ring buffer with a fixed number of bytes for frames of any shape and type; thread-safe.
-
-    Examples
-    --------
-    >>> ring = FrameRing(32, is_waiting=False)
-    >>> pixels = ring.acquire("first frame", (4, 4), np.dtype("uint8"))
-    >>> ring.used
-    1
-    >>> ring.release("first frame")
-    >>> ring.used
-    0
-    """
+    """Ring buffer with a fixed number of bytes for frames of any shape and type; thread-safe."""
 
     def __init__(self, size: int, *, is_waiting: bool = True) -> None:
         self.size = size

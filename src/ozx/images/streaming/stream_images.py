@@ -173,14 +173,6 @@ def plate_fields(image: NewImage, plate: Mapping[str, int], plate_shape: tuple[i
 
     OME-Zarr 0.5, "plate" metadata: each row and column of the physical plate is defined, also those without wells. If
     rows are letters and columns are numbers, all rows and columns up to the last used one are added.
-
-    Examples
-    --------
-    >>> hierarchy = plate_fields(NewImage("p", (), ()), {"A/1": 2, "C/2": 1})
-    >>> list(hierarchy.images)
-    ['A/1/0', 'A/1/1', 'C/2/0']
-    >>> [row["name"] for row in hierarchy.groups[""]["plate"]["rows"]]
-    ['A', 'B', 'C']
     """
     if not isinstance(plate, Mapping) or not plate:
         raise UsageError(f'expected wells with their number of fields, as in {{"A/1": 2, "B/3": 4}}; got {plate!r}')

@@ -59,14 +59,6 @@ def lay_out(arrays: Mapping[str, NewArray], choice: LayoutChoice) -> dict[str, D
 
     `choice`: the options; ``keep`` for shards has the effect of ``auto``. Chunks in shards end in a checksum unless
     `choice` says otherwise.
-
-    Examples
-    --------
-    >>> axes = tuple(Axis(name, "space", None) for name in "zyx")
-    >>> array = NewArray((40, 3000, 5000), np.dtype("uint16"), axes, (1, 1, 1))
-    >>> layout = parse_layout(lay_out({"0": array}, LayoutChoice())["0"], "0")
-    >>> layout.chunks, layout.shards
-    ((1, 512, 512), (1, 3072, 5120))
     """
     names: dict[str, Axes] = {
         path: tuple((axis.name, axis.type) for axis in array.axes) for path, array in arrays.items()

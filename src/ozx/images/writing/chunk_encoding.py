@@ -31,18 +31,6 @@ class ChunkEncoder:
 
     `allocate`: returns memory of a given number of bytes for a chunk without compressor; the chunk is then a view of
     this memory. By default, the chunk is `bytes`.
-
-    Examples
-    --------
-    >>> from ozx.hierarchy.relayout.layout_choice import LayoutChoice
-    >>> from ozx.hierarchy.ome.model import Axis
-    >>> from ozx.images.writing.array_layout import NewArray, lay_out
-    >>> array = NewArray((5,), np.dtype("uint16"), (Axis("x", "space", None),), (1,))
-    >>> encoder = ChunkEncoder(lay_out({"0": array}, LayoutChoice.parse(codec="none"))["0"])
-    >>> encoder.encode(np.array([1, 2], "uint16"))
-    b'\x01\x00\x02\x00\x00\x00\x00\x00\x00\x00'
-    >>> encoder.encode(np.zeros(5, "uint16")) is None
-    True
     """
 
     def __init__(self, document: Document, *, allocate: Callable[[int], NDArray[np.uint8]] | None = None) -> None:

@@ -36,41 +36,19 @@ _WIDER = {1: 2, 2: 4, 4: 8}
 
 
 def parse_method(text: str) -> Method:
-    """Parse the name of a downsampling method.
-
-    Examples
-    --------
-    >>> parse_method("mode")
-    'mode'
-    """
+    """Parse the name of a downsampling method."""
     if text not in METHODS:
         raise UsageError(f"expected one of the methods {', '.join(METHODS)}; got {text!r}")
     return cast("Method", text)
 
 
 def halved_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """Return `shape` with the lengths along `axes` halved.
-
-    Examples
-    --------
-    >>> halved_shape((3, 5, 1), (1, 2))
-    (3, 3, 1)
-    """
+    """Return `shape` with the lengths along `axes` halved."""
     return tuple(-(-length // 2) if axis in axes else length for axis, length in enumerate(shape))
 
 
 def halve(block: NDArray[Any], axes: Sequence[int], method: Method) -> NDArray[Any]:
-    """Return a block, downsampled by two along the dimensions `axes`, as a new array of the same type.
-
-    Examples
-    --------
-    >>> block = np.array([[0, 1, 9], [1, 3, 9]], dtype="uint8")
-    >>> for method in METHODS:
-    ...     print(method, halve(block, (0, 1), method).tolist())
-    mean [[1, 9]]
-    nearest [[0, 9]]
-    mode [[1, 9]]
-    """
+    """Return a block, downsampled by two along the dimensions `axes`, as a new array of the same type."""
     if method == "nearest":
         return np.ascontiguousarray(block[_every_second(block.ndim, axes)])
     half = np.empty(halved_shape(block.shape, axes), block.dtype)

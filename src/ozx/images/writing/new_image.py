@@ -33,13 +33,7 @@ class PyramidChoice:
 
     @classmethod
     def parse(cls, method: str = "mean", downsample: str | Sequence[str] | None = None) -> PyramidChoice:
-        """Parse the pyramid options of the command line.
-
-        Examples
-        --------
-        >>> PyramidChoice.parse("mode", "y,x")
-        PyramidChoice(method='mode', axes=('y', 'x'))
-        """
+        """Parse the pyramid options of the command line."""
         chosen = parse_method(method)
         if downsample is None or downsample == "auto":
             return cls(chosen)
@@ -63,17 +57,7 @@ class PyramidLevel:
 
 
 def plan_pyramid(first: PyramidLevel, axes: Sequence[Axis], choice: PyramidChoice) -> tuple[PyramidLevel, ...]:
-    """Return the levels of an image, full resolution first, until all halved axes have at most `COARSEST` pixels.
-
-    Examples
-    --------
-    >>> axes = [Axis("y", "space", "micrometer"), Axis("x", "space", "micrometer")]
-    >>> for level in plan_pyramid(PyramidLevel((700, 401), (0.5, 0.5), (0.0, 0.0)), axes, PyramidChoice()):
-    ...     print(level.shape, level.scale, level.translation)
-    (700, 401) (0.5, 0.5) (0.0, 0.0)
-    (350, 201) (1.0, 1.0) (0.25, 0.25)
-    (175, 101) (2.0, 2.0) (0.75, 0.75)
-    """
+    """Return the levels of an image, full resolution first, until all halved axes have at most `COARSEST` pixels."""
     levels = [first]
     asked = None if choice.axes is None else _numbers(choice.axes, axes)
     while True:
@@ -221,12 +205,6 @@ def series_of(images: Sequence[NewImage], files: Mapping[str, bytes] | None = No
     """Return a hierarchy with several images as a series; the path of each image is its number.
 
     OME-Zarr 0.5, "bioformats2raw.layout": the group ``OME`` lists them in order.
-
-    Examples
-    --------
-    >>> hierarchy = series_of([NewImage("a", (), ()), NewImage("b", (), ())])
-    >>> list(hierarchy.images), hierarchy.groups["OME"]
-    (['0', '1'], {'series': ['0', '1']})
     """
     named = {str(number): image for number, image in enumerate(images)}
     groups: dict[str, Mapping[str, Any]] = {
@@ -240,13 +218,6 @@ def plate_of(plate: NewPlate, files: Mapping[str, bytes] | None = None) -> NewHi
     """Return a hierarchy with a plate; the path of each field is ``ROW/COLUMN/NUMBER``.
 
     OME-Zarr 0.5, "plate" and "well" metadata.
-
-    Examples
-    --------
-    >>> field = NewImage("a", (), ())
-    >>> hierarchy = plate_of(NewPlate("p", ("A", "B"), ("1",), (NewWell(1, 0, (field, field)),)))
-    >>> list(hierarchy.images), hierarchy.groups["B/1"]
-    (['B/1/0', 'B/1/1'], {'well': {'images': [{'path': '0'}, {'path': '1'}], 'version': '0.5'}})
     """
     described: dict[str, Any] = {
         "name": plate.name,

@@ -65,14 +65,7 @@ class Stage:
 
 
 def halvings(levels: Sequence[LevelGeometry], start: int, stop: int) -> Lengths:
-    """Return, for each axis, the number of pixels of level `start` that make one pixel of level `stop`.
-
-    Examples
-    --------
-    >>> levels = [LevelGeometry((9, 9), (9, 9), (9, 9), ()), LevelGeometry((9, 5), (9, 5), (9, 5), (1,))]
-    >>> halvings(levels, 0, 1)
-    (1, 2)
-    """
+    """Return, for each axis, the number of pixels of level `start` that make one pixel of level `stop`."""
     factors = [1] * len(levels[start].shape)
     for level in levels[start + 1 : stop + 1]:
         for axis in level.halved:
@@ -87,17 +80,7 @@ def plan_stages(
     item_size: int,
     block_bytes: int = _BLOCK_BYTES,
 ) -> list[Stage]:
-    """Return the stages that compute all levels of a pyramid.
-
-    Examples
-    --------
-    >>> levels, length = [LevelGeometry((5000, 5000), (512, 512), (4096, 4096), ())], 5000
-    >>> for length in (2500, 1250, 625, 313, 157):
-    ...     chunk = min(length, 512)
-    ...     levels.append(LevelGeometry((length, length), (chunk, chunk), (chunk, chunk), (0, 1)))
-    >>> plan_stages(levels, (1, 1), None, 2)
-    [Stage(first=0, stop=3, block=(2048, 2048)), Stage(first=3, stop=6, block=(1024, 1024))]
-    """
+    """Return the stages that compute all levels of a pyramid."""
     stages: list[Stage] = []
     first = 0
     while first < len(levels):

@@ -25,20 +25,6 @@ class ShardAssembler:
 
     The same chunks give the same bytes in any order: a shard contains them in C order, without gaps, before the index.
     A shard without chunks is not stored.
-
-    Examples
-    --------
-    >>> from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
-    >>> document = {
-    ...     "node_type": "array", "shape": [40], "data_type": "uint8", "codecs": ["bytes"],
-    ...     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [16]}}, "chunk_key_encoding": "default",
-    ... }
-    >>> assembler = ShardAssembler(parse_layout(relayout_document(document, (32,)), "0"), "0")
-    >>> assembler.add((1,), b"1") is None, assembler.add((2,), None) is None
-    (True, True)
-    >>> entry = assembler.add((0,), b"0")
-    >>> entry.key, [part.data for part in entry.parts[:-1]]
-    ('0/c/0', [b'0', b'1'])
     """
 
     def __init__(self, layout: ArrayLayout, path: str) -> None:

@@ -35,13 +35,7 @@ _CHECKSUM_LENGTH = 8
 
 
 def index_of(partial: str) -> str:
-    """Return the path of the index of a partial file.
-
-    Examples
-    --------
-    >>> index_of("cells.ozx.partial")
-    'cells.ozx.partial.index'
-    """
+    """Return the path of the index of a partial file."""
     return f"{partial}.index"
 
 

@@ -53,12 +53,6 @@ def join_spans(spans: Iterable[Span], jobs: int, *, gap: int = _GAP, length: int
     """Return blocks that cover the spans, in file order.
 
     Gaps up to `gap` bytes are read too. A block ends at `length` bytes; the default makes a few blocks for each job.
-
-    Examples
-    --------
-    >>> blocks = join_spans([Span(10, 20, print), Span(0, 10, print), Span(1 << 30, 1 << 31, print)], 1)
-    >>> [(block.start, block.stop) for block in blocks]
-    [(0, 20), (1073741824, 2147483648)]
     """
     ordered = sorted(spans, key=lambda span: span.start)
     if length is None:
@@ -76,14 +70,7 @@ def join_spans(spans: Iterable[Span], jobs: int, *, gap: int = _GAP, length: int
 
 
 def tile_spans(spans: Iterable[Span], start: int, stop: int, jobs: int) -> list[Block]:
-    """Return the blocks of `join_spans`, plus blocks without spans for all other bytes from `start` to `stop`.
-
-    Examples
-    --------
-    >>> blocks = tile_spans([Span(10, 20, print)], 0, 30, 1)
-    >>> [(block.start, block.stop, len(block.spans)) for block in blocks]
-    [(0, 10, 0), (10, 20, 1), (20, 30, 0)]
-    """
+    """Return the blocks of `join_spans`, plus blocks without spans for all other bytes from `start` to `stop`."""
     length = _block_length(stop - start, jobs)
     tiles: list[Block] = []
     for block in (*join_spans(spans, jobs), Block(stop, stop, [])):

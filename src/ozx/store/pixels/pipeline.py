@@ -106,14 +106,6 @@ def with_archive_pipeline(array: Any) -> Any:
     """Give a zarr array the codec pipeline of ozx, in place; return the array.
 
     Any other object is returned unchanged.
-
-    Examples
-    --------
-    >>> import zarr
-    >>> from ozx import OzxStore
-    >>> array = with_archive_pipeline(zarr.open_array(OzxStore("cells.ozx"), path="0", mode="r"))
-    >>> array[0, :2, :2].shape
-    (2, 2)
     """
     return bound_array(array, ArchivePipeline)
 

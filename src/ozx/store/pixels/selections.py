@@ -39,13 +39,7 @@ class Box(NamedTuple):
 
 
 def is_basic(selection: Selection) -> bool:
-    """Return whether a selection consists of integers and slices without steps, so that its result is a view.
-
-    Examples
-    --------
-    >>> is_basic((slice(0, 4), 3)), is_basic((slice(0, 4, 2),))
-    (True, False)
-    """
+    """Return whether a selection consists of integers and slices without steps, so that its result is a view."""
     for part in selection:
         if type(part) is slice:
             if part.step not in (None, 1):
@@ -56,13 +50,7 @@ def is_basic(selection: Selection) -> bool:
 
 
 def covers(selection: object, shape: Lengths) -> bool:
-    """Return whether a selection of slices covers a whole chunk.
-
-    Examples
-    --------
-    >>> covers((slice(0, 4), slice(0, 8, 1)), (4, 8)), covers((slice(0, 3),), (4,))
-    (True, False)
-    """
+    """Return whether a selection of slices covers a whole chunk."""
     if not isinstance(selection, tuple) or len(selection) != len(shape):
         return False
     for part, length in zip(selection, shape, strict=True):  # a loop, as there may be very many chunks
@@ -75,13 +63,6 @@ def iter_overlaps(selection: Selection, shape: Lengths, chunk: Lengths) -> Itera
     """Yield the parts of inner chunks that are inside a basic selection.
 
     `target` has one slice per axis, also for axes that an integer selects.
-
-    Examples
-    --------
-    >>> [tuple(part) for part in iter_overlaps((slice(2, 8), 5), (8, 8), (4, 8))]
-    ... # doctest: +NORMALIZE_WHITESPACE
-    [((0, 0), (slice(2, 4, None), slice(5, 6, None)), (slice(0, 2, None), slice(0, 1, None))),
-     ((1, 0), (slice(0, 4, None), slice(5, 6, None)), (slice(2, 6, None), slice(0, 1, None)))]
     """
     axes = [list(_iter_axis(part, length, step)) for part, length, step in zip(selection, shape, chunk, strict=True)]
     for parts in itertools.product(*axes):

@@ -88,15 +88,7 @@ class OmeNodes:
 
     @staticmethod
     def resolve(group: OmeGroup, path: str) -> str | None:
-        """Convert a path in the metadata of `group` to a path from the root; None if it leads outside the hierarchy.
-
-        Examples
-        --------
-        >>> from ozx.hierarchy.ome.model import OmeMetadata
-        >>> group = OmeGroup(NodeFacts("A/1/zarr.json"), OmeMetadata("0.5"), Place("A/1/zarr.json"))
-        >>> OmeNodes.resolve(group, "0"), OmeNodes.resolve(group, "../../..")
-        ('A/1/0', None)
-        """
+        """Convert a path in the metadata of `group` to a path from the root; None if it leads outside the hierarchy."""
         if path.startswith("/"):  # some writers mean a path relative to the group
             return join_path(group.path, path.strip("/"))
         return resolve_reference(group.path, path)

@@ -31,11 +31,6 @@ def is_plain(ome: dict[str, Any], key: str) -> bool:
     """Return whether the value of `key` in ``attributes.ome`` has a simple, valid form.
 
     Simple forms are common multiscale metadata, the metadata of a label image, and a list of labels.
-
-    Examples
-    --------
-    >>> is_plain({"version": "0.5", "labels": ["nuclei"]}, "labels")
-    True
     """
     part = ome.get(key)
     if ome.get("version") != "0.5":

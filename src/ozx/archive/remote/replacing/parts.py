@@ -41,12 +41,6 @@ def plan_parts(runs: Sequence[Run]) -> list[Part]:
 
     The last range must be new bytes, such as the central directory. Short ranges of old bytes are sent as well, and so
     are old bytes that fill a sent part up to the least length.
-
-    Examples
-    --------
-    >>> runs = [Run.of(bytes(10)), Run(10, 1 << 30), Run.of(bytes(99))]
-    >>> [("send" if part.runs else "copy", part.offset, part.length) for part in plan_parts(runs)]
-    [('send', 0, 5242880), ('copy', 5242880, 1068498954), ('send', 0, 99)]
     """
     total = sum(run.length for run in runs)
     longest = min(_MOST_COPIED, max(_USUAL_COPIED, -(-total // (_MOST_PARTS // 2))))

@@ -184,13 +184,7 @@ _TIMEOUT = 10
 
 
 def parse_retry_after(text: str | None, now: dt.datetime | None = None) -> float | None:
-    """Return the number of seconds that a ``Retry-After`` header asks to wait; None if the header is invalid.
-
-    Examples
-    --------
-    >>> parse_retry_after("120"), parse_retry_after("soon"), parse_retry_after(None)
-    (120.0, None, None)
-    """
+    """Return the number of seconds that a ``Retry-After`` header asks to wait; None if the header is invalid."""
     # RFC 9110, 10.2.3: a number of seconds, or a date.
     text = (text or "").strip()
     if text.isascii() and text.isdigit():
