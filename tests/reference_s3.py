@@ -125,6 +125,12 @@ class Server(http.server.ThreadingHTTPServer):
         kept = {name.replace("_", "-"): value for name, value in headers.items()}
         self.objects[key] = Object([Run(path, 0, os.path.getsize(path))], kept)
 
+    def put(self, key: str, data: bytes) -> None:
+        self.objects[key] = Object([Run(data, 0, len(data))])
+
+    def get(self, key: str) -> bytes:
+        return b"".join(block for run in self.objects[key].runs for block in run.blocks())
+
     def handle_error(self, request, client_address):
         pass  # the client has closed the connection
 
@@ -144,6 +150,7 @@ def serving(*, has_buckets: bool = False):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each answer waits for the acknowledgement of its headers
     server: Server
 
     def log_message(self, *arguments):

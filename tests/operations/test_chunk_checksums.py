@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import tifffile
 import zarr
-from hierarchies import FIXTURES, tree
+from hierarchies import FIXTURES
 from resharding import archive_source, directory_source, stored_chunks
-from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec, ZstdCodec
+from zarr.codecs import Crc32cCodec, ZstdCodec
 from zarr.storage import ZipStore
 
 import ozx
@@ -82,52 +82,12 @@ def make_array(root, **options):
 # chunks that come into shards
 
 
-@pytest.mark.parametrize("kind", ["directory", "archive"])
-def test_chunks_that_come_into_shards_get_a_checksum_behind_their_bytes(tmp_path, kind):
-    data = make_array(tmp_path / "a.ome.zarr")
-    (tmp_path / "a.ome.zarr/0/c/1/1").unlink()
-    data[4:8, 7:14] = 0
-    ozx.pack(tmp_path / "a.ome.zarr", tmp_path / "a.ozx")
-    source = tmp_path / ("a.ome.zarr" if kind == "directory" else "a.ozx")
-    before = chunks_of(directory_source(tmp_path / "a.ome.zarr"))
-    ozx.repack(source, tmp_path / "b.ozx", shards="auto", verify=True)
-    after = chunks_of(archive_source(tmp_path / "b.ozx"))
-    assert len(before) == 14
-    assert after == {number: summed(chunk) for number, chunk in before.items()}
-    np.testing.assert_array_equal(pixels(tmp_path / "b.ozx"), data)
-    assert_sound(tmp_path / "b.ozx")
-
-
-def test_pack_with_shards_adds_them_too(tmp_path, image):
-    ozx.pack(image, tmp_path / "a.ozx", shards="auto", verify=True)
-    assert are_where_shards_are(tmp_path / "a.ozx")
-    ozx.repack(image, tmp_path / "b.ozx", shards="auto")
-    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
-
-
 def test_zarr_v2_that_comes_into_shards_gets_them(tmp_path):
     ozx.repack(LEGACY, tmp_path / "a.ozx", shards="auto", verify=True)
     assert are_where_shards_are(tmp_path / "a.ozx")
     assert_sound(tmp_path / "a.ozx")
     ozx.repack(LEGACY, tmp_path / "b.ozx")
     assert set(has_checksums(tmp_path / "b.ozx").values()) == {False}
-
-
-def test_chunks_that_stay_in_shards_keep_what_they_have(tmp_path):
-    ozx.pack(SHARDED, tmp_path / "a.ozx")
-    ozx.repack(SHARDED, tmp_path / "b.ozx", shards="y=64,x=64")
-    assert codecs_of(tmp_path / "b.ozx") == codecs_of(tmp_path / "a.ozx")
-
-
-def test_chunks_that_are_encoded_into_shards_get_them(tmp_path, image):
-    ozx.repack(image, tmp_path / "a.ozx", codec="zstd:1", shards="auto")
-    ozx.repack(SHARDED, tmp_path / "b.ozx", codec="gzip")
-    ozx.repack(image, tmp_path / "c.ozx", codec="zstd:1")
-    assert are_where_shards_are(tmp_path / "a.ozx")
-    assert are_where_shards_are(tmp_path / "b.ozx")
-    assert set(has_checksums(tmp_path / "c.ozx").values()) == {False}
-    for name in "ab":
-        assert_sound(tmp_path / f"{name}.ozx")
 
 
 def test_asking_for_the_codec_there_is_changes_nothing(tmp_path):
@@ -141,60 +101,10 @@ def test_asking_for_the_codec_there_is_changes_nothing(tmp_path):
 # what is asked for
 
 
-def test_pack_without_a_layout_keeps_every_byte(tmp_path, hierarchy):
-    ozx.pack(hierarchy, tmp_path / "a.ozx")
-    ozx.pack(hierarchy, tmp_path / "b.ozx", chunk_checksums="keep")
-    assert tree(ozx.unpack(tmp_path / "a.ozx", tmp_path / "a").path) == tree(hierarchy)
-    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
-
-
 @pytest.mark.parametrize("option", ["keep", "drop"])
 def test_none_are_added_where_they_are_refused(tmp_path, image, option):
     ozx.repack(image, tmp_path / "a.ozx", shards="auto", chunk_checksums=option)
     assert set(has_checksums(tmp_path / "a.ozx").values()) == {False}
-
-
-def test_chunks_of_their_own_get_them_when_asked(tmp_path, image):
-    before = chunks_of(directory_source(image))
-    ozx.pack(image, tmp_path / "a.ozx", chunk_checksums="add", verify=True)
-    assert set(has_checksums(tmp_path / "a.ozx").values()) == {True}
-    assert chunks_of(archive_source(tmp_path / "a.ozx")) == {place: summed(data) for place, data in before.items()}
-    assert_sound(tmp_path / "a.ozx")
-    result = ozx.repack(tmp_path / "a.ozx", tmp_path / "b.ozx", chunk_checksums="drop")
-    assert set(result.treatments) == {"moved"}
-    assert tree(ozx.unpack(tmp_path / "b.ozx").path) == tree(image)
-
-
-def test_shards_get_them_and_lose_them_where_they_are(tmp_path):
-    make_array(tmp_path / "a.ome.zarr", shards=(8, 21), compressors=ZstdCodec())
-    ozx.pack(tmp_path / "a.ome.zarr", tmp_path / "a.ozx")
-    ozx.repack(tmp_path / "a.ozx", tmp_path / "b.ozx", chunk_checksums="add", verify=True)
-    ozx.repack(tmp_path / "b.ozx", tmp_path / "c.ozx", chunk_checksums="drop", verify=True)
-    before, after, again = (chunks_of(archive_source(tmp_path / f"{name}.ozx")) for name in "abc")
-    assert after == {number: summed(chunk) for number, chunk in before.items()}
-    assert again == before
-    assert codecs_of(tmp_path / "c.ozx") == codecs_of(tmp_path / "a.ozx")
-
-
-@pytest.mark.parametrize("option", ["add", None])
-def test_nothing_is_added_where_there_is_one(tmp_path, option):
-    make_array(tmp_path / "a.ome.zarr", compressors=[ZstdCodec(), Crc32cCodec()])
-    before = chunks_of(directory_source(tmp_path / "a.ome.zarr"))
-    ozx.repack(tmp_path / "a.ome.zarr", tmp_path / "b.ozx", shards="auto", chunk_checksums=option)
-    assert chunks_of(archive_source(tmp_path / "b.ozx")) == before
-    assert codecs_of(tmp_path / "b.ozx")["0"].count("crc32c") == 1
-
-
-def test_shards_in_shards_get_them_in_the_innermost_codecs(tmp_path):
-    inner = ShardingCodec(chunk_shape=(2, 7), codecs=[BytesCodec(endian="little"), ZstdCodec()])
-    data = make_array(
-        tmp_path / "a.ome.zarr", chunks=(8, 21), serializer=ShardingCodec(chunk_shape=(4, 21), codecs=[inner])
-    )
-    before = chunks_of(directory_source(tmp_path / "a.ome.zarr"))
-    ozx.repack(tmp_path / "a.ome.zarr", tmp_path / "b.ozx", chunk_checksums="add")
-    assert codecs_of(tmp_path / "b.ozx")["0"] == ("sharding_indexed", "bytes", "zstd", "crc32c")
-    assert chunks_of(archive_source(tmp_path / "b.ozx")) == {place: summed(data) for place, data in before.items()}
-    np.testing.assert_array_equal(pixels(tmp_path / "b.ozx"), data)
 
 
 def test_an_array_without_dimensions_gets_one_when_asked(tmp_path, image):
@@ -213,27 +123,6 @@ def test_other_wishes_are_refused(tmp_path, image, call):
 
 
 # out of shards
-
-
-def test_taken_apart_chunks_keep_them(tmp_path, image):
-    ozx.repack(image, tmp_path / "a.ozx", shards="auto")
-    ozx.repack(tmp_path / "a.ozx", tmp_path / "b.ozx", shards="none")
-    assert has_checksums(tmp_path / "b.ozx") == has_checksums(tmp_path / "a.ozx")
-    before, after = (chunks_of(archive_source(tmp_path / f"{name}.ozx")) for name in "ab")
-    assert after == before
-    ozx.repack(tmp_path / "b.ozx", tmp_path / "c.ozx", shards="auto")
-    assert (tmp_path / "c.ozx").read_bytes() == (tmp_path / "a.ozx").read_bytes()
-
-
-@pytest.mark.parametrize("target", ["c.ozx", "c.ome.zarr"])
-def test_taken_apart_and_dropped_it_is_the_first_file(tmp_path, image, target):
-    ozx.pack(image, tmp_path / "a.ozx")
-    ozx.repack(tmp_path / "a.ozx", tmp_path / "b.ozx", shards="auto")
-    ozx.repack(tmp_path / "b.ozx", tmp_path / target, shards="none", chunk_checksums="drop")
-    if target.endswith(".zarr"):
-        assert tree(tmp_path / target) == tree(image)
-        ozx.pack(tmp_path / target, tmp_path / "c.ozx")
-    assert (tmp_path / "c.ozx").read_bytes() == (tmp_path / "a.ozx").read_bytes()
 
 
 def flip(path, chunk):

@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 import tensorstore
 import zarr
-from hierarchies import FIXTURES, HIERARCHIES, make_image, tree
+from hierarchies import FIXTURES, make_image, tree
 from ome_zarr_models import open_ome_zarr
-from range_server import serving
-from resharding import archive_digests
 from zarr.codecs import ShardingCodec, TransposeCodec
 from zarr.storage import ZipStore
 
 import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
-from ozx.flow.sinks import fast_assembling, verification
+from ozx.flow.sinks import verification
 from ozx.operations import repack as module
 from ozx.operations.repack import repack
 
@@ -59,32 +57,6 @@ def copy(tmp_path, image):
 # layouts
 
 
-def test_keeping_the_layout_gives_the_file_that_pack_writes(tmp_path, hierarchy):
-    ozx.pack(hierarchy, tmp_path / "a.ozx")
-    result = repack(hierarchy, tmp_path / "b.ozx")
-    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
-    assert (result.repaired, result.notes, result.upgraded) == ((), (), False)
-    again = repack(tmp_path / "b.ozx", tmp_path / "c.ozx")
-    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "c.ozx").read_bytes()
-    assert (again.entries, again.bytes) == (result.entries, result.bytes)
-
-
-@pytest.mark.parametrize("name", ["image", "plate", "series"])
-def test_chunks_into_shards_and_out_again(tmp_path, name):
-    source = FIXTURES / f"{name}.ome.zarr"
-    packed = ozx.pack(source, tmp_path / "a.ozx")
-    sharded = repack(source, tmp_path / "b.ozx", shards="auto")
-    assert sharded.entries < packed.entries
-    assert sharded.treatments["moved"] == len(sharded.arrays)
-    assert_valid(tmp_path / "b.ozx")
-    assert_same_pixels(pixels(ZipStore(tmp_path / "b.ozx", mode="r")), pixels(source))
-    repack(source, tmp_path / "d.ozx", shards="auto", chunk_checksums="drop")
-    assert archive_digests(tmp_path / "d.ozx") == archive_digests(tmp_path / "a.ozx")
-    # Nothing but the layout and the checksums has changed: taken apart again, it is the file that pack makes.
-    repack(tmp_path / "b.ozx", tmp_path / "c.ozx", shards="none", chunk_checksums="drop")
-    assert (tmp_path / "c.ozx").read_bytes() == (tmp_path / "a.ozx").read_bytes()
-
-
 def test_tensorstore_reads_what_was_moved(tmp_path, image):
     repack(image, tmp_path / "out.ome.zarr", shards="y=128,x=256")
     for level in ("0", "1", "2"):
@@ -95,28 +67,6 @@ def test_tensorstore_reads_what_was_moved(tmp_path, image):
         "name": "regular",
         "configuration": {"chunk_shape": [1, 128, 256]},
     }
-
-
-def test_shards_are_taken_apart_and_put_together_otherwise(tmp_path):
-    source = FIXTURES / "sharded.ome.zarr"
-    for number, shards in enumerate(("none", "auto", {"y": 64})):
-        result = repack(source, tmp_path / f"{number}.ozx", shards=shards)
-        assert_valid(tmp_path / f"{number}.ozx")
-        assert_same_pixels(pixels(ZipStore(tmp_path / f"{number}.ozx", mode="r")), pixels(source))
-        assert sum(result.treatments.values()) == len(pixels(source))
-
-
-def test_the_same_bytes_whoever_does_the_work(tmp_path, hierarchy, monkeypatch):
-    files = []
-    for number, options in enumerate(({"jobs": 1}, {"jobs": 3}, {"sync": False})):
-        repack(hierarchy, tmp_path / f"{number}.ozx", shards="auto", **options)
-        files.append((tmp_path / f"{number}.ozx").read_bytes())
-    monkeypatch.setattr(fast_assembling, "is_available", lambda: False)
-    repack(hierarchy, tmp_path / "plain.ozx", shards="auto")
-    files.append((tmp_path / "plain.ozx").read_bytes())
-    ozx.pack(hierarchy, tmp_path / "packed.ozx", shards="auto")
-    files.append((tmp_path / "packed.ozx").read_bytes())
-    assert len(set(files)) == 1
 
 
 def test_a_directory_as_output_has_the_same_values(tmp_path, image):
@@ -347,15 +297,6 @@ def test_nothing_is_written_into_a_hierarchy(tmp_path, copy):
     assert tree(copy) == tree(FIXTURES / "image.ome.zarr")
 
 
-@pytest.mark.parametrize("name", HIERARCHIES)
-def test_answers_tell_what_became_of_each_array(tmp_path, name):
-    result = repack(FIXTURES / f"{name}.ome.zarr", tmp_path / "a.ozx", shards="none").to_dict()
-    assert json.loads(json.dumps(result)) == result
-    for array in result["arrays"]:
-        assert array["shards"] is None
-        assert array["treatment"] == "moved"
-
-
 def test_nested_keys_that_nothing_tells_of_are_found(tmp_path):
     copy = shutil.copytree(LEGACY, tmp_path / "old.zarr")
     expected = pixels(copy)
@@ -368,15 +309,6 @@ def test_nested_keys_that_nothing_tells_of_are_found(tmp_path):
     result = repack(copy, tmp_path / "a.ozx")
     assert sum("dimension_separator" in note for note in result.notes) == len(nested)
     assert_same_pixels(pixels(ZipStore(tmp_path / "a.ozx", mode="r")), expected)
-
-
-@pytest.mark.parametrize("shards", ["keep", "auto"])
-def test_an_archive_is_read_where_it_is(tmp_path, image, shards):
-    ozx.pack(image, tmp_path / "a.ozx")
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        repack(server.url, tmp_path / "remote.ozx", shards=shards)
-    repack(tmp_path / "a.ozx", tmp_path / "local.ozx", shards=shards)
-    assert (tmp_path / "remote.ozx").read_bytes() == (tmp_path / "local.ozx").read_bytes()
 
 
 # A directory in its own place, and beside programs that write there

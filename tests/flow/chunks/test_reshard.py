@@ -2,21 +2,16 @@
 
 import json
 import os
-import zipfile
 
 import numpy as np
 import pytest
-import tensorstore
 import zarr
 from hierarchies import tree
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from packed import pack_tree, zip_values
+from packed import pack_tree
 from resharding import (
     archive_source,
     chunk_digests,
     directory_source,
-    reshard_to_archive,
     reshard_to_directory,
     resharded,
     same,
@@ -24,11 +19,10 @@ from resharding import (
     values,
     write_array,
 )
-from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
+from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec, ZstdCodec
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.chunks import reshard
-from ozx.flow.chunks.inner_chunks import InnerChunks
 from ozx.flow.chunks.stored_chunks import SourceChunks, iter_key_groups
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
 
@@ -37,56 +31,6 @@ RANDOM = np.random.default_rng(9)
 
 def pixels(*shape, dtype="<u2"):
     return RANDOM.integers(1, 60_000, shape).astype(dtype)
-
-
-def tensorstore_values(root, path="0"):
-    spec = {"driver": "zarr3", "kvstore": {"driver": "file", "path": f"{root}/{path}/"}}
-    return np.asarray(tensorstore.open(spec, read=True).result().read().result())
-
-
-def check(tmp_path, data, shards, *, by_tensorstore=True):
-    """Re-lay the array in ``tmp_path/a`` and compare values and encoded chunks."""
-    source = directory_source(tmp_path / "a")
-    target = reshard_to_directory(source, tmp_path / "b", shards)
-    assert same(values(target), data)
-    if by_tensorstore:
-        assert same(tensorstore_values(target).astype(data.dtype), data)
-    assert chunk_digests(directory_source(target)) == chunk_digests(source)
-    return target
-
-
-SHAPES = [
-    # shape, chunks, shards
-    ((10,), (3,), (6,)),
-    ((10,), (3,), (12,)),
-    ((9, 10), (3, 4), (6, 4)),
-    ((5, 5), (8, 8), (8, 16)),
-    ((3, 20, 21), (1, 8, 8), (2, 16, 24)),
-    ((2, 3, 9, 10), (1, 1, 4, 4), (1, 2, 12, 8)),
-    ((2, 2, 3, 9, 10), (1, 1, 1, 4, 4), (1, 1, 3, 12, 12)),
-]
-
-
-@pytest.mark.parametrize(("shape", "chunks", "shards"), SHAPES, ids=str)
-def test_chunks_become_shards_and_chunks_again(tmp_path, shape, chunks, shards):
-    data = pixels(*shape)
-    write_array(tmp_path / "a", data, chunks)
-    target = check(tmp_path, data, shards)
-    back = reshard_to_directory(directory_source(target), tmp_path / "c", None)
-    stored = {key: value for key, value in tree(tmp_path / "a").items() if "zarr.json" not in key}
-    assert {key: value for key, value in tree(back).items() if "zarr.json" not in key} == stored
-
-
-@pytest.mark.parametrize("name", ["default", "v2"])
-@pytest.mark.parametrize("separator", ["/", "."])
-def test_key_encodings(tmp_path, name, separator):
-    data = pixels(24, 25)
-    encoding = {"name": name, "separator": separator}
-    write_array(tmp_path / "a", data, (2, 2), chunk_key_encoding=encoding)
-    check(tmp_path, data, (2, 4))
-    keys = [entry.key for entry in resharded(directory_source(tmp_path / "a"), (2, 2))[1]]
-    listed = [key for key in directory_source(tmp_path / "a").iter_keys() if "zarr.json" not in key]
-    assert keys == listed
 
 
 def test_keys_may_become_others(tmp_path):
@@ -101,53 +45,7 @@ def test_keys_may_become_others(tmp_path):
     assert found == {key: value for key, value in tree(tmp_path / "b").items() if "zarr.json" not in key}
 
 
-CODECS = {
-    "raw": ({}, True),
-    "big-endian": ({"serializer": BytesCodec(endian="big")}, True),
-    "transposed": ({"filters": TransposeCodec(order=(1, 0))}, True),
-    "blosc": ({"compressors": BloscCodec(cname="zstd", shuffle="bitshuffle")}, True),
-    "zstd and crc32c": ({"compressors": [ZstdCodec(level=1), Crc32cCodec()]}, True),
-    "gzip": ({"compressors": GzipCodec()}, True),
-}
-
-
-@pytest.mark.parametrize("codecs", CODECS)
-def test_codecs_go_along(tmp_path, codecs):
-    options, by_tensorstore = CODECS[codecs]
-    data = pixels(20, 21)
-    write_array(tmp_path / "a", data, (3, 4), **options)
-    check(tmp_path, data, (12, 8), by_tensorstore=by_tensorstore)
-
-
-LITTLE, BIG = BytesCodec(endian="little"), BytesCodec(endian="big")
-
-
-@pytest.mark.parametrize("location", ["start", "end"])
-@pytest.mark.parametrize("index_codecs", [(LITTLE, Crc32cCodec()), (BIG, Crc32cCodec()), (LITTLE,), (BIG,)], ids=str)
-def test_shards_are_regrouped(tmp_path, location, index_codecs):
-    data = pixels(20, 21)
-    sharding = ShardingCodec(
-        chunk_shape=(3, 4), codecs=[LITTLE, ZstdCodec()], index_codecs=index_codecs, index_location=location
-    )
-    write_array(tmp_path / "a", data, (6, 8), serializer=sharding)
-    check(tmp_path, data, (9, 12))
-
-
-def test_shards_become_chunks(tmp_path):
-    data = pixels(20, 21)
-    write_array(tmp_path / "a", data, (3, 4), shards=(12, 8))
-    target = check(tmp_path, data, None)
-    write_array(tmp_path / "c", data, (3, 4))
-    assert tree(target / "0" / "c") == tree(tmp_path / "c" / "0" / "c")
-
-
-@pytest.mark.parametrize("shards", [(6, 8), (30, 40), None], ids=str)
-def test_shards_in_shards_are_flattened(tmp_path, shards):
-    data = pixels(20, 21)
-    inner = ShardingCodec(chunk_shape=(3, 4), codecs=[LITTLE, ZstdCodec()], index_location="start")
-    outer = ShardingCodec(chunk_shape=(6, 4), codecs=[inner])
-    write_array(tmp_path / "a", data, (12, 8), serializer=outer)
-    check(tmp_path, data, shards)
+LITTLE = BytesCodec(endian="little")
 
 
 def test_a_chain_with_something_beside_sharding_is_moved_as_a_whole(tmp_path):
@@ -160,78 +58,6 @@ def test_a_chain_with_something_beside_sharding_is_moved_as_a_whole(tmp_path):
     assert chunk_digests(directory_source(target)) == chunk_digests(directory_source(tmp_path / "a"))
 
 
-def test_missing_chunks_stay_missing_and_empty_shards_are_not_written(tmp_path):
-    data = pixels(20, 20)
-    write_array(tmp_path / "a", data, (5, 5), fill_value=7, missing=["c/0/0", "c/2/0", "c/2/1", "c/3/0", "c/3/1"])
-    data[:5, :5], data[10:, :10] = 7, 7
-    target = check(tmp_path, data, (10, 10))
-    assert sorted(tree(target / "0" / "c")) == ["0/0", "0/1", "1/1"]
-    check_back = reshard_to_directory(directory_source(target), tmp_path / "c", None)
-    assert sorted(tree(check_back / "0" / "c")) == sorted(tree(tmp_path / "a" / "0" / "c"))
-
-
-def test_an_array_without_chunks_gives_nothing(tmp_path):
-    write_array(tmp_path / "a", np.zeros((8, 8), "u1"), (4, 4))
-    assert list(resharded(directory_source(tmp_path / "a"), (8, 8))[1]) == []
-    write_array(tmp_path / "b", np.zeros((0, 8), "u1"), (4, 4))
-    assert list(resharded(directory_source(tmp_path / "b"), (4, 8))[1]) == []
-
-
-def test_a_0_d_array_is_moved_as_it_is(tmp_path):
-    write_array(tmp_path / "a", np.array(5, "u1"), ())
-    target = check(tmp_path, np.array(5, "u1"), None)
-    assert sorted(tree(target)) == ["0/c", "0/zarr.json"]
-
-
-def test_payloads_of_nans_survive(tmp_path):
-    bits = np.full((6, 6), 0x7FC0_0123, "<u4")
-    bits[0, 0] = 0x3F80_0000
-    write_array(tmp_path / "a", bits.view("<f4"), (2, 2), fill_value=float("nan"))
-    (tmp_path / "a/0/c/0/1").unlink(missing_ok=True)
-    path = tmp_path / "a" / "0" / "zarr.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"fill_value": "0x7fc00123"}))
-    check(tmp_path, bits.view("<f4"), (4, 4))
-
-
-def test_inner_chunks_beyond_the_edge_are_left_out(tmp_path):
-    data = pixels(5, 5)
-    write_array(tmp_path / "a", data, (2, 2), shards=(8, 8), config={"write_empty_chunks": True})
-    _, layout, stored = stored_chunks(directory_source(tmp_path / "a"))
-    assert InnerChunks(stored, layout).blocks((1, 1)).tolist() == list(range(9))
-    check(tmp_path, data, (4, 4))
-
-
-@pytest.mark.parametrize("deflated", [False, True])
-def test_archives_are_sources_too(tmp_path, deflated):
-    data = pixels(20, 21)
-    write_array(tmp_path / "a", data, (3, 4), shards=(6, 8))
-    if deflated:
-        packed = zip_values(tmp_path / "a.zip", dict(reversed(tree(tmp_path / "a").items())), deflated=True)
-    else:
-        packed = pack_tree(tmp_path / "a", tmp_path / "a.zip")
-    for number, shards in enumerate([(9, 12), None]):
-        expected = reshard_to_directory(directory_source(tmp_path / "a"), tmp_path / f"b{number}", shards)
-        found = reshard_to_directory(archive_source(packed), tmp_path / f"c{number}", shards)
-        assert tree(found) == tree(expected)
-    again = archive_source(reshard_to_archive(archive_source(packed), tmp_path / "d.zip", None))
-    assert tree(reshard_to_directory(again, tmp_path / "e", (6, 8))) == tree(
-        reshard_to_directory(directory_source(tmp_path / "a"), tmp_path / "f", (6, 8))
-    )
-
-
-def test_the_same_chunks_give_the_same_bytes_whatever_they_were_in(tmp_path):
-    data = pixels(20, 21)
-    write_array(tmp_path / "a", data, (3, 4))
-    write_array(tmp_path / "b", data, (3, 4), shards=(12, 8))
-    for root in ("a", "b"):
-        reshard_to_archive(directory_source(tmp_path / root), tmp_path / f"{root}.zip", (6, 16))
-    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
-    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
-        assert archive.testzip() is None
-    with zarr.storage.ZipStore(tmp_path / "a.zip", mode="r") as store:
-        assert same(np.asarray(zarr.open_array(store, path="0", mode="r")[...]), data)
-
-
 @pytest.mark.ci
 def test_zarrs_reads_it(tmp_path):
     pytest.importorskip("zarrs")
@@ -240,29 +66,6 @@ def test_zarrs_reads_it(tmp_path):
     target = reshard_to_directory(directory_source(tmp_path / "a"), tmp_path / "b", (12, 8))
     with zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"}):
         assert same(values(target), data)
-
-
-@st.composite
-def regroupings(draw):
-    ndim = draw(st.integers(1, 4))
-    lengths = st.lists(st.integers(1, 9), min_size=ndim, max_size=ndim)
-    chunks = draw(st.lists(st.integers(1, 4), min_size=ndim, max_size=ndim))
-    multiples = [draw(st.lists(st.integers(1, 4), min_size=ndim, max_size=ndim)) for _ in range(2)]
-    before, after = ([c * m for c, m in zip(chunks, multiple, strict=True)] for multiple in multiples)
-    return draw(lengths), chunks, draw(st.none() | st.just(before)), draw(st.none() | st.just(after))
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(regroupings(), st.integers(0, 1 << 32))
-def test_any_regrouping_keeps_values_and_chunks(tmp_path_factory, regrouping, seed):
-    shape, chunks, before, after = regrouping
-    data = np.random.default_rng(seed).integers(0, 2, shape).astype("<u2")
-    root = tmp_path_factory.mktemp("any")
-    write_array(root / "a", data, tuple(chunks), shards=None if before is None else tuple(before))
-    source = directory_source(root / "a")
-    target = reshard_to_directory(source, root / "b", None if after is None else tuple(after))
-    assert same(values(target), data)
-    assert chunk_digests(directory_source(target)) == chunk_digests(source)
 
 
 def test_a_chunk_without_bytes_stops_everything(tmp_path):

@@ -2,10 +2,8 @@
 
 import contextlib
 import json
-import pickle
-import threading
 import time
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -15,8 +13,7 @@ import pytest
 import zarr
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
-from packed import pack_tree, zip_values
-from resharding import archive_source, directory_source, stored_chunks, write_array
+from resharding import directory_source, stored_chunks, write_array
 from transcoding import check, check_same, chunk_keys, prepare, transcode, write_v3
 from upgrades import read_tensorstore, read_zarr, write_v2
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
@@ -24,14 +21,11 @@ from zarr.core.dtype import VariableLengthBytes
 
 from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
 from ozx.flow.chunks import transcode as module
-from ozx.flow.chunks.stored_chunks import SourceChunks, iter_key_groups
 from ozx.flow.chunks.transcode import iter_transcoded
 from ozx.flow.decoding import bounded_arrays, chunk_codecs
 from ozx.flow.decoding.chunk_codecs import ChunkCodec
-from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.relayout import rechunking
 from ozx.hierarchy.relayout.shard_choice import parse_codec_choice, transcoded_document
-from ozx.hierarchy.zarr_v2.arrays import parse_v2_layout, upgrade_array
 
 RANDOM = np.random.default_rng(11)
 ZSTD = parse_codec_choice("zstd:1")
@@ -47,106 +41,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(rechunking, "USUAL_BLOCK", 64)
 
 
-CUTS = [
-    # shape, chunks, shards, new chunks, new shards
-    ((10,), (3,), None, (4,), None),
-    ((10,), (3,), (6,), (5,), (5,)),
-    ((20, 21), (3, 4), None, (7, 5), (14, 10)),
-    ((20, 21), (3, 4), (6, 8), (7, 5), None),
-    ((20, 21), (3, 4), (6, 8), (3, 4), (9, 12)),
-    ((5, 5), (8, 8), None, (3, 3), (6, 6)),
-    ((3, 20, 21), (1, 8, 8), (2, 16, 24), (3, 4, 4), (3, 20, 24)),
-    ((2, 3, 9, 10), (1, 1, 4, 4), None, (2, 1, 9, 5), None),
-    ((2, 2, 3, 9, 10), (1, 1, 1, 4, 4), None, (1, 1, 3, 4, 4), (1, 2, 3, 12, 12)),
-]
-
-
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize(("shape", "chunks", "shards", "new_chunks", "new_shards"), CUTS, ids=str)
-def test_chunks_are_cut_otherwise(shape, chunks, shards, new_chunks, new_shards):
-    values = write_v3(pixels(*shape), chunks, shards=shards)
-    transcoded = check(values, chunks=new_chunks, codec=ZSTD, shards=new_shards)
-    assert chunk_keys(transcoded) == sorted(chunk_keys(transcoded), key=hierarchy_order)
-
-
-@st.composite
-def arrays(draw):
-    dimensions = draw(st.integers(1, 3))
-    lengths = st.tuples(*[st.integers(1, 6)] * dimensions)
-    shape = draw(st.tuples(*[st.integers(1, 13)] * dimensions))
-    chunks, new_chunks = draw(lengths), draw(lengths)
-    factor = st.none() | st.tuples(*[st.integers(1, 3)] * dimensions)
-    shards, new_shards = (
-        None if times is None else tuple(a * b for a, b in zip(cut, times, strict=True))
-        for cut, times in ((chunks, draw(factor)), (new_chunks, draw(factor)))
-    )
-    dtype = draw(st.sampled_from(["|b1", "|i1", "<u2", ">u2", "<f4", ">f8", "<c8", "<i8"]))
-    separator = draw(st.sampled_from("/."))
-    values = write_v3(
-        np.random.default_rng(draw(st.integers(0, 9))).integers(0, 2, shape).astype(dtype),
-        chunks,
-        shards=shards,
-        serializer=BytesCodec(endian="big" if dtype[0] == ">" else "little") if dtype[0] != "|" else "auto",
-        config={"write_empty_chunks": draw(st.booleans())},
-        fill_value=draw(st.sampled_from([0, 1])),
-        chunk_key_encoding={"name": draw(st.sampled_from(["default", "v2"])), "separator": separator},
-    )
-    for key in draw(st.lists(st.sampled_from(chunk_keys(values) or ["none"]), unique=True, max_size=3)):
-        values.pop(key, None)
-    return values, {"chunks": new_chunks, "shards": new_shards}
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(arrays(), st.sampled_from(["none", "zstd", "gzip:1", "blosc-lz4", None]), st.sampled_from([1, 40, 1 << 20]))
-def test_any_array_keeps_its_values(array, codec, usual_block):
-    values, options = array
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rechunking, "USUAL_BLOCK", usual_block)
-        transcoded = check(values, **options, codec=None if codec is None else parse_codec_choice(codec))
-    assert chunk_keys(transcoded) == sorted(chunk_keys(transcoded), key=hierarchy_order)
-
-
 # Bits -------------------------------------------------------------------------------------------------
-
-
-def nans(dtype, bits):
-    """Return NaNs with these bits, and zeros of both signs."""
-    unsigned = np.dtype(dtype).str.replace("f", "u")
-    values = np.resize(np.array([*bits, 0, 1 << 8 * np.dtype(dtype).itemsize - 1], unsigned), (9, 10))
-    return values.view(dtype)
-
-
-@pytest.mark.parametrize("endian", ["little", "big"])
-@pytest.mark.parametrize(
-    "data",
-    [
-        nans("<f2", [0x7E01, 0xFE00, 0x7C01]),
-        nans("<f4", [0x7FC00001, 0xFFC00000, 0x7F800001]),
-        nans("<f8", [0x7FF8000000000001, 0xFFF8 << 48, 0x7FF0000000000001]),
-        nans("<f4", [0x7FC00001, 0xFFC00000]).view("<c8"),
-        nans("<f8", [0x7FF8000000000001, 0xFFF8 << 48]).view("<c16"),
-    ],
-    ids=lambda data: str(data.dtype),
-)
-def test_every_bit_of_a_number_is_kept(data, endian):
-    values = write_v3(data, (3, 2), serializer=BytesCodec(endian=endian))
-    check_same(read_zarr(values), data)
-    check(values, chunks=(2, 4), codec=ZSTD, shards=(6, 4))
-
-
-def test_a_chunk_of_other_nans_than_the_fill_value_is_kept():
-    data = np.full((4, 4), np.nan, "<f4")
-    data[2:] = np.array(0x7FC00001, "<u4").view("<f4")
-    transcoded = check(write_v3(data, (4, 4), fill_value=np.nan), chunks=(2, 2))
-    assert chunk_keys(transcoded) == ["c/1/0", "c/1/1"]
-
-
-@pytest.mark.parametrize("dtype", ["<f4", "<c8", "<c16"])
-def test_minus_zero_is_no_fill_value(dtype):
-    data = np.zeros((4, 4), dtype)
-    data[2:] = -0.0 if dtype == "<f4" else complex(0.0, -0.0)
-    transcoded = check(write_v3(data, (4, 4)), chunks=(2, 4))
-    assert chunk_keys(transcoded) == ["c/1/0"]
 
 
 # Types of items. Numbers and records are drawn from all bits.
@@ -250,29 +145,6 @@ def test_values_that_cannot_be_encoded_are_refused(monkeypatch):
         transcode(write_v3(pixels(8, 8), (4, 4)), codec=ZSTD)
 
 
-def test_missing_chunks_read_as_every_bit_of_the_fill_value():
-    values = write_v3(pixels(8, 8, dtype="<f4"), (4, 4), missing=["c/0/1"])
-    document = json.loads(values["zarr.json"])
-    values["zarr.json"] = json.dumps(document | {"fill_value": "0x7fc00abc"}).encode()
-    transcoded = check(values, chunks=(8, 8), codec=ZSTD)
-    assert set(read_zarr(transcoded)[:4, 4:].view("<u4").ravel().tolist()) == {0x7FC00ABC}
-
-
-def test_chunks_of_fill_values_are_not_written():
-    data = np.zeros((16, 16), "<u2")
-    data[5, 6] = 1
-    transcoded = check(write_v3(data, (8, 8)), chunks=(4, 4), shards=(8, 8))
-    assert chunk_keys(transcoded) == ["c/0/0"]
-    assert len(transcoded["c/0/0"]) == 4 * 4 * 2 + 4 * 16 + 4
-    assert chunk_keys(transcode(write_v3(data * 0, (8, 8)), chunks=(4, 4))) == []
-
-
-def test_nothing_is_read_where_nothing_is_stored():
-    values = write_v3(pixels(16, 16), (4, 4), missing=[f"c/{y}/{x}" for y in range(2) for x in range(4)])
-    assert chunk_keys(check(values, chunks=(8, 8))) == ["c/1/0", "c/1/1"]
-    assert chunk_keys(transcode({"zarr.json": values["zarr.json"]}, chunks=(8, 8))) == []
-
-
 def test_strings_and_times():
     text = np.array(["", "a", "ü", "a long one", "x\0y"] * 4).reshape(4, 5)
     check(write_v3(text, (3, 2), dtype="string", fill_value=""), chunks=(2, 3), codec=ZSTD, by_tensorstore=False)
@@ -282,32 +154,9 @@ def test_strings_and_times():
     check(write_v3(times, (1, 2), fill_value=fill), chunks=(2, 1), codec=ZSTD, by_tensorstore=False)
 
 
-@pytest.mark.parametrize("codec", ["none", "zstd", "gzip", "blosc-zstd"])
-def test_arrays_without_dimensions_and_without_pixels(codec):
-    check(write_v3(np.array(7, "<u2"), ()), codec=parse_codec_choice(codec))
-    values = write_v3(np.zeros((0, 4), "<u2"), (1, 4))
-    assert chunk_keys(check(values, chunks=(1, 2), codec=parse_codec_choice(codec))) == []
-
-
 # Codecs -----------------------------------------------------------------------------------------------
 
 LITTLE = BytesCodec(endian="little")
-
-CHAINS = {
-    "transposed": {"filters": TransposeCodec(order=(1, 0))},
-    "blosc": {"compressors": BloscCodec(cname="zstd", shuffle="bitshuffle")},
-    "zstd and crc32c": {"compressors": [ZstdCodec(level=1), Crc32cCodec()]},
-    "gzip": {"compressors": GzipCodec()},
-    "nested": {"serializer": ShardingCodec(chunk_shape=(3, 4), codecs=[ShardingCodec(chunk_shape=(1, 4))])},
-    "index at the start": {"serializer": ShardingCodec(chunk_shape=(2, 2), index_location="start")},
-}
-
-
-@pytest.mark.parametrize("codec", [None, ZSTD], ids=["kept", "zstd"])
-@pytest.mark.parametrize("chain", CHAINS)
-def test_codecs_that_are_read_and_kept(chain, codec):
-    values = write_v3(pixels(20, 21), (6, 8), **CHAINS[chain])
-    check(values, chunks=(5, 7), codec=codec, shards=(10, 14))
 
 
 def test_codecs_beside_sharding_are_flattened():
@@ -392,25 +241,6 @@ def test_documents_of_different_arrays():
 
 
 # Zarr v2 ----------------------------------------------------------------------------------------------
-
-V2 = {
-    "bz2": {"compressors": numcodecs.BZ2()},
-    "lzma": {"compressors": numcodecs.LZMA()},
-    "lz4": {"compressors": numcodecs.LZ4()},
-    "zlib": {"compressors": numcodecs.Zlib()},
-    "blosc": {"compressors": numcodecs.Blosc()},
-    "delta": {"filters": [numcodecs.Delta("<i4")]},
-    "shuffle": {"filters": [numcodecs.Shuffle(4)], "compressors": numcodecs.Zlib()},
-    "two filters": {"filters": [numcodecs.Delta("<i4"), numcodecs.Shuffle(4)], "compressors": numcodecs.BZ2()},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("codecs", V2)
-def test_zarr_v2(codecs, order):
-    values = write_v2(pixels(20, 21, dtype="<i4"), chunks=(6, 8), order=order, fill_value=0, **V2[codecs])
-    check(values)
-    check(values, chunks=(5, 7), codec=ZSTD, shards=(10, 14))
 
 
 @pytest.mark.parametrize("separator", ["/", "."])
@@ -544,54 +374,7 @@ def test_time_that_cannot_be_taken_out():
     check(values, chunks=(8, 8), codec=ZSTD)
 
 
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("codec", ["blosc-lz4", "blosc-zstd", "zstd", "gzip"])
-def test_the_bytes_depend_on_nothing_else(codec):
-    data = pixels(40, 40)
-    options = {"chunks": (10, 10), "shards": (20, 20), "codec": parse_codec_choice(codec)}
-    results = [
-        transcode(write_v3(data, chunks, shards=shards, compressors=compressors), jobs=jobs, **options)
-        for chunks, shards, compressors, jobs in [
-            ((10, 10), None, None, 1),
-            ((7, 40), None, ZstdCodec(), 4),
-            ((5, 4), (20, 8), BloscCodec(), 2),
-        ]
-    ]
-    assert results[0] == results[1] == results[2]
-
-
 # Sources ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["directory", "archive"])
-def test_arrays_in_sources(tmp_path, kind):
-    data = pixels(20, 21)
-    write_array(tmp_path / "a", data, (3, 4), shards=(6, 8), compressors=GzipCodec())
-    source = (
-        directory_source(tmp_path / "a")
-        if kind == "directory"
-        else archive_source(pack_tree(tmp_path / "a", tmp_path / "a.ozx"))
-    )
-    document, _, stored = stored_chunks(source)
-    new = transcoded_document(document, chunks=(5, 7), codec=ZSTD, shards=(10, 14))
-    entries = {entry.key: b"".join(entry.iter_blocks()) for entry in iter_transcoded(stored, document, new, "0")}
-    assert list(entries) == sorted(entries, key=hierarchy_order)
-    check_same(read_tensorstore({"0/zarr.json": json.dumps(new).encode(), **entries}, "0"), data)
-
-
-def test_arrays_of_zarr_v2_in_sources(tmp_path):
-    data = pixels(20, 21)
-    values = write_v2(data, chunks=(6, 8), compressors=numcodecs.LZ4())
-    source = archive_source(zip_values(tmp_path / "a.zip", {f"0/{key}": value for key, value in values.items()}))
-    old = json.loads(source.read("0/.zarray"))
-    layout = parse_v2_layout(old, "0")
-    (group,) = (group for group in iter_key_groups(source.iter_keys(), {"0": layout}) if group.path == "0")
-    assert group.others == ["0/.zarray", "0/.zattrs"]
-    new = transcoded_document(upgrade_array(old).document, shards=(12, 24))
-    stored = SourceChunks(source, "0", layout, group.numbers)
-    entries = {entry.key: b"".join(entry.iter_blocks()) for entry in iter_transcoded(stored, old, new, "0")}
-    assert list(entries) == ["0/c/0/0", "0/c/1/0"]
-    check_same(read_tensorstore({"0/zarr.json": json.dumps(new).encode(), **entries}, "0"), data)
 
 
 def test_a_shard_that_waits_in_a_file(monkeypatch):
@@ -640,76 +423,6 @@ def test_memory_is_bounded(tmp_path):
 
 
 # Work in parallel -------------------------------------------------------------------------------------
-
-
-class Patient(Executor):
-    """Does the work when it is waited for, and counts what is under way."""
-
-    def __init__(self):
-        self.futures = []
-        self.most = 0
-
-    def submit(self, function, *args):
-        future = _Future(function, pickle.dumps(args))
-        self.futures.append(future)
-        self.most = max(self.most, sum(not future.done() for future in self.futures))
-        return future
-
-
-class _Future(Future):
-    def __init__(self, function, args):
-        super().__init__()
-        self.function, self.args = function, args
-
-    def result(self, timeout=None):
-        if not self.done():
-            try:
-                self.set_result(pickle.loads(pickle.dumps(self.function(*pickle.loads(self.args)))))
-            except Exception as error:  # noqa: BLE001
-                self.set_exception(pickle.loads(pickle.dumps(error)))
-        return super().result(timeout)
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_few_blocks_are_under_way_at_a_time():
-    values = write_v3(pixels(40, 40), (4, 4))
-    executor = Patient()
-    transcoded = transcode(values, chunks=(8, 8), jobs=3, executor=executor)
-    assert transcoded == transcode(values, chunks=(8, 8))
-    assert (executor.most, len(executor.futures)) == (6, 25)
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_what_is_not_begun_is_cancelled():
-    stored, old, new = prepare(write_v3(pixels(40, 40), (4, 4)), chunks=(8, 8))
-    executor = Patient()
-    entries = iter_transcoded(stored, old, new, "", jobs=3, executor=executor)
-    next(entries)
-    entries.close()
-    assert [future.cancelled() for future in executor.futures] == [False] * 2 + [True] * 5
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_an_error_cancels_what_is_not_begun():
-    values = write_v3(pixels(40, 40), (4, 4), compressors=ZstdCodec())
-    values["c/0/2"] = b"?"
-    executor = Patient()
-    with pytest.raises(FormatError, match="c/0/2"):
-        transcode(values, chunks=(8, 8), jobs=3, executor=executor)
-    assert [future.cancelled() for future in executor.futures[2:]] == [True] * (len(executor.futures) - 2)
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_threads_end_with_the_iterator():
-    before = threading.active_count()
-    stored, old, new = prepare(write_v3(pixels(40, 40), (4, 4)), chunks=(8, 8))
-    transcode(write_v3(pixels(4, 4), (4, 4)), chunks=(2, 2))  # zarr's own threads stay
-    zarrs = {thread.name for thread in threading.enumerate()}
-    entries = iter_transcoded(stored, old, new, "", jobs=2)
-    next(entries)
-    assert any(thread.name.startswith("ozx-transcode") for thread in threading.enumerate())
-    entries.close()
-    assert not any(thread.name.startswith("ozx-transcode") for thread in threading.enumerate()), (before, zarrs)
 
 
 @pytest.mark.ci
