@@ -31,8 +31,8 @@ FAULTS = {
     "429": Fault.status(429),
     "500": Fault.status(500),
     "slow": Fault.slow(0.06),
-    "silent": Fault.stall(0.6),
-    "silent within the body": Fault.stall(0.6, after=300),
+    "silent": Fault.stall(1.2),
+    "silent within the body": Fault.stall(1.2, after=300),
     "403": Fault.status(403),
     "404": Fault.status(404),
     "another ETag": Fault.change(ETag='"other"'),
@@ -64,7 +64,7 @@ VERBS = {
 
 def attempt(call, url, out):
     """Return the result of a verb, or None after an error of the right kind."""
-    options = {"client_options": {"read_timeout": "200ms"}, "retry_config": HURRY}
+    options = {"client_options": {"read_timeout": "500ms"}, "retry_config": HURRY}
     with ozx.storage_options(**options):
         try:
             return call(url, out)

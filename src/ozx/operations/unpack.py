@@ -199,7 +199,13 @@ def _copy_directory(
 
 
 def default_directory(path: str) -> str:
-    """Return the default name of the directory for the archive at `path`."""
+    """Return the default name of the directory for the archive at `path`.
+
+    Examples
+    --------
+    >>> default_directory("scans/cells.ozx"), default_directory("cells.ome.zarr.zip")
+    ('scans/cells.ome.zarr', 'cells.ome.zarr')
+    """
     stem = path
     for ending in (".ozx", ".zip"):
         if path.lower().endswith(ending):

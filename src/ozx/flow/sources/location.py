@@ -243,7 +243,15 @@ def _remote_refused(url: str) -> UsageError:
 
 
 def format_location(location: Location) -> str:
-    """Return the canonical location of a node: ``ozx:///PATH`` for a local file, ``URL|zip:NODE/`` for a URL."""
+    """Return the canonical location of a node: ``ozx:///PATH`` for a local file, ``URL|zip:NODE/`` for a URL.
+
+    Examples
+    --------
+    >>> format_location(Location("/data/my cells.ozx", "labels/cells"))
+    'ozx:///data/my%20cells.ozx/labels/cells'
+    >>> format_location(Location("https://example.org/cells.ozx", "0"))
+    'https://example.org/cells.ozx|zip:0/'
+    """
     node = quote(location.node, safe="/", errors="surrogateescape")
     if location.is_remote:
         return f"{location.path}{_PIPE}{node}{'/' if node else ''}"
