@@ -1,4 +1,4 @@
-"""File locks that show whether the process writing a file is alive."""
+"""Whether the process that writes a file is alive: file locks, and the marks of this computer and its last start."""
 
 from __future__ import annotations
 

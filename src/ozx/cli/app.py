@@ -1,4 +1,4 @@
-"""The `ozx` command: find the sub-command, and convert every error to a message and an exit code."""
+"""The `ozx` command: its sub-commands, hints at the right one, and a message and exit code for every error."""
 
 from __future__ import annotations
 

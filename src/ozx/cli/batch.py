@@ -1,4 +1,4 @@
-"""Report on many files: a line per completed file, a progress bar, and a last line with counts."""
+"""Run a command on one file or many: a line per completed file, a progress bar, and a last line with counts."""
 
 from __future__ import annotations
 

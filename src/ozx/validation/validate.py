@@ -1,4 +1,4 @@
-"""Validation of one file or directory."""
+"""Validation of one file or directory, or of many at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A requested edit of images, checked and normalised before any document is read."""
+"""A requested edit of images, as text or values, checked and normalised before any document is read."""
 
 from __future__ import annotations
 

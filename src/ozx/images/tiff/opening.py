@@ -1,4 +1,4 @@
-"""Opening of TIFF files: the pixels of each series, its lower levels, and its metadata."""
+"""Opening of TIFF files and of what belongs to them: other files, the pixels of each series, levels and metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that compare the OME-Zarr metadata of a group with other nodes and arrays."""
+"""Rules that compare the OME-Zarr metadata of a group with other nodes and arrays, and those about collections."""
 
 from __future__ import annotations
 

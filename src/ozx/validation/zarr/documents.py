@@ -1,4 +1,4 @@
-"""Rules about JSON, common fields, and names of nodes and dimensions (Zarr core 3.1 and Zarr v2)."""
+"""Rules about JSON, common fields, names, and consolidated copies (Zarr core 3.1 and Zarr v2)."""
 
 from __future__ import annotations
 

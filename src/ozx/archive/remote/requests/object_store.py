@@ -1,4 +1,4 @@
-"""An obstore store for one URL: failed requests are repeated within the caller's time limit."""
+"""An obstore store for one URL, with profiles of AWS; failed requests are repeated within the caller's time limit."""
 
 from __future__ import annotations
 

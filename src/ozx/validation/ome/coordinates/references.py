@@ -1,4 +1,4 @@
-"""Rules about transformations that refer to other groups and arrays (OME-Zarr 0.6)."""
+"""Rules about transformations that refer to other groups and arrays, and about fields of vectors (OME-Zarr 0.6)."""
 
 from __future__ import annotations
 
