@@ -76,8 +76,7 @@ def test_the_whole_of_it(tmp_path, home, registry, programs, monkeypatch):
     before = copy.deepcopy(registry.keys)
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(home / "Local"))
-    for module in ("associate", "systems"):
-        monkeypatch.setattr(f"ozx.desktop.association.{module}.user_registry", lambda: registry)
+    monkeypatch.setattr("ozx.desktop.association.associate.user_registry", lambda: registry)
     assert association_status().to_dict()["opens_with"] is None
     assert associate().notes == ()
     status = association_status()

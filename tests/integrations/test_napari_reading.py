@@ -358,4 +358,4 @@ def test_without_dask_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.array", None)
     with pytest.raises(ResourceError, match="dask, which reads pixels") as caught:
         read_layers(path)
-    assert '"dask[array]' in caught.value.hint
+    assert 'pip install "ozx-toolkit[napari]"' in caught.value.hint
