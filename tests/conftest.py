@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -30,6 +31,10 @@ settings.load_profile("ozx")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Below Wine, the usual event loop of Windows sometimes misses that a thread wakes it, and waits for ever.
+if sys.platform == "win32":
+    asyncio.set_event_loop_policy(asyncio.WindowsSelectorEventLoopPolicy())
 
 # No cache, because tests count requests: a request must not be missing because an earlier test has made it.
 os.environ["OZX_CACHE"] = ""
