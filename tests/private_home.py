@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-from ozx.atomic.locks import this_host
+from ozx.atomic.host import this_host
 from ozx.desktop.association import launching
 from ozx.desktop.association.associate import associate, dissociate
 

@@ -13,8 +13,8 @@ from atomic_writing import names, write
 from posix_only import fcntl
 from sweeping import forget_swept_folders
 
-from ozx.atomic import locks
-from ozx.atomic.locks import is_of_this_host, this_host
+from ozx.atomic import host, locks
+from ozx.atomic.host import is_of_this_host, this_host
 from ozx.atomic.temporary import leftover_at, remove_leftover
 
 OWN_HOST, _, OWN_BOOT = this_host().rpartition("-")
@@ -39,13 +39,13 @@ def leave(folder, name, age=0.0):
     ],
 )
 def test_which_computer_wrote_it(tmp_path, monkeypatch, name, boot, age, expected):
-    monkeypatch.setattr(locks, "_boot_time", lambda: time.time() - DAY)
+    monkeypatch.setattr(host, "_boot_time", lambda: time.time() - DAY)
     path = leave(tmp_path, "any-00000000", age)
     assert is_of_this_host(name, boot, str(path)) is expected
 
 
 def test_a_system_without_boot_identifiers_goes_by_the_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(locks, "this_host", lambda: "mac-00000000")
+    monkeypatch.setattr(host, "this_host", lambda: "mac-00000000")
     path = str(leave(tmp_path, "any-00000000"))
     assert is_of_this_host("mac", "00000000", path)
     assert not is_of_this_host("other", "00000000", path)
@@ -55,7 +55,7 @@ def test_a_system_without_boot_identifiers_goes_by_the_name(tmp_path, monkeypatc
     "name", ["", "...", "node7.cluster.example.org", "ein-sehr-langer-name-eines-rechners", "näme"]
 )
 def test_any_name_of_a_computer_fits_into_a_name_of_a_file(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(locks.platform, "node", lambda: name)
+    monkeypatch.setattr(host.platform, "node", lambda: name)
     this_host.cache_clear()
     try:
         path = tmp_path / f".{'n' * 90}.99999999-9999.{this_host()}.ozx-tmp"
@@ -87,18 +87,18 @@ class Mac:
 def test_a_mac_is_known_by_its_start_whatever_the_network_calls_it(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(ctypes, "CDLL", lambda name: Mac())
-    monkeypatch.setattr(locks.platform, "node", lambda: "zoes-mac.local")
-    for function in (this_host, locks._boot_time):
-        monkeypatch.setattr(locks, function.__name__, function.__wrapped__)
-    assert locks.this_host() == "zoes-mac-0a1b2c3d"
-    assert locks._boot_time() == 1_700_000_000
+    monkeypatch.setattr(host.platform, "node", lambda: "zoes-mac.local")
+    for function in (this_host, host._boot_time):
+        monkeypatch.setattr(host, function.__name__, function.__wrapped__)
+    assert host.this_host() == "zoes-mac-0a1b2c3d"
+    assert host._boot_time() == 1_700_000_000
     path = str(leave(tmp_path, "any-00000000"))
     assert is_of_this_host("dhcp-17", "0a1b2c3d", path)
     assert not is_of_this_host("dhcp-17", "12345678", path)
     assert not is_of_this_host("zoes-mac", "12345678", path)  # younger than the start
     monkeypatch.setattr(Mac, "values", {})
-    assert locks.this_host() == "zoes-mac-00000000"
-    assert locks._boot_time() == 0
+    assert host.this_host() == "zoes-mac-00000000"
+    assert host._boot_time() == 0
 
 
 @pytest.mark.posix("needs flock")

@@ -11,7 +11,7 @@ from links import make_link
 from sweeping import forget_swept_folders
 
 from ozx.atomic import temporary
-from ozx.atomic.locks import this_host
+from ozx.atomic.host import this_host
 from ozx.atomic.new_file import replacing_file
 from ozx.atomic.temporary import create_directory, create_file
 

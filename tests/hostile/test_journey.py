@@ -29,8 +29,8 @@ COUNT, DAMAGED, RESTLESS = 1_000, (17, 600), 700
 # Another computer: another name, another boot identifier, and locks that the first one cannot see.
 ELSEWHERE = """
 import sys
-from ozx.atomic import locks, renaming, temporary
-locks.this_host = renaming.this_host = temporary.this_host = lambda: "node8-12345678"
+from ozx.atomic import host, locks, renaming, temporary
+host.this_host = renaming.this_host = temporary.this_host = lambda: "node8-12345678"
 locks.fcntl.flock = lambda descriptor, operation: None
 from ozx.cli.app import run
 sys.exit(run(sys.argv[1:]))

@@ -8,7 +8,7 @@ into the folder removes the leftovers of killed processes.
     Context managers that create a file or a directory and give it its name at the end.
 ``targets``
     Checks of final names, system errors with the final name, and messages about a full disk.
-``temporary``, ``locks``
+``temporary``, ``locks``, ``host``
     Temporary files and directories; locks, and marks of this computer, that show whether their writer is alive.
 ``renaming``, ``syncing``
     Renaming of a finished file or directory, in one step if the system supports it; syncing to the disk, and

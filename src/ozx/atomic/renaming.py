@@ -14,7 +14,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from ozx.atomic.locks import has_locks, still_has_name, this_host
+from ozx.atomic.host import this_host
+from ozx.atomic.locks import has_locks, still_has_name
 from ozx.atomic.syncing import flush
 from ozx.atomic.targets import check_regular, check_target, exists_error
 from ozx.atomic.temporary import hidden_name, name_beside

@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count
 
-from ozx.atomic.locks import CLOCKS, HOST, has_locks, is_alive, is_of_this_host, lock_file, still_has_name, this_host
+from ozx.atomic.host import CLOCKS, HOST, is_alive, is_of_this_host, this_host
+from ozx.atomic.locks import has_locks, lock_file, still_has_name
 from ozx.atomic.targets import naming_errors
 from ozx.errors import ResourceError
 

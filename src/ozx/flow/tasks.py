@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ozx.archive.remote.access import carrying_options
-from ozx.atomic.locks import this_host
+from ozx.atomic.host import this_host
 from ozx.atomic.targets import absolute_path
 from ozx.errors import OzxError, ResourceError, UsageError, shortened
 from ozx.faults import as_error
