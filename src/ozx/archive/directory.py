@@ -41,7 +41,7 @@ from ozx.quoting import quote
 # and agree with each other: a reader that believes them reads zeros in place of chunks. Without ZIP64, old writers
 # store offsets modulo 2**32.
 
-_LONGEST_HEADER = LOCAL_HEADER.size + 2 * MASK_16
+_LONGEST_LOCAL_HEADER = LOCAL_HEADER.size + 2 * MASK_16
 _LONGEST_CENTRAL_HEADER = CENTRAL_HEADER.size + 3 * MASK_16
 _HINT = "Copy or download the file again; `ozx recover FILE OUT.ozx` saves the undamaged entries."
 
@@ -51,7 +51,7 @@ def has_wrapped(source: ByteSource, directory_offset: int, prepended: int) -> bo
     if not prepended or prepended & MASK_32:
         return False
     try:
-        first = CentralHeader.from_bytes(source.read_at(directory_offset, CENTRAL_HEADER.size + 3 * MASK_16))
+        first = CentralHeader.from_bytes(source.read_at(directory_offset, _LONGEST_CENTRAL_HEADER))
     except FormatError:
         return False
     # If the header is at both places, the offsets may also count from the end of the bytes before the archive.
@@ -77,7 +77,7 @@ def check_leading(source: ByteSource, prepended: int) -> None:
     """
     if not prepended:
         return
-    start = max(0, prepended - _LONGEST_HEADER)
+    start = max(0, prepended - _LONGEST_LOCAL_HEADER)
     before = source.read_at(start, max(prepended - start, len(LOCAL_SIGNATURE)))
     if (source.read_at(0, len(LOCAL_SIGNATURE)) if start else before).startswith(LOCAL_SIGNATURE):
         found = "the file begins with a local header"
@@ -161,7 +161,6 @@ ZIP64_END_LENGTH = ZIP64_END_RECORD.size
 
 _BLOCK = 1 << 16
 _LONGEST_BLOCK = 1 << 20
-_LONGEST_CENTRAL_HEADER = CENTRAL_HEADER.size + 3 * MASK_16
 
 
 @dataclass(frozen=True, slots=True)

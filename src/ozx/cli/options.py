@@ -13,14 +13,13 @@ import ozx
 from ozx.archive.remote.access import parse_storage_options, storage_options
 from ozx.errors import ResourceError, UsageError
 from ozx.extras import install_hint
-from ozx.hierarchy.subset.region import split_names
 
 # Options of commands that open URLs: credentials and endpoints.
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def access_options(function: _Function) -> _Function:
+def access_options(command: _Command) -> _Command:
     """Add ``--timeout`` and the options of `store_options`; all of them apply until the command ends."""
     return click.option(
         "--timeout",
@@ -29,10 +28,10 @@ def access_options(function: _Function) -> _Function:
         expose_value=False,
         callback=_set_timeout,
         help="End the command if its requests take longer than this.",
-    )(store_options(function))
+    )(store_options(command))
 
 
-def store_options(function: _Function) -> _Function:
+def store_options(command: _Command) -> _Command:
     """Add ``--anonymous``, ``--storage-option`` and ``--no-cache`` to commands that run until they are stopped."""
     anonymous = click.option(
         "--anonymous",
@@ -56,7 +55,7 @@ def store_options(function: _Function) -> _Function:
         callback=_set_no_cache,
         help="Do not use cached central directories of remote archives.",
     )
-    return anonymous(option(cache(function)))
+    return anonymous(option(cache(command)))
 
 
 def _set_anonymous(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 (as click calls it)
@@ -84,13 +83,13 @@ def _set_options(ctx: click.Context, _: click.Parameter, value: tuple[str, ...])
 
 def parse_metadata(options: dict[str, Any]) -> dict[str, Any]:
     """Return a command's options with the lists of channel names and colours split."""
+    from ozx.hierarchy.subset.region import split_names  # noqa: PLC0415 (for two commands; the others load it in vain)
+
     lists = [name for name in ("channel_names", "colors") if options[name] is not None]
     return options | {name: split_names(options[name]) for name in lists}
 
 
 # The option ``--dask``: run tasks on the workers of a Dask cluster.
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _SECONDS = 10
 

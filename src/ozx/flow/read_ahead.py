@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ozx.flow.entry import BytesPart, Entry, Part, read_part
 
@@ -42,13 +42,6 @@ class Place(NamedTuple):
     read: Callable[[int, int], bytes]
     take: Callable[[int, bytes], bytes]
     is_of_object_store: bool = False
-
-
-class RemotePart(Part, Protocol):
-    """A part whose bytes may be on a server."""
-
-    def place(self) -> Place | None:
-        """Return the place of the bytes on the server; None if the bytes are local."""
 
 
 class _Piece(NamedTuple):

@@ -26,7 +26,6 @@ class Desktop:
     """The functions of a file association that differ between operating systems."""
 
     system: str  # ``linux``, ``macos`` or ``windows``
-    default_viewer: Callable[[], tuple[str, ...]]  # returns the command that runs ``ozx view``
     # returns the steps for a viewer's command, the command of ozx, and the viewer's name
     plan: Callable[[tuple[str, ...], tuple[str, ...], str], tuple[Step, ...]]
     own: Own  # what `plan` makes, whichever the viewer
@@ -48,7 +47,6 @@ def _linux(environment: Mapping[str, str], home: str) -> Desktop:
     places = linux.find_places(environment, home)
     return Desktop(
         system="linux",
-        default_viewer=find_background_viewer,
         plan=lambda viewer, ozx, name: linux.plan(places, viewer, ozx, find_converter(), name=name),
         own=linux.own(places),
         notes=lambda viewer, ozx: tuple(
@@ -61,7 +59,6 @@ def _linux(environment: Mapping[str, str], home: str) -> Desktop:
 def _macos(home: str) -> Desktop:
     return Desktop(
         system="macos",
-        default_viewer=find_background_viewer,
         plan=lambda viewer, _ozx, _name: macos.plan(home, viewer, find_converter()),
         own=macos.own(home),
         notes=lambda _viewer, _ozx: (),
@@ -72,7 +69,6 @@ def _macos(home: str) -> Desktop:
 def _windows(local_data: str) -> Desktop:
     return Desktop(
         system="windows",
-        default_viewer=find_background_viewer,
         plan=lambda viewer, _ozx, _name: windows.plan(local_data, viewer, find_converter()),
         own=windows.own(local_data),
         notes=lambda _viewer, _ozx: (),
@@ -142,7 +138,7 @@ def associate(*, viewer: str | None = None, dry_run: bool = False) -> Associatio
     """
     _check_home()
     desktop = this_desktop()
-    chosen = desktop.default_viewer() if viewer is None else parse_viewer(viewer)
+    chosen = find_background_viewer() if viewer is None else parse_viewer(viewer)
     name = "OME-Zarr viewer" if viewer is None else os.path.basename(chosen[0])
     ozx = find_ozx()
     steps = desktop.plan(chosen, ozx, name)
