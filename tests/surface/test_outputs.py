@@ -48,7 +48,7 @@ FUNCTIONS = {
     "OzxStore": [lambda url, mode=mode: ozx.OzxStore(url, mode) for mode in ("w", "x", "a")],
     "integrations.napari.write_layers": [lambda url: write_layers(url, [])],
 }
-# They write to s3://: tests/operations/test_uploads.py, tests/store/remote/test_writing.py.
+# They write to s3://: tests/operations/test_uploads.py, tests/store/test_remote_writing.py.
 UPLOADING = {
     "pack",
     "pack_many",

@@ -2,8 +2,8 @@
 
 ``ozx_store``, ``session_store``
     `OzxStore`, a zarr Store, with writes to parts of a value; its base class, which uses a session.
-``reading``, ``writing``
-    The two kinds of sessions: for a finished archive, and for an archive that is being written.
+``reading``, ``writing``, ``remote_writing``
+    The kinds of sessions: for a finished archive, for one being written, and for one uploaded at its end.
 ``partial_file``, ``growing_file``, ``finishing``
     A new archive: its temporary file; the places of values and the room for metadata; free bytes; its completion.
 ``sorted_keys``, ``after_fork``
@@ -14,8 +14,6 @@
     Files opened as zarr groups; the arrays of a group, opened by the handlers of extensions.
 ``live/``
     Sessions that read a stream while another process writes it.
-``remote/``
-    Sessions that write to URLs.
 ``pixels/``
     The codec pipeline that reads the chunks of a request together.
 ``image_view``, ``lazy_views``, ``reading_price``

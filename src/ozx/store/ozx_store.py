@@ -16,7 +16,7 @@ from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from ozx.errors import UsageError
 from ozx.flow.sources.location import Location, given_output, parse_location, printable_location
 from ozx.store.reading import ArchiveSession, open_source
-from ozx.store.remote.writing import RemoteWriteSession
+from ozx.store.remote_writing import RemoteWriteSession
 from ozx.store.session_store import SessionStore
 from ozx.store.writing import WriteOptions, WriteSession
 

@@ -15,8 +15,8 @@ from children import run_in_child
 
 from ozx.archive.remote.s3_object import S3Object
 from ozx.errors import PartialFileWarning, ResourceError, UsageError
+from ozx.store import remote_writing
 from ozx.store.ozx_store import OzxStore
-from ozx.store.remote import writing
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def waiting(tmp_path, monkeypatch):
         if found.error is not None:
             raise found.error
 
-    monkeypatch.setattr(writing, "upload_file", upload)
+    monkeypatch.setattr(remote_writing, "upload_file", upload)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     found.store = OzxStore("s3://bucket/a.ozx", "w")
     zarr.create_group(found.store, attributes={"ome": {"version": "0.5"}})
