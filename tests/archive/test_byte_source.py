@@ -23,26 +23,9 @@ def source(request, tmp_path, monkeypatch):
     return FileSource(str(tmp_path / "data"))
 
 
-@pytest.mark.parametrize(("offset", "length"), [(0, 4), (0, 0), (10_000, 500), (10_240, 1), (20_000, 1), (5, 10_000)])
-def test_every_source_gives_the_same(source, offset, length):
-    assert source.size() == len(DATA)
-    assert source.read_at(offset, length) == DATA[offset : offset + length]
-    source.check_unchanged()
-
-
 def test_a_pickled_source_gives_the_same(source):
     copy = pickle.loads(pickle.dumps(source))
     assert (copy.name, copy.size(), copy.read_at(100, 9)) == (source.name, source.size(), source.read_at(100, 9))
-
-
-def test_exactly_what_is_asked_for_or_an_error(source):
-    assert read_exactly(source, 0, len(DATA), "all of it") == DATA
-    assert read_exactly(source, len(DATA), 0, "nothing") == b""
-    for offset, length in [(0, 10_241), (10_240, 1), (10_241, 0), (-1, 1), (5, 1 << 63), (1 << 63, 5)]:
-        with pytest.raises(FormatError, match=r"the header needs bytes .* but the file ends at 10,240") as caught:
-            read_exactly(source, offset, length, "the header")
-        assert (caught.value.rule, caught.value.path) == ("zip/truncated", source.name)
-        assert caught.value.hint
 
 
 def test_a_declared_length_takes_no_memory_before_it_was_compared_with_what_is_there():
@@ -60,22 +43,11 @@ def test_a_source_that_shrank_meanwhile_is_told_of():
     assert caught.value.rule == "zip/changed"
 
 
-def test_memory_has_a_name():
-    assert MemorySource(b"").name == "<memory>"
-    assert MemorySource(b"", "cells.ozx").name == "cells.ozx"
-
-
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "data"
     path.write_bytes(DATA)
     return path
-
-
-def test_a_file_is_read_into_a_buffer(path):
-    buffer = bytearray(100)
-    assert FileSource(str(path)).read_into_at(memoryview(buffer), 10_200) == 40
-    assert buffer == DATA[10_200:] + bytes(60)
 
 
 def test_a_file_has_changed_when_its_size_or_its_time_differ(path):
@@ -101,13 +73,3 @@ def test_a_pickled_file_remembers_what_it_looked_like(path):
     assert copy.size() == len(DATA)
     with pytest.raises(FormatError, match="changed"):
         copy.check_unchanged()
-
-
-def test_a_closed_file_is_opened_again(path, tmp_path):
-    source = FileSource(str(path))
-    assert source.read_at(0, 3) == DATA[:3]
-    source.close()
-    source.close()
-    (tmp_path / "other").write_bytes(b"other")
-    os.replace(tmp_path / "other", path)
-    assert source.read_at(0, 5) == b"other"

@@ -10,14 +10,6 @@ from ozx.archive.coalesced_reads import MARGIN, read_pieces
 DATA = bytes(range(256)) * 400
 
 
-class Counting(MemorySource):
-    reads = 0
-
-    def read_at(self, offset, length):
-        self.reads += 1
-        return super().read_at(offset, length)
-
-
 def texts(source, starts, stops):
     found = {}
     for pieces in read_pieces(source, np.array(starts, np.int64), np.array(stops, np.int64)):
@@ -34,14 +26,3 @@ def test_pieces_near_and_far_and_overlapping(monkeypatch, batch):
     starts, stops = [0, 10, 12, 50_000, 102_390], [24, 20, 90, 50_000, 102_999]
     expected = [DATA[start:stop] for start, stop in zip(starts, stops, strict=True)]
     assert texts(MemorySource(DATA), starts, stops) == expected
-
-
-def test_no_pieces():
-    assert texts(MemorySource(DATA), [], []) == []
-
-
-def test_neighbours_share_a_read():
-    source = Counting(DATA)
-    starts = [*range(0, 10_000, 50), *range(90_000, 100_000, 50)]
-    texts(source, starts, [start + 24 for start in starts])
-    assert source.reads == 2

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from zip_forge import SENTINEL, UTF8, CountingSource, Member, forge, zip64_extra
+from zip_forge import SENTINEL, Member, forge, zip64_extra
 
 from ozx.archive import columns as columns_module
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.columns import parse_columns, read_columns
-from ozx.archive.directory import iter_headers, read_end
+from ozx.archive.directory import read_end
 from ozx.archive.records import CentralHeader
 from ozx.errors import FormatError
 
@@ -62,58 +62,10 @@ def check_against_headers(members):
 PLAIN = [Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"pixels", method=8, flags=8), Member(b"", b"")]
 
 
-@pytest.mark.parametrize(
-    "members",
-    [
-        [],
-        PLAIN,
-        [Member(b"")],
-        [Member(b"a\0b"), *PLAIN],
-        [Member(b"\0\0")],
-        [Member(SIGNATURE)],
-        [Member(SIGNATURE * 30), *PLAIN],
-        [*PLAIN, Member(b"a", comment=SIGNATURE)],
-        [*PLAIN, Member(b"a", central_extra=SIGNATURE * 9)],
-        [Member(b"a", comment=Member(b"nested").central_record(0)), *PLAIN],
-        [Member(b"a", comment=Member(b"nested").central_record(0) * 2), *PLAIN],
-        [Member(b"a", central={"crc": 0x02014B50}), *PLAIN],
-        [Member(b"a", central={"offset": 0x02014B50}), Member(b"b", central={"compressed": 0x02014B50})],
-        [Member(b"PK\1", comment=b"\2"), *PLAIN],
-        [Member(b"n" * 65_535, central_extra=b"e" * 65_535, comment=b"c" * 65_535)] * 2,
-        [Member("é".encode(), flags=UTF8), Member(b"caf\x82"), Member(b"0/c/\xff", flags=UTF8)],
-        [Member(b"a", central={"uncompressed": SENTINEL}, central_extra=zip64_extra(1 << 40)), *PLAIN],
-        [*PLAIN, Member(b"a", central={"offset": SENTINEL}, central_extra=zip64_extra((1 << 64) - 1))],
-        [
-            Member(
-                b"a",
-                central={"compressed": SENTINEL, "uncompressed": SENTINEL, "offset": SENTINEL},
-                central_extra=zip64_extra(1 << 33, 1 << 34, 1 << 35) + zip64_extra(5, 6, 7),
-            )
-        ]
-        * 3,
-    ],
-)
-def test_columns_say_what_the_headers_say(members):
-    check_against_headers(members)
-
-
 def test_headers_without_signatures_inside_are_not_followed_one_by_one(monkeypatch):
     monkeypatch.setattr(columns_module, "_follow_signatures", None)
     for members in ([Member(b"")], PLAIN, [*PLAIN, Member(b"a", comment=b"note", central_extra=zip64_extra(5))]):
         assert len(parse_columns(directory_of(members), len(members))) == len(members)
-
-
-def test_signatures_at_which_no_header_ends_are_dropped_without_following_headers(monkeypatch):
-    monkeypatch.setattr(columns_module, "_follow_signatures", None)
-    number = int.from_bytes(SIGNATURE, "little")
-    for fields in (
-        {"central": {"crc": number, "compressed": number}},
-        {"comment": SIGNATURE * 3},
-        {"central_extra": b"x" + SIGNATURE * 2},
-        {"comment": directory_of([Member(b"a header that ends elsewhere")]) + b"x"},
-    ):
-        check_against_headers([*PLAIN, Member(b"0/c/7", **fields), *PLAIN])
-    check_against_headers([Member(SIGNATURE + b"%d" % number) for number in range(50)])
 
 
 def test_headers_within_comments_are_not_headers():
@@ -158,16 +110,6 @@ def test_a_damaged_directory_is_refused_or_read_as_its_headers_say(members, nois
         assert as_headers(columns) == one_by_one(buffer, entries)
 
 
-@pytest.mark.parametrize("prepended", [b"", b"x" * 1_000])
-def test_offsets_count_from_the_first_byte_of_the_file(prepended):
-    source = MemorySource(forge(PLAIN, prepended=prepended))
-    end = read_end(source)
-    columns = read_columns(source, end)
-    assert columns.header_offsets.tolist() == [header.header_offset for header in iter_headers(source, end)]
-    assert columns.header_offsets[0] == len(prepended)
-    assert columns.header(1).header_offset == columns.header_offsets[1]
-
-
 def test_offsets_do_not_wrap_around():
     # 2**64 - 5 and ten bytes more would be 5: a place within the file.
     member = Member(b"a", central={"offset": SENTINEL}, central_extra=zip64_extra((1 << 64) - 5))
@@ -203,28 +145,6 @@ def test_other_than_the_promised_number_of_headers_is_refused(buffer, entries):
     assert caught.value.rule == "zip/directory"
 
 
-@pytest.mark.parametrize("members", [[Member(b"a")], [Member(SIGNATURE * 2)]], ids=["fast", "one-by-one"])
-def test_a_sentinel_without_zip64_field_is_refused(members):
-    members[0].central["offset"] = SENTINEL
-    with pytest.raises(FormatError) as caught:
-        parse_columns(directory_of(members), 1)
-    assert caught.value.rule == "zip/zip64-field"
-
-
-def test_refusals_name_the_file():
-    source = MemorySource(forge([Member(b"a", central={"signature": 5})]), "cells.ozx")
-    with pytest.raises(FormatError, match=r"^cells\.ozx: "):
-        read_columns(source, read_end(source))
-
-
-def test_the_directory_is_one_read():
-    source = CountingSource(forge(PLAIN * 100))
-    end = read_end(source)
-    source.reads.clear()
-    read_columns(source, end)
-    assert source.reads == [(end.directory_offset, end.directory_size)]
-
-
 def test_a_directory_full_of_signatures_takes_no_more_memory_than_its_length():
     members = [Member(b"a", comment=SIGNATURE * 16_383) for _ in range(100)]
     buffer = directory_of(members)
@@ -234,13 +154,3 @@ def test_a_directory_full_of_signatures_takes_no_more_memory_than_its_length():
     tracemalloc.stop()
     assert len(columns) == 100
     assert peak < len(buffer)
-
-
-def test_signatures_are_found_where_the_searched_blocks_meet(monkeypatch):
-    monkeypatch.setattr(columns_module, "_follow_signatures", None)
-    # Blocks of 1 MiB begin anywhere within a header.
-    members = [Member(b"n" * (number % 97), comment=bytes(number % 89)) for number in range(25_000)]
-    buffer = directory_of(members)
-    assert len(buffer) > 3 << 20
-    columns = parse_columns(buffer, len(members))
-    assert columns.names() == [member.name.decode() for member in members]

@@ -71,24 +71,3 @@ def test_nor_where_a_zip64_field_still_has_its_size(tmp_path):
     assert check_agreement(bytes(data)) == []
     result = ozx.recover(tmp_path / "a.ozx", tmp_path / "b.ozx")
     assert not result.complete
-
-
-@pytest.mark.parametrize("name", ["0/c/0", "x"])
-def test_what_is_empty_is_read(name):
-    empty = build(name, b"")
-    deleted = ArchiveBuilder().add("old", b"1234")["old"].local_header(zip64=False) + b"1234"
-    builders = [
-        empty,
-        build(name, b"").stream(name),
-        build(name, b"").stream(name, signature=False),
-        build(name, b"").deflate(name).stream(name),
-    ]
-    if name != "x":
-        for gap in (deleted, bytes(3), bytes(5_000)):  # a deleted entry, or unused space
-            builders.append(build(name, b""))
-            builders[-1]["0/c/1"].before = gap
-    for builder in builders:
-        data = builder.build()
-        reader = ArchiveReader(MemorySource(data))
-        assert reader.read(reader.find(name)) == b""
-        assert check_agreement(data) == []

@@ -31,11 +31,6 @@ def test_a_format_is_known_by_its_first_bytes_and_has_a_way_to_ozx(head, name, h
     assert hint in found.hint("a.x")
 
 
-@pytest.mark.parametrize("head", [b"", b"II", b"P", b"hello", bytes(600), b"\x89PN"])
-def test_what_is_not_known_has_no_name(head):
-    assert find_format(head) is None
-
-
 def test_names_with_spaces_are_quoted_and_urls_are_downloaded_first():
     tiff = find_format(b"II*\0")
     assert tiff.hint("/data/my cells.tif") == f"Run: ozx import {quote('/data/my cells.tif')}"
@@ -60,15 +55,3 @@ def test_a_zip_file_is_known_by_its_names(names, found, hint):
     assert what == found
     assert way.startswith("Unpack it with another program. ")
     assert hint in way
-
-
-@pytest.mark.parametrize("names", [[], ["a/"], ["a.txt"], ["zarr.json", "0/c/0"], ["a.png", "b.txt", "c.txt"]])
-def test_a_zip_file_of_other_things_is_not(names):
-    assert describe_names(names, "a.zip", is_folder=False) is None
-
-
-def test_a_folder_offers_the_command_for_all_its_images():
-    assert describe_names(["1.tif", "2.tif"], "my raw", is_folder=True) == (
-        "2 TIFF images",
-        f"Run: ozx import {quote_pattern('my raw', '*.tif')}",
-    )

@@ -12,9 +12,7 @@ import pytest
 
 from ozx.archive import positional_reading
 from ozx.archive.positional_reading import (
-    READ_FLAGS,
     PositionalFile,
-    forget_cache,
     open_for_reading,
     vector_reader,
 )
@@ -24,7 +22,6 @@ DATA = random.Random(0).randbytes(100_000)
 
 needs_fork = pytest.mark.posix("the system has no fork")
 with_pread = pytest.mark.parametrize("calls", ["posix"], indirect=True)  # each system that forks has these calls
-needs_proc = pytest.mark.posix("the system has no /proc", on="linux")
 
 
 @pytest.fixture(params=["posix", "portable"], autouse=True)
@@ -46,40 +43,6 @@ def path(tmp_path):
 def descriptors_of(path):
     links = (f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd"))
     return [link for link in links if os.path.lexists(link) and os.readlink(link) == path]
-
-
-def run_in_child(function):
-    """Whether `function` returns true in a forked child."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            code = 0 if function() else 2
-        finally:
-            os._exit(code)
-    return os.waitpid(child, 0)[1] == 0
-
-
-RANGES = [
-    (0, 0),
-    (0, 1),
-    (0, 100_000),
-    (99_999, 1),
-    (50_000, 100_000),
-    (100_000, 5),
-    (200_000, 5),
-    (1 << 40, 5),
-    (7, 4096),
-]
-
-
-@pytest.mark.parametrize(("offset", "length"), RANGES)
-def test_ranges_are_read_and_end_with_the_file(path, offset, length):
-    file = PositionalFile(path)
-    assert file.read_at(offset, length) == DATA[offset : offset + length]
-    buffer = bytearray(length)
-    count = file.read_into_at(memoryview(buffer), offset)
-    assert buffer[:count] == DATA[offset : offset + length]
 
 
 @pytest.mark.parametrize("offset", [1 << 40, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 1 << 64])
@@ -136,12 +99,6 @@ def test_a_descriptor_is_read_from_its_own_position(path):
         os.close(descriptor)
 
 
-def test_what_is_read_does_not_depend_on_what_was_read_before(path):
-    file = PositionalFile(path)
-    for offset in (90_000, 5, 99_000, 0):
-        assert file.read_at(offset, 10) == DATA[offset : offset + 10]
-
-
 def test_nothing_is_opened_before_the_first_read(tmp_path):
     file = PositionalFile(str(tmp_path / "later"))
     with pytest.raises(FileNotFoundError):
@@ -149,26 +106,6 @@ def test_nothing_is_opened_before_the_first_read(tmp_path):
     (tmp_path / "later").write_bytes(b"here")
     assert file.read_at(0, 4) == b"here"
     assert file.fstat().st_size == 4
-
-
-@needs_proc
-def test_close_gives_every_descriptor_back_and_a_later_read_opens_anew(path):
-    file = PositionalFile(path)
-    assert descriptors_of(path) == []
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda offset: file.read_at(offset, 3), range(50)))
-    file.read_at(0, 3)
-    assert descriptors_of(path)
-    file.close()
-    assert descriptors_of(path) == []
-    file.close()
-    assert file.read_at(0, 3) == DATA[:3]
-    file.__del__()
-    assert descriptors_of(path) == []
-
-
-def test_a_file_that_was_never_initialised_is_closed_without_complaint():
-    PositionalFile.__new__(PositionalFile).close()
 
 
 def test_a_file_that_another_thread_closes_meanwhile_has_a_descriptor_all_the_same(path):
@@ -203,16 +140,6 @@ def test_a_named_pipe_is_refused_and_does_not_hang(tmp_path):
     assert caught.value.rule == "zip/special-file"
     with pytest.raises(FormatError):
         file.fstat()
-
-
-@pytest.mark.posix("an open file is not replaced there")
-def test_the_file_stays_the_one_that_was_opened_first(path, tmp_path):
-    file = PositionalFile(path)
-    size = file.fstat().st_size
-    (tmp_path / "other").write_bytes(b"other" * 100)
-    os.replace(tmp_path / "other", path)
-    assert file.fstat().st_size == size
-    assert file.read_at(0, 10) == DATA[:10]
 
 
 def test_a_pickled_file_is_opened_by_whoever_unpickles_it(path):
@@ -281,33 +208,3 @@ def test_parent_and_forked_child_do_not_disturb_each_other(path):
     here = read(2)
     assert os.waitpid(child, 0)[1] == 0
     assert here
-
-
-@needs_fork
-@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
-def test_what_the_child_closes_stays_open_in_the_parent(path):
-    file = PositionalFile(path)
-    file.read_at(0, 10)
-    assert run_in_child(lambda: file.close() or file.read_at(3, 3) == DATA[3:6])
-    assert file.read_at(5, 10) == DATA[5:15]
-
-
-@pytest.mark.parametrize("is_there", [True, False])
-def test_the_cache_is_forgotten_where_that_can_be_asked_for(path, monkeypatch, is_there):
-    asked = []
-    if is_there:
-        monkeypatch.setattr(os, "posix_fadvise", lambda *arguments: asked.append(arguments), raising=False)
-        monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", 4, raising=False)
-    else:
-        monkeypatch.delattr(os, "posix_fadvise", raising=False)
-    descriptor = open_for_reading(path)
-    try:
-        forget_cache(descriptor)
-    finally:
-        os.close(descriptor)
-    assert asked == ([(descriptor, 0, 0, 4)] if is_there else [])
-
-
-@pytest.mark.posix("no flags to look at")
-def test_descriptors_do_not_leak_into_programs_that_are_started():
-    assert READ_FLAGS & os.O_CLOEXEC

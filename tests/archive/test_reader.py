@@ -8,16 +8,11 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from zip_forge import DESCRIPTOR, SENTINEL, UTF8, CountingSource, Member, end_record, extra_field, forge, zip64_extra
 
-from ozx.archive import positional_reading
-from ozx.archive.byte_source import FileSource, MemorySource
-from ozx.archive.entry_reading import header_contradiction, read_local_header
+from ozx.archive.byte_source import MemorySource
+from ozx.archive.entry_reading import read_local_header
 from ozx.archive.reader import ArchiveReader, overlapping_pairs
-from ozx.archive.records import LocalHeader
-from ozx.archive.writer import ArchiveWriter
 from ozx.errors import OzxError, UsageError
 
 
@@ -86,16 +81,6 @@ def refusal(action, error=OzxError):
 # --- values ---------------------------------------------------------------------------------------
 
 
-def test_every_value_is_read_through_every_source(reader):
-    reader.check()
-    assert len(reader) == 10
-    assert reader.columns.names() == list(EXPECTED)
-    assert [reader.read(index) for index in range(10)] == list(EXPECTED.values())
-    assert [reader.find(name) for name in EXPECTED] == list(range(10))
-    assert reader.find("absent") is None
-    reader.source.check_unchanged()
-
-
 RANGES = [(0, 0), (0, 1), (0, 10), (1, None), (4_990, 100), (5_000, 1), (5_001, None), (1 << 40, 5), (5, 1 << 62)]
 
 
@@ -112,32 +97,6 @@ def test_negative_offsets_and_lengths_are_refused(reader, offset, length):
     for index in (1, 6):
         with pytest.raises(UsageError, match="at least 0"):
             reader.read(index, offset, length)
-
-
-def test_values_come_in_blocks(reader):
-    for name in ("0/c/3", "deflated/0/c/2"):
-        blocks = list(reader.iter_blocks(reader.find(name)))
-        assert b"".join(blocks) == EXPECTED[name]
-        assert len(blocks) > 2
-        assert max(map(len, blocks)) <= 1 << 20
-
-
-@given(st.data())
-def test_any_part_of_any_entry(data):
-    reader = ArchiveReader(MemorySource(SMALL))
-    index = data.draw(st.integers(0, 2))
-    offset, length = data.draw(st.integers(0, 40)), data.draw(st.none() | st.integers(0, 40))
-    stop = None if length is None else offset + length
-    assert reader.read(index, offset, length) == b"0123456789abcdefghij"[: (20, 20, 7)[index]][offset:stop]
-
-
-SMALL = forge(
-    [
-        Member(b"a", b"0123456789abcdefghij"),
-        Member(b"b", deflate(b"0123456789abcdefghij"), b"0123456789abcdefghij", method=8),
-        Member(b"c", b"0123456"),
-    ]
-)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -166,47 +125,6 @@ def test_names_are_found_as_they_are_spelt():
     for absent in ("e", "caf\x82", "日本", "\ud800", "", "twice/", "ü"):
         if "\ud800" not in absent:
             assert reader.find(absent) is None
-
-
-# --- how much is read -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("zip64", [None, {}], ids=["classic", "zip64"])
-def test_a_small_archive_is_open_after_two_reads_and_a_value_is_one_for_the_header_and_one_for_the_data(zip64):
-    source = CountingSource(forge([Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"pixels")], zip64=zip64))
-    reader = ArchiveReader(source)
-    assert source.reads == []
-    reader.check()
-    assert reader.find("0/c/0") == 1
-    assert len(source.reads) <= 2
-    source.reads.clear()
-    assert reader.read(1) == b"pixels"
-    assert len(source.reads) == 2
-    source.reads.clear()
-    assert reader.read(1, 2, 3) == b"xel"
-    start = reader.data_offset(1)
-    assert source.reads == [(start + 2, 3)]
-    for offset, length in [(0, 3), (3, None), (5, 100)]:
-        source.reads.clear()
-        assert reader.read(1, offset, length) == b"pixels"[offset:][:length]
-        assert len(source.reads) == 1
-
-
-def test_a_local_header_longer_than_guessed_takes_a_second_read():
-    extra = extra_field(0xD935, b"\1\0" + bytes(4_000))
-    source = CountingSource(forge([Member(b"a", b"value", local_extra=extra), Member(b"b" * 600, b"other")]))
-    reader = ArchiveReader(source)
-    reader.check()
-    for index, (value, offset) in enumerate([(b"value", 30 + 1 + len(extra)), (b"other", 4_042 + 630)]):
-        source.reads.clear()
-        assert reader.data_offset(index) == offset
-        assert len(source.reads) == 2
-        assert reader.read(index) == value
-
-
-def test_an_unknown_entry_number_is_refused():
-    with pytest.raises(IndexError):
-        forged(Member(b"a")).read(1)
 
 
 # --- from everywhere ------------------------------------------------------------------------------
@@ -263,24 +181,6 @@ def test_a_forked_child_and_its_parent_read_at_once(reader):
     assert here
 
 
-def test_the_same_archive_with_and_without_posix_calls(tmp_path, monkeypatch):
-    def copy(target):
-        with open(target, "w+b") as file:
-            writer = ArchiveWriter(file.fileno())
-            source = ArchiveReader(FileSource(str(tmp_path / "source.zip")))
-            for index, name in enumerate(source.columns.names()):
-                size = int(source.columns.uncompressed_sizes[index])
-                writer.add_blocks(name, size, source.iter_blocks(index))
-            writer.finish(source.end.comment)
-        return (tmp_path / target).read_bytes()
-
-    (tmp_path / "source.zip").write_bytes(ARCHIVE)
-    with_calls = copy(tmp_path / "posix.ozx")
-    for name in ("pread", "preadv", "readv", "pwrite", "pwritev", "copy_file_range"):
-        monkeypatch.delattr(os, name, raising=False)
-    assert copy(tmp_path / "portable.ozx") == with_calls
-
-
 # --- when reading fails ---------------------------------------------------------------------------
 
 
@@ -312,20 +212,6 @@ def test_a_failing_read_passes_through_and_the_next_attempt_works(zip64):
             assert read_everything(reader) == expected
 
 
-def test_a_file_that_shrinks_after_it_was_opened_is_refused(tmp_path):
-    path = tmp_path / "cells.ozx"
-    path.write_bytes(ARCHIVE)
-    reader = ArchiveReader(str(path))
-    reader.check()
-    os.truncate(path, 100)
-    for index in range(1, 10):
-        with pytest.raises(OzxError):
-            reader.read(index)
-    os.truncate(path, len(ARCHIVE))
-    with pytest.raises(OzxError):
-        reader.read(4)
-
-
 # --- entries that are refused ---------------------------------------------------------------------
 
 
@@ -352,46 +238,11 @@ def test_archives_with_such_an_entry_are_not_read_as_a_whole(member, rule):
         assert refusal(lambda: reader.read(1)).rule == rule
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        [b"a", b"a"],
-        [b"a", b"b", b"c", b"b"],
-        ["é".encode(), b"\x82"],  # UTF-8 and code page 437
-        ["öther".encode(), b"\x81"],  # the second by its Unicode path
-    ],
-)
-def test_names_that_occur_twice_are_refused(names):
-    members = [Member(name, central_extra=unicode_path(b"\x81", "öther") * (name == b"\x81")) for name in names]
-    error = refusal(forged(*members).check)
-    assert error.rule == "zip/duplicate-name"
-    assert "programs differ in which of these entries they read" in str(error)
-
-
 def test_a_folder_with_bytes_is_refused():
     # Whoever unpacks it makes a folder, so that its bytes would be lost without a word.
     error = refusal(ArchiveReader(MemorySource(forge([Member(b"a"), Member(b"folder/", b"bytes")]), "cells.ozx")).check)
     assert error.rule == "zip/name"
     ArchiveReader(MemorySource(forge([Member(b"folder/")]))).check()
-
-
-def test_names_in_many_encodings_that_all_differ_are_accepted():
-    members = [Member("é".encode(), flags=UTF8), Member("ü".encode("cp437")), Member(b"e"), Member("ß".encode())]
-    forged(*members).check()
-
-
-@pytest.mark.parametrize("form", ["offset+size", "offset", "size", "huge-offset", "huge-size", "wrapping"])
-def test_entries_outside_the_file_are_refused_before_anything_is_read(form):
-    changes, extra = {
-        "offset+size": ({"offset": 170}, b""),
-        "offset": ({"offset": 4_000}, b""),
-        "size": ({"compressed": 4_000, "uncompressed": 4_000}, b""),
-        "huge-offset": ({"offset": SENTINEL}, zip64_extra(1 << 63)),
-        "huge-size": ({"compressed": SENTINEL, "uncompressed": SENTINEL}, zip64_extra(1 << 63, 1 << 63)),
-        "wrapping": ({"compressed": SENTINEL, "offset": SENTINEL}, zip64_extra((1 << 64) - 50, 100)),
-    }[form]
-    reader = forged(Member(b"a", bytes(100)), Member(b"b", bytes(80), central=changes, central_extra=extra))
-    assert refusal(reader.check).rule == "zip/bounds"
 
 
 def deflated_member(name, compressed, uncompressed):
@@ -432,15 +283,6 @@ def test_many_entries_that_inflate_to_more_than_a_tebibyte_are_a_bomb():
     reader.check(allow_bombs=True)
 
 
-def test_a_stored_entry_whose_headers_agree_on_two_sizes_is_not_read():
-    # What is beyond the smaller one is the next entry's header.
-    sizes = {"uncompressed": 50}
-    reader = forged(Member(b"a", b"12345", central=sizes, local=sizes), Member(b"b", b"other"))
-    for read in (reader.check, lambda: reader.read(0), lambda: reader.read(0, 5, 10), lambda: reader.data_offset(0)):
-        assert refusal(read).rule == "zip/stored-size"
-    assert reader.read(1) == b"other"
-
-
 # --- entries that overlap -------------------------------------------------------------------------
 
 
@@ -462,54 +304,6 @@ def test_one_header_for_two_entries_is_an_overlap():
     reader = forged(Member(b"a", b"value"), Member(b"a", b"value", central={"offset": 0}))
     assert refusal(reader.check).rule == "zip/duplicate-name"
     assert overlapping_pairs(reader.columns) == [(0, 1)]
-
-
-@pytest.mark.parametrize("is_last", [False, True])
-def test_an_extra_field_that_pushes_a_value_into_what_follows_is_refused(is_last):
-    # The directory cannot tell: how long the local extra field is, only the local header says.
-    follow = b"" if is_last else Member(b"b", b"xyz").local_record()
-    member = Member(b"a", b"xyz")
-    record = bytearray(member.local_record())
-    record[28:30] = (20).to_bytes(2, "little")  # the extra field reaches over the value and further
-    body = bytes(record) + follow
-    directory = member.central_record(0) + (b"" if is_last else Member(b"b", b"xyz").central_record(34))
-    data = body + directory + end_record(1 if is_last else 2, len(directory), len(body))
-    reader = ArchiveReader(MemorySource(data, "cells.ozx"))
-    reader.check()
-    error = refusal(lambda: reader.read(0))
-    assert error.rule == "zip/overlap"
-    assert "extends beyond 34, where another entry" in str(error)
-
-
-@pytest.mark.parametrize(
-    ("offsets", "pairs"),
-    [
-        # Each takes 30 bytes of header, one of name and nine of value.
-        ([0, 40, 80, 120], []),
-        ([120, 40, 0, 80], []),
-        ([0, 39, 80, 120], [(0, 1)]),
-        ([0, 40, 79, 120], [(1, 2)]),
-        ([120, 79, 0, 40], [(3, 1)]),
-        ([0, 40, 80, 81], [(2, 3)]),
-        ([0, 0, 0, 120], [(0, 1), (0, 2)]),
-    ],
-)
-def test_overlaps_begin_where_header_name_and_value_end(offsets, pairs):
-    members = [Member(b"%d" % number, bytes(9), central={"offset": offset}) for number, offset in enumerate(offsets)]
-    assert overlapping_pairs(forged(*members).columns) == pairs
-
-
-def test_a_large_entry_overlaps_all_that_begin_inside_it():
-    large = Member(b"large", bytes(500))
-    members = [large, *(Member(b"%d" % number, central={"offset": 100 * number}) for number in range(1, 4))]
-    assert overlapping_pairs(forged(*members).columns) == [(0, 1), (0, 2), (0, 3)]
-
-
-def test_a_hundred_overlaps_are_enough():
-    members = [Member(b"%03d" % number, central={"offset": 0}) for number in range(300)]
-    reader = forged(*members)
-    assert len(overlapping_pairs(reader.columns)) == 100
-    assert overlapping_pairs(forged().columns) == []
 
 
 # --- the local header as witness ------------------------------------------------------------------
@@ -567,90 +361,7 @@ def test_a_local_header_that_contradicts_the_directory_is_refused(member, says):
     assert reader.read(1) == b"fine"
 
 
-@pytest.mark.parametrize(
-    "member",
-    [
-        Member(b"a", b"value", local={"version": 63, "time": 7, "date": 99}, central={"made_by": 0x0314}),
-        Member(b"a", b"value", flags=DESCRIPTOR, local=STREAMED, follow=bytes(12)),
-        Member(b"a", b"value", flags=DESCRIPTOR, local={"crc": 0}),
-        Member(b"a", b"value", flags=DESCRIPTOR),
-        Member(b"a", b"value", local=STREAMED | {"flags": DESCRIPTOR}),
-        Member(b"a", b"value", local=WIDE, local_extra=zip64_extra(5, 5)),
-        Member(b"a", b"value", local=WIDE, local_extra=extra_field(0xCAFE, b"x") + zip64_extra(5, 5)),
-        Member(b"a", b"value", local=WIDE | {"crc": 0}, flags=DESCRIPTOR, local_extra=zip64_extra(0, 0)),
-        Member(b"a", b"value", central=WIDE, central_extra=zip64_extra(5, 5)),
-        Member(b"a", b"value", central={"offset": SENTINEL}, central_extra=zip64_extra(0)),
-        Member(b"a", b"value", local={"flags": UTF8}),  # an ASCII name reads the same
-        Member(b"a", b"value", local={"flags": 6}, central={"flags": 0}),
-        Member(b"a", b"value", local_extra=b"\1"),
-    ],
-)
-def test_a_local_header_may_differ_where_that_is_legal(member):
-    reader = forged(member)
-    reader.check()
-    assert reader.read(0) == b"value"
-    assert reader.read(0, 1, 3) == b"alu"
-    header = reader.columns.header(0)
-    assert header_contradiction(header, read_local_header(reader.source, header)) is None
-
-
-@pytest.mark.parametrize(
-    ("member", "rule"),
-    [
-        (Member(b"a", b"value", local={"signature": 0x02014B50}), "zip/local-header"),
-        (Member(b"a", b"value", local={"signature": 0}), "zip/local-header"),
-        (Member(b"a", b"value", central={"offset": 1}), "zip/local-header"),
-        (Member(b"a", b"value", local={"extra_length": 0xFFFF}), "zip/truncated"),
-        (Member(b"a", b"value", local={"name_length": 0xFFFF}), "zip/truncated"),
-    ],
-)
-def test_what_is_no_local_header_is_refused(member, rule):
-    reader = forged(member)
-    error = refusal(lambda: reader.read(0))
-    assert error.rule == rule
-    assert "entry 'a', local file header at" in str(error)
-
-
-def test_a_local_header_at_the_very_end_of_the_file_is_refused():
-    reader = forged(comment=b"")
-    assert reader.columns.names() == []
-    member = Member(b"", b"", central={"offset": 0})
-    directory = member.central_record(0)
-    reader = ArchiveReader(MemorySource(directory + end_record(1, 46, 0), "cells.ozx"))
-    assert refusal(lambda: reader.read(0)).rule == "zip/local-header"
-
-
-def test_the_local_header_is_given_as_it_stands():
-    reader = forged(Member(b"a", b"value", local={"version": 63}))
-    local = read_local_header(reader.source, reader.columns.header(0))
-    assert local == LocalHeader(63, 0, 0, zlib.crc32(b"value"), 5, 5, b"a", b"")
-
-
 # --- damaged values -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("member", "rule"),
-    [
-        (Member(b"a", b"valuE", central={"crc": zlib.crc32(b"value")}, local={"crc": zlib.crc32(b"value")}), "zip/crc"),
-        (Member(b"a", deflate(b"valuE"), b"value", method=8), "zip/crc"),
-        (Member(b"a", deflate(b"value")[:-1], b"value", method=8), "zip/inflate"),
-        (Member(b"a", deflate(b"value!"), b"value", method=8), "zip/inflate"),
-        (Member(b"a", b"\xff\xff", b"value", method=8), "zip/inflate"),
-        (Member(b"a", b"\xff\xff", b"value", method=9), "zip/inflate"),
-        # What is wrong with the header is not blamed on the data.
-        (Member(b"a", deflate(b"value"), b"value", method=8, local={"crc": 5}), "zip/local-header"),
-        (Member(b"a", deflate(b"value"), b"value", method=8, local={"extra_length": 30}), "zip/overlap"),
-    ],
-)
-def test_damage_is_found_and_named(member, rule):
-    reader = forged(member)
-    reader.check()
-    error = refusal(lambda: reader.read(0))
-    assert error.rule == rule
-    assert "entry 'a'" in str(error)
-    error = refusal(lambda: list(reader.iter_blocks(0)))
-    assert error.rule == rule
 
 
 def test_whoever_reads_by_other_ways_can_check_header_and_checksum():
@@ -667,13 +378,3 @@ def test_other_methods_are_refused_where_they_are_read():
     error = refusal(lambda: forged(Member(b"a", b"value", method=93)).read(0, 1, 2))
     assert error.rule == "zip/method"
     assert "entry 'a': expected a stored, deflated or Deflate64 entry; found zstd" in str(error)
-
-
-@pytest.mark.posix("the system has no /proc", on="linux")
-def test_no_descriptor_is_left_open(path):
-    before = len(os.listdir("/proc/self/fd"))
-    reader = ArchiveReader(path)
-    read_everything(reader)
-    del reader
-    assert len(os.listdir("/proc/self/fd")) == before
-    assert positional_reading.READ_FLAGS

@@ -75,20 +75,6 @@ def test_data_are_old_bytes(tmp_path):
     assert [run.length for run in runs if run.data is None] == [reader.end.directory_offset - reader.end_of_room(0)]
 
 
-def test_headers_keep_their_fields():
-    times = extra_field(0x5455, b"\x01abcd")
-    members = [
-        Member(b"zarr.json", b"{}", central_extra=times, local_extra=times),
-        Member(
-            b"c/0", b"pixels", central={"time": 7}, central_extra=times, local_extra=times, comment=b"by a microscope"
-        ),
-    ]
-    result = replaced(forge(members), {"zarr.json": b"{ }"})
-    with zipfile.ZipFile(io.BytesIO(result)) as file:
-        info = file.getinfo("c/0")
-    assert (info.extra, info.comment, info.date_time[5]) == (times, b"by a microscope", 14)
-
-
 def test_a_data_descriptor_goes_with_its_value():
     descriptor = b"PK\x07\x08" + bytes(12)
     result = replaced(forge([Member(b"a", b"{}", flags=0x8, follow=descriptor), Member(b"b", b"x")]), {"a": b"{ }"})

@@ -1,15 +1,12 @@
 """The directory as a witness: names confirmed, disputed, dropped; values that only it can find."""
 
 import re
-import warnings
-import zipfile
 
 import pytest
 from zip_forge import SENTINEL, Member, forge, zip64_extra
 
 from ozx.archive.byte_source import FileSource, MemorySource
 from ozx.archive.recovery.directory import merge_directory
-from ozx.archive.recovery.entries import Witnesses, repeated_names
 from ozx.archive.recovery.scan import scan_archive
 
 MEMBERS = [Member(b"zarr.json", b"{}"), Member(b"0/c/0", b"first"), Member(b"0/c/1", b"second"), Member(b"folder/")]
@@ -24,13 +21,6 @@ def hear(data):
 
 def names(evidence):
     return [evidence.entries.names[index] for index in evidence.order]
-
-
-def test_a_whole_directory_confirms_every_name():
-    evidence = hear(DATA)
-    assert names(evidence) == NAMES  # folders hold no value
-    assert set(evidence.names_by) == {Witnesses.TWO}
-    assert (evidence.is_whole, evidence.is_accounted, evidence.lost, evidence.disputed) == (True, True, [], {})
 
 
 @pytest.mark.parametrize("value", [b"bytes", b"damaged"])
@@ -103,33 +93,6 @@ def test_a_deleted_entry_stays_deleted_although_a_row_is_damaged():
     assert sorted(names(hear(bytes(data)))) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("inserted", [b"#!/bin/sh\n", bytes(1000)])
-def test_offsets_may_all_be_wrong_by_the_same(inserted):
-    evidence = hear(inserted + DATA)
-    assert names(evidence) == NAMES
-    assert set(evidence.names_by) == {Witnesses.TWO}
-    assert evidence.is_accounted
-    evidence = hear(inserted + DATA[:-22])
-    assert set(evidence.names_by) == {Witnesses.TWO}
-    assert evidence.lost or not evidence.is_accounted
-
-
-def test_bytes_between_entries():
-    second = len(MEMBERS[0].local_record())
-    evidence = hear(DATA[:second] + b"garbage" + DATA[second:])
-    assert names(evidence) == NAMES
-    assert set(evidence.names_by) == {Witnesses.TWO}
-
-
-def test_a_value_that_is_damaged_is_lost_by_name():
-    evidence = hear(DATA.replace(b"second", b"sECond"))
-    assert names(evidence) == NAMES[:2]
-    assert [(entry.name, entry.reason) for entry in evidence.lost] == [
-        ("0/c/1", "its CRC-32 does not match: its bytes, or its header, are damaged")
-    ]
-    assert evidence.lost or not evidence.is_accounted
-
-
 def test_an_entry_before_the_archive_proper_may_be_that_of_another_archive():
     evidence = hear(MEMBERS[1].local_record() + DATA)
     assert names(evidence) == ["0/c/0", *NAMES]
@@ -145,43 +108,3 @@ def test_an_offset_beyond_any_file_is_a_lost_entry(tmp_path, offset):
     evidence = merge_directory(source, scan_archive(source))
     assert names(evidence) == ["zarr.json"]
     assert [entry.name for entry in evidence.lost] == ["0/c/0"]
-
-
-def test_of_two_values_of_one_name_the_last_listed_counts(tmp_path):
-    path = tmp_path / "a.zip"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with zipfile.ZipFile(path, "w") as archive:
-            for value in (b"old one", b"new one"):
-                archive.writestr("key", value)
-    data = path.read_bytes()
-    evidence = hear(data)
-    assert [evidence.entries[index].start > 0 for index in evidence.order] == [True]
-    damaged_old, damaged_new = hear(data.replace(b"old one", b"OLD one")), hear(data.replace(b"new one", b"NEW one"))
-    assert (names(damaged_old), damaged_old.lost, damaged_old.is_accounted) == (["key"], [], True)
-    assert (names(damaged_new), [entry.name for entry in damaged_new.lost]) == ([], ["key"])
-
-
-def test_a_name_that_becomes_another_ones_is_in_dispute_and_drops_nothing():
-    directory = DATA.index(b"PK\1\2")
-    for old, new in ((b"0/c/0", b"0/c/1"), (b"0/c/1", b"0/c/0")):
-        place = DATA.index(old, directory)
-        evidence = hear(DATA[:place] + new + DATA[place + 5 :])
-        assert names(evidence) == NAMES
-        assert list(evidence.disputed.values()) == [new.decode()]
-
-
-def test_without_a_directory_nothing_is_confirmed():
-    data = DATA[: DATA.index(b"PK\1\2")]
-    evidence = hear(data)
-    assert names(evidence) == NAMES
-    assert not any(evidence.names_by)
-    assert not evidence.is_whole
-    assert evidence.lost or not evidence.is_accounted
-    assert hear(data[:-40]).cut_off == {"0/c/1"}
-
-
-def test_repeated_names_of_many():
-    many = [str(n % 900) for n in range(1000)]
-    assert repeated_names(many) == {str(n): [n, n + 900] for n in range(100)}
-    assert repeated_names([]) == {}

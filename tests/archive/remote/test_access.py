@@ -3,7 +3,6 @@
 import pytest
 
 from ozx.archive.remote.access import (
-    access_options,
     allows_http,
     current_options,
     parse_storage_options,
@@ -18,12 +17,6 @@ def test_blocks_add_up_and_end():
             assert current_options() == {"region": "b", "endpoint": "https://one", "skip_signature": True}
         assert current_options() == {"region": "a", "endpoint": "https://one"}
     assert current_options() == {}
-
-
-def test_plain_http_takes_only_options_about_requests():
-    with storage_options(region="a", client_options={"timeout": "1s"}):
-        assert access_options("https", {}) == {"client_options": {"timeout": "1s"}}
-        assert access_options("s3", {"region": "b"}) == {"region": "b", "client_options": {"timeout": "1s"}}
 
 
 @pytest.mark.parametrize(

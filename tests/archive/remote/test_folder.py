@@ -21,27 +21,6 @@ def server(tmp_path):
         yield server
 
 
-def test_objects_that_are_there_and_not(server):
-    folder = RemoteFolder(f"{server.url}/a%20b/", HURRY)
-    found = folder.find("c")
-    assert found is not None
-    assert (found.key, found.size) == ("c", 10)
-    assert folder.find("d") is None
-    assert [each.key for each in folder.find_all(["d", "c", "e"])] == ["c"]
-    assert folder.requests == len(server.take_requests()) == 5
-    with pytest.raises(KeyError):
-        folder.read("d")
-
-
-@pytest.mark.parametrize(
-    ("offset", "length", "expected"), [(0, None, b"0123456789"), (3, None, b"3456789"), (3, 2, b"34")]
-)
-def test_spans(server, offset, length, expected):
-    folder = RemoteFolder(f"{server.url}/a b", HURRY)
-    assert folder.read("c", offset, length) == expected
-    assert len(server.requests) == 1
-
-
 def test_nothing_is_requested_for_no_bytes(server):
     folder = RemoteFolder(f"{server.url}/a b", HURRY)
     mark = folder.find("c").mark
@@ -87,12 +66,6 @@ def test_refusals_name_the_object_but_no_signature(server, status):
         with pytest.raises(ResourceError, match=f"a b/c: .*{status}") as caught:
             use()
         assert "SECRET" not in str(caught.value)
-
-
-def test_a_query_goes_with_every_request(server):
-    folder = RemoteFolder(f"{server.url}/a b?signature=x", HURRY)
-    assert folder.read("c") == b"0123456789"
-    assert folder.name == f"{server.url}/a b"
 
 
 def test_a_copy_by_pickle(server):

@@ -174,18 +174,3 @@ def test_objects_whose_requests_never_began_are_not_touched(server, monkeypatch)
     assert server.content() == {"second": b"old"}
     assert not [request for request in server.requests if request[1] == "second"]
     new.close()
-
-
-def test_what_cannot_be_checked_may_remain(server):
-    new = NewObjects(URL, replace=False)
-    for number in range(3):
-        write(new, f"{number}", b"x")
-
-    def refuse(key):
-        if key == "1":
-            raise ResourceError("the server does not allow ozx to write")
-
-    server.before_find = refuse
-    assert 1 <= new.abort() <= 3
-    assert "1" in server.content()
-    new.close()

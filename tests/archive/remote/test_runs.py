@@ -31,36 +31,6 @@ def read(runs, *spans):
         assert runs.read(offset, length) == DATA[offset : offset + length]
 
 
-def test_the_second_read_requests_the_block():
-    server = Server()
-    read(Runs(server.fetch), (210, 5), (220, 5), (299, 1), (200, 70))
-    assert server.requests == [(210, 5), (200, 100)]
-
-
-def test_far_values_are_read_alone():
-    server = Server()
-    read(Runs(server.fetch), *((100 * number, 5) for number in range(9)))
-    assert server.requests == [(100 * number, 5) for number in range(9)]
-
-
-def test_long_reads_are_requests_of_their_own():
-    server = Server()
-    read(Runs(server.fetch), (10, 80), (10, 80))
-    assert server.requests == [(10, 80), (10, 80)]
-
-
-def test_a_read_of_two_blocks():
-    server = Server()
-    read(Runs(server.fetch), (110, 5), (120, 5), (190, 20))
-    assert server.requests == [(110, 5), (100, 100), (200, 10)]
-
-
-def test_the_end_of_the_file():
-    server = Server()
-    runs = Runs(server.fetch)
-    assert [runs.read(990, 20), runs.read(995, 9)] == [DATA[990:], DATA[995:]]
-
-
 def test_a_block_that_is_displaced_again_and_again_is_not_requested_for_ever():
     server = Server()
     runs = Runs(server.fetch)

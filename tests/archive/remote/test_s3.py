@@ -38,8 +38,3 @@ def test_a_throttled_request_is_repeated_whatever_its_code(pause):
     assert pause(429, **{"Retry-After": "3"}) == 3
     assert pause(429, **{"Retry-After": "100000"}) == 20
     assert not pause(429, attempts=9)
-
-
-def test_other_answers_are_left_to_botocore(pause):
-    assert not pause(200)
-    assert not pause(403)

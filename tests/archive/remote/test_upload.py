@@ -14,8 +14,6 @@ import ozx
 from ozx.archive.remote import upload as upload_module
 from ozx.archive.remote.s3_object import S3Object
 from ozx.archive.remote.upload import Upload, part_size_for
-from ozx.archive.remote.upload_writer import UploadWriter
-from ozx.archive.writer import ArchiveWriter
 from ozx.errors import FormatError, ResourceError, UsageError
 
 MIB = 1 << 20
@@ -28,19 +26,6 @@ def test_parts_fit_into_their_number():
         part = part_size_for(size)
         assert 5 * MIB <= part <= 5 * 1024 * MIB
         assert size / part <= 9_000
-
-
-@pytest.mark.parametrize("size", [0, 1, PART - 1, PART, PART + 1, 12 * MIB])
-def test_bytes_arrive_in_order(bucket, size):  # noqa: F811
-    upload = Upload(f"{bucket.url}/a/b%20c.ozx", part_size=PART)
-    for start in range(0, size, 700_001):
-        upload.write_at(start, NOISE[start : min(size, start + 700_001)])
-    assert bucket.keys() == []
-    assert upload.finish() == size
-    assert bucket.get("a/b c.ozx") == NOISE[:size]
-    assert bucket.keys() == ["a/b c.ozx"]
-    assert len(bucket.metadata("a/b c.ozx")["ozxupload"]) == 32
-    assert bucket.uploads() == []
 
 
 def test_a_held_part_waits_and_the_others_do_not(bucket):  # noqa: F811
@@ -64,21 +49,6 @@ def test_a_held_part_waits_and_the_others_do_not(bucket):  # noqa: F811
     upload.release()
     upload.finish()
     assert bucket.get("a.ozx") == NOISE[:10] + b"head" + NOISE[14:]
-
-
-def test_the_archive_is_the_same_as_a_local_one(bucket, tmp_path):  # noqa: F811
-    def write(writer):
-        writer.add("zarr.json", b"{}")
-        writer.add_blocks("c/0", 12 * MIB, (NOISE[start : start + MIB] for start in range(0, 12 * MIB, MIB)))
-        writer.add_blocks("c/1", 3, iter([b"abc"]))
-        return writer.finish(b"comment")
-
-    with open(tmp_path / "local.zip", "wb") as file:
-        write(ArchiveWriter(file.fileno()))
-    upload = Upload(f"{bucket.url}/a.ozx", part_size=PART)
-    size = write(UploadWriter(upload))
-    assert upload.finish() == size
-    assert bucket.get("a.ozx") == (tmp_path / "local.zip").read_bytes()
 
 
 class TestAtomic:

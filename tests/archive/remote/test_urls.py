@@ -15,10 +15,3 @@ def test_a_key_that_obstore_cannot_name_is_refused(key):
             with pytest.raises(UsageError, match="expected a name without empty parts"):
                 check(f"{scheme}://bucket/{key}")
         assert split_url(f"{scheme}://bucket/{key}").netloc == "bucket"  # as in the record of an earlier upload
-
-
-@pytest.mark.parametrize(
-    "url", ["s3://bucket", "s3://bucket/", "gs://bucket/folder/", "az://c/a..b/.c/d.", "https://host//a/../b.ozx"]
-)
-def test_other_urls_are_divided(url):
-    assert split_key_url(url).geturl() == url
