@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 from atomic_writing import fill, write
 from children import run_in_child
-from links import make_link
 
-from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import ResourceError
 
@@ -30,50 +28,6 @@ def _usual_mask():
 
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
-
-
-@pytest.mark.parametrize("wanted", [0o600, 0o640, 0o666, 0o444, 0o755, 0o604])
-@pytest.mark.parametrize("sync", [True, False])
-def test_a_replaced_file_keeps_its_mode(tmp_path, wanted, sync):
-    write(tmp_path / "a", b"old", sync=sync)
-    assert mode(tmp_path / "a") == 0o644
-    (tmp_path / "a").chmod(wanted)
-    with replacing_file(str(tmp_path / "a"), force=True, sync=sync) as new:
-        assert stat.S_IMODE(os.fstat(new.descriptor).st_mode) == 0o600
-    assert mode(tmp_path / "a") == wanted
-
-
-@pytest.mark.parametrize("wanted", [0o700, 0o750, 0o777, 0o2775])
-def test_the_root_of_a_replaced_folder_keeps_its_mode(tmp_path, wanted):
-    fill(tmp_path / "d")
-    assert mode(tmp_path / "d") == 0o755
-    (tmp_path / "d").chmod(wanted)
-    with replacing_directory(str(tmp_path / "d"), replace_folder=True) as new:
-        assert stat.S_IMODE(os.stat(new.path).st_mode) & 0o777 == 0o700
-    assert mode(tmp_path / "d") == wanted
-
-
-def test_a_link_that_is_replaced_hands_on_the_mode_of_its_file(tmp_path):
-    write(tmp_path / "file", b"old")
-    (tmp_path / "file").chmod(0o600)
-    make_link(tmp_path / "link", "file")
-    write(tmp_path / "link", b"new", force=True)
-    assert mode(tmp_path / "link") == 0o600
-
-
-def test_a_file_that_goes_meanwhile_hands_on_its_mode(tmp_path):
-    write(tmp_path / "a", b"old")
-    (tmp_path / "a").chmod(0o640)
-    with replacing_file(str(tmp_path / "a"), force=True):
-        (tmp_path / "a").unlink()
-    assert mode(tmp_path / "a") == 0o640
-
-
-def test_a_mode_that_is_asked_for_is_that_of_the_file(tmp_path):
-    for data in (b"old", b"new"):
-        write(tmp_path / "a", data, force=True, mode=0o640)
-        assert mode(tmp_path / "a") == 0o640
-        (tmp_path / "a").chmod(0o644)
 
 
 @as_root
@@ -115,25 +69,6 @@ def test_a_user_who_may_not_keep_owner_or_group_gives_another_group_nothing(grou
 
 
 @as_root
-def test_a_folder_that_may_not_be_written_to_is_refused_before_anything_is_made():
-    def work():
-        os.setgroups([])
-        os.setegid(USER)
-        os.seteuid(USER)
-        with pytest.raises(ResourceError, match="cannot be removed"):
-            fill(path, replace_folder=True)
-
-    with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o777)
-        path = Path(name, "d")
-        fill(path)
-        os.chown(path, USER, USER)
-        path.chmod(0o555)
-        assert run_in_child(work) == 0
-        assert (os.listdir(name), os.listdir(path)) == (["d"], ["new"])
-
-
-@as_root
 @pytest.mark.parametrize("inner", ["0", "0/c/1"])
 def test_a_folder_in_it_that_may_not_be_written_to_is_refused_before_anything_is_made(inner):
     def work():
@@ -156,25 +91,6 @@ def test_a_folder_in_it_that_may_not_be_written_to_is_refused_before_anything_is
             ["d"],
             [*(["c"] if inner == "0" else []), "value"],
         )
-
-
-@as_root
-def test_empty_folders_are_removed_whatever_their_permissions_are():
-    def work():
-        os.setgroups([])
-        os.setegid(USER)
-        os.seteuid(USER)
-        fill(path, replace_folder=True)
-
-    with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o777)
-        path = Path(name, "d")
-        os.makedirs(path / "0")
-        os.chown(path, USER, USER)
-        os.chown(path / "0", USER, USER)
-        (path / "0").chmod(0o555)
-        assert run_in_child(work) == 0
-        assert (os.listdir(name), os.listdir(path)) == (["d"], ["new"])
 
 
 def test_what_could_not_be_removed_is_named(tmp_path, monkeypatch):

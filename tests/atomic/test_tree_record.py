@@ -4,7 +4,6 @@ import os
 import time
 
 import pytest
-from links import make_link
 
 from ozx.atomic.tree_record import TreeRecord
 
@@ -17,12 +16,6 @@ def root(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(name.encode())
     return tmp_path / "h"
-
-
-def test_everything_below_the_root_is_recorded(root):
-    make_link(root / "0" / "link", "c/0")
-    names = list(TreeRecord.of(str(root)).iter_names())
-    assert names == ["zarr.json", "0/", "0/link", "0/c/", "0/c/0", "0/c/1", "0/c/10", "labels/", "labels/x"]
 
 
 def replace(path):

@@ -75,19 +75,6 @@ def test_a_folder_that_another_took_the_place_of_is_not_entered(tmp_path, root, 
     assert is_link or tree(root / "0" / "c") == tree(other)
 
 
-@pytest.mark.posix("renames below descriptors of folders")
-def test_metadata_go_first_those_of_the_root_before_all(root, monkeypatch):
-    gone, unlink = [], os.unlink
-
-    def told(path, **options):
-        gone.append(path)
-        unlink(path, **options)
-
-    monkeypatch.setattr(os, "unlink", told)
-    remove_recorded(record(root), {"zarr.json"})
-    assert gone[:3] == [".zarr.json.ozx-aside", ".zarr.json.ozx-aside", ".x.ozx-aside"]
-
-
 # Another program between any two calls: it writes under a name that is being removed.
 
 
