@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from counting_progress import CountingProgress
 
-from ozx.errors import UsageError
 from ozx.flow.batch import describe_failure, run_batch
 from ozx.progress import NO_PROGRESS, Cancelled
 
@@ -19,19 +18,6 @@ def work(source, target, progress):
     if source == "memory":
         raise MemoryError
     return source
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_progress_counts_the_sources(count):
-    progress = CountingProgress()
-    pairs = [(str(number), str(number)) for number in range(count)]
-    run_batch(work, None, pairs, jobs=1, what="files", progress=progress)
-    assert progress.phases == [("1 file" if count == 1 else "2 files", None)]
-
-
-def test_no_job_is_no_batch():
-    with pytest.raises(UsageError, match="expected at least 1 job; got 0"):
-        run_batch(work, None, [("a", "b")], jobs=0, what="files", progress=NO_PROGRESS)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -23,10 +23,6 @@ def test_two_sources_for_one_file(sources, targets, message):
     assert caught.value.hint in ("Name each source once.", "Pack them into different folders.")
 
 
-def test_each_has_its_own():
-    check_distinct(["a", "b"], ["a.ozx", "b.ozx"], verb="Pack")
-
-
 @pytest.mark.parametrize(
     ("first", "second"), [("Cells.ozx", "cells.ozx"), ("caf\u00e9.ozx", "cafe\u0301.ozx"), ("D/a.ozx", "d/A.ozx")]
 )
@@ -37,10 +33,6 @@ def test_names_that_some_systems_treat_as_one(first, second):
     with pytest.raises(UsageError, match=message) as caught:
         check_distinct(["x", "y"], targets, verb="Pack", folds_names=True)
     assert caught.value.hint == "Pack them into different folders."
-
-
-def test_names_of_objects_differ_by_case():
-    check_distinct(["x", "y"], ["s3://b/A.ozx", "s3://b/a.ozx"], verb="Pack", folds_names=True)
 
 
 @pytest.mark.parametrize("present", [["A"], ["A", "a"]])

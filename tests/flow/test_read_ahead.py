@@ -80,24 +80,12 @@ def test_neighbours_are_one_request():
     assert sorted(server.requests) == [(0, 80), (90, 10)]
 
 
-@pytest.mark.usefixtures("no_headers")
-def test_many_requests_at_a_time():
-    server = Server(bytes(6400), parties=64)
-    entries = entries_at(server, *((100 * number, 100 * number + 50) for number in range(64)))
-    assert len(values(read_ahead(entries))) == 64
-
-
 def test_the_order_is_kept_among_values_in_memory():
     server = Server(bytes(range(10)))
     near = Entry("near", (BytesPart(b"x"),))
     far = entries_at(server, (0, 1), (5, 6))
     mixed = [near, far[0], near, far[1], near]
     assert [entry.key for entry in read_ahead(mixed)] == ["near", "0", "near", "1", "near"]
-
-
-def test_what_is_here_passes_unchanged():
-    entries = [Entry("a", (BytesPart(b"1"),)), Entry("b", (BytesPart(b"2"), BytesPart(b"3")))]
-    assert all(new is old for new, old in zip(read_ahead(entries), entries, strict=True))
 
 
 @pytest.mark.usefixtures("no_headers")
@@ -116,12 +104,6 @@ def test_no_more_than_the_room_is_waiting(monkeypatch):
     assert len(values(read_ahead(entries_at(server, (0, 200))))[0][1]) == 200
 
 
-def test_an_empty_value():
-    server = Server(b"")
-    assert values(read_ahead(entries_at(server, (0, 0)))) == [("0", b"")]
-    assert server.requests == []
-
-
 @pytest.fixture
 def archive(tmp_path):
     ozx.pack(FIXTURES / "plate.ome.zarr", tmp_path / "plate.ozx")
@@ -129,15 +111,6 @@ def archive(tmp_path):
 
 
 class TestArchives:
-    def test_all_values_by_few_requests(self, archive):
-        pytest.importorskip("obstore", reason="the extra remote is not installed")
-        with serving(archive.read_bytes() + bytes(0)) as server:
-            reader = ArchiveReader(RemoteSource(server.url))
-            local = ArchiveReader(str(archive))
-            indices = range(len(local))
-            assert values(read_ahead(iter_entries(reader, indices))) == values(iter_entries(local, indices))
-            assert len(server.requests) <= 2
-
     def test_long_local_headers_and_unused_bytes(self, tmp_path):
         pytest.importorskip("obstore", reason="the extra remote is not installed")
         extra = struct.pack("<2H", 0x7777, 5000) + bytes(5000)

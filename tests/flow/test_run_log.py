@@ -1,7 +1,6 @@
 """The log of runs: lines, torn lines, failures, outputs."""
 
 import json
-import os
 
 import pytest
 
@@ -20,26 +19,6 @@ def line(source, status="packed", **values):
 def failure(source, code="format", **values):
     error = {"code": code, "message": "", "rule": None, "hint": None}
     return line(source, "failed", **{"exit": 1, "error": error} | values)
-
-
-def test_lines_come_back(tmp_path):
-    path = str(tmp_path / "run.jsonl")
-    name = b"/raw/\xff\n\xe2\x80\xa8.zarr".decode("utf-8", "surrogateescape")
-    for source in ("/raw/a", name):
-        with RunLog(path) as log:
-            log.append(line(source, options={"shards": "auto"}))
-    assert list(read_log(path)) == [line("/raw/a", options={"shards": "auto"}), line(name, options={"shards": "auto"})]
-
-
-def test_each_line_is_synced_before_the_next(tmp_path, monkeypatch):
-    sizes = []
-    path = tmp_path / "run.jsonl"
-    monkeypatch.setattr(os, "fsync", lambda descriptor: sizes.append(os.fstat(descriptor).st_size))
-    with RunLog(str(path)) as log:
-        log.append(line("a"))
-        log.append(line("b"))
-    ends = [number + 1 for number, byte in enumerate(path.read_bytes()) if byte == ord("\n")]
-    assert sizes == ends
 
 
 def test_a_torn_line_costs_no_other_line(tmp_path):
@@ -71,19 +50,6 @@ def test_a_newer_log_is_refused(tmp_path):
 def test_a_log_that_cannot_be_written(tmp_path, name):
     with pytest.raises(ResourceError):
         RunLog(str(tmp_path / name))
-
-
-def test_the_last_line_of_a_source_decides():
-    lines = [failure("a"), failure("b"), line("c"), line("a"), failure("c", "full-disk"), None]
-    assert [each.source for each in failed_lines(lines, "pack")] == ["b", "c"]
-    assert failed_lines(lines, "import") == []
-
-
-def test_the_later_line_by_time_wins_in_joined_logs():
-    early = {"time": "2025-01-01T00:00:00+00:00"}
-    lines = [line("a"), line("b"), failure("a", **early), failure("b", time="2026-01-01T00:00:01+00:00")]
-    assert [each.source for each in failed_lines(lines, "pack")] == ["b"]
-    assert [each.source for each in failed_lines(reversed(lines), "pack")] == ["b"]
 
 
 def test_the_last_line_that_wrote_an_output_tells_of_it():

@@ -46,14 +46,6 @@ def test_a_batch_without_room_does_not_begin(tmp_path, monkeypatch):
 
 
 @pytest.mark.posix("needs statvfs")
-def test_sources_are_not_measured_if_they_must_fit(tmp_path, monkeypatch):
-    image = make_image(tmp_path / "a.ome.zarr")
-    disk(monkeypatch, free=10, used=10)
-    monkeypatch.setattr("ozx.flow.batch_checks._size", lambda path: pytest.fail("measured"))
-    check_room([(str(image), str(tmp_path / "a.ozx"))])
-
-
-@pytest.mark.posix("needs statvfs")
 def test_what_is_missing_is_reported_later(tmp_path, monkeypatch):
     disk(monkeypatch, free=0, used=10)
     check_room([(str(tmp_path / "missing"), str(tmp_path / "missing.ozx"))])

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -14,9 +14,7 @@ from tiffs import pixels, write, write_parts
 import ozx
 from ozx.errors import OzxError, ResourceError
 from ozx.flow import tasks
-from ozx.flow.batch import run_batch
-from ozx.flow.tasks import Groups, absolute_source, check_same, groups_elsewhere, look_at
-from ozx.progress import NO_PROGRESS
+from ozx.flow.tasks import check_same, groups_elsewhere
 from ozx.validation.validate import validate_many
 
 
@@ -76,23 +74,6 @@ def test_a_schema_is_that_of_the_client(home, monkeypatch):
     monkeypatch.setattr("ozx.validation.validate.validate", lambda path, **options: seen.append(options["schemas"]))
     list(validate_many(["raw/c.ozx"], schemas={"https://example.org/a": "a.json"}, executor=Elsewhere(home)))
     assert seen == [{"https://example.org/a": os.path.abspath("a.json")}]
-
-
-@pytest.mark.parametrize(
-    "name", ["s3://bucket/a.ozx", "https://example.org/a.ozx|zip:0/", "ozx:///a.ozx/0", "file:///a"]
-)
-def test_urls_stay_as_they_are(name):
-    assert absolute_source(name) == name
-
-
-@pytest.mark.posix("paths without a drive")
-def test_nodes_and_folders_named_like_urls_become_absolute(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert absolute_source("a.ozx|zip:0/") == f"{tmp_path}/a.ozx|zip:0/"
-    assert absolute_source("../a.ozx") == f"{tmp_path}/../a.ozx"
-    if os.name != "nt":
-        os.makedirs("s3:/bucket")
-        assert absolute_source("s3://bucket") == f"{tmp_path}/s3://bucket"
 
 
 class WithOtherDisk(Elsewhere):
@@ -163,17 +144,6 @@ def test_what_counts_as_the_same(monkeypatch, there, is_folder, is_same):
                 check_same("a", seen, is_folder=is_folder)
 
 
-def test_a_place_is_known_again(tmp_path):
-    (tmp_path / "a").write_bytes(b"1")
-    assert look_at(str(tmp_path / "a")) == look_at(str(tmp_path / "a"))
-    assert look_at(str(tmp_path)) != look_at(str(tmp_path / "a"))
-    assert look_at(str(tmp_path / "b")) is None
-    assert look_at("") is None
-    if hasattr(os, "mkfifo"):
-        os.mkfifo(tmp_path / "c")
-        assert look_at(str(tmp_path / "c")) is not None  # and it is not opened, which would wait for a writer
-
-
 def double(source, target, progress):
     if source.endswith("wrong"):
         raise OzxError("it is wrong")
@@ -182,26 +152,6 @@ def double(source, target, progress):
 
 def fail(source, target, error):
     return str(error)
-
-
-@pytest.mark.posix("paths without a drive")
-def test_files_go_in_groups_that_get_smaller(tmp_path):
-    executor, told = Elsewhere(tmp_path, threads=2), []
-    pairs = [(f"/{number}", "") for number in range(500)]
-    words = {"jobs": 1, "what": "files", "progress": NO_PROGRESS, "on_result": told.append}
-    results = run_batch(double, fail, pairs, executor=executor, **words)
-    assert results == tuple(f"/{number}/{number}" for number in range(500))
-    assert sorted(told) == sorted(results)
-    assert (executor.sizes[0], executor.sizes[-1], max(executor.sizes)) == (64, 1, 64)
-    assert len(executor.sizes) < 40
-
-
-@pytest.mark.posix("paths without a drive")
-def test_a_wrong_file_does_not_fail_its_group(tmp_path):
-    pairs = [(f"/{number}", "") for number in (1, "wrong", 3)] * 20
-    found = dict(groups_elsewhere(double, fail, pairs, Elsewhere(tmp_path)))
-    assert [found[number] for number in range(3)] == ["/1/1", "it is wrong", "/3/3"]
-    assert len(found) == 60
 
 
 def test_slow_files_are_spread_again(tmp_path, monkeypatch):
@@ -231,14 +181,3 @@ def test_a_file_that_kills_its_workers_fails_alone(tmp_path):
     found = dict(groups_elsewhere(double, fail, pairs, Losing(tmp_path)))
     assert "/7: the workers that processed it were lost: RuntimeError: killed" in found.pop(7)
     assert found == {number: f"/{number}/{number}" for number in range(100) if number != 7}
-
-
-def test_groups_that_are_stopped_return_what_exists():
-    with ThreadPoolExecutor(1) as pool:
-        groups = Groups(lambda item: item[0], fail, [(number, "") for number in range(40)], pool)
-        answers = iter(groups)
-        first = next(answers)
-        answers.close()
-        rest = list(groups.stop(waits=True))
-    assert len({first[0], *(number for number, _ in rest)}) == 1 + len(rest)
-    assert all(number == result for number, result in rest)

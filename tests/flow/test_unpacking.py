@@ -1,7 +1,6 @@
 """The plain and the fast way of writing entries into a directory: the same files, the same refusals."""
 
 import os
-import sys
 import threading
 import types
 import zipfile
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hierarchies import digests, tree
+from hierarchies import tree
 
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError, OzxError, ResourceError
@@ -18,7 +17,6 @@ from ozx.flow.sinks import directory as directory_sink
 from ozx.flow.sinks import fast_unpacking
 from ozx.flow.sinks.directory import check_keys, folders_of, lift_folder, make_folders, write_entries
 from ozx.flow.sources.archive import iter_entries
-from ozx.operations.unpack import unpack
 from ozx.progress import NO_PROGRESS
 
 
@@ -62,20 +60,6 @@ VALUES = {
     "many": many(4_200, 11),
     "blocks": many(300, 30_011),
 }
-
-
-@pytest.mark.parametrize("write", WAYS)
-@pytest.mark.parametrize(
-    ("name", "compression"),
-    [
-        *((name, zipfile.ZIP_STORED) for name in ("few", "sizes", "blocks")),
-        pytest.param("many", zipfile.ZIP_STORED, marks=pytest.mark.ci),
-        *((name, zipfile.ZIP_DEFLATED) for name in ("few", "blocks")),
-    ],
-)
-def test_both_ways_give_the_files_that_were_put_in(tmp_path, write, name, compression):
-    path = zipped(tmp_path / "a.zip", VALUES[name], compression=compression)
-    assert digests(run(path, tmp_path / "out", write)) == digests(VALUES[name])
 
 
 @pytest.mark.parametrize("write", WAYS)
@@ -188,28 +172,6 @@ def test_an_error_in_either_process_is_raised_and_no_process_stays(tmp_path, mon
     assert not [child for child in children if Path(f"/proc/{child}/cmdline").read_bytes() in (own, b"")]
 
 
-def test_the_fallback_for_systems_without_posix_calls_gives_the_same_files(tmp_path, monkeypatch, hierarchy):
-    values = tree(hierarchy)
-    path = zipped(tmp_path / "a.zip", values)
-    for name in ("pread", "preadv", "readv", "pwrite"):
-        monkeypatch.delattr(os, name, raising=False)
-    result = unpack(path, tmp_path / "out")
-    assert tree(result.path) == values
-
-
-@pytest.mark.parametrize(
-    ("keys", "folders"),
-    [
-        ([], []),
-        (["a"], []),
-        (["a/b/c", "a/x", "d/y"], ["a", "a/b", "d"]),
-        (["a/b/c", "z", "a/b/d"], ["a", "a/b"]),
-    ],
-)
-def test_folders_come_after_their_parents(keys, folders):
-    assert folders_of(keys) == folders
-
-
 @pytest.mark.posix("lengths are counted in bytes")
 @pytest.mark.parametrize(
     ("keys", "fault"),
@@ -282,13 +244,6 @@ def test_what_the_file_system_folds_is_tried_out(tmp_path, monkeypatch, folds_ca
     fold = directory_sink._folding(str(tmp_path))
     for first, second in pairs:
         assert fold(first) == fold(second)
-
-
-@pytest.mark.posix("file systems fold names there")
-def test_a_file_system_that_folds_nothing_is_seen_as_such(tmp_path):
-    if sys.platform != "linux":
-        pytest.skip("tmp_path may well fold names here")
-    assert directory_sink._folding(str(tmp_path)) is None
 
 
 def test_a_file_in_the_way_is_named(tmp_path):

@@ -2,16 +2,10 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 
 from ozx.errors import UsageError
-from ozx.flow.workers import checked_jobs, default_jobs, working
-
-
-def test_numbers_of_numpy_are_numbers_too():
-    jobs = checked_jobs(np.int64(3))
-    assert (jobs, type(jobs)) == (3, int)
+from ozx.flow.workers import checked_jobs, working
 
 
 @pytest.mark.parametrize(
@@ -25,8 +19,3 @@ def test_other_numbers_are_refused(jobs, message):
         pass
     with pytest.raises(UsageError, match=message), ThreadPoolExecutor(1) as pool, working(jobs, pool):
         pass
-
-
-def test_the_default_number():
-    with working() as workers:
-        assert workers.jobs == default_jobs()

@@ -3,7 +3,6 @@
 import pytest
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.flow.chunks import chunk_decoding
 from ozx.flow.chunks.block_transcoding import UndecodableError
 from ozx.flow.chunks.chunk_decoding import ChunkDecoder, iter_inner_chunks
 from ozx.flow.decoding.chunk_codecs import ChunkCodec
@@ -40,20 +39,6 @@ def test_chunks_that_can_be_decoded():
     decoder(shape=(), chunks=()).decode({(): b"a"})
 
 
-def test_the_damaged_one_is_named():
-    with pytest.raises(UndecodableError) as caught:
-        decoder().decode({(0,): b"abcd", (1,): b"efg"})
-    assert caught.value.args[0] == (1,)
-    assert caught.value.args[1].startswith("ValueError: ")
-
-
-def test_large_blocks_are_decoded_chunk_by_chunk(monkeypatch):
-    monkeypatch.setattr(chunk_decoding, "_BLOCK", 1)
-    decoder().decode({(0,): b"abcd", (1,): b"efgh"})
-    with pytest.raises(UndecodableError):
-        decoder().decode({(0,): b"abcd", (1,): b""})
-
-
 def test_memory_that_ran_out_is_an_error_of_the_chunk(monkeypatch):
     def fail(*_):
         raise MemoryError
@@ -72,12 +57,6 @@ def test_chunks_beyond_reason_are_not_decoded():
 
 def inner_of(data):
     return list(iter_inner_chunks(data, (1,), parse_layout(document(inner=(2,)), "0"), "0/c/1"))
-
-
-def test_inner_chunks_have_places_in_the_grid_of_the_array():
-    data = b"abcd"
-    assert inner_of(data + build_index([2, 0], [2, 2])) == [((2,), b"cd"), ((3,), b"ab")]
-    assert inner_of(data + build_index([0, 0], [0, 2])) == [((3,), b"ab")]
 
 
 def test_inner_chunks_may_be_the_same_bytes_but_not_share_some():

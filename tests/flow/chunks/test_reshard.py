@@ -6,11 +6,7 @@ import os
 import numpy as np
 import pytest
 import zarr
-from hierarchies import tree
-from packed import pack_tree
 from resharding import (
-    archive_source,
-    chunk_digests,
     directory_source,
     reshard_to_directory,
     resharded,
@@ -19,11 +15,10 @@ from resharding import (
     values,
     write_array,
 )
-from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec, ZstdCodec
+from zarr.codecs import BytesCodec, ShardingCodec, ZstdCodec
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.flow.chunks import reshard
-from ozx.flow.chunks.stored_chunks import SourceChunks, iter_key_groups
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
 
 RANDOM = np.random.default_rng(9)
@@ -33,29 +28,7 @@ def pixels(*shape, dtype="<u2"):
     return RANDOM.integers(1, 60_000, shape).astype(dtype)
 
 
-def test_keys_may_become_others(tmp_path):
-    """As those of Zarr v2 do."""
-    data = pixels(24, 25)
-    write_array(tmp_path / "a", data, (2, 2), chunk_key_encoding={"name": "v2", "separator": "."})
-    source = directory_source(tmp_path / "a")
-    document, layout, stored = stored_chunks(source)
-    write_array(tmp_path / "b", data, (2, 2))
-    new = parse_layout(document | {"chunk_key_encoding": {"name": "default"}}, "0")
-    found = {entry.key: b"".join(entry.iter_blocks()) for entry in reshard.iter_resharded(stored, layout, new, "0")}
-    assert found == {key: value for key, value in tree(tmp_path / "b").items() if "zarr.json" not in key}
-
-
 LITTLE = BytesCodec(endian="little")
-
-
-def test_a_chain_with_something_beside_sharding_is_moved_as_a_whole(tmp_path):
-    data = pixels(20, 21)
-    sharding = ShardingCodec(chunk_shape=(3, 4), codecs=[LITTLE])
-    with pytest.warns(UserWarning, match="disables partial reads"):
-        write_array(tmp_path / "a", data, (6, 8), serializer=sharding, compressors=[Crc32cCodec()])
-        target = reshard_to_directory(directory_source(tmp_path / "a"), tmp_path / "b", (12, 8))
-        assert same(values(target), data)
-    assert chunk_digests(directory_source(target)) == chunk_digests(directory_source(tmp_path / "a"))
 
 
 @pytest.mark.ci
@@ -109,16 +82,6 @@ def test_an_index_of_an_inner_shard_is_checked_too(tmp_path):
         list(resharded(directory_source(tmp_path / "a"), (4, 4))[1])
 
 
-def test_a_shard_of_an_archive_is_checked_before_it_is_divided(tmp_path):
-    write_array(tmp_path / "a", pixels(8, 8), (2, 2), shards=(4, 4))
-    packed = pack_tree(tmp_path / "a", tmp_path / "a.zip")
-    value = (tmp_path / "a/0/c/0/0").read_bytes()
-    damage(packed, lambda data: data.__setitem__(data.index(value), data[data.index(value)] ^ 1))
-    with pytest.raises(FormatError, match="0/c/0/0") as caught:
-        list(resharded(archive_source(packed), (8, 8))[1])
-    assert caught.value.rule == "zip/crc"
-
-
 @pytest.mark.parametrize("shards", [None, (4, 4)], ids=str)
 def test_a_file_that_changes_between_the_looks_at_it_is_refused(tmp_path, shards):
     write_array(tmp_path / "a", pixels(8, 8), (2, 2), shards=shards)
@@ -129,36 +92,6 @@ def test_a_file_that_changes_between_the_looks_at_it_is_refused(tmp_path, shards
     with pytest.raises(FormatError) as caught:
         b"".join(entries[0].iter_blocks())
     assert caught.value.rule == "zip/changed"
-
-
-def test_keys_are_sorted_out_array_by_array(tmp_path):
-    write_array(tmp_path / "a", pixels(8, 8), (4, 4))
-    write_array(tmp_path / "a", pixels(8), (4,), path="labels/1")
-    others = ["readme.txt", "0/notes.txt", "0/c/1/1/x", "OME/METADATA.ome.xml", "labels/x", "zzz"]
-    for key in (*others, "0/c/5/0"):
-        path = tmp_path / "a" / key
-        if path.parent.is_file():
-            path.parent.unlink()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"x")
-    source = directory_source(tmp_path / "a")
-    layouts = {path: parse_layout(json.loads(source.read(f"{path}/zarr.json")), path) for path in ("0", "labels/1")}
-    groups = list(iter_key_groups(source.iter_keys(), layouts))
-    assert [(group.path, group.numbers.tolist(), group.outside, group.others) for group in groups] == [
-        (None, [], [], ["readme.txt", "zzz"]),
-        ("0", [0, 1, 2], ["0/c/5/0"], ["0/notes.txt", "0/c/1/1/x"]),
-        (None, [], [], ["OME/METADATA.ome.xml", "labels/x"]),
-        ("labels/1", [0, 1], [], []),
-    ]
-
-
-def test_an_array_may_be_the_root(tmp_path):
-    write_array(tmp_path, pixels(8, 8), (4, 4), path="a")
-    source = directory_source(tmp_path / "a")
-    document = json.loads(source.read("zarr.json"))
-    layout = parse_layout(document, "")
-    (group,) = iter_key_groups(source.iter_keys(), {"": layout})
-    assert SourceChunks(source, "", layout, group.numbers).name(3) == "c/1/1"
 
 
 def test_shards_whose_index_no_memory_should_hold_are_refused(tmp_path):

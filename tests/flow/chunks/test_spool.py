@@ -6,28 +6,8 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from ozx.flow.chunks.spool import Spool
-from ozx.flow.entry import BytesPart, read_part
-
-
-@pytest.mark.parametrize("in_memory", [0, 10, 1 << 30])
-def test_values_come_back_as_they_were(in_memory):
-    spool = Spool(in_memory)
-    values = [bytes([number]) * length for number, length in enumerate((3, 8, 0, (1 << 20) + 1, 5))]
-    parts = []
-    for value in values:
-        parts.append(spool.add(value))
-        assert read_part(parts[0]) == values[0]  # in between, too
-    assert [read_part(part) for part in parts] == values
-    assert [part.length for part in parts] == [len(value) for value in values]
-
-
-def test_what_does_not_fit_into_memory_waits_in_a_file():
-    spool = Spool(10)
-    kinds = [isinstance(spool.add(bytes(size)), BytesPart) for size in (4, 7, 6, 1)]
-    assert kinds == [True, False, True, False]
+from ozx.flow.entry import read_part
 
 
 def test_threads_read_at_the_same_time():

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from resharding import chunk_digests, directory_source, same, stored_chunks, values, write_array
+from resharding import directory_source, same, stored_chunks, values, write_array
 
 from ozx.flow.chunks.subset import iter_cropped
 from ozx.hierarchy.subset.levels import Box, Picked, crop_document
@@ -41,31 +41,3 @@ def test_shards_between_picked_chunks_are_not_even_opened(tmp_path):
     cut = Box((0, 0), (2, 8), Picked(0, (0, 3)))
     cut_to_directory(directory_source(tmp_path / "a"), tmp_path / "b", cut)
     assert same(values(tmp_path / "b"), data[[0, 3]])
-
-
-def test_shards_are_as_long_as_what_is_left(tmp_path):
-    data = pixels(64, 64)
-    write_array(tmp_path / "a", data, (8, 8), shards=(32, 32))
-    source = directory_source(tmp_path / "a")
-    new = cut_to_directory(source, tmp_path / "b", Box((24, 8), (40, 16)))
-    assert new["chunk_grid"]["configuration"]["chunk_shape"] == [32, 16]
-    assert new["codecs"][0]["configuration"]["chunk_shape"] == [8, 8]
-    assert same(values(tmp_path / "b"), data[24:64, 8:24])
-    assert sorted(path.name for path in (tmp_path / "b/0/c").iterdir()) == ["0", "1"]
-
-
-def test_no_chunk_is_decoded(tmp_path):
-    write_array(tmp_path / "a", pixels(64, 64), (8, 8), shards=(32, 32), compressors="auto")
-    source = directory_source(tmp_path / "a")
-    cut_to_directory(source, tmp_path / "b", Box((24, 8), (40, 16)))
-    before, after = chunk_digests(source), chunk_digests(directory_source(tmp_path / "b"))
-    assert list(after.values()) == [before[y * 8 + x] for y in range(3, 8) for x in (1, 2)]
-
-
-def test_shards_outside_of_the_box_are_not_even_opened(tmp_path):
-    data = pixels(64, 64)
-    write_array(tmp_path / "a", data, (8, 8), shards=(32, 32))
-    (tmp_path / "a/0/c/1/1").write_bytes(b"no shard")
-    source = directory_source(tmp_path / "a")
-    cut_to_directory(source, tmp_path / "b", Box((8, 8), (48, 24)))
-    assert same(values(tmp_path / "b"), data[8:56, 8:32])

@@ -24,7 +24,6 @@ from ozx.flow.chunks import transcode as module
 from ozx.flow.chunks.transcode import iter_transcoded
 from ozx.flow.decoding import bounded_arrays, chunk_codecs
 from ozx.flow.decoding.chunk_codecs import ChunkCodec
-from ozx.hierarchy.relayout import rechunking
 from ozx.hierarchy.relayout.shard_choice import parse_codec_choice, transcoded_document
 
 RANDOM = np.random.default_rng(11)
@@ -33,12 +32,6 @@ ZSTD = parse_codec_choice("zstd:1")
 
 def pixels(*shape, dtype="<u2"):
     return RANDOM.integers(1, 200, shape).astype(dtype)
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Have small arrays worked on in several blocks."""
-    monkeypatch.setattr(rechunking, "USUAL_BLOCK", 64)
 
 
 # Bits -------------------------------------------------------------------------------------------------
@@ -145,15 +138,6 @@ def test_values_that_cannot_be_encoded_are_refused(monkeypatch):
         transcode(write_v3(pixels(8, 8), (4, 4)), codec=ZSTD)
 
 
-def test_strings_and_times():
-    text = np.array(["", "a", "ü", "a long one", "x\0y"] * 4).reshape(4, 5)
-    check(write_v3(text, (3, 2), dtype="string", fill_value=""), chunks=(2, 3), codec=ZSTD, by_tensorstore=False)
-    check(write_v3(text, (3, 2), fill_value=""), chunks=(2, 3), codec=ZSTD, by_tensorstore=False)
-    times = np.array([["2026-01-01T00:00:00", "NaT"], ["1970-01-01", "2001-02-03"]], "M8[ns]")
-    fill = np.datetime64("NaT", "ns")
-    check(write_v3(times, (1, 2), fill_value=fill), chunks=(2, 1), codec=ZSTD, by_tensorstore=False)
-
-
 # Codecs -----------------------------------------------------------------------------------------------
 
 LITTLE = BytesCodec(endian="little")
@@ -250,12 +234,6 @@ def test_types_of_zarr_v2(dtype, separator):
     options = {"chunk_key_encoding": {"name": "v2", "separator": separator}, "fill_value": None}
     values = write_v2(data.astype(dtype).reshape(6, 7), chunks=(4, 4), compressors=numcodecs.BZ2(), **options)
     check(values, by_tensorstore=dtype not in ("<M8[ns]", "<U3"))
-
-
-def test_floats_of_zarr_v2_are_what_their_filter_decodes():
-    filters = [numcodecs.FixedScaleOffset(offset=0.1, scale=7, dtype="<f4", astype="|i1")]
-    values = write_v2(RANDOM.random((12, 12)).astype("<f4"), chunks=(4, 4), filters=filters)
-    check(values, chunks=(6, 6))
 
 
 @pytest.mark.parametrize(

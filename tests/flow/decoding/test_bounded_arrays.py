@@ -171,22 +171,10 @@ def test_lists_of_objects_have_the_shape_of_the_chunk(codec):
         bounded.decode(encode(["a", "|O", [1 << 36]]))
 
 
-def test_a_bounded_array_goes_to_other_processes(tmp_path):
-    array = bound_array(write(LocalStore(tmp_path), 3, {"compressors": GzipCodec(), "shards": (32, 32)}))
-    assert np.array_equal(pickle.loads(pickle.dumps(array))[...], PIXELS)
-
-
 def test_the_error_of_a_chunk_goes_to_other_processes():
     error = pickle.loads(pickle.dumps(UndecodableChunkError("0/c/1", "too much")))
     assert (error.key, error.reason) == ("0/c/1", "too much")
     assert str(error) == "0/c/1: the chunk cannot be decoded: too much"
-
-
-def test_what_is_bounded_stays_so():
-    array = bound_array(write({}, 3, {"compressors": GzipCodec()}))
-    pipeline = array.async_array.codec_pipeline
-    assert bound_array(array).async_array.codec_pipeline is pipeline
-    assert bound_array("no array") == "no array"
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

@@ -5,13 +5,10 @@ from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values
 
 from ozx.flow.entry import read_part
-from ozx.flow.plans.subset import Extractor, Subtree
+from ozx.flow.plans.subset import Subtree
 from ozx.flow.repair.hierarchy import open_repaired
-from ozx.flow.workers import Workers
-from ozx.hierarchy.subset.region import LevelChoice, Selection, parse_region
 
 #: Nothing is transcoded.
-NO_WORKERS = Workers(1, None)
 PLATE = FIXTURES / "plate.ome.zarr"
 
 
@@ -34,29 +31,3 @@ def test_a_subtree_is_a_source(tmp_path, node):
                 assert (part.entry(key).key, b"".join(part.entry(key).iter_blocks())) == (key, value)
             assert [read_part(found) for found in part.parts(list(values))] == list(values.values())
             assert {part.crc32("zarr.json")} <= {None, packed.crc32(f"{prefix}zarr.json")}
-
-
-def test_entries_and_metadata_of_an_extraction():
-    with open_repaired(PLATE) as source:
-        part = Extractor(source, "A/1").take(Selection(LevelChoice(0, 1), parse_region("y=:32")))
-        entries = {entry.key: entry for entry in part.iter_entries(NO_WORKERS)}
-        assert list(entries)[: len(part.metadata)] == list(part.metadata)
-        assert list(part.metadata) == ["zarr.json", "0/zarr.json", "1/zarr.json", "0/0/zarr.json", "1/0/zarr.json"]
-        assert sorted(key for key in entries if "/c/" in key)[:4] == [
-            f"0/0/c/{c}/0/{x}" for c in (0, 1) for x in (0, 1)
-        ]
-        assert "0/1/zarr.json" not in part.metadata
-        assert "0/0/c/0/0/0" not in part.metadata
-        assert part.version == "0.5"
-        assert not part.legacy_keys
-        whole = part.count_bytes()
-        assert part.count_within(whole) == whole
-        assert part.count_within(1000) > 1000
-
-
-def test_the_whole_is_the_source():
-    with open_repaired(PLATE) as source:
-        part = Extractor(source).take(Selection())
-        assert {entry.key: b"".join(entry.iter_blocks()) for entry in part.iter_entries(NO_WORKERS)} == tree(PLATE)
-        assert not part.notes
-        source.check_unchanged()

@@ -58,47 +58,12 @@ def test_packed_as_06_and_back(tmp_path, name):
         assert json.loads(archive.comment)["ome"]["version"] == "0.6"
 
 
-def test_04_as_06_is_04_as_05_as_06(tmp_path):
-    source = FIXTURES / "legacy.ome.zarr"
-    ozx.pack(source, tmp_path / "direct.ozx", ome_version="0.6", sync=False)
-    ozx.pack(source, tmp_path / "5.ozx", sync=False)
-    ozx.repack(tmp_path / "5.ozx", tmp_path / "6.ozx", ome_version="0.6", sync=False)
-    assert values(tmp_path / "direct.ozx") == values(tmp_path / "6.ozx")
-
-
 def test_a_file_that_is_complete_is_skipped(tmp_path):
     source, out = FIXTURES / "image.ome.zarr", tmp_path / "6.ozx"
     ozx.pack(source, out, ome_version="0.6", sync=False)
     assert ozx.pack(source, out, ome_version="0.6", resume=True, sync=False).status == "skipped"
     with pytest.raises(UsageError, match="is not the complete copy"):
         ozx.pack(source, out, resume=True, sync=False)
-
-
-def test_with_other_shards(tmp_path):
-    ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "a.ozx", ome_version="0.6", shards="auto", sync=False)
-    assert not faults(tmp_path / "a.ozx")
-    assert ozx.open_array(tmp_path / "a.ozx", "0").shards is not None
-
-
-def test_extract(tmp_path):
-    ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "5.ozx", sync=False)
-    ozx.pack(FIXTURES / "image.ome.zarr", tmp_path / "6.ozx", ome_version="0.6", sync=False)
-    ozx.extract(tmp_path / "5.ozx", tmp_path / "a.ozx", region="y=0:100", ome_version="0.6", sync=False)
-    ozx.extract(tmp_path / "6.ozx", tmp_path / "b.ozx", region="y=0:100", sync=False)
-    assert documents(tmp_path / "a.ozx") == documents(tmp_path / "b.ozx")
-    assert not faults(tmp_path / "b.ozx")
-
-
-def test_import_and_write_image(tmp_path):
-    tifffile = pytest.importorskip("tifffile")
-    pixels = np.arange(600 * 600, dtype="uint16").reshape(600, 600)
-    tifffile.imwrite(tmp_path / "a.tif", pixels)
-    ozx.import_tiff(tmp_path / "a.tif", ome_version="0.6", sync=False)
-    ozx.write_image(tmp_path / "b.ozx", pixels, ome_version="0.6", name="a", sync=False)
-    for name in ("a", "b"):
-        assert ozx.inspect(tmp_path / f"{name}.ozx").ome_version == "0.6"
-        assert not faults(tmp_path / f"{name}.ozx")
-        np.testing.assert_array_equal(ozx.open(tmp_path / f"{name}.ozx")["0"][...], pixels)
 
 
 def newer(folder, change):

@@ -92,13 +92,6 @@ def test_a_series_with_images_in_zarr_folders_keeps_its_root(tmp_path, damage):
     assert not [note for note in result.notes if "folder" in note]
 
 
-def test_a_group_in_an_image_is_not_its_root(tmp_path):
-    tables = {f"tables.zarr/{number}.txt": b"x" for number in range(200)}
-    write(tmp_path / "a.zip", {**VALUES, "tables.zarr/zarr.json": group(None), **tables})
-    _, found = recover(str(tmp_path / "a.zip"))
-    assert {key: found[key] for key in VALUES} == VALUES
-
-
 @pytest.mark.parametrize("others", [["b.zarr/zarr.json"], ["b.zarr/x.txt"], ["b/zarr.json"]])
 def test_of_two_hierarchies_none_is_dropped(tmp_path, others):
     values = {f"a.zarr/{key}": value for key, value in VALUES.items()}

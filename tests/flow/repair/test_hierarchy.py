@@ -20,10 +20,8 @@ from range_server import serving
 from repaired import VALUES, build, consolidated, contents, repair
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.flow.repair import names as repaired_names
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import OWN_IDS
-from ozx.flow.sources import archive_keys
 from ozx.hierarchy.comment import make_comment
 from ozx.validation.rules.table import RULES
 
@@ -239,16 +237,6 @@ def test_missing_groups_are_written(tmp_path, kind):
     assert ids == {"rfc9/one-hierarchy"}
 
 
-@pytest.mark.parametrize("kind", ["archive", "directory"])
-def test_copies_that_say_the_same_are_kept(tmp_path, kind):
-    values = VALUES | {"zarr.json": consolidated(VALUES)}
-    if kind == "archive":
-        build(values).write(tmp_path / "a")
-    else:
-        write_tree(tmp_path / "a", values)
-    assert repair(tmp_path / "a") == (set(), sort_values(values))
-
-
 @pytest.mark.parametrize("change", ["another", "more", "fewer", "missing group"])
 def test_copies_that_do_not_are_dropped(tmp_path, change):
     values, others = dict(VALUES), {}
@@ -268,25 +256,7 @@ def test_copies_that_do_not_are_dropped(tmp_path, change):
     assert "repair/consolidated" in ids
 
 
-@pytest.mark.parametrize("kind", ["archive", "directory", "in a folder"])
-def test_zarr_v2_stays_what_it_is(tmp_path, kind):
-    legacy = tree(FIXTURES / "legacy.ome.zarr")
-    if kind == "archive":
-        build(legacy).with_(comment=b"").write(tmp_path / "a")
-    else:
-        write_tree(tmp_path / "a" / ("x" if kind == "in a folder" else ""), legacy)
-    with open_repaired(tmp_path / "a") as source:
-        assert source.zarr_format == 2
-        assert contents(source) == sort_values(legacy)
-        assert [repair.id for repair in source.repairs] == (["rfc9/root"] if kind == "in a folder" else [])
-
-
 # --- directories ----------------------------------------------------------------------------------
-
-
-def test_a_directory_is_read_as_it_is(tmp_path):
-    assert repair(write_tree(tmp_path / "h", VALUES)) == (set(), VALUES)
-    assert open_repaired(f"{tmp_path / 'h'}/").name == str(tmp_path / "h")
 
 
 def test_a_directory_in_folders(tmp_path):
@@ -343,13 +313,6 @@ def test_refused(tmp_path, name):
         open_repaired(tmp_path / "a.zip")
     assert caught.value.rule == rule
     assert caught.value.path == str(tmp_path / "a.zip")
-
-
-def test_headers_that_contradict_each_other_are_refused_where_they_are_read(tmp_path):
-    build().set("0/c/3", local={"name": b"0/c/X"}).write(tmp_path / "a.zip")
-    with open_repaired(tmp_path / "a.zip") as source, pytest.raises(FormatError) as caught:
-        source.read("0/c/3")
-    assert caught.value.rule == "zip/local-header"
 
 
 def test_archives_by_their_contents_are_refused_where_they_are_read(tmp_path):
@@ -420,25 +383,6 @@ def test_a_node_that_there_is_not(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"II*\0" + bytes(600), "it is a TIFF image"),
-        (b"\x89HDF\r\n\x1a\n" + bytes(600), "it is an HDF5 file"),
-        (b"x" * 257 + b"ustar" + bytes(600), "it is a tar archive"),
-        (b'{"zarr_format": 3}', "it is a file that looks like JSON"),
-        (b"nothing that is known", "found no end of central directory record"),
-        (b"", "it is empty"),
-    ],
-)
-def test_other_files_are_called_by_their_names(tmp_path, data, message):
-    (tmp_path / "a").write_bytes(data)
-    with pytest.raises(FormatError, match=message) as caught:
-        open_repaired(tmp_path / "a")
-    assert caught.value.rule == "zip/not-a-zip"
-    assert caught.value.path == str(tmp_path / "a")
-
-
-@pytest.mark.parametrize(
     ("files", "message", "hint"),
     [
         ([], "found nothing", None),
@@ -470,18 +414,6 @@ def test_what_does_not_exist(tmp_path):
 
 
 # --- cost -----------------------------------------------------------------------------------------
-
-
-def test_names_of_a_clean_archive_are_not_looked_at_one_by_one(tmp_path, monkeypatch):
-    values = {key: value for key, value in VALUES.items() if key.isascii()}
-    build(values).write(tmp_path / "a.ozx")
-
-    def refuse(*args):
-        raise AssertionError(args)
-
-    monkeypatch.setattr(repaired_names._NameRepairer, "repair", refuse)
-    monkeypatch.setattr(archive_keys, "sorted_by_hierarchy", refuse)
-    assert repair(tmp_path / "a.ozx") == (set(), values)
 
 
 def test_a_url(tmp_path):

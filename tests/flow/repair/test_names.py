@@ -48,11 +48,3 @@ def test_the_proof_overlooks_nothing(names):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repaired_names, "_find_suspects", lambda table: np.arange(len(table)))
         assert outcome(names) == quick
-
-
-def test_backslashes_in_other_fields_are_none():
-    members = [Member(b"0/c/0", comment=b"\\"), Member(b"0/c/1", central={"crc": 0x5C5C5C5C})]
-    columns = parse_columns(b"".join(member.central_record(0x5C) for member in members), 2)
-    repaired = repair_names(columns, "a.zip")
-    assert list(repaired.names.iter_raw_names()) == [b"0/c/0", b"0/c/1"]
-    assert repaired.backslashed.count == 0

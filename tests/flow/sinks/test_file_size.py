@@ -1,10 +1,6 @@
 """Sizes that are asked for, and sizes that are known before they are."""
 
-import os
-
 import pytest
-from hierarchies import tree
-from packed import PROMISE, sort_values, write_archive
 
 from ozx.archive.writer import LOCAL_OVERHEAD
 from ozx.errors import UsageError
@@ -46,13 +42,6 @@ def test_sizes(text, size):
 def test_what_is_no_size(value):
     with pytest.raises(UsageError, match="expected a size"):
         parse_size(value)
-
-
-def test_the_size_of_an_archive_is_known_before(hierarchy, tmp_path):
-    values = sort_values(tree(hierarchy)) | {"zellen/größe.txt": b"5"}
-    path = write_archive(tmp_path / "a.ozx", values)
-    entries = [Entry(key, (BytesPart(value),)) for key, value in values.items()]
-    assert archive_size(entries, PROMISE) == os.stat(path).st_size
 
 
 def test_large_entries_and_offsets_take_more_of_the_directory():

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from ozx.errors import UsageError
-from ozx.flow.sinks.target import check_place, default_output, name_notes
+from ozx.flow.sinks.target import check_place, default_output
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,3 @@ def test_the_current_folder_gives_its_name(tmp_path, monkeypatch):
 def test_a_place_has_paths(source, target):
     with pytest.raises(UsageError, match="expected a path"):
         check_place(source, target)
-
-
-def test_a_warning_about_the_name_shows_no_secret():
-    (warning,) = name_notes("s3://user:secret@bucket/out?sig=secret")
-    assert "s3://bucket/out" in warning
-    assert "secret" not in warning

@@ -27,10 +27,6 @@ def image(tmp_path):
     return make_image(tmp_path / "cells.ome.zarr")
 
 
-def test_usual_files_have_none(image):
-    check_no_attributes(str(image))
-
-
 def test_a_hard_link(image, tmp_path):
     os.link(image / "zarr.json", tmp_path / "other.json")
     with pytest.raises(

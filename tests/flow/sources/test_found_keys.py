@@ -30,21 +30,6 @@ def test_everything_in_a_hierarchy_is_found(name):
     )
 
 
-def test_missing_chunks_are_no_error(tmp_path):
-    root = make_image(tmp_path / "a.ome.zarr")
-    chunks = sorted((root / "0" / "c").rglob("*"))
-    next(path for path in chunks if path.is_file()).unlink()
-    with serving_folder(root) as server:
-        assert keys_of(find_keys(RemoteFolder(server.url))) == sorted(tree(root))
-
-
-def test_metadata_only_asks_for_no_chunk():
-    with serving_folder(FIXTURES / "image.ome.zarr") as server:
-        found = find_keys(RemoteFolder(server.url), metadata_only=True)
-        assert not any("/c/" in path for _, path in server.requests)
-    assert all(key.endswith("zarr.json") for key in keys_of(found))
-
-
 def test_numbered_series_are_counted_to_their_end(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_objects, "_SERIES_AT_A_TIME", 2)
     group = {"zarr_format": 3, "node_type": "group"}

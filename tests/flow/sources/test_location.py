@@ -1,10 +1,6 @@
 """What paths, URLs and node URIs name."""
 
-import os
-from pathlib import Path
-
 import pytest
-from uris import ozx_uri
 
 from ozx.errors import UsageError
 from ozx.flow.sources.location import (
@@ -109,32 +105,12 @@ def test_what_names_nothing(text, message):
     assert caught.value.hint
 
 
-def test_an_empty_path_is_refused():
-    with pytest.raises(UsageError, match=r"^expected a path; got an empty string$"):
-        parse_location("")
-
-
-@pytest.mark.parametrize("text", ["a|zip:b", "ozx:///d/x.ozx/0", "https://h/x.ozx|zip:..", "file:///x.ozx", "|zip:"])
-def test_what_exists_under_that_very_name_is_it(text):
-    assert parse(text, files=[text]) == parse(text, directories=[text]) == Location(text, "")
-
-
-@pytest.mark.parametrize("text", ["ozx:///d/x.ozx/0", "x.ozx|zip:0", "https://h/x.ozx|zip:0/"])
-def test_path_objects_are_paths(text):
-    assert parse(Path(text)) == Location(os.fspath(Path(text)), "")
-
-
 def test_a_directory_may_be_called_like_an_archive():
     directories = ["/d", "/d/a.ozx"]
     assert parse("ozx:///d/a.ozx/b.ozx/0", directories=directories) == Location("/d/a.ozx/b.ozx", "0")
     assert parse("ozx:///d/a.ozx/0", files=["/d/a.ozx/0"], directories=directories) == Location("/d/a.ozx/0", "")
     with pytest.raises(UsageError, match="the path of an archive"):
         parse("ozx:///d/a.ozx/0", directories=directories)
-
-
-def test_a_file_needs_no_ending():
-    assert parse("ozx:///d/cells/labels", files=["/d/cells"]) == Location("/d/cells", "labels")
-    assert parse("ozx:///d/cells/x.ozx", files=["/d/cells"]) == Location("/d/cells", "x.ozx")
 
 
 def test_a_node_of_a_directory_is_refused():
@@ -169,11 +145,6 @@ def test_drives_of_windows():
 def test_the_canonical_uri_leads_back(location, uri):
     assert format_location(location) == uri
     assert parse(uri) == location
-
-
-def test_the_canonical_uri_is_absolute(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert format_location(Location("x.ozx", "0")) == f"{ozx_uri(tmp_path)}/x.ozx/0"
 
 
 def test_a_url_is_not_local():

@@ -32,19 +32,6 @@ def make_source(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_keys_come_in_the_order_of_an_archive_and_values_in_any(tmp_path, kind):
-    values, source = make_source(kind, tmp_path)
-    assert list(source.iter_keys()) == list(values)
-    assert len(source) == len(values)
-    assert {key: source.read(key) for key in values} == values
-    assert {key: source.size(key) for key in values} == {key: len(value) for key, value in values.items()}
-    assert [read_part(part) for part in source.parts(list(values))] == list(values.values())
-    assert [read_part(part) for part in source.parts([])] == []
-    assert {key: b"".join(source.entry(key).iter_blocks()) for key in values} == values
-    assert all(key in source for key in values)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("key", ["none", "0", "0/", "0/c/0", "0/c/12/0", "0/c/é", "labels/x/zarr.json", ""])
 def test_other_keys_there_are_not(tmp_path, kind, key):
     _, source = make_source(kind, tmp_path)
@@ -54,18 +41,6 @@ def test_other_keys_there_are_not(tmp_path, kind, key):
     for ask in (source.read, source.size, source.part, source.entry):
         with pytest.raises(KeyError):
             ask(key)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_values_are_divided(tmp_path, kind):
-    values, source = make_source(kind, tmp_path)
-    value = values["0/c/1/1"]
-    assert read_part(source.part("0/c/1/1", 10, 20)) == value[10:30]
-    assert read_part(source.part("0/c/1/1", 10)) == value[10:]
-    assert source.part("0/c/1/1", 990).length == 10
-    (whole,) = source.parts(["0/c/1/1"])
-    assert read_part(whole.span(5, 100).span(5, 10)) == value[10:20]
-    assert read_part(whole.span(0, 0)) == b""
 
 
 def test_checksums_are_known_where_there_are_some(tmp_path):
@@ -121,25 +96,6 @@ def test_an_archive_that_changes_is_refused(tmp_path):
     os.utime(tmp_path / "a.zip", ns=(1, 1))
     with pytest.raises(FormatError, match="changed while it was read"):
         source.check_unchanged()
-
-
-@pytest.mark.parametrize("deflated", [False, True])
-def test_a_damaged_value_is_not_divided(tmp_path, deflated):
-    path = zip_values(tmp_path / "a.zip", {"0/c/0": b"value" * 100}, deflated=deflated)
-    data = bytearray(path.read_bytes())
-    data[14] ^= 1  # the CRC-32 of the local header
-    data[data.index(b"PK\x01\x02") + 16] ^= 1  # and that of the directory
-    path.write_bytes(data)
-    source = archive_source(path)
-    for ask in (lambda: source.part("0/c/0", 1, 2), lambda: source.read("0/c/0"), lambda: whole(source)):
-        with pytest.raises(FormatError) as caught:
-            ask()
-        assert caught.value.rule == "zip/crc"
-
-
-def whole(source):
-    (part,) = source.parts(["0/c/0"])
-    part.read_into(memoryview(bytearray(part.length)))
 
 
 def test_more_inflated_values_than_are_kept_are_inflated_again(tmp_path):
