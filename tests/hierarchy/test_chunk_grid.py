@@ -6,7 +6,7 @@ import random
 import pytest
 from cases.archive_builder import array
 
-from ozx.hierarchy.chunk_grid import ChunkGrid, ChunkTally, looks_like_chunk, parse_chunk_grid
+from ozx.hierarchy.chunk_grid import ChunkGrid, ChunkTally, parse_chunk_grid
 from ozx.hierarchy.zarr.chunk_keys import ChunkKeys
 
 DOCUMENT = json.loads(array([100, 60], [50, 20]))
@@ -14,30 +14,6 @@ DOCUMENT = json.loads(array([100, 60], [50, 20]))
 
 def grid(**changes):
     return parse_chunk_grid(DOCUMENT | changes)
-
-
-def test_every_encoding():
-    v2 = {"chunk_key_encoding": {"name": "v2"}}
-    dotted = {"chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}}}
-    assert grid() == ChunkGrid((100, 60), (50, 20), ChunkKeys("default", "/"))
-    assert grid(**v2) == ChunkGrid((100, 60), (50, 20), ChunkKeys("v2", "."))
-    assert grid(**dotted).coordinates("c.1.2") == (1, 2)
-    assert grid(**v2).coordinates("1.2") == (1, 2)
-    assert grid().coordinates("c/1/2") == (1, 2)
-    legacy = {"zarr_format": 2, "shape": [4, 4], "chunks": [2, 2], "dtype": "<u2", "dimension_separator": "/"}
-    assert parse_chunk_grid(legacy).coordinates("1/1") == (1, 1)
-
-
-def test_shards_are_what_is_stored():
-    document = json.loads(array([8, 8], [4, 4], sharded=True))
-    assert parse_chunk_grid(document).counts == (2, 2)
-
-
-@pytest.mark.parametrize(
-    "key", ["c/2/0", "c/0/3", "c/0", "c/0/0/0", "c/00/0", "c/-1/0", "c/٣/0", "c/+1/0", "0/0", "c", ""]
-)
-def test_other_keys_are_no_chunks(key):
-    assert grid().coordinates(key) is None
 
 
 def test_a_0d_array_has_one_chunk():
@@ -93,10 +69,3 @@ def test_a_huge_grid_takes_no_memory_or_time():
     tally = ChunkTally(ChunkGrid((10**15, 10**15), (1, 1)))
     tally.add((0, 0))
     assert tally.missing_region() == ((0, 10**15), (0, 10**15))
-
-
-def test_chunks_by_their_looks():
-    assert [looks_like_chunk(key) for key in ("c/0", "0/c", "0/c.1.2", "a/0.1", "0/zarr.json", "c/x", "0/1/2")] == [
-        *("", "0", "0", "a"),
-        *(None, None, None),
-    ]

@@ -5,7 +5,7 @@ import json
 import pytest
 from hierarchies import FIXTURES, tree
 
-from ozx.hierarchy.images import Records, Well, describe_images, image_paths, label_paths, plate_wells
+from ozx.hierarchy.images import Records, describe_images, image_paths
 from ozx.hierarchy.keys import is_metadata_key
 from ozx.hierarchy.nodes import NodeCollector
 
@@ -48,46 +48,14 @@ def test_a_series_without_a_list_has_its_numbered_groups():
     assert list(image_paths(nodes)) == ["0", "1", "2", "10"]
 
 
-def test_labels_belong_to_their_image():
-    nodes = nodes_of("image")
-    assert label_paths(nodes, "") == ["labels/cells"]
-    (image,) = describe_images(nodes, "labels/cells", [])
-    assert (image.name, image.levels[0].shape, image.levels[0].dtype) == ("cells", (256, 256), "uint16")
-    assert label_paths(nodes_of("plate"), "A/1/0") == []
-
-
 def test_a_labels_group_leads_to_its_labels():
     nodes = nodes_of("image", **{"zarr.json": group(labels=["labels/cells"])})
     assert list(image_paths(nodes)) == ["labels/cells"]
 
 
-def test_a_root_without_ome_leads_to_all_multiscales():
-    multiscale = {"axes": [{"name": "x"}], "datasets": [{"path": "0"}]}
-    changes = {"zarr.json": group(), "a/zarr.json": group(multiscales=[multiscale])}
-    assert list(image_paths(nodes_of("image", **changes))) == ["a"]
-    assert list(image_paths(nodes_of("image", **{"zarr.json": group()}))) == ["labels/cells"]  # nothing else is there
-
-
 def test_a_well_leads_to_its_fields():
     nodes = nodes_of("image", **{"zarr.json": group(well={"images": [{"path": "labels/cells"}]})})
     assert list(image_paths(nodes)) == ["labels/cells"]
-
-
-def test_wells_are_counted_and_missing_ones_known():
-    assert plate_wells(nodes_of("plate", **{"B/2/zarr.json": None})) == (
-        Well("A/1", 2),
-        Well("A/2", 1),
-        Well("B/1", 1),
-        Well("B/2", None),
-    )
-    assert plate_wells(nodes_of("image")) == ()
-
-
-def test_a_missing_level_is_noted():
-    notes = []
-    (image,) = describe_images(nodes_of("image", **{"1/zarr.json": None, "2/zarr.json": group()}), "", notes)
-    assert [level.shape for level in image.levels] == [(2, 256, 256), None, None]
-    assert notes == [f"{path}: this path is listed as a level, but it has no array" for path in "12"]
 
 
 def test_levels_of_other_dimensions_than_axes_are_noted():

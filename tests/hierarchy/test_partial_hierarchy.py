@@ -54,11 +54,6 @@ def test_groups_that_have_to_be_there():
     assert hierarchy(**without_root).missing_groups()[0] == ""
 
 
-def test_series_stand_beside_the_group_that_lists_them():
-    listing = group(attributes={"ome": {"version": "0.5", "series": ["0", "1"]}})
-    assert hierarchy(**{"OME/zarr.json": listing}).mentioned == {"0", "1"}
-
-
 def test_copies_in_consolidated_metadata():
     copies = {"0": json.loads(array([4], [2])), "x": {"nonsense": 1}}
     nodes = hierarchy(**{"a/zarr.json": group(consolidated_metadata={"kind": "inline", "metadata": copies})})

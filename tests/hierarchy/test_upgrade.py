@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
-from hierarchies import FIXTURES, tree
+from hierarchies import tree
 from hypothesis import given
 from hypothesis import strategies as st
 from judges import require
@@ -21,7 +21,6 @@ from upgrades import (
     group_v2,
     image_v2,
     multiscale_of,
-    quiet,
     read_tensorstore,
     read_zarr,
     store_of,
@@ -72,31 +71,6 @@ def check_as_ozx(values, folder: Path):
 
 
 # --- what the programs of the ecosystem say -----------------------------------------------------------
-
-
-def test_the_fixture(tmp_path):
-    values = tree(FIXTURES / "legacy.ome.zarr")
-    upgraded, moved = upgrade(values)
-    v05.Image.from_zarr(group_of(moved))
-    v05.Labels.from_zarr(group_of(moved, "labels"))
-    v05.ImageLabel.from_zarr(group_of(moved, "labels/cells"))
-    attributes = upgraded.documents[""]["attributes"]
-    assert list(attributes) == ["ome", "sample"]
-    assert attributes["sample"] == {"stain": "synthetic"}
-    assert ome_at(upgraded, "labels/cells")["image-label"]["version"] == "0.5"
-    assert {array.treatment for array in upgraded.arrays.values()} == {"verbatim", "zlib_to_gzip"}
-    assert upgraded.notes == (
-        "labels/cells/0 and 1 more: zlib becomes gzip: the compressed data stay, only header and checksum change",
-    )
-    assert moved["0/c/0/0/0"] == values["0/0/0/0"]
-    check_as_ozx(moved, tmp_path)
-
-
-@pytest.mark.parametrize("names", ["yx", "zyx", "tczyx"])
-def test_dimension_names_are_those_of_the_axes(names):
-    upgraded, moved = upgrade(image_v2(names=names, order="F"))
-    v05.Image.from_zarr(group_of(moved))
-    assert [upgraded.documents[path]["dimension_names"] for path in ("0", "1")] == [list(names)] * 2
 
 
 def plate_v2(wells=("A/1", "B/2"), **more):
@@ -170,13 +144,6 @@ def test_labels_in_folders(tmp_path):
         *(f"{label}/{i}" for i in "01"),
     ]
     check_as_ozx(moved, tmp_path)
-
-
-def test_a_hierarchy_of_labels_alone():
-    label = {"image-label": {"version": "0.4"}}
-    upgraded, moved = upgrade(group_v2(labels=["cells"]) | image_v2("cells", dtype="|u1", attributes=label))
-    v05.Labels.from_zarr(group_of(moved))
-    assert ome_at(upgraded) == {"version": "0.5", "labels": ["cells"]}
 
 
 @pytest.mark.ci
@@ -438,25 +405,6 @@ def test_numbers_stay_as_they_are_written_and_copies_are_not_read():
     for literal in ('"a": 1.0,', '"b": 1,', '"c": 123456789012345678901234567890,', '"d": 0.1,', '"e": "Infinity"'):
         assert literal in text
     assert json.loads(text) == upgraded.documents[""]
-
-
-def test_values_are_those_zarr_python_writes():
-    store = store_of({})
-    zarr.create_group(store, attributes={"ome": {"version": "0.5", "labels": ["µ"]}})
-    (written,) = [value.to_bytes() for value in store._store_dict.values()]
-    ((_, value),) = upgrade_hierarchy(group_v2(labels=["µ"])).iter_values()
-    assert value == written
-
-
-def test_consolidated_metadata_of_the_old_hierarchy():
-    store = store_of(image_v2())
-    with quiet():
-        zarr.consolidate_metadata(store, zarr_format=2)
-    values = {key: value.to_bytes() for key, value in store._store_dict.items()}
-    assert ".zmetadata" in values
-    upgraded, moved = upgrade(values)
-    assert ".zmetadata" not in moved
-    assert upgraded.notes == ()
 
 
 def test_numcodecs_names_for_the_whole_hierarchy():

@@ -7,7 +7,7 @@ import pytest
 from hierarchies import FIXTURES
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
-from ozx.hierarchy.edit.image import edit_image, edit_label, update_copy
+from ozx.hierarchy.edit.image import edit_image, update_copy
 from ozx.hierarchy.edit.request import parse_edits
 from ozx.hierarchy.json.changes import iter_changes
 from ozx.hierarchy.ome.conversion import convert_group
@@ -66,37 +66,6 @@ def array_of(*shape, data_type="uint16"):
     return parse_array({"shape": list(shape), "data_type": data_type})
 
 
-def test_all_levels_keep_their_ratios_and_half_pixel_shifts():
-    edited = edit(pixel_size={"y": 0.65, "x": 0.65})
-    assert placements(edited.document) == [
-        ((1.0, 0.65, 0.65), (0.0, 0.0, 0.0)),
-        ((1.0, 1.3, 1.3), (0.0, 0.325, 0.325)),
-        ((1.0, 2.6, 2.6), (0.0, 0.975, 0.975)),
-    ]
-    assert told(edited) == [("axis y", 0.325, 0.65, "micrometer"), ("axis x", 0.325, 0.65, "micrometer")]
-    steps = "/attributes/ome/multiscales/0/datasets/{}/coordinateTransformations/{}/{}/{}"
-    scales = {steps.format(level, 0, "scale", axis) for level in range(3) for axis in (1, 2)}
-    moves = {steps.format(level, 1, "translation", axis) for level in (1, 2) for axis in (1, 2)}
-    assert set(changes(edited)) == scales | moves
-
-
-def test_an_axis_that_is_not_named_stays():
-    edited = edit(pixel_size={"x": 0.65})
-    assert [scale for scale, _ in placements(edited.document)] == [(1, 0.325, 0.65), (1, 0.65, 1.3), (1, 1.3, 2.6)]
-
-
-def test_the_order_of_members_stays():
-    edited = edit(pixel_size={"x": 0.65}, channel_names=["A", "B"], colors=["red", "blue"], name="N", unit="meter")
-    assert json.dumps(edited.document)[:40] == json.dumps(IMAGE)[:40]
-    assert list(edited.document["attributes"]["ome"]) == list(IMAGE["attributes"]["ome"])
-    for old, new in zip(
-        IMAGE["attributes"]["ome"]["omero"]["channels"],
-        edited.document["attributes"]["ome"]["omero"]["channels"],
-        strict=True,
-    ):
-        assert list(old) == list(new)
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -152,17 +121,6 @@ def test_an_origin_that_moves_is_told():
         ("origin x", 100.0, 200.0, "nanometer"),
         ("unit of x", None, "nanometer", None),
     ]
-
-
-def test_time_has_a_pixel_size_too():
-    document = image([[[30.0, 1, 1]]], axes="tyx")
-    edited = edit(document, pixel_size={"t": 0.5}, unit="second")
-    assert told(edited) == [("axis t", 30.0, 0.5, "second"), ("unit of t", None, "second", None)]
-
-
-def test_a_unit_alone_converts_nothing():
-    edited = edit(unit="nanometer")
-    assert changes(edited) == {f"/attributes/ome/multiscales/0/axes/{axis}/unit": "nanometer" for axis in (1, 2)}
 
 
 @pytest.mark.parametrize(
@@ -246,26 +204,11 @@ def test_other_transformations_of_06_are_kept_with_a_note():
     assert not edit(document, name="N").notes
 
 
-def test_an_image_without_a_version_has_that_of_the_root():
-    document = image([[[1, 1]]], version=None)
-    assert edit_image(document, parse_edits(name="N"), "0", version="0.5").differences
-
-
 def test_a_group_that_is_no_image_is_refused():
     document = image([[[1, 1]]])
     del document["attributes"]["ome"]["multiscales"]
     with pytest.raises(FormatError, match="no multiscales"):
         edit(document, name="N")
-
-
-def test_names_and_colours_of_channels():
-    edited = edit(channel_names=["DAPI", None], colors=[None, "red"])
-    channels = "/attributes/ome/omero/channels"
-    assert changes(edited) == {f"{channels}/0/label": "DAPI", f"{channels}/1/color": "FF0000"}
-    assert told(edited) == [
-        ("channel 0 name", "Nuclei", "DAPI", None),
-        ("channel 1 color", "FFB000", "FF0000", None),
-    ]
 
 
 @pytest.mark.parametrize("arguments", [{"channel_names": ["A"]}, {"colors": ["red", "red", "red"]}])
@@ -354,15 +297,6 @@ def test_a_copy_of_the_name_in_omero_follows():
     }
     document["attributes"]["ome"]["omero"]["name"] = "other"
     assert list(changes(edit(document, name="two"), document)) == ["/attributes/ome/multiscales/0/name"]
-
-
-def test_a_label_image_follows_by_the_factor():
-    edited = edit(pixel_size={"y": 0.65, "x": 0.65}, unit="nanometer")
-    coarse = image([[[0.65, 0.65]], [[1.3, 1.3], (0.325, 0.325)]])
-    label = edit_label(coarse, edited.factors, edited.units, "labels/cells")
-    assert placements(label.document) == [((1.3, 1.3), (0.0, 0.0)), ((2.6, 2.6), (0.65, 0.65))]
-    assert [axis["unit"] for axis in label.document["attributes"]["ome"]["multiscales"][0]["axes"]] == ["nanometer"] * 2
-    assert told(label)[0] == ("axis y", 0.65, 1.3, "nanometer")
 
 
 def test_several_multiscales_all_get_the_pixel_size():

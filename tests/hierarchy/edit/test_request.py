@@ -5,16 +5,9 @@ import pytest
 from ozx.errors import UsageError
 from ozx.hierarchy.edit.request import parse_edits
 from ozx.hierarchy.ome.model import Axis
-from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS, check_unit
+from ozx.hierarchy.ome.units import check_unit
 
 TCZYX = [Axis("t", "time", None), Axis("c", "channel", None), *(Axis(name, "space", None) for name in "zyx")]
-
-
-def test_units_are_those_of_the_specification():
-    # OME-Zarr 0.5 lists 26 units of space and 23 of time; ome-zarr-py and ngff-zarr have the same (compared by hand).
-    assert (len(SPACE_UNITS), len(TIME_UNITS)) == (26, 23)
-    for unit in sorted(SPACE_UNITS | TIME_UNITS):
-        assert check_unit(unit) == unit
 
 
 @pytest.mark.parametrize(
@@ -46,20 +39,6 @@ def test_a_unit_that_is_spelled_otherwise_is_understood(given, meant):
     assert check_unit(given) == meant
 
 
-@pytest.mark.parametrize(("given", "meant"), [("mikrometer", "micrometer"), ("secons", "second"), ("inche", "inch")])
-def test_a_mistyped_unit_is_refused_with_the_right_name(given, meant):
-    with pytest.raises(UsageError, match="expected a unit") as refusal:
-        check_unit(given)
-    assert refusal.value.hint == f"Did you mean {meant}?"
-
-
-def test_text_names_axes_as_a_mapping_does():
-    assert parse_edits(pixel_size="z=2um, y=0.65um,x=0.65um") == parse_edits(
-        pixel_size={"z": "2um", "y": "0.65um", "x": "0.65um"}
-    )
-    assert parse_edits(unit="x=nm,t=s") == parse_edits(unit={"x": "nanometer", "t": "second"})
-
-
 @pytest.mark.parametrize(
     ("size", "unit", "units"),
     [
@@ -86,26 +65,6 @@ def test_a_short_word_is_no_mistyped_unit():
     with pytest.raises(UsageError) as refusal:
         check_unit("foo")
     assert refusal.value.hint.startswith("Usual units are")
-
-
-@pytest.mark.parametrize("size", [0.65, "0.65", "0.65um", "0.65 µm"])
-def test_one_pixel_size_is_that_of_all_axes_of_space(size):
-    edits = parse_edits(pixel_size=size).limited_to(TCZYX)
-    assert edits.pixel_size == {"z": 0.65, "y": 0.65, "x": 0.65}
-    assert edits.units_for(TCZYX) == (dict.fromkeys("zyx", "micrometer") if "m" in str(size) else {})
-
-
-def test_sizes_by_axis_may_have_units():
-    edits = parse_edits(pixel_size={"z": "2 µm", "x": 0.65, "t": "5s"}).limited_to(TCZYX)
-    assert edits.pixel_size == {"z": 2.0, "x": 0.65, "t": 5.0}
-    assert edits.units_for(TCZYX) == {"z": "micrometer", "t": "second"}
-
-
-@pytest.mark.parametrize("unit", ["pixel", "", "furlong"])
-def test_an_unknown_unit_is_refused_with_all_that_there_are(unit):
-    with pytest.raises(UsageError, match="expected a unit") as refusal:
-        check_unit(unit)
-    assert "micrometer" in refusal.value.hint
 
 
 @pytest.mark.parametrize("size", [1e308, 1.1e100, 1e-101, 1e-320])
@@ -163,24 +122,6 @@ def test_colours_have_one_form():
         "FFFFFF",
         None,
     )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "units"),
-    [
-        ({"unit": "micrometer"}, {"z": "micrometer", "y": "micrometer", "x": "micrometer"}),
-        ({"unit": "second"}, {"t": "second"}),
-        ({"unit": "micrometer", "pixel_size": {"x": 1}}, {"x": "micrometer"}),
-        ({"unit": "second", "pixel_size": {"x": 1, "t": 2}}, {"t": "second"}),
-        ({"unit": "second", "pixel_size": {"x": 1}}, {}),
-        ({"unit": {"x": "nanometer", "t": "hour"}, "pixel_size": {"y": 1}}, {"x": "nanometer", "t": "hour"}),
-        ({"name": "N"}, {}),
-    ],
-)
-def test_a_unit_goes_to_the_axes_it_fits(arguments, units):
-    assert parse_edits(**arguments).units_for(TCZYX) == units
-    untyped = [Axis(axis.name, None, None) for axis in TCZYX]
-    assert parse_edits(**arguments).units_for(untyped) == units
 
 
 @pytest.mark.parametrize(

@@ -109,18 +109,6 @@ def test_fixtures(path):
             assert back == document
 
 
-def test_versions_inside_are_dropped():
-    document = group(plate={"version": "0.5", "rows": []}, multiscales=[{"version": "0.5", "axes": YX, "datasets": []}])
-    ome = convert_group(document, "0.6", "here").document["attributes"]["ome"]
-    assert "version" not in ome["plate"]
-    assert "version" not in ome["multiscales"][0]
-
-
-def test_the_same_version_is_the_same_object():
-    document = image()
-    assert convert_group(document, "0.5", "here").document is document
-
-
 def test_a_candidate_becomes_06():
     document = convert_group(image(), "0.6", "here").document
     candidate = copy.deepcopy(document)
@@ -178,13 +166,6 @@ OTHER = newer_with(
 def test_what_05_cannot_express_is_refused_by_name():
     with pytest.raises(UnsupportedError, match=r"here: OME-Zarr 0\.5 cannot express the coordinate system 'stage', a "):
         convert_group(OTHER, "0.5", "here")
-
-
-def test_what_05_cannot_express_is_left_out():
-    converted = convert_group(OTHER, "0.5", "here", drop=True)
-    assert converted.document == image()
-    assert converted.dropped == ("the coordinate system 'stage'", "a transformation of type 'affine'")
-    assert converted.dimension_names == (("0", ("y", "x")),)
 
 
 def test_a_scene():

@@ -37,11 +37,6 @@ def scene(*steps, systems=("world",)):
     return parse_ome({"ome": {"version": "0.6", "scene": item}}, 3).scene
 
 
-def test_an_image_with_one_system_stays():
-    place = place_image(image())
-    assert (place.system, place.matrix, place.unapplied) == (None, None, ())
-
-
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_an_image_in_another_system(is_turned):
     ends = (end("stage"), end("physical")) if is_turned else (end("physical"), end("stage"))

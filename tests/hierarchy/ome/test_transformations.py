@@ -19,10 +19,6 @@ def test_a_sequence_is_its_steps():
     assert parse_transformations([sequence], 2) == parse_transformations([SCALE, MOVE], 2)
 
 
-def test_identity_and_nothing_leave_all_in_place():
-    assert parse_transformations([], 1) == parse_transformations([{"type": "identity"}], 1) == Placement((1.0,), (0.0,))
-
-
 @pytest.mark.parametrize(
     "step",
     [

@@ -39,10 +39,6 @@ def cuts(draw):
     return layout(shape, draw(lengths)), layout(shape, chunks, shards=shards, separator=draw(st.sampled_from("/.")))
 
 
-def pixels(box):
-    return set(itertools.product(*(range(at.start, at.stop) for at in box)))
-
-
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(cuts(), st.sampled_from([1, 8, 64, 1 << 20]), st.sampled_from([1, 16, 1 << 20]))
 def test_every_pixel_is_in_one_block_and_chunks_are_whole(layouts, usual, largest):
@@ -94,19 +90,6 @@ def test_groups_that_old_chunks_reach_into(layouts, data):
     assert found.tolist() == expected
 
 
-def test_a_group_is_a_shard():
-    assert plan((64, 64), (16, 16), (8, 8), shards=(32, 64)).groups == (32, 64)
-
-
-def test_blocks_hold_whole_chunks_of_both_kinds():
-    cut = plan((60, 60), (4, 6), (6, 4), shards=(60, 60), size=1 << 13)
-    assert cut.blocks == (12, 36)  # multiples of 12, which both begin at; 12 × 48 would be more than 4 MiB
-
-
-def test_blocks_end_with_their_shard():
-    assert plan((60, 60), (7, 7), (3, 3), shards=(6, 6)).blocks == (6, 6)
-
-
 def test_blocks_are_never_huge():
     cut = plan((4096, 4096, 4096), (1024, 1024, 1024), (16, 16, 16), shards=(1024, 1024, 1024))
     assert math.prod(cut.blocks) <= 64 * MIB
@@ -129,7 +112,3 @@ def test_blocks_are_never_huge():
 )
 def test_chunks_that_wait_for_each_other(old, new, separator, groups):
     assert plan((64, 4096, 4096), old, new, separator=separator).groups == groups
-
-
-def test_strings_have_no_size():
-    assert plan((1 << 20,), (1000,), (1000,), size=None).groups == ((4 * MIB // 64_000) * 1000,)

@@ -58,13 +58,6 @@ def test_auto(shape, chunks, names, expected):
     assert choose(shape, chunks, names) == expected
 
 
-def test_axes_are_known_by_their_type_and_by_the_images_names():
-    types = [("frame", "time"), ("y", "space"), ("x", "space")]
-    assert choose((8, 64, 64), (1, 32, 32), axes=types) == (1, 64, 64)
-    assert choose((8, 64, 64), (1, 32, 32), ["t", "y", "x"], axes=[("t", "space"), *types[1:]]) == (8, 64, 64)
-    assert choose((8, 64, 64), (1, 32, 32), axes=[("C", None), (None, None), (None, None)]) == (1, 64, 64)
-
-
 def test_shards_reach_across_times_where_there_would_be_too_many():
     arrays = {
         "long": ShardArray(layout((100_000, 64, 64), (1, 32, 32), "tyx")),
@@ -96,23 +89,6 @@ def test_auto_keeps_its_promises(dimensions, item_size):
     assert math.prod(shards) // math.prod(chunks) <= 16_384
 
 
-def test_keep_and_none():
-    arrays = {"a": ShardArray(layout((9,), (3,), shards=(6,))), "b": ShardArray(layout((9,), (3,)))}
-    assert choose_shards(arrays, ShardPolicy("keep")) == {"a": (6,), "b": None}
-    assert choose_shards(arrays, ShardPolicy("none")) == {"a": None, "b": None}
-
-
-def test_lengths_are_asked_for_by_axis():
-    assert choose((4, 100, 100), (1, 32, 32), "tyx", asked(y=64, x=32)) == (1, 64, 32)
-    assert choose((4, 100, 100), (1, 32, 32), "tyx", asked(y=4096, x=100)) == (1, 128, 128)
-    assert choose((100, 100), (32, 32), None, ShardPolicy("lengths", {"1": 64})) == (32, 64)
-
-
-def test_an_axis_that_only_some_arrays_have():
-    arrays = {"a": ShardArray(layout((4, 9), (1, 3), "cx")), "b": ShardArray(layout((9,), (3,), "x"))}
-    assert choose_shards(arrays, asked(c=2, x=6)) == {"a": (2, 6), "b": (6,)}
-
-
 @pytest.mark.parametrize(
     ("lengths", "message", "hint"),
     [
@@ -139,12 +115,3 @@ def test_shards_that_readers_would_drop_are_refused():
 def test_a_policy_that_is_none_is_refused(text):
     with pytest.raises(UsageError, match="expected auto, keep, none"):
         parse_shard_policy(text)
-
-
-def test_policies_as_text_and_as_mappings():
-    assert parse_shard_policy("none") == ShardPolicy("none")
-    assert parse_shard_policy("keep") == ShardPolicy("keep")
-    assert parse_shard_policy({"y": 64, 1: 32}) == ShardPolicy("lengths", {"y": 64, "1": 32})
-    for wrong in ({"y": 0}, {"y": True}, {"y": "64"}, {}):
-        with pytest.raises(UsageError):
-            parse_shard_policy(wrong)

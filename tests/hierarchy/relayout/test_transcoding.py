@@ -59,19 +59,6 @@ def test_spellings_of_codecs(text, name, configuration):
     assert parse_codec_choice(text).codecs(2) == [{"name": name, "configuration": configuration}]
 
 
-def test_no_codec():
-    assert parse_codec_choice("none").codecs(2) == []
-
-
-@pytest.mark.parametrize(
-    ("size", "typesize", "shuffle"),
-    [(1, 1, "bitshuffle"), (8, 8, "shuffle"), (None, 1, "noshuffle"), (256, 1, "bitshuffle")],
-)
-def test_blosc_shuffles_by_the_size_of_items(size, typesize, shuffle):
-    (codec,) = parse_codec_choice("blosc-zstd").codecs(size)
-    assert (codec["configuration"]["typesize"], codec["configuration"]["shuffle"]) == (typesize, shuffle)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -166,12 +153,6 @@ def test_a_chain_that_makes_no_bytes_is_not_touched():
         transcoded_document(document(["example.foo"]), codec=CodecChoice("none"))
 
 
-def test_chunks_are_cut_and_the_chain_stays():
-    transcoded = transcoded_document(document([TRANSPOSE, BYTES, ZSTD]), chunks=(10, 10))
-    assert transcoded["codecs"] == [TRANSPOSE, BYTES, ZSTD]
-    assert parse_layout(transcoded, "").chunks == (10, 10)
-
-
 def test_shards_go_around_what_is_cut():
     layout = parse_layout(
         transcoded_document(document(), chunks=(10, 10), codec=CodecChoice("zstd"), shards=(50, 90)), ""
@@ -179,12 +160,6 @@ def test_shards_go_around_what_is_cut():
     assert (layout.chunks, layout.shards) == ((10, 10), (50, 90))
     with pytest.raises(UsageError, match="multiple of the chunk 10×10"):
         transcoded_document(document(), chunks=(10, 10), shards=(32, 30))
-
-
-def test_without_wishes_it_is_laid_out_otherwise_at_most():
-    before = document([sharding([8, 10], [BYTES])])
-    assert transcoded_document(before, shards=(16, 10))["chunk_grid"]["configuration"]["chunk_shape"] == [16, 10]
-    assert not needs_transcoding(before, transcoded_document(before, shards=(16, 10)))
 
 
 def test_what_needs_transcoding():

@@ -29,13 +29,6 @@ def aligned(start, stop, grids):
     return tuple(map(int, region["x"])), shares
 
 
-def test_where_pixels_lie_with_and_without_translations():
-    assert make_grid(64, 8, 128, (0.5, 1.0), (0.0, 0.25)) == AxisGrid(64, 8, 128, Fraction(2))
-    assert make_grid(64, 8, 128, (0.5, 1.0), (7.0, 7.0)) == AxisGrid(64, 8, 128, Fraction(2))
-    assert make_grid(64, 8, 128, (0.5, 0.5), (0.0, 4.0)).origin == 8
-    assert make_grid(64, 8, 128, (0.1, 0.3), (0.0, 0.1)).origin == 0
-
-
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize(
     ("asked", "expected", "shares"),
@@ -57,31 +50,6 @@ def test_the_region_grows_by_half_at_most(asked, expected, shares, centred):
     region, found = aligned(*asked, grids)
     assert region == expected
     assert found == [level < shares for level in range(5)]
-
-
-@pytest.mark.parametrize("round_up", [True, False])
-@pytest.mark.parametrize("length", [255, 257, 1023, 999])
-def test_the_end_of_the_image_is_a_border_of_every_level(length, round_up):
-    grids = pyramid(length, 32, 3, round_up=round_up)
-    start = length // 128 * 128 - 128 if length > 256 else 128
-    region, shares = aligned(start, length, grids)
-    assert region == (start, length)
-    assert shares == [True] * 3
-    for grid in grids:
-        assert grid["x"].last(interval(start, length)) == grid["x"].length
-
-
-def test_a_whole_axis_is_taken_whole_however_levels_lie():
-    grid = AxisGrid(300, 64, 256, Fraction(1), Fraction(-20))
-    assert (grid.first(interval(0, 256)), grid.last(interval(0, 256))) == (0, 300)
-    assert (grid.first(interval(64, 256)), grid.last(interval(64, 256))) == (64, 300)
-
-
-def test_what_a_level_does_not_reach_is_empty():
-    far = AxisGrid(10, 4, 256, Fraction(1), Fraction(200))
-    assert far.first(interval(0, 64)) >= far.last(interval(0, 64))
-    near = AxisGrid(10, 4, 256)
-    assert near.first(interval(64, 128)) >= near.last(interval(64, 128))
 
 
 def test_rounded_scales_still_meet():

@@ -19,21 +19,6 @@ def test_a_key_gives_its_coordinates_back(keys, coordinates):
 
 
 @pytest.mark.parametrize(
-    ("keys", "coordinates", "key"),
-    [
-        (ChunkKeys("default", "/"), (1, 23), "c/1/23"),
-        (ChunkKeys("default", "."), (1, 23), "c.1.23"),
-        (ChunkKeys("v2", "/"), (1, 23), "1/23"),
-        (ChunkKeys("v2", "."), (1, 23), "1.23"),
-        (ChunkKeys("default", "/"), (), "c"),
-        (ChunkKeys("v2", "/"), (), "0"),
-    ],
-)
-def test_keys_are_those_of_the_specification(keys, coordinates, key):
-    assert keys.encode(coordinates) == key
-
-
-@pytest.mark.parametrize(
     "key",
     [
         *["c/0", "c/0/0/0", "c/00/0", "c/+1/0", "c/-1/0", "c/ 1/0", "c/1_0/0", "c/²/0", "c/١/0", "c//0", "c/0/"],

@@ -1,17 +1,13 @@
 """How arrays are laid out, how they are laid out anew, and what forbids that."""
 
-import copy
-
 import pytest
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document
-from ozx.hierarchy.zarr.must_understand import check_understood, is_registered
 
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 INDEX = [LITTLE, {"name": "crc32c"}]
 ZSTD = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
-TRANSPOSE = {"name": "transpose", "configuration": {"order": [1, 0]}}
 
 
 def array(codecs=(LITTLE,), shape=(100, 200), chunks=(32, 64), **others):
@@ -33,47 +29,6 @@ def array(codecs=(LITTLE,), shape=(100, 200), chunks=(32, 64), **others):
 def sharding(inner, codecs=(LITTLE,), **others):
     configuration = {"chunk_shape": list(inner), "codecs": list(codecs), "index_codecs": INDEX, "index_location": "end"}
     return {"name": "sharding_indexed", "configuration": configuration | others}
-
-
-def test_a_plain_array():
-    layout = parse_layout(array(), "0")
-    assert (layout.chunks, layout.shards, layout.levels, layout.grid) == ((32, 64), None, (), (4, 4))
-    assert (layout.stored_grid, layout.chunks_per_stored, layout.item_size) == ((4, 4), (1, 1), 2)
-    assert layout.dimension_names == ("y", "x")
-
-
-def test_nested_shards_are_flattened():
-    nested = sharding((32, 64), [sharding((8, 16), [TRANSPOSE, LITTLE, ZSTD], index_location="start")])
-    layout = parse_layout(array([nested], chunks=(64, 64)), "0")
-    assert (layout.chunks, layout.shards, layout.grid) == ((8, 16), (64, 64), (13, 13))
-    assert [(level.chunks_per_shard, level.index.location) for level in layout.levels] == [
-        ((2, 1), "end"),
-        ((4, 4), "start"),
-    ]
-    assert layout.codecs == (TRANSPOSE, LITTLE, ZSTD)
-    assert (layout.stored_grid, layout.chunks_per_stored) == ((2, 4), (8, 4))
-
-
-@pytest.mark.parametrize("chain", [[sharding((8, 16)), ZSTD], [TRANSPOSE, sharding((8, 16))]], ids=["after", "before"])
-def test_a_chain_with_something_beside_sharding_is_not_looked_into(chain):
-    layout = parse_layout(array(chain), "0")
-    assert (layout.chunks, layout.levels, layout.codecs) == ((32, 64), (), tuple(chain))
-    # Nor are its shards' indexes, whatever they are encoded by.
-    parse_layout(array([TRANSPOSE, sharding((8, 16), index_codecs=[ZSTD])]), "0")
-
-
-def test_re_laying_changes_the_grid_and_the_codecs_only():
-    document = array([TRANSPOSE, LITTLE, ZSTD])
-    before = copy.deepcopy(document)
-    new = relayout_document(document, (64, 128))
-    assert document == before
-    assert new["codecs"] == [sharding((32, 64), [TRANSPOSE, LITTLE, ZSTD])]
-    assert new["chunk_grid"]["configuration"]["chunk_shape"] == [64, 128]
-    assert list(new) == list(document)
-    assert {**new, "codecs": 0, "chunk_grid": 0} == {**document, "codecs": 0, "chunk_grid": 0}
-    assert relayout_document(new, None) == document
-    nested = array([sharding((32, 64), [sharding((8, 16))])], chunks=(64, 64))
-    assert relayout_document(nested, (16, 16))["codecs"] == [sharding((8, 16))]
 
 
 def test_codecs_are_written_as_every_reader_takes_them():
@@ -178,17 +133,3 @@ def test_what_is_not_understood_is_refused_by_name(case):
 )
 def test_what_may_be_ignored_is_no_hindrance(changes):
     parse_layout(array() | changes, "0")
-
-
-def test_a_group_above_may_forbid_it_too():
-    group = {"zarr_format": 3, "node_type": "group", "extensions": [{"name": "example.offset"}]}
-    with pytest.raises(UnsupportedError, match=r"the root: .* 'example\.offset'"):
-        check_understood(group, "")
-    check_understood({"zarr_format": 3, "node_type": "group", "consolidated_metadata": {}}, "")
-
-
-def test_a_handler_makes_a_difference():
-    def understands(point, value):
-        return value == {"name": "numcodecs.bz2"} or is_registered(point, value)
-
-    parse_layout(array([LITTLE, {"name": "numcodecs.bz2"}]), "0", understands)

@@ -26,12 +26,6 @@ def test_names_and_objects_are_extensions(value, expected):
     assert [(found.name, found.must_understand) for found in parse_extensions(value)] == expected
 
 
-@pytest.mark.parametrize("value", [None, 5, "a.b", {}, {"a.b": {}}, [None], [5], [{}], [""], [[]], [{"name": 5}]])
-def test_what_has_no_name_can_be_understood_by_nobody(value):
-    (found,) = parse_extensions(value)
-    assert (found.name, found.must_understand) == ("", True)
-
-
 def test_what_has_no_name_may_still_be_ignorable():
     assert not parse_extensions({"must_understand": False})[0].must_understand
     assert not parse_extensions([{"must_understand": False}])[0].must_understand
@@ -54,11 +48,3 @@ def test_fields_of_the_core_and_of_zep_10_are_known(node_type):
         ("cache", False, "/cache"),
         ("a/b~c", True, "/a~1b~0c"),
     ]
-
-
-def test_a_field_of_arrays_is_unknown_in_groups():
-    assert [field.name for field in unknown_fields({"node_type": "group", "shape": [1]})] == ["shape"]
-
-
-def test_without_a_node_type_nothing_is_said():
-    assert unknown_fields({"cache": 1}) == unknown_fields({"node_type": ["group"], "cache": 1}) == ()

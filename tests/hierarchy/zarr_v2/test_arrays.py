@@ -8,10 +8,9 @@ import numcodecs
 import numpy as np
 import pytest
 import tensorstore
-import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from upgrades import bits, read_tensorstore, read_zarr, store_of, upgrade_values, write_v2
+from upgrades import bits, read_tensorstore, read_zarr, upgrade_values, write_v2
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.zarr_v2.arrays import upgrade_array
@@ -153,20 +152,6 @@ def test_no_fill_value(dtype):
     assert read_zarr(moved)[0, 0] == zero
 
 
-@pytest.mark.parametrize("separator", [".", "/"])
-@pytest.mark.parametrize("shape", [(), (1,), (9,), (2, 3, 4), (2, 1, 3, 2, 2)])
-def test_dimensions_and_separators(shape, separator):
-    data = values_of("<u2", shape)
-    chunks = tuple(min(2, length) for length in shape)
-    for order in "CF":
-        key = {"name": "v2", "configuration": {"separator": separator}}
-        values = write_v2(data, chunks=chunks, order=order, chunk_key_encoding=key)
-        upgraded, _ = check(data, values)
-        assert upgraded.separator == separator
-        names = [codec["name"] for codec in upgraded.document["codecs"]]
-        assert ("transpose" in names) == (order == "F" and len(shape) > 1)
-
-
 @pytest.mark.parametrize("compressor", [
     None, {"id": "zlib", "level": 1}, {"id": "zstd", "level": 1}, {"id": "blosc", "cname": "lz4", "shuffle": -1},
 ])  # fmt: skip
@@ -214,22 +199,6 @@ def test_values_of_any_array_stay(shape, dtype, order, compressor, lengths):
     check(data, write_v2(data, chunks=chunks, dtype=dtype, order=order, compressors=COMPRESSORS[compressor]))
 
 
-def test_the_document_is_the_one_zarr_python_writes():
-    attributes = {"a": [1.0, 2**70]}
-    blosc = {"id": "blosc", "cname": "zstd", "clevel": 5, "shuffle": 1, "blocksize": 0}
-    document = {**DOCUMENT, "order": "F", "compressor": blosc}
-    upgraded = upgrade_array(document, attributes, ["y", "x"])
-    store = store_of({})
-    zarr.create_array(
-        store, shape=(5, 7), chunks=(3, 4), dtype="uint16", zarr_format=3, attributes=attributes,
-        dimension_names=["y", "x"], filters=[zarr.codecs.TransposeCodec(order=(1, 0))], fill_value=0,
-        compressors=zarr.codecs.BloscCodec(cname="zstd", clevel=5, shuffle="shuffle", typesize=2),
-    )  # fmt: skip
-    written = json.loads(store._store_dict["zarr.json"].to_bytes())
-    del written["storage_transformers"]  # may be left out, and is better left out for older readers
-    assert json.dumps(upgraded.document) == json.dumps(written)
-
-
 def test_names_of_xarray():
     def names(found, wanted=None):
         upgraded = upgrade_array(DOCUMENT, {"_ARRAY_DIMENSIONS": found, "a": 1}, wanted)
@@ -261,12 +230,6 @@ def test_fields_of_others_are_dropped_and_told():
     upgraded = upgrade_document(_NCZARR_ARRAY={"storage": "chunked"}, shards=None)
     assert upgraded.document == upgrade_document().document
     assert [note.partition(":")[0] for note in upgraded.notes] == ["_NCZARR_ARRAY", "shards"]
-
-
-def test_chunks_of_an_empty_array():
-    assert upgrade_document(shape=[0, 7], chunks=[0, 4]).document["chunk_grid"]["configuration"] == {
-        "chunk_shape": [1, 4]
-    }
 
 
 @pytest.mark.parametrize(

@@ -32,14 +32,6 @@ def test_settings_beyond_their_limits(compressor, key, wanted):
     assert settings(compressor)[key] == wanted
 
 
-@pytest.mark.parametrize(
-    ("size", "shuffle", "typesize"), [(1, "bitshuffle", 1), (8, "shuffle", 8), (280, "shuffle", 1)]
-)
-def test_automatic_shuffle_and_the_size_of_items(size, shuffle, typesize):
-    found = settings({"id": "blosc", "shuffle": -1}, size)
-    assert (found["shuffle"], found["typesize"]) == (shuffle, typesize)
-
-
 def test_keeping_needs_a_configuration_that_is_known():
     found = upgrade_compression({"id": "imagecodecs_jpeg2k"}, [], 2, keep_numcodecs=True)
     assert found.treatment == "transcode"

@@ -1,9 +1,7 @@
 """What becomes of the attributes of OME-Zarr 0.4."""
 
-import json
-
 import pytest
-from upgrades import axes_of, multiscale_of
+from upgrades import multiscale_of
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.hierarchy.zarr_v2.groups import upgrade_group
@@ -11,26 +9,6 @@ from ozx.hierarchy.zarr_v2.groups import upgrade_group
 
 def ome_of(attributes):
     return upgrade_group(attributes).document["attributes"]["ome"]
-
-
-def test_versions_of_parts_give_way_to_one_per_group():
-    multiscale = multiscale_of(metadata={"version": "1.2.3", "method": "mean"})
-    ome = ome_of({"multiscales": [multiscale], "omero": {"version": "0.4", "channels": [{"version": "kept"}], "id": 1}})
-    assert list(ome) == ["version", "multiscales", "omero"]
-    assert ome["version"] == "0.5"
-    assert ome["multiscales"] == [{key: value for key, value in multiscale.items() if key != "version"}]
-    assert ome["omero"] == {"channels": [{"version": "kept"}], "id": 1}
-
-
-@pytest.mark.parametrize("key", ["plate", "well", "image-label"])
-def test_versions_that_the_text_asks_for(key):
-    for found in ({"a": 1}, {"a": 1, "version": "0.4"}):
-        assert ome_of({key: found}) == {"version": "0.5", key: {"a": 1, "version": "0.5"}}
-
-
-def test_versions_of_wells_and_labels_do_not_matter():
-    for key in ("well", "image-label"):
-        assert ome_of({key: {"version": "0.1"}})[key] == {"version": "0.5"}
 
 
 def test_other_keys():
@@ -59,28 +37,6 @@ def test_other_keys():
     }  # for validation to judge
 
 
-@pytest.mark.parametrize("attributes", [None, {}, {"author": "me", "_ARRAY_DIMENSIONS": ["x"]}])
-def test_groups_that_are_not_ours(attributes):
-    upgraded = upgrade_group(attributes)
-    assert not upgraded.is_ome
-    assert upgraded.document["attributes"] == (attributes or {})
-
-
-def test_what_is_given_is_not_changed():
-    attributes = {"multiscales": [multiscale_of()], "plate": {"version": "0.4"}, "x": float("nan")}
-    before = json.dumps(attributes)
-    upgraded = upgrade_group(attributes)
-    assert json.dumps(attributes) == before
-    assert upgraded.document["attributes"]["x"] == "NaN"
-    assert "NaN" in upgraded.notes[0]
-
-
-def test_names_of_dimensions():
-    second = {"axes": axes_of("yx"), "datasets": [{"path": "thumb"}, {"path": 3}, "no dataset"]}
-    names = upgrade_group({"multiscales": [multiscale_of("tcyx", ["0", "a/1"]), second]}).dimension_names
-    assert dict(names) == {"0": tuple("tcyx"), "a/1": tuple("tcyx"), "thumb": tuple("yx")}
-
-
 @pytest.mark.parametrize(
     ("attributes", "said"),
     [
@@ -98,14 +54,6 @@ def test_other_versions_are_refused_by_name(attributes, said):
     with pytest.raises(UnsupportedError, match=said) as refusal:
         upgrade_group(attributes)
     assert "0.4" in refusal.value.hint
-
-
-@pytest.mark.parametrize("version", [None, "0.4", 0.4])
-def test_forms_of_the_version(version):
-    multiscale = multiscale_of(version=version)
-    if version is None:
-        del multiscale["version"]
-    assert "version" not in ome_of({"multiscales": [multiscale]})["multiscales"][0]
 
 
 @pytest.mark.parametrize(
