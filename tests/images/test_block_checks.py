@@ -2,14 +2,13 @@
 
 import pickle
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
 import xarray as xr
 
 from ozx.errors import UsageError
-from ozx.images.block_checks import check_block, with_checked_blocks
+from ozx.images.block_checks import check_block
 from ozx.images.pixel_source import ArraySource, part_of
 
 DATA = np.arange(6000, dtype="uint16").reshape(3, 40, 50)
@@ -50,12 +49,6 @@ def test_a_block_of_another_shape_is_refused(make, change):
     assert "chunks=" in caught.value.hint
 
 
-def test_the_position_in_a_part_of_a_computed_array_counts_from_the_whole_array():
-    array = da.from_array(Lying(lambda block: block[:, :5, :5]), chunks=(1, 17, 13), meta=DATA[:0, :0, :0])
-    with pytest.raises(UsageError, match=r"at z=0:1, y=17:34, x=0:13"):
-        part_of(ArraySource(array, ("z", "y", "x")), REGION).read()
-
-
 def test_a_region_inside_a_block_that_is_too_large_is_refused():
     """Here the region has the expected shape, but the pixels come from another place."""
     array = lying_dask(lambda block: block.repeat(2, 1).repeat(2, 2), chunks=(3, 40, 50))
@@ -88,64 +81,8 @@ def test_a_block_of_another_type_is_refused_unless_the_declared_type_holds_its_v
     assert "astype" in caught.value.hint
 
 
-def test_blocks_of_different_lengths_have_their_place_in_messages():
-    array = lying_dask(lambda block: block[:, :1], chunks=(3, (10, 25, 5), 50))
-    with pytest.raises(UsageError, match=r"\(3, 25, 50\) at z=0:3, y=10:35, x=0:50; found the shape \(3, 1, 50\)"):
-        ArraySource(array, ("z", "y", "x")).read((slice(0, 3), slice(12, 20), slice(0, 50)))
-
-
 def test_a_check_takes_the_same_room_for_any_number_of_blocks():
     few, many = (da.zeros((count, 9), "uint8", chunks=(1, 9)) + 1 for count in (10, 10_000))
     region = (slice(3, 4), slice(0, 9))
     sizes = [len(pickle.dumps(part_of(ArraySource(array, ("y", "x")), region))) for array in (few, many)]
     assert sizes[1] < sizes[0] + 100
-
-
-def computed(array):
-    return da.from_array(array).map_blocks(np.ma.copy, dtype=array.dtype)
-
-
-@pytest.mark.parametrize(
-    "make", [lambda array: array, da.from_array, lambda array: da.from_array(array, chunks=(5, 4)), computed]
-)
-def test_masked_pixels_are_refused_and_masks_without_them_are_not(make):
-    masked = np.ma.masked_greater(DATA[0, :10, :10], 450)
-    region = (slice(8, 10), slice(0, 10))
-    with pytest.raises(UsageError, match=r"expected pixels without a mask at y=.*; found 9 masked pixels") as caught:
-        ArraySource(make(masked), ("y", "x")).read(region)
-    assert ".filled(0)" in caught.value.hint
-    free = ArraySource(make(np.ma.masked_greater(DATA[0, :10, :10], 9999)), ("y", "x")).read(region)
-    assert type(free) is np.ndarray
-    np.testing.assert_array_equal(free, DATA[0, 8:10, :10])
-
-
-def test_pure_reads_are_not_checked_because_dask_then_reads_whole_blocks():
-    read = da.from_array(DATA, chunks=(1, 17, 13))
-    assert with_checked_blocks(read, "zyx") is read
-    part = da.stack([read, read])[0, :, 3:]
-    assert with_checked_blocks(part, "zyx") is part
-    assert with_checked_blocks(DATA, "zyx") is DATA
-    named = da.from_array(DATA, chunks=(1, 17, 13), name="my-image")
-    assert with_checked_blocks(named, "zyx") is named
-
-
-def test_reads_of_xarray_are_not_checked(tmp_path):
-    dims = ("z", "y", "x")
-    xr.Dataset({"image": (dims, DATA)}).to_zarr(tmp_path / "a.zarr", zarr_format=3, consolidated=False)
-    opened = xr.open_zarr(tmp_path / "a.zarr", consolidated=False, chunks={"z": 3}, mask_and_scale=False)["image"]
-    for array in (opened, xr.DataArray(DATA, dims=dims).chunk({"y": 7})):
-        assert with_checked_blocks(array, "zyx") is array
-
-
-@pytest.mark.parametrize(
-    "compute",
-    [
-        lambda read: read + 1,
-        lambda read: read.map_blocks(lambda block: block, name="array"),
-        lambda read: read.rechunk((3, 40, 50)),
-        lambda read: da.from_delayed(dask.delayed(lambda: DATA)(), DATA.shape, DATA.dtype),
-    ],
-)
-def test_computed_arrays_are_checked(compute):
-    array = compute(da.from_array(DATA, chunks=(1, 17, 13)))
-    assert with_checked_blocks(array, "zyx") is not array

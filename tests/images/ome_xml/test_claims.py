@@ -38,17 +38,3 @@ def test_samples_beyond_measure_are_refused():
         check_claims(document(channel='SamplesPerPixel="999999999"'))
     with pytest.raises(FormatError, match="at most 10,000 samples"):
         check_claims(document(channel='SamplesPerPixel="999999999"').replace("Channel", "MyChannel"))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "no XML",
-        document(SizeT="many", SizeZ=-3),
-        document(SizeZ=100, SizeC=5, SizeT=1000),
-        document(SizeT=4_000_000),
-    ],
-)
-def test_what_is_sane_or_unreadable_is_left_to_others(text):
-    check_claims(text)

@@ -61,13 +61,6 @@ def test_a_failed_upload_leaves_the_file(bucket, tmp_path, monkeypatch):  # noqa
     np.testing.assert_array_equal(ozx.open(url)["0"][...], PIXELS)
 
 
-@pytest.mark.parametrize("url", ["https://example.org/a.ozx", "a.ozx", "s3://bucket", "s3://bucket/a?b"])
-def test_other_places(tmp_path, url):
-    with pytest.raises(UsageError):
-        write(tmp_path / "a.ozx", url)
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_command(bucket, tmp_path):  # noqa: F811
     arguments = ["--stdin", "--axes", "tyx", "--shape", "n,64,64", "--dtype", "uint16"]
     url = f"{bucket.url}/a.ozx"

@@ -61,110 +61,12 @@ def test_what_imagej_says(tmp_path):
     )
 
 
-@pytest.mark.parametrize("unit", ["micron", "\\u00B5m", "µm", "um", "microns"])
-def test_the_ways_to_write_micrometer(tmp_path, unit):
-    if unit == "µm":
-        unit = "\\u00B5m"
-    image = described(write_imagej(tmp_path / "a.tif", (2, 30, 40), "ZYX", resolution=(2.0, 2.0), unit=unit, spacing=3))
-    assert image.sizes["z"] == PixelSize(3.0, "micrometer")
-
-
-def test_imagej_without_a_unit_knows_no_size(tmp_path):
-    for metadata in ({}, {"unit": "pixel"}):
-        path = write_imagej(tmp_path / "a.tif", (2, 30, 40), "ZYX", resolution=(2.0, 2.0), **metadata)
-        assert described(path).sizes == {}
-
-
-def test_labels_of_imagej_name_channels_where_there_is_one_for_each(tmp_path):
-    image = described(write_imagej(tmp_path / "a.tif", (2, 30, 40), "CYX", Labels=["DAPI", "GFP"]))
-    assert [channel.name for channel in image.channels] == ["DAPI", "GFP"]
-    image = described(write_imagej(tmp_path / "b.tif", (2, 2, 30, 40), "ZCYX", Labels=["a", "b", "c", "d"]))
-    assert image.channels == ()
-
-
-@pytest.mark.parametrize(
-    ("unit", "expected"),
-    [
-        ("micrometer", "micrometer"),
-        ("micrometers", "micrometer"),
-        ("Micron", "micrometer"),
-        ("nanometer", "nanometer"),
-        ("millimetre", "millimeter"),
-        ("centimeter", "centimeter"),
-        ("cm", "centimeter"),
-        ("meter", "meter"),
-        ("inch", "inch"),
-        ("inches", "inch"),
-        ("feet", "foot"),
-        ("angstrom", "angstrom"),
-        ("Å", "angstrom"),
-    ],
-)
-def test_units_in_words(tmp_path, unit, expected):
-    unit = unit.replace("Å", "\\u00C5")
-    image = described_text(tmp_path, f"unit={unit}", "spacing=2.5")
-    sizes = {"z": 2.5, "y": 0.25, "x": 0.5}
-    assert image.sizes == {axis: PixelSize(size, expected) for axis, size in sizes.items()}
-
-
-@pytest.mark.parametrize(
-    ("unit", "seconds"),
-    [("ms", "millisecond"), ("msec", "millisecond"), ("hr", "hour"), ("hours", "hour"), ("minutes", "minute")],
-)
-def test_units_of_time_in_words(tmp_path, unit, seconds):
-    assert described_text(tmp_path, "finterval=2", f"tunit={unit}").sizes["t"] == PixelSize(2.0, seconds)
-
-
-def test_units_that_nobody_knows_are_kept_for_a_note(tmp_path):
-    image = described_text(tmp_path, "unit=furlong", "spacing=3", "finterval=2", "tunit=fortnight")
-    assert image.sizes == {
-        "t": PixelSize(2.0, None, "fortnight"),
-        "z": PixelSize(3.0, None, "furlong"),
-        "y": PixelSize(0.25, None, "furlong"),
-        "x": PixelSize(0.5, None, "furlong"),
-    }
-
-
-def test_the_distance_between_planes_can_be_negative(tmp_path):
-    # FileOpener of ImageJ takes the absolute value.
-    assert described_text(tmp_path, "unit=micron", "spacing=-2.5").sizes["z"] == PixelSize(2.5, "micrometer")
-
-
-def test_y_and_z_can_have_units_of_their_own(tmp_path):
-    image = described_text(tmp_path, "unit=micron", "yunit=nm", "zunit=mm", "spacing=2.5")
-    assert image.sizes == {
-        "z": PixelSize(2.5, "millimeter"),
-        "y": PixelSize(0.25, "nanometer"),
-        "x": PixelSize(0.5, "micrometer"),
-    }
-    image = described_text(tmp_path, "unit=pixel", "zunit=mm", "spacing=2.5")
-    assert image.sizes == {"z": PixelSize(2.5, "millimeter")}
-
-
-@pytest.mark.parametrize(("mode", "color"), [("composite", "00FF00"), ("color", "00FF00"), ("grayscale", None)])
-def test_a_single_channel_with_a_color_table(tmp_path, mode, color):
-    options = {"unit": "um", "spacing": 2.0, "finterval": 0.5, "mode": mode, "Ranges": (10.0, 20.0)}
-    table = np.stack([BLACK, RAMP, BLACK])
-    image = described(write_imagej(tmp_path / "a.tif", (4, 5, 30, 40), "TZYX", (4, 4), LUTs=[table], **options))
-    assert image.channels == (ChannelDescription(None, color, window=Window(10.0, 20.0, None, None)),)
-    assert image.sizes == {
-        "t": PixelSize(0.5, "second"),
-        "z": PixelSize(2.0, "micrometer"),
-        "y": PixelSize(0.25, "micrometer"),
-        "x": PixelSize(0.25, "micrometer"),
-    }
-
-
 def test_inverted_color_tables_have_the_color_of_their_bright_end(tmp_path):
     grey, green = np.stack([RAMP] * 3), np.stack([BLACK, RAMP, BLACK])
     tables = [grey, grey[:, ::-1], green[:, ::-1], np.zeros((3, 256), "uint8")]
     image = described(write_imagej(tmp_path / "a.tif", (4, 30, 40), "CYX", mode="composite", LUTs=tables))
     assert [channel.color for channel in image.channels] == ["FFFFFF", "FFFFFF", "00FF00", None]
     assert image.notes == ("ImageJ shows the channels 1, 2 inverted; this is left out",)
-
-
-def test_one_label_for_several_channels_is_no_list_of_names(tmp_path):
-    assert described(write_imagej(tmp_path / "a.tif", (3, 30, 40), "CYX", Labels=["GFP"])).channels == ()
 
 
 @pytest.mark.parametrize(
@@ -185,17 +87,3 @@ def test_a_value_that_is_not_understood_loses_only_itself(tmp_path, line, note):
     assert (image.sizes.get("z") is None) == line.startswith("spacing")
     assert (image.channels == ()) == line.startswith("min")
     assert image.notes == (note,)
-
-
-@pytest.mark.parametrize("line", ["Ranges=5", "Labels=7", "LUTs=3\nmode=color", "fps=1e-320", "mode=5"])
-def test_a_single_value_instead_of_a_list_loses_only_itself(tmp_path, line):
-    assert described_text(tmp_path, "unit=um", "spacing=2", line).sizes["x"] == PixelSize(0.5, "micrometer")
-
-
-def test_a_color_table_that_is_not_understood_loses_only_itself(tmp_path):
-    tables = [np.stack([RAMP, BLACK, BLACK]), np.zeros((1, 256), "uint8")]
-    options = {"unit": "um", "mode": "composite", "LUTs": tables}
-    image = described(write_imagej(tmp_path / "a.tif", (2, 30, 40), "CYX", (2, 2), **options))
-    assert [channel.color for channel in image.channels] == ["FF0000", None]
-    assert image.sizes["x"] == PixelSize(0.5, "micrometer")
-    assert image.notes == ("the color table of channel 1 in ImageJ's metadata is left out: expected 3 rows; found 1",)

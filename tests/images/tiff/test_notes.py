@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 import tifffile
-from tiffs import ome_image, ome_xml, pixels, write, write_imagej, write_ome
+from tiffs import ome_image, ome_xml, pixels, write_imagej, write_ome
 from uris import ozx_uri
 
 import ozx
@@ -48,41 +48,6 @@ def test_the_command_for_some_images_leaves_the_others_alone(tmp_path):
     assert sizes(out) == [0.5, 0.65, 1.0, 1.0]
 
 
-def test_the_command_for_one_of_several_images(tmp_path):
-    planes = [f'<TiffData IFD="{number}" PlaneCount="1"/>' for number in range(2)]
-    images = ome_image(0, planes=planes[0], attributes='PhysicalSizeX="2" PhysicalSizeY="2"')
-    images += ome_image(1, planes=planes[1])
-    path = write_ome(tmp_path / "a.ome.tif", ome_xml(images), pixels((2, 30, 40)))
-    (note,) = ozx.import_tiff(path, sync=False).notes
-    assert note.startswith("image 1: the file has no pixel size")
-    assert note.endswith(f"to set one: ozx edit {ozx_uri(tmp_path)}/a.ozx/1 --pixel-size 0.65um")
-    run(note)
-    assert sizes(tmp_path / "a.ozx") == [2.0, 0.65]
-    (note,) = ozx.import_tiff(path, tmp_path / "b.ozx", series=1, sync=False).notes
-    assert note.endswith(f"ozx edit {tmp_path}/b.ozx --pixel-size 0.65um")
-
-
-def test_the_command_for_fields_of_a_plate(tmp_path):
-    planes = [f'<TiffData IFD="{number}" PlaneCount="1"/>' for number in range(2)]
-    images = ome_image(0, planes=planes[0], attributes='PhysicalSizeX="2" PhysicalSizeY="2"')
-    images += ome_image(1, planes=planes[1])
-    wells = "".join(
-        f'<Well ID="W{n}" Row="{n}" Column="0"><WellSample ID="S{n}"><ImageRef ID="Image:{n}"/></WellSample></Well>'
-        for n in range(2)
-    )
-    xml = ome_xml(images, f'<Plate ID="P">{wells}</Plate>')
-    path = write_ome(tmp_path / "a.ome.tif", xml, pixels((2, 30, 40)))
-    (note,) = ozx.import_tiff(path, sync=False).notes
-    assert f"ozx edit {ozx_uri(tmp_path)}/a.ozx/B/1/0 " in note
-
-
-def test_all_images_have_one_command(tmp_path):
-    path = write(tmp_path / "a.ome.tif", pixels((3, 40, 50)), pixels((60, 20)), metadata={})
-    notes = ozx.import_tiff(path, pixel_size={"y": 1, "x": 1}, sync=False).notes
-    command = f"ozx edit {tmp_path}/a.ozx --unit y=micrometer,x=micrometer"
-    assert notes[-1] == f"all images: the pixel size along y, x has no unit; to set it: {command}"
-
-
 @pytest.mark.parametrize("kind", ["imagej", "ome"])
 def test_a_unit_that_is_unknown(tmp_path, kind):
     if kind == "imagej":
@@ -99,11 +64,3 @@ def test_a_unit_that_is_unknown(tmp_path, kind):
     assert sizes(tmp_path / "a.ozx") == [2.0]
     assert not ozx.import_tiff(path, unit="um", force=True, sync=False).notes
     assert not ozx.import_tiff(path, pixel_size="1um", force=True, sync=False).notes
-
-
-def test_metadata_that_are_left_out_are_in_the_notes(tmp_path):
-    path = tmp_path / "a.tif"
-    text = "ImageJ=1.54f\nunit=um\nmin=abc\nmax=4\n"
-    tifffile.imwrite(path, pixels((30, 40)), description=text, metadata=None, resolution=(2, 2))
-    (note,) = ozx.import_tiff(path, sync=False).notes
-    assert note.startswith("the display range of channel 0 in ImageJ's metadata is left out")
