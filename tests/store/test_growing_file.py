@@ -1,14 +1,11 @@
 """The file in the making: where values stand, what is erased, and what is read meanwhile."""
 
-import struct
 import threading
-import zlib
 from itertools import pairwise
 
 import pytest
 from stores import pattern
 
-from ozx.flow.entry import FileSpan
 from ozx.store.growing_file import GrowingFile
 
 
@@ -20,136 +17,12 @@ def growing(tmp_path):
     growing.partial.remove()
 
 
-def content(growing):
-    with open(growing.partial.path, "rb") as file:
-        return file.read()
-
-
 def write(growing, key, value):
     return growing.write(key, [value])
 
 
 def read(growing, slot):
     return growing.read_at(slot.data_offset, slot.size)
-
-
-def test_a_value_stands_behind_a_header_with_its_size_and_checksum(growing):
-    growing.make_room({})
-    slot = write(growing, "0/c/é", b"value")
-    data = content(growing)
-    assert data[slot.offset :].startswith(b"PK\x03\x04")
-    assert struct.unpack_from("<I", data, slot.offset + 14) == (zlib.crc32(b"value"),)
-    name_length, extra_length = struct.unpack_from("<HH", data, slot.offset + 26)
-    assert data[slot.offset + 30 :][:name_length] == "0/c/é".encode()
-    assert slot.data_offset == slot.offset + 30 + name_length + extra_length
-    assert struct.unpack_from("<HHQQ", data, slot.offset + 30 + name_length) == (1, 16, 5, 5)
-    assert data[slot.data_offset : slot.end] == b"value"
-    assert (read(growing, slot), growing.end) == (b"value", slot.end)
-    assert growing.holds(slot)
-
-
-def test_parts_of_another_file_stand_between_bytes_in_memory(growing, tmp_path):
-    (tmp_path / "other").write_bytes(pattern(1, 5_000))
-    part = FileSpan.of_file(str(tmp_path / "other"))
-    growing.make_room({})
-    slot = growing.write("0/c/0", [part, b"a", memoryview(b"b"), part.span(10, 20), part, b"c"])
-    value = pattern(1, 5_000) + b"ab" + pattern(1, 5_000)[10:30] + pattern(1, 5_000) + b"c"
-    assert (read(growing, slot), slot.crc32) == (value, zlib.crc32(value))
-    assert growing.holds(slot)
-
-
-def test_values_begin_behind_the_room_for_metadata_and_drafts_stand_in_it(growing):
-    growing.make_room({"zarr.json": b"known"})
-    slot = write(growing, "0/c/0", b"value")
-    growing.draft("0/zarr.json", b"later")
-    head = content(growing)[: slot.offset]
-    assert head.startswith(b"PK\x03\x04")
-    assert b"known" in head
-    assert b"later" in head
-
-
-def test_a_draft_that_does_not_fit_goes_behind_the_values(growing, monkeypatch):
-    monkeypatch.setattr("ozx.store.growing_file.metadata_reserve", lambda documents: 100)
-    growing.make_room({"zarr.json": b"known"})
-    slot = write(growing, "0/c/0", b"value")
-    growing.draft("0/zarr.json", b"x" * 100)
-    assert content(growing).endswith(b"x" * 100)
-    growing.forget_draft("0/zarr.json")
-    assert growing.end == slot.end
-
-
-def test_a_freed_value_leaves_no_header_and_its_place_is_used_again(growing):
-    growing.make_room({})
-    first, second = write(growing, "a", b"1" * 500), write(growing, "b", b"2" * 500)
-    growing.free(first)
-    assert not growing.holds(first)
-    assert growing.holds(second)
-    assert content(growing)[first.offset :][:4] == bytes(4)
-    assert write(growing, "a", b"3" * 500).offset == first.offset
-    assert read(growing, second) == b"2" * 500
-
-
-def test_a_place_is_not_used_again_while_somebody_reads(growing):
-    growing.make_room({})
-    first = write(growing, "a", b"1" * 500)
-    write(growing, "b", b"2" * 500)
-    with growing.reading():
-        growing.free(first)
-        other = write(growing, "a", b"3" * 500)
-        assert read(growing, first) == b"1" * 500
-    assert other.offset > first.offset
-    assert write(growing, "c", b"4" * 500).offset == first.offset
-
-
-def test_a_replaced_draft_is_erased_after_its_successor_was_written(growing):
-    growing.make_room({"zarr.json": b"first"})
-    growing.draft("zarr.json", b"second")
-    data = content(growing)
-    assert b"second" in data
-    assert data.count(b"PK\x03\x04") == 1
-
-
-def test_a_write_that_fails_gives_its_place_back(growing, monkeypatch):
-    growing.make_room({})
-    before = growing.end
-
-    def fail(*arguments):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("ozx.store.growing_file.write_parts_at", fail)
-        with pytest.raises(OSError, match="No space left"):
-            write(growing, "a", b"1" * 500)
-    assert growing.end == before
-    assert write(growing, "a", b"1" * 500).offset == before
-
-
-def test_an_appended_value_grows_at_the_end_and_gets_its_header_last(growing):
-    growing.make_room({})
-    free = write(growing, "free", bytes(50_000))
-    first = write(growing, "a", b"1")
-    growing.free(free)
-    value = growing.append("0/c/0")
-    pieces = [pattern(n, 400_000) for n in range(7)]
-    for piece in pieces:
-        value.append(piece)
-    assert not content(growing)[first.end :].startswith(b"PK")
-    slot = value.finish()
-    assert slot.offset == first.end
-    assert read(growing, slot) == b"".join(pieces)
-    assert slot.crc32 == zlib.crc32(b"".join(pieces))
-    assert growing.holds(slot)
-    assert growing.end == slot.end == write(growing, "b", bytes(100_000)).offset
-
-
-def test_an_appended_value_that_ends_early_gives_its_space_back(growing):
-    growing.make_room({})
-    before = growing.end
-    value = growing.append("0/c/0")
-    value.append(bytes(3 << 20))
-    value.discard()
-    assert growing.end == before
-    assert not content(growing)[before:].startswith(b"PK")
 
 
 def test_reading_ends_before_the_file_is_closed(growing):

@@ -2,16 +2,10 @@
 
 import pytest
 import zarr
-from packed import pack_tree
 
 from ozx.errors import FormatError
-from ozx.flow.sources.directory import DirectorySource
-from ozx.flow.sources.listing import list_directory
-from ozx.hierarchy.json import reading as document_limits
-from ozx.store.image_view import GroupNodes, lacks_node
-from ozx.store.local_store import DirectoryStore
-from ozx.store.opening import open_store, opened_hierarchy
-from ozx.store.source_store import SourceStore
+from ozx.store.image_view import GroupNodes
+from ozx.store.opening import opened_hierarchy
 
 
 @pytest.fixture
@@ -35,27 +29,3 @@ def test_metadata_of_absurd_length_is_not_read(tree, zarr_format, monkeypatch):
             GroupNodes(group).find("a")
         with pytest.raises(FormatError, match="expected metadata of at most"):
             group.store.get_sync(f"a/{name.name}")
-
-
-def test_nor_is_that_of_the_root(tree, monkeypatch):
-    monkeypatch.setattr(document_limits, "LONGEST_DOCUMENT", 10)
-    with pytest.raises(FormatError, match="at most 10 bytes"), opened_hierarchy(tree / "v3"):
-        pass
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("kind", ["directory", "source", "zarr's"])
-def test_nodes_that_are_not_there(tree, kind, zarr_format):
-    root = tree / f"v{zarr_format}"
-    store = {
-        "directory": lambda: DirectoryStore(root),
-        "source": lambda: SourceStore(DirectorySource(list_directory(str(root)))),
-        "zarr's": lambda: zarr.storage.LocalStore(root),
-    }[kind]()
-    assert [lacks_node(store, path, zarr_format) for path in ("a", "g")] == [False, False]
-    assert lacks_node(store, "b", zarr_format) == (kind != "zarr's")
-
-
-def test_nodes_that_are_not_in_an_archive(tree, tmp_path):
-    store, _ = open_store(pack_tree(tree / "v3", tmp_path / "a.ozx"))
-    assert [lacks_node(store, path, 3) for path in ("a", "g", "b")] == [False, False, True]

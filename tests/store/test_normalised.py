@@ -1,21 +1,18 @@
 """What zarr-python does with legal metadata, alone and through the wrapper."""
 
 import asyncio
-import copy
 import json
 import pickle
 
 import numpy as np
 import pytest
 import zarr
-from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
 from zarr.codecs import BloscCodec, GzipCodec
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.group import GroupMetadata
-from zarr.storage import LocalStore, MemoryStore, ZipStore
+from zarr.storage import LocalStore, MemoryStore
 
-import ozx
-from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.errors import UnsupportedError, UsageError
 from ozx.store.normalised import NormalisedStore
 
 PROTOTYPE = default_buffer_prototype()
@@ -174,15 +171,6 @@ def test_what_must_be_understood_is_refused_by_name(alone, key, edit, message):
         read(NormalisedStore(store))
 
 
-def test_a_node_that_is_refused_does_not_close_its_group():
-    refused = {"zarr_format": 3, "node_type": "group", "extensions": ["a.b"]}
-    values = hierarchy() | {"1/zarr.json": json.dumps(refused).encode()}
-    group = zarr.open_group(NormalisedStore(memory(values)), mode="r")
-    assert (group["0"][:] == PIXELS).all()
-    with pytest.raises(UnsupportedError, match=r"^1: .*'a\.b'"):
-        group["1"]
-
-
 def test_consolidated_metadata_do_not_bring_back_what_was_dropped():
     values = hierarchy()
     level = json.loads(values[LEVEL])
@@ -194,102 +182,10 @@ def test_consolidated_metadata_do_not_bring_back_what_was_dropped():
     assert (read(NormalisedStore(memory(values))) == PIXELS).all()
 
 
-def test_what_is_no_json_is_an_error_that_names_the_node():
-    store = memory(hierarchy() | {LEVEL: b"{"})
-    with pytest.raises(FormatError, match=r"0/zarr\.json: expected JSON"):
-        read(NormalisedStore(store))
-
-
 @pytest.fixture
 def values():
     changed = edited(hierarchy(), ROOT, put("cache", value=IGNORABLE))
     return edited(changed, LEVEL, put("codecs", 1, value="zstd"))
-
-
-def shown(values, key):
-    return stored(NormalisedStore(memory(values)), key)
-
-
-def test_all_ways_of_reading_show_the_same(values):
-    store = NormalisedStore(memory(values))
-    document = shown(values, ROOT)
-    assert document != values[ROOT]
-    requests = [None, RangeByteRequest(2, 9), RangeByteRequest(5, 10_000), OffsetByteRequest(7), SuffixByteRequest(6)]
-    expected = [document, document[2:9], document[5:], document[7:], document[-6:]]
-
-    async def look():
-        one = [await store.get(ROOT, PROTOTYPE, request) for request in requests]
-        some = await store.get_partial_values(PROTOTYPE, [(ROOT, request) for request in requests])
-        many = [value async for _, value in store._get_many([(ROOT, PROTOTYPE, request) for request in requests])]
-        return one, some, many, await store.getsize(ROOT)
-
-    one, some, many, size = asyncio.run(look())
-    sync = [store.get_sync(ROOT, byte_range=request) for request in requests]
-    for found in (one, some, many, sync):
-        assert [value.to_bytes() for value in found] == expected
-    assert size == len(document)
-
-
-@pytest.mark.parametrize("key", [ROOT, "0/c/0/0"])
-def test_ranges_show_the_same(values, key):
-    store = NormalisedStore(memory(values))
-    document = shown(values, key)
-    requests = [RangeByteRequest(2, 9), None, SuffixByteRequest(3)]
-    if not hasattr(Store, "get_ranges"):  # before zarr-python 3.2
-        with pytest.raises(AttributeError):
-            store.get_ranges(key, requests, prototype=PROTOTYPE)
-        return
-
-    async def collect():
-        return [pair async for batch in store.get_ranges(key, requests, prototype=PROTOTYPE) for pair in batch]
-
-    found = {number: value.to_bytes() for number, value in asyncio.run(collect())}
-    assert found == {0: document[2:9], 1: document, 2: document[-3:]}
-    if hasattr(Store, "get_ranges_sync"):
-        pairs = store.get_ranges_sync(key, requests, prototype=PROTOTYPE)
-        assert {number: value.to_bytes() for number, value in pairs} == found
-
-
-def test_everything_else_is_the_wrapped_stores(values):
-    values = values | {"0/foozarr.json": b"no metadata", "0/zarr.json.bak": b"{"}
-    inner = memory(values)
-    store = NormalisedStore(inner)
-
-    async def look():
-        keys = [key async for key in store.list()]
-        below = [key async for key in store.list_prefix("0/c")]
-        children = [key async for key in store.list_dir("")]
-        exists = [await store.exists(key) for key in ("zarr.json", "9/zarr.json")]
-        missing = await store.get("9/zarr.json", PROTOTYPE), await store.get_partial_values(PROTOTYPE, [("9", None)])
-        sizes = [await store.getsize(key) for key in keys]
-        return keys, below, children, exists, missing, sizes, await store.getsize_prefix("")
-
-    keys, below, children, exists, missing, sizes, total = asyncio.run(look())
-    assert set(keys) == values.keys()
-    assert set(below) == {key for key in values if key.startswith("0/c")}
-    assert set(children) == {"zarr.json", "0"}
-    assert exists == [True, False]
-    assert missing == (None, [None])
-    assert store.get_sync("9/zarr.json") is store.get_sync("9/c") is None
-    assert {key: stored(store, key) for key in keys if not key.endswith("/zarr.json") and key != ROOT} == {
-        key: value for key, value in values.items() if not key.endswith("/zarr.json") and key != ROOT
-    }
-    assert total == sum(sizes)
-    with pytest.raises(FileNotFoundError):
-        asyncio.run(store.getsize("9/zarr.json"))
-
-
-def test_the_wrapped_store_returns_the_stored_bytes(values):
-    inner = memory(values)
-    read(NormalisedStore(inner))
-    assert {key: stored(inner, key) for key in values} == values
-
-
-def test_a_document_that_needs_nothing_is_not_copied(monkeypatch):
-    value = PROTOTYPE.buffer.from_bytes(hierarchy()[ROOT])
-    inner = memory({})
-    monkeypatch.setattr(inner, "get_sync", lambda *_, **__: value)
-    assert NormalisedStore(inner).get_sync(ROOT) is value
 
 
 def test_nothing_is_written(values):
@@ -332,31 +228,3 @@ def test_pickling_and_equality(tmp_path, values):
     assert store != NormalisedStore(LocalStore(tmp_path / "0", read_only=True))
     assert (read(copied) == PIXELS).all()
     assert "NormalisedStore(LocalStore" in repr(store)
-
-
-def test_over_other_stores(tmp_path, values):
-    with ZipStore(tmp_path / "a.zip", mode="w") as store:
-        for key, value in values.items():
-            asyncio.run(store.set(key, PROTOTYPE.buffer.from_bytes(value)))
-    with NormalisedStore(ZipStore(tmp_path / "a.zip", mode="r")) as store:
-        assert (read(store) == PIXELS).all()
-        with pytest.raises(TypeError, match="ZipStore does not support synchronous"):
-            store.get_sync(ROOT)
-    assert (read(NormalisedStore(ozx.OzxStore(tmp_path / "a.zip"))) == PIXELS).all()
-
-
-def test_errors_name_the_file(tmp_path):
-    path = tmp_path / "a.zip"
-    with ZipStore(path, mode="w") as store:
-        for key, value in edited(hierarchy(), ROOT, put("extensions", value=["a.b"])).items():
-            asyncio.run(store.set(key, PROTOTYPE.buffer.from_bytes(value)))
-    with pytest.raises(UnsupportedError) as caught:
-        read(NormalisedStore(ozx.OzxStore(path)))
-    assert caught.value.path == str(path)
-
-
-def test_the_edits_of_this_file_leave_their_input_alone():
-    values = hierarchy()
-    before = copy.deepcopy(values)
-    edited(values, LEVEL, put("codecs", 1, value="zstd"))
-    assert values == before

@@ -6,7 +6,6 @@ import os
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ import zarr
 from packed import sort_values, write_archive
 from stores import SEED, assert_finished, buffer, collect, contents, put, run, take
 from uris import ozx_uri
-from zarr.core.buffer import default_buffer_prototype
 
 import ozx
 from ozx import OzxStore, ResourceError, UsageError
@@ -33,50 +31,15 @@ def new(tmp_path):
     return tmp_path / "new.ozx"
 
 
-def test_a_path_may_be_text_or_path_like_and_a_keyword(path, monkeypatch):
-    monkeypatch.chdir(path.parent)
-
-    class Somewhere:
-        def __fspath__(self):
-            return str(path)
-
-    for given in (path, str(path), Somewhere(), Path(path.name)):
-        store = OzxStore(path=given)
-        assert store.path == str(path)
-        assert contents(store) == VALUES
-        assert store == OzxStore(path)
-
-
-def test_the_path_is_that_of_the_moment_the_store_was_made(path, monkeypatch, tmp_path):
-    monkeypatch.chdir(path.parent)
-    store = OzxStore("a.ozx")
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    assert contents(store) == VALUES
-
-
 @pytest.mark.parametrize("mode", ["r+", "w-", "", "rb", "A"])
 def test_other_modes_are_refused(path, mode):
     with pytest.raises(UsageError, match="r, w, x, a"):
         OzxStore(path, mode)
 
 
-@pytest.mark.parametrize("mode", ["w", "x", "a"])
-def test_urls_are_only_read(mode):
-    with pytest.raises(UsageError, match="found a URL"):
-        OzxStore("https://example.org/a.ozx", mode)
-
-
 def test_mode_r_cannot_write():
     with pytest.raises(UsageError, match="only reads"):
         OzxStore("a.ozx", read_only=False)
-
-
-def test_nothing_is_opened_when_a_store_is_made(tmp_path):
-    for mode in MODES:
-        store = OzxStore(tmp_path / "no" / "such.ozx", mode)
-        assert (store.path, store.mode) == (str(tmp_path / "no" / "such.ozx"), mode)
-    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -88,14 +51,6 @@ def test_what_a_mode_allows_is_told(new, mode):
     assert not store.supports_partial_writes
     assert eval(repr(store)) == store
     assert str(store) == f"{ozx_uri(new)}"
-
-
-def test_stores_are_equal_when_path_mode_and_rights_are(path, new):
-    assert OzxStore(path) == OzxStore(str(path))
-    assert OzxStore(path) != OzxStore(new)
-    assert OzxStore(path) != OzxStore(path, "a")
-    assert OzxStore(path, "a") != OzxStore(path, "a", read_only=True)
-    assert OzxStore(path) != str(path)
 
 
 # Rights.
@@ -153,17 +108,6 @@ def test_only_buffers_are_values(new):
         with pytest.raises(TypeError, match="Buffer"):
             run(store.set("a", value))
     assert os.listdir(new.parent) == []
-
-
-def test_empty_values_and_views_of_arrays_are_values(new):
-    kind = default_buffer_prototype().buffer
-    array = np.arange(100, dtype="uint8")
-    with OzxStore(new, "w", sync=False) as store:
-        put(store, "zarr.json", SEED["zarr.json"])
-        put(store, "empty", b"")
-        run(store.set("part", kind.from_array_like(array[10:20])))
-        assert take(store, "empty") == b""
-    assert_finished(new, {"zarr.json": SEED["zarr.json"], "empty": b"", "part": bytes(range(10, 20))})
 
 
 # Pickles.

@@ -3,8 +3,6 @@
 import contextlib
 import errno
 import os
-import subprocess
-import sys
 import threading
 import time
 
@@ -68,15 +66,6 @@ def test_without_locks_the_file_system_decides_between_two_writers(target, close
     first.remove()
 
 
-def test_a_writer_in_another_process_is_refused(target):
-    first = PartialFile(target)
-    code = "import sys; from ozx.store.partial_file import PartialFile; PartialFile(sys.argv[1])"
-    asked = subprocess.run([sys.executable, "-c", code, target], capture_output=True, text=True, check=False)
-    assert "ResourceError" in asked.stderr
-    assert os.path.exists(first.path)
-    first.remove()
-
-
 def test_what_a_dead_writer_left_is_kept_under_other_names(target):
     for number in range(3):
         partial = PartialFile(target)
@@ -107,31 +96,6 @@ def test_the_store_tells_what_an_earlier_writer_left(target):
     with open(target + ".partial.1", "rb") as file:
         assert file.read().endswith(b"first")
     assert not os.path.exists(target + ".partial")
-
-
-def test_the_final_name_is_taken_in_one_step(target):
-    partial = PartialFile(target)
-    os.write(partial.descriptor, b"new")
-    assert not os.path.exists(target)
-    partial.publish(force=False, sync=True)
-    with open(target, "rb") as file:
-        assert file.read() == b"new"
-    assert os.listdir(os.path.dirname(target)) == ["a.ozx"]
-
-
-def test_a_name_that_was_taken_meanwhile_is_left_alone(target):
-    partial = PartialFile(target)
-    os.write(partial.descriptor, b"new")
-    with open(target, "wb") as file:
-        file.write(b"other")
-    with pytest.raises(UsageError, match="exists already"):
-        partial.publish(force=False, sync=False)
-    with open(target, "rb") as file:
-        assert file.read() == b"other"
-    assert os.path.exists(partial.path)
-    partial.publish(force=True, sync=False)
-    with open(target, "rb") as file:
-        assert file.read() == b"new"
 
 
 def test_a_directory_or_a_missing_folder_is_refused(tmp_path):

@@ -7,11 +7,9 @@ import pickle
 import random
 import subprocess
 import sys
-import threading
 import zipfile
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
-import inflate64
 import pytest
 import zarr
 from cases.archive_builder import ArchiveBuilder
@@ -19,7 +17,6 @@ from children import in_child, run_in_child, wait
 from packed import sort_values, write_archive, zip_values
 from stores import SEED, collect, contents, pattern, run, take
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
-from zarr.core.buffer import default_buffer_prototype
 
 from ozx import FormatError, OzxStore, ResourceError, UnsupportedError
 from ozx.store import reading
@@ -47,15 +44,6 @@ def test_archives_of_other_programs_are_read(tmp_path, deflated):
         assert take(store, key, wanted) == expected
 
 
-def test_deflate64_entries_are_read(tmp_path):
-    packer = inflate64.Deflater()
-    value = pattern(1, 100_000)
-    data = packer.deflate(value) + packer.flush()
-    path = ArchiveBuilder.valid(**{"0/c/0": value}).set("0/c/0", data=data, method=9).write(tmp_path / "a.zip")
-    assert take(OzxStore(path), "0/c/0") == value
-    assert take(OzxStore(path), "0/c/0", SuffixByteRequest(30)) == value[-30:]
-
-
 def test_of_entries_with_one_name_the_last_one_is_seen(tmp_path):
     path = ArchiveBuilder.valid().duplicate("0/c/0", b"newer").write(tmp_path / "a.zip")
     store = OzxStore(path)
@@ -70,11 +58,6 @@ def test_entries_of_folders_are_no_keys(tmp_path):
     assert sorted(collect(store.list_dir(""))) == ["0", "zarr.json"]
     assert take(store, "0/") is None
     assert not run(store.exists("empty/"))
-
-
-def test_data_descriptors_and_padding_are_read(tmp_path):
-    builder = ArchiveBuilder.valid().stream("0/c/0").set("zarr.json", local={"extra": b"\x35\xd9\2\0\1\0"})
-    assert take(OzxStore(builder.write(tmp_path / "a.zip")), "0/c/0") == b"abcd"
 
 
 def truncated(path):
@@ -121,18 +104,6 @@ def test_a_missing_file_is_not_called_a_missing_group(tmp_path):
         zarr.open_group(OzxStore(tmp_path / "a.ozx"), mode="r")
 
 
-def test_damage_behind_the_directory_is_found_when_it_is_read(path):
-    data = bytearray(path.read_bytes())
-    at = data.index(VALUES["0/c/3/3"])
-    data[at + 100] ^= 1
-    path.write_bytes(data)
-    store = OzxStore(path)
-    assert take(store, "0/c/0/0") == VALUES["0/c/0/0"]
-    with pytest.raises(FormatError) as caught:
-        take(store, "0/c/3/3")
-    assert caught.value.rule == "zip/crc"
-
-
 @pytest.mark.parametrize(
     "key", ["", "/", "0", "0/", "/zarr.json", "0//zarr.json", "../a.ozx", "ZARR.JSON", "\ud800", "é"]
 )
@@ -150,12 +121,6 @@ def test_keys_are_case_sensitive_and_may_be_any_text(tmp_path):
     store = OzxStore(write_archive(tmp_path / "a.ozx", values))
     assert contents(store) == values
     assert sorted(collect(store.list_dir("a"))) == sorted(["É", "é", "e\u0301"])
-
-
-def test_a_suffix_longer_than_the_value_is_the_value(path):
-    for store in (OzxStore(path), OzxStore(path, mode="a")):
-        for suffix in (5_000, 5_001, 1 << 40):
-            assert take(store, "0/c/0/0", SuffixByteRequest(suffix)) == VALUES["0/c/0/0"]
 
 
 def test_kept_suffixes_are_right_and_bounded(path, monkeypatch):
@@ -176,43 +141,6 @@ def test_the_index_of_a_shard_is_read_once(path, monkeypatch):
     take(store, "0/c/0/0", SuffixByteRequest(100))
     monkeypatch.setattr(store._read.reader, "read", lambda *arguments: pytest.fail("it was read again"))
     assert take(store, "0/c/0/0", SuffixByteRequest(40)) == VALUES["0/c/0/0"][-40:]
-
-
-@pytest.mark.parametrize(("wanted", "handed_over"), [(None, True), (RangeByteRequest(0, 5_000), False)])
-async def test_long_values_are_read_beside_the_event_loop_and_ranges_in_it(path, monkeypatch, wanted, handed_over):
-    monkeypatch.setattr(reading, "READ_BY_THREAD", 5_010)
-    store, readers = OzxStore(path), set()
-    source, read_at = store._read.source, store._read.source.read_at
-    monkeypatch.setattr(source, "read_at", lambda *where: (readers.add(threading.get_ident()), read_at(*where))[1])
-    short, long = "0/c/0/1", "0/c/3/3"
-    assert len(VALUES[short]) < 5_010 <= len(VALUES[long])
-    assert (await store.get(short, default_buffer_prototype())).to_bytes() == VALUES[short]
-    assert readers == {threading.get_ident()}
-    readers.clear()
-    value = await store.get(long, default_buffer_prototype(), wanted)
-    assert value.to_bytes() == (VALUES[long][:5_000] if wanted else VALUES[long])
-    assert (readers == {threading.get_ident()}) is not handed_over
-
-
-def test_a_reading_store_that_was_closed_can_be_used_again(path):
-    with OzxStore(path) as store:
-        assert take(store, "0/c/0/0") == VALUES["0/c/0/0"]
-    store.close()
-    assert contents(store) == VALUES
-
-
-@pytest.mark.posix("needs /proc", on="linux")
-def test_closing_gives_the_descriptor_back(path):
-    def is_open():
-        links = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
-        return str(path) in [os.readlink(link) for link in links if os.path.lexists(link)]
-
-    store = OzxStore(path)
-    assert not is_open()
-    take(store, "zarr.json")
-    assert is_open()
-    store.close()
-    assert not is_open()
 
 
 # A file that changes.
@@ -312,44 +240,6 @@ def test_a_file_whose_name_is_gone_is_read_on(path):
     assert contents(store) == VALUES
 
 
-@pytest.mark.posix("an open file is not replaced there")
-def test_a_reader_beside_a_writer_that_replaces_the_file_again_and_again(tmp_path):
-    path = tmp_path / "a.ozx"
-    both = [VALUES, OTHER]
-    archives = [write_archive(tmp_path / f"{n}.ozx", sort_values(values)).read_bytes() for n, values in enumerate(both)]
-    path.write_bytes(archives[0])
-    stop = threading.Event()
-
-    def replace_again():
-        for turn in itertools.count():
-            if stop.is_set():
-                return
-            (tmp_path / "next").write_bytes(archives[turn % 2])
-            os.replace(tmp_path / "next", path)
-
-    writer = threading.Thread(target=replace_again)
-    writer.start()
-    seen = set()
-    try:
-        for _ in range(150):
-            store = OzxStore(path)
-            try:
-                which = [take(store, "0/c/0/0") == values["0/c/0/0"] for values in both]
-                assert any(which)
-                values = both[which.index(True)]
-                assert take(store, "0/c/3/3", SuffixByteRequest(50)) == values["0/c/3/3"][-50:]
-                assert take(store, "0/c/1/3") == values["0/c/1/3"]
-                seen.add("read")
-            except FormatError as error:
-                seen.add(error.rule)
-            store.close()
-    finally:
-        stop.set()
-        writer.join()
-    assert seen <= {"read", "zip/changed"}
-    assert "zip/changed" in seen
-
-
 # Threads, forks, pickles.
 
 
@@ -368,28 +258,6 @@ def test_threads_open_and_read_one_store_at_once(path):
         store = OzxStore(path)
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(lambda seed, store=store: read_at_random(store, seed, 50), range(8))) == [50] * 8
-
-
-def test_closing_while_others_read_never_gives_wrong_bytes(path, tmp_path):
-    """A descriptor's number goes to the next file that is opened; who reads on must not read from that."""
-    other = tmp_path / "noise"
-    other.write_bytes(b"\xff" * path.stat().st_size)
-    store, stop = OzxStore(path), threading.Event()
-
-    def close_again():
-        while not stop.is_set():
-            store.close()
-            with other.open("rb") as file:
-                file.read(10)
-
-    closer = threading.Thread(target=close_again)
-    closer.start()
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            assert list(pool.map(lambda seed: read_at_random(store, seed, 400), range(4))) == [400] * 4
-    finally:
-        stop.set()
-        closer.join()
 
 
 @pytest.mark.posix("needs pread")

@@ -106,21 +106,6 @@ def test_no_request_is_added(server, store):
     assert [method for method, _ in server.take_requests()] == ["HEAD", "GET"]
 
 
-def test_whole_values_are_those_of_the_moment(server, store):
-    """Each whole value comes from one response, so that it mixes nothing."""
-    folder = server.root / "a.zarr"
-    put(folder, b"{}", "zarr.json")
-    assert (read(store), read(store, None, "zarr.json")) == (b"A" * 100, b"{}")
-    put(folder, b"B" * 200)
-    put(folder, b'{"a": 1}', "zarr.json")
-    assert (read(store), read(store, None, "zarr.json")) == (b"B" * 200, b'{"a": 1}')
-    assert read(store, SuffixByteRequest(4)) == b"B" * 4
-    put(folder, b"C" * 100)
-    assert read(store) == b"C" * 100
-    with pytest.raises(FormatError, match="changed"):  # a whole value does not end the comparison of parts
-        read(store, RangeByteRequest(0, 4))
-
-
 @pytest.mark.parametrize("part", [None, *PARTS])
 def test_a_key_that_appears(server, store, part):
     assert read(store, part, "0/c/0/1") is None
@@ -160,11 +145,6 @@ def test_a_shard_that_is_replaced_between_its_index_and_its_chunks(tmp_path, mon
 
 
 class TestMarks:
-    def test_the_first_mark_counts(self):
-        marks = ObjectMarks()
-        assert marks.get("a") is None
-        assert marks.keep("a", Mark(1, "x")) == marks.keep("a", Mark(2, "y")) == marks.get("a") == Mark(1, "x")
-
     def test_the_mark_that_was_not_used_for_the_longest_time_is_forgotten(self):
         marks = ObjectMarks(most=2)
         for number in range(2):

@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -13,7 +12,6 @@ import zarr
 from buckets import bucket, s3_endpoint  # noqa: F401 (fixtures)
 from children import run_in_child
 
-from ozx.archive.remote.s3_object import S3Object
 from ozx.errors import PartialFileWarning, ResourceError, UsageError
 from ozx.store import remote_writing
 from ozx.store.ozx_store import OzxStore
@@ -65,23 +63,6 @@ def test_an_exception_uploads_nothing(store, tmp_path):
         zarr.create_group(target)
         raise KeyError
     assert len(temporary(tmp_path)) == 1
-
-
-def test_a_failed_upload_keeps_the_file(bucket, tmp_path, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-
-    def fail(*_, **__):
-        raise ResourceError("cannot write: the server answered 503", hint="Try again later.")
-
-    with pytest.raises(ResourceError, match="503") as caught, monkeypatch.context() as failing:
-        failing.setattr(S3Object, "put", fail)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            write(f"{bucket.url}/a.ozx")
-    assert caught.value.hint.startswith("Try again later. The complete file is ")
-    path = caught.value.hint.rpartition(" is ")[2].rstrip(".")
-    assert zarr.open_group(OzxStore(path), mode="r")["0"].shape == (64, 64)
-    assert bucket.keys() == []
 
 
 @pytest.fixture
@@ -140,15 +121,3 @@ def test_after_any_error_the_complete_file_is_named(waiting, error):
     waiting.error = None
     waiting.store.close()
     assert len(waiting.paths) == 2
-
-
-def test_nothing_is_made_by_an_unused_store(store, tmp_path):
-    with OzxStore(f"{store.url}/a.ozx", "w") as target:
-        assert repr(target) == f"OzxStore('{store.url}/a.ozx', mode='w')"
-    assert store.keys() == os.listdir(tmp_path / "temporary") == []
-
-
-@pytest.mark.parametrize(("url", "mode"), [("s3://b/a.ozx", "a"), ("https://h/a.ozx", "w"), ("s3://b/a/", "w")])
-def test_refusals(url, mode):
-    with pytest.raises(UsageError, match=r"found a URL|expected the URL of an object"):
-        OzxStore(url, mode)

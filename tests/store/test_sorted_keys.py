@@ -35,14 +35,3 @@ def test_answers_are_those_of_a_plain_list(names, asked, changed):
         assert len(children) == len(set(children))
         assert set(children) == children_of(expected, folder)
         assert list(found.children(folder + "/")) == children
-
-
-def test_a_key_that_is_also_a_folder_is_named_once():
-    assert list(SortedKeys(["a", "a-b", "a/b", "a0"]).children("")) == ["a", "a-b", "a0"]
-
-
-def test_prefixes_of_many_lengths_find_their_last_key():
-    for count in range(40):
-        below = [f"b/{n:02}" for n in range(count)]
-        assert SortedKeys(["a", *below, "c"]).below("b/") == below
-        assert SortedKeys(below).below("b/") == below

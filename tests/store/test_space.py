@@ -46,22 +46,3 @@ def test_everything_given_back_leaves_nothing():
     for place in (places[1], places[3], places[0], places[2]):
         space.give_back(*place)
     assert (space.end, space.holes) == (5, [])
-
-
-def test_the_shortest_hole_that_fits_is_used():
-    space = Space(0)
-    for length in (500, 1, 100, 1, 300, 1):
-        space.take(length)
-    for offset, length in ((0, 500), (501, 100), (602, 300)):
-        space.give_back(offset, length)
-    assert [space.take(90), space.take(290), space.take(490)] == [501, 602, 0]
-
-
-def test_a_value_rewritten_a_thousand_times_does_not_make_the_room_longer():
-    space = Space(0)
-    offset = space.take(1_000)
-    for _ in range(1_000):
-        following = space.take(1_000)
-        space.give_back(offset, 1_000)
-        offset = following
-    assert space.end <= 2_000

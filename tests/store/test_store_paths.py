@@ -1,14 +1,10 @@
 """Which file a store means, and what stays as it was when that file is written anew."""
 
-import stat
 import traceback
 
 import pytest
 from hierarchies import FIXTURES
-from links import make_link
-from range_server import serving
 from uris import ozx_uri
-from zarr.core.buffer import cpu
 
 import ozx
 from ozx import OzxStore, UsageError
@@ -20,24 +16,6 @@ def image(tmp_path):
     path = tmp_path / "image.ozx"
     ozx.pack(FIXTURES / "image.ome.zarr", path, sync=False)
     return path
-
-
-def add_a_file(path):
-    with OzxStore(path, mode="a", sync=False) as store:
-        store.set_sync("notes.txt", cpu.Buffer.from_bytes(b"seen"))
-
-
-@pytest.mark.parametrize("name", ["image.ozx", "two words.ozx", "100%41.ozx", "a#b?c.ozx"])
-def test_the_name_a_store_has_opens_it_again(image, name):
-    store = OzxStore(image.rename(image.with_name(name)))
-    assert OzxStore(str(store)).get_sync("zarr.json") == store.get_sync("zarr.json")
-    assert ozx.open(f"{store}/labels/cells").path == "labels/cells"
-
-
-@pytest.mark.parametrize("mode", ["r", "w", "a", "x"])
-def test_a_store_has_a_name(mode):
-    with pytest.raises(UsageError, match="got an empty string"):
-        OzxStore("", mode)
 
 
 class TestSignedUrls:
@@ -66,29 +44,8 @@ class TestSignedUrls:
             use(self.URL)
         assert "SECRET" not in "".join(traceback.format_exception(caught.value))
 
-    def test_groups_and_arrays(self, image):
-        pytest.importorskip("obstore", reason="the extra remote is not installed")
-        with serving(image.read_bytes()) as server:
-            group = ozx.open(f"{server.url}?sig=SECRET")
-            assert "SECRET" not in f"{group} {group['0']} {group.store_path} {group.info}"
-
 
 @pytest.mark.parametrize("form", ["{uri}/labels/cells", "{path}|zip:labels/cells/"])
 def test_a_store_is_a_file_and_no_node(image, form):
     with pytest.raises(UsageError, match="expected a file; got the node 'labels/cells'"):
         OzxStore(form.format(path=image, uri=ozx_uri(image)))
-
-
-@pytest.mark.posix("there are no such permissions here")
-def test_a_private_file_stays_private(image):
-    image.chmod(0o640)
-    add_a_file(image)
-    assert stat.S_IMODE(image.stat().st_mode) == 0o640
-
-
-def test_a_link_stays_a_link(image, tmp_path):
-    link = tmp_path / "link.ozx"
-    make_link(link, image)
-    add_a_file(link)
-    assert link.is_symlink()
-    assert OzxStore(image).get_sync("notes.txt").to_bytes() == b"seen"

@@ -5,8 +5,6 @@ import json
 import os
 import random
 import re
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -21,7 +19,7 @@ from stores import SEED, assert_finished, buffer, collect, contents, pattern, pu
 from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 
 import ozx
-from ozx import FormatError, OzxStore, ResourceError, UsageError
+from ozx import OzxStore, ResourceError, UsageError
 from ozx.errors import OzxWarning, PartialFileWarning
 from ozx.store import finishing, growing_file
 
@@ -52,33 +50,6 @@ def names(path):
 # Modes.
 
 
-def test_nothing_is_made_before_the_first_change(path):
-    for mode in ("w", "x", "a"):
-        with writer(path, mode) as store:
-            assert take(store, "zarr.json") is None
-            assert collect(store.list()) == []
-            run(store.delete("zarr.json"))
-            assert names(path) == []
-    assert names(path) == []
-
-
-def test_nothing_has_the_final_name_until_the_end(path):
-    with writer(path) as store:
-        for key, value in VALUES.items():
-            put(store, key, value)
-        assert names(path) == ["a.ozx.partial"]
-    assert names(path) == ["a.ozx"]
-    assert_finished(path, VALUES)
-
-
-def test_mode_w_does_not_see_the_old_file_and_replaces_it(path, old):
-    with writer(path) as store:
-        assert contents(store) == {}
-        put(store, "zarr.json", SEED["zarr.json"])
-        assert path.read_bytes() == old
-    assert_finished(path, {"zarr.json": SEED["zarr.json"]})
-
-
 def test_mode_x_refuses_an_existing_file_at_the_first_use(path, old):
     store = writer(path, "x")
     for use in (lambda: put(store, "a", b"1"), lambda: take(store, "a"), lambda: collect(store.list())):
@@ -102,53 +73,6 @@ def test_mode_x_refuses_a_file_that_appeared_meanwhile(path, monkeypatch, rewrit
     assert names(path) == ["a.ozx", "a.ozx.partial"]
 
 
-@pytest.mark.posix("needs permissions")
-@pytest.mark.parametrize("rewritten", [True, False])
-def test_mode_a_keeps_the_permissions(path, old, monkeypatch, rewritten):
-    monkeypatch.setattr(finishing, "MOST_UNUSED", 0 if rewritten else 1)
-    path.chmod(0o600)
-    with writer(path, "a") as store:
-        put(store, "0/c/5/5", b"more")
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
-def test_mode_a_adds_replaces_and_deletes(path, old):
-    with writer(path, "a") as store:
-        assert contents(store) == VALUES
-        put(store, "0/c/0/0", b"new")
-        put(store, "0/c/7/7", b"more")
-        run(store.delete("0/c/0/1"))
-        run(store.set_if_not_exists("0/c/0/2", buffer(b"not this")))
-        put(store, "zarr.json", group(attributes={"ome": {"version": "0.5"}, "x": 1}))
-        expected = contents(store)
-        assert path.read_bytes() == old
-        assert take(store, "0/c/0/3", RangeByteRequest(5, 50)) == DATA["0/c/0/3"][5:50]
-    assert expected.keys() == (VALUES.keys() - {"0/c/0/1"}) | {"0/c/7/7"}
-    assert expected["0/c/0/2"] == DATA["0/c/0/2"]
-    assert_finished(path, expected)
-
-
-def test_mode_a_without_a_change_leaves_the_file_alone(path, old):
-    before = path.stat()
-    with writer(path, "a") as store:
-        assert contents(store) == VALUES
-        run(store.delete("no/such/key"))
-        run(store.set_if_not_exists("zarr.json", buffer(b"no")))
-    assert (path.stat().st_ino, path.stat().st_mtime_ns) == (
-        before.st_ino,
-        before.st_mtime_ns,
-    ) or path.read_bytes() == old
-
-
-def test_mode_a_makes_an_archive_of_other_programs_conformant(path):
-    builder = ArchiveBuilder.valid().deflate("zarr.json").stream("0/c/0").duplicate("0/c/0", b"newer")
-    builder.reorder("0/c/0", "zarr.json", "0/zarr.json").with_(comment=b"").classic().write(path)
-    expected = contents(OzxStore(path))
-    with writer(path, "a") as store:
-        put(store, "0/c/1", b"more")
-    assert_finished(path, expected | {"0/c/1": b"more"})
-
-
 @pytest.mark.parametrize("rewritten", [True, False])
 def test_mode_a_keeps_folders_and_other_keys_of_the_comment(path, monkeypatch, rewritten):
     monkeypatch.setattr(finishing, "MOST_UNUSED", 0 if rewritten else 1)
@@ -163,46 +87,6 @@ def test_mode_a_keeps_folders_and_other_keys_of_the_comment(path, monkeypatch, r
     assert comment["lab"] == {"room": 7}
     assert comment["ome"] == {"version": "0.5", "zipFile": {"centralDirectory": {"jsonFirst": True}}}
     assert ozx.validate(path, revision="draft").valid
-
-
-@pytest.mark.posix("an open file is not replaced there")
-@pytest.mark.parametrize("change", ["replaced", "written over", "gone"])
-@pytest.mark.parametrize("rewritten", [True, False])
-def test_mode_a_refuses_when_the_old_file_changes_meanwhile(path, old, monkeypatch, change, rewritten):
-    monkeypatch.setattr(finishing, "MOST_UNUSED", 0 if rewritten else 1)
-    store = writer(path, "a")
-    put(store, "0/c/5/5", b"more")
-    if change == "gone":
-        path.unlink()
-        store.close()  # what is open is still read
-        assert_finished(path, VALUES | {"0/c/5/5": b"more"})
-        return
-    if change == "replaced":
-        write_archive(path.with_name("other"), SEED).replace(path)
-    else:
-        path.write_bytes(old[:-1] + b"}")
-        os.utime(path, ns=(1, 1))
-    now = path.read_bytes()
-    with pytest.raises(FormatError) as caught:
-        store.close()
-    assert caught.value.rule == "zip/changed"
-    assert path.read_bytes() == now
-    assert names(path) == ["a.ozx", "a.ozx.partial"]
-
-
-@pytest.mark.posix("needs /proc", on="linux")
-@pytest.mark.parametrize("mode", ["w", "a"])
-@pytest.mark.parametrize("way", ["close", "abort"])
-def test_a_closed_writer_holds_nothing_open(path, old, mode, way):
-    store = writer(path, mode)
-    put(store, "0/c/5/5", b"more")
-    assert take(store, "0/c/5/5") == b"more"
-    put(store, "zarr.json", SEED["zarr.json"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OzxWarning)
-        getattr(store._write, way)()
-    links = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
-    assert not [link for link in links if os.path.lexists(link) and str(path) in os.readlink(link)]
 
 
 # Keys.
@@ -223,33 +107,7 @@ def test_what_no_archive_may_call_an_entry_is_refused(path, key):
     assert names(path) == []
 
 
-def test_keys_may_be_any_other_text(path):
-    values = {
-        "zarr.json": SEED["zarr.json"],
-        "日本/✓": b"1",
-        "é": b"2",
-        "e\u0301": b"3",
-        "E\u0301": b"4",
-        "a b/c?*": b"5",
-    }
-    write_store(path, values)
-    assert contents(OzxStore(path)) == values
-    assert contents(writer(path, "a")) == values
-
-
 # What is written can be read at once.
-
-
-def test_values_are_read_back_while_open(path):
-    with writer(path) as store:
-        put(store, "zarr.json", SEED["zarr.json"])
-        for turn in range(50):
-            value = pattern(turn, turn * 40)
-            put(store, "0/c/0/0", value)
-            assert take(store, "0/c/0/0") == value
-            assert take(store, "0/c/0/0", SuffixByteRequest(10)) == value[-10:]
-            assert run(store.getsize("0/c/0/0")) == len(value)
-        assert os.path.getsize(f"{path}.partial") < 60_000
 
 
 @pytest.mark.ci
@@ -404,19 +262,6 @@ def test_closing_waits_for_an_appended_value(path):
     assert_finished(path, {"zarr.json": SEED["zarr.json"], "0/c/0": b"abc"})
 
 
-@pytest.mark.parametrize("is_empty", [True, False])
-def test_an_appended_value_that_is_empty_or_fails_is_not_stored(path, *, is_empty):
-    with writer(path) as store:
-        put(store, "zarr.json", SEED["zarr.json"])
-        with contextlib.suppress(KeyError), store._write.appended("0/c/0", 3) as value:
-            if not is_empty:
-                value.append(b"abc" * 1_000_000)
-                raise KeyError
-        put(store, "0/c/1", b"1")
-    assert_finished(path, {"zarr.json": SEED["zarr.json"], "0/c/1": b"1"})
-    assert path.stat().st_size < 100_000
-
-
 @needs_fork
 def test_a_child_forked_while_a_value_is_appended_reads_and_is_refused(path):
     store = writer(path)
@@ -454,41 +299,6 @@ def test_partial_writes_by_threads_lose_nothing(path):
 
 
 # Closing.
-
-
-def test_closing_twice_is_closing_once(path):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    store.close()
-    before = path.stat().st_mtime_ns
-    store.close()
-    assert path.stat().st_mtime_ns == before
-    assert names(path) == ["a.ozx"]
-
-
-def test_a_closed_writer_can_no_longer_be_used(path):
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    put(store, "0/c", b"1")
-    store.close()
-    for use in (
-        lambda: put(store, "a", b"1"),
-        lambda: put(store, "a/zarr.json", b"1"),
-        lambda: take(store, "zarr.json"),
-        lambda: take(store, "0/c"),
-        lambda: run(store.exists("zarr.json")),
-        lambda: run(store.getsize("zarr.json")),
-        lambda: run(store.delete("zarr.json")),
-        lambda: run(store.delete("nothing")),
-        lambda: run(store.delete_prefix("")),
-        lambda: run(store.set_if_not_exists("a", buffer(b"1"))),
-        lambda: run(store.set_partial_values([("a", 0, b"1")])),
-        lambda: collect(store.list()),
-        lambda: collect(store.list_dir("")),
-    ):
-        with pytest.raises(UsageError, match="was closed"):
-            use()
-    assert_finished(path, {"zarr.json": SEED["zarr.json"], "0/c": b"1"})
 
 
 @pytest.mark.ci
@@ -597,42 +407,12 @@ def test_an_exception_leaves_the_old_file_and_what_was_written(path, mode, error
     assert partial.endswith(b"precious")
 
 
-def test_an_exception_leaves_nothing_where_that_is_asked_for(path, old):
-    with pytest.raises(KeyError), writer(path, keep_partial=False) as store:
-        put(store, "0/c/9/9", b"x")
-        raise KeyError
-    assert names(path) == ["a.ozx"]
-    assert path.read_bytes() == old
-
-
-def test_an_exception_before_the_first_change_leaves_nothing(path):
-    with pytest.raises(KeyError), writer(path):
-        raise KeyError
-    assert names(path) == []
-
-
-def test_metadata_alone_is_kept_as_well(path):
-    with pytest.raises(KeyError), writer(path) as store:
-        put(store, "zarr.json", SEED["zarr.json"])
-        raise KeyError
-    assert SEED["zarr.json"] in path.with_name("a.ozx.partial").read_bytes()
-
-
 def test_a_writer_that_is_forgotten_is_told_of_and_keeps_what_was_written(path):
     store = writer(path)
     put(store, "0/c/9/9", b"precious")
     with pytest.warns(PartialFileWarning, match="was never closed"):
         del store
     assert names(path) == ["a.ozx.partial"]
-
-
-def test_the_next_writer_keeps_what_an_earlier_one_left(path):
-    with pytest.raises(KeyError), writer(path) as store:
-        put(store, "0/c/9/9", b"precious")
-        raise KeyError
-    with pytest.warns(PartialFileWarning), writer(path) as store:
-        put(store, "zarr.json", SEED["zarr.json"])
-    assert names(path) == ["a.ozx", "a.ozx.partial.1"]
 
 
 # A full disk.
@@ -698,25 +478,6 @@ def test_a_full_disk_is_an_error_that_leaves_the_old_file(path, mode, limit):
     assert len(names(path)) == 1 + bool(left and path.with_name("a.ozx.partial.1").exists())
 
 
-def test_after_a_write_that_failed_the_store_goes_on(path, monkeypatch):
-    original = growing_file.write_parts_at
-    with writer(path) as store:
-        for key, value in VALUES.items():
-            put(store, key, value)
-
-        def fail(*arguments):
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(growing_file, "write_parts_at", fail)
-        for key in ("0/c/0/0", "0/c/8/8", "zarr.json", "new/zarr.json"):
-            with pytest.raises(OSError, match="No space left"):
-                put(store, key, b"new")
-        monkeypatch.setattr(growing_file, "write_parts_at", original)
-        assert contents(store) == VALUES  # what was there is there
-        put(store, "0/c/0/1", b"new")
-    assert_finished(path, VALUES | {"0/c/0/1": b"new"})
-
-
 def test_a_disk_that_fills_up_at_the_very_end_keeps_the_lock_of_nobody(path, monkeypatch):
     def fail(*arguments, **keywords):
         raise OSError(28, "No space left on device")
@@ -734,37 +495,6 @@ def test_a_disk_that_fills_up_at_the_very_end_keeps_the_lock_of_nobody(path, mon
 
 
 # Other writers.
-
-
-@pytest.mark.parametrize("mode", ["w", "a"])
-def test_a_second_writer_is_refused_at_its_first_change(path, mode):
-    first, second = writer(path, mode), writer(path, mode)
-    put(first, "zarr.json", SEED["zarr.json"])
-    with pytest.raises(ResourceError, match="another program is writing this file"):
-        put(second, "zarr.json", b"{}")
-    second.close()
-    assert names(path) == ["a.ozx.partial"]
-    first.close()
-    assert_finished(path, {"zarr.json": SEED["zarr.json"]})
-
-
-def test_a_writer_in_another_process_is_refused(path):
-    code = """
-import sys
-from zarr.core.buffer import cpu
-from ozx import OzxStore
-try:
-    OzxStore(sys.argv[1], mode="w").set_sync("a", cpu.Buffer.from_bytes(b"1"))
-except OSError as error:
-    print(type(error).__name__, error)
-"""
-    store = writer(path)
-    put(store, "zarr.json", SEED["zarr.json"])
-    asked = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
-    assert asked.stdout.startswith("ResourceError")
-    assert "another program is writing" in asked.stdout
-    store.close()
-    assert_finished(path, {"zarr.json": SEED["zarr.json"]})
 
 
 def test_of_threads_that_open_the_same_file_one_writes(path):

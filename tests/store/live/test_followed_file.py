@@ -9,60 +9,14 @@ from growing import PIXELS, growing
 
 import ozx
 from ozx.archive.crc32 import crc32
-from ozx.errors import FormatError, ResourceError, UnsupportedError
+from ozx.errors import FormatError, UnsupportedError
 from ozx.store.live import followed_file
-from ozx.store.live.followed_file import FollowedFile, NothingYetError, find_followed
+from ozx.store.live.followed_file import find_followed
 
 
 @pytest.fixture
 def out(tmp_path):
     return str(tmp_path / "a.ozx")
-
-
-def test_without_a_stream(out):
-    with pytest.raises(ResourceError, match="no such file"):
-        find_followed(out)
-    ozx.write_image(out, PIXELS, axes="tcyx")
-    assert find_followed(out) is find_followed(f"{out}.partial") is None
-
-
-@pytest.mark.posix("needs file locks")
-def test_other_writers_keep_no_index(out):
-    with ozx.OzxStore(out, mode="w", keep_partial=False) as store:
-        ozx.write_image(f"{out}.other", PIXELS[0, 0], axes="yx")
-        source = ozx.OzxStore(f"{out}.other")
-        for key in ("zarr.json", "0/zarr.json", "0/c/0/0"):
-            store.set_sync(key, source.get_sync(key))
-        with pytest.raises(ResourceError, match="it has no index"):
-            find_followed(out)
-        shutil.copyfile(f"{out}.other", out)
-        assert find_followed(out) is None
-    assert os.path.exists(out)
-
-
-@pytest.mark.posix("needs file locks")
-def test_a_writer_that_has_just_begun(out):
-    Path(f"{out}.partial").write_bytes(b"")
-    with pytest.raises(NothingYetError, match="no frame is complete yet"):
-        find_followed(out)
-    with growing(out):
-        with pytest.raises(NothingYetError):
-            find_followed(out)
-        Path(f"{out}.partial.index").write_bytes(b"")
-        with pytest.raises(NothingYetError):
-            find_followed(out)
-
-
-@pytest.mark.posix("needs file locks")
-def test_the_index_of_an_earlier_file_does_not_count(out):
-    with growing(out) as append:
-        append(2)
-        shutil.copyfile(f"{out}.partial.index", f"{out}.kept")
-        with open(f"{out}.other", "wb") as file:
-            file.write(b"something else")
-        os.replace(f"{out}.other", f"{out}.partial")
-        with pytest.raises(ResourceError, match="it has no index"):
-            find_followed(out)
 
 
 @pytest.mark.posix("needs file locks")
@@ -113,33 +67,6 @@ def test_changed_bytes_are_refused(out):
             file.truncate(value.offset + value.header_length + 5)
         with pytest.raises(FormatError, match="are not the bytes that its writer wrote"):
             find_followed(out).read(key, 0, 1)
-
-
-@pytest.mark.posix("needs file locks")
-def test_the_end_of_a_file_that_is_written_a_second_time(out, monkeypatch):
-    """The final file may be another one than NAME.partial: the last line of the index says that it is there."""
-    with growing(out) as append:
-        append(2)
-        found = FollowedFile(f"{out}.partial")
-        os.unlink(f"{out}.partial")
-        monkeypatch.setattr(followed_file, "_PATIENCE", 0.05)
-        monkeypatch.setattr(followed_file, "is_free", lambda _: True)
-        append.stream._file.index.close("finished")
-        assert found.look()
-        assert found.state == "finished"
-
-
-@pytest.mark.posix("needs file locks")
-def test_a_writer_that_is_gone_with_its_file(out, monkeypatch):
-    with growing(out) as append:
-        append(2)
-        found = FollowedFile(f"{out}.partial")
-        monkeypatch.setattr(followed_file, "_PATIENCE", 0.05)
-        monkeypatch.setattr(followed_file, "is_free", lambda _: True)
-        os.rename(f"{out}.partial", f"{out}.moved")
-        assert found.look()
-        assert found.state == "unfinished"
-        assert not found.look()
 
 
 def test_systems_without_locks(out, monkeypatch):

@@ -8,7 +8,7 @@ import zarr
 from growing import PIXELS, growing
 
 import ozx
-from ozx.errors import PartialFileWarning, ResourceError, UsageError
+from ozx.errors import PartialFileWarning, ResourceError
 from ozx.store.live.group import LiveGroup
 
 
@@ -155,11 +155,3 @@ def test_stores(tmp_path):
         assert store.state == "finished"
     store = ozx.OzxStore(out)
     assert (store.state, store.refresh()) == ("finished", False)
-
-
-@pytest.mark.parametrize("words", [{"mode": "w"}, {"path": "s3://bucket/a.ozx"}])
-def test_refused(tmp_path, words):
-    with pytest.raises(UsageError, match="live=True"):
-        ozx.OzxStore(**{"path": tmp_path / "a.ozx", "live": True, **words})
-    with pytest.raises(UsageError, match="live=True"):
-        ozx.open("https://example.org/a/", live=True)

@@ -1,6 +1,5 @@
 """The session of a growing file: keys, sizes, parts, copies in other processes, threads."""
 
-import asyncio
 import pickle
 import threading
 
@@ -8,11 +7,9 @@ import numpy as np
 import pytest
 import zarr
 from growing import PIXELS, growing
-from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
-from zarr.core.buffer import default_buffer_prototype
+from zarr.abc.store import SuffixByteRequest
 
 import ozx
-from ozx.store.live.session import LiveSession
 from ozx.store.pixels.pipeline import with_archive_pipeline
 
 
@@ -22,48 +19,6 @@ def append(tmp_path):
         append.path = str(tmp_path / "a.ozx")
         append(2)
         yield append
-
-
-@pytest.mark.posix("needs file locks")
-def test_values_and_documents_by_key(append):
-    session = LiveSession(append.path)
-    with session.keys() as keys:
-        names = keys.below("")
-    assert names == [
-        "0/c/0/0/0/0",
-        "0/c/0/1/0/0",
-        "0/zarr.json",
-        "1/c/0/0/0/0",
-        "1/c/0/1/0/0",
-        "1/zarr.json",
-        "zarr.json",
-    ]
-    for name in names:
-        whole = session.read(name)
-        assert len(whole) == session.size(name)
-        assert session.read(name, RangeByteRequest(3, 9)) == whole[3:9]
-        assert session.read(name, OffsetByteRequest(7)) == whole[7:]
-        assert session.read(name, SuffixByteRequest(5)) == whole[-5:]
-    assert session.read("0/c/9/0/0/0") is session.size("0/c/9/0/0/0") is None
-    append.stream.close()
-    assert session.refresh()
-    assert session.has_reader
-    with session.keys() as keys:
-        assert set(names) <= set(keys.below(""))
-    assert session.size("0/c/0/0/0/0") == len(session.read("0/c/0/0/0/0"))
-
-
-@pytest.mark.posix("needs file locks")
-def test_a_closed_session_looks_again(append):
-    session = LiveSession(append.path)
-    assert session.refresh()  # it was not open
-    session.close()
-    append(2)
-    assert session.size("0/c/1/0/0/0")
-    session.close()
-    append.stream.close()
-    assert (session.state, session.has_reader) == ("finished", True)
-    session.close()
 
 
 def finished_stream(path, values):
@@ -96,24 +51,6 @@ def test_copies_look_for_themselves(append):
     append.stream.close()
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(array))[...], PIXELS[:2])
     np.testing.assert_array_equal(array[...], PIXELS[:2])
-
-
-@pytest.mark.posix("needs file locks")
-def test_store_methods(append):
-    store = ozx.OzxStore(append.path, live=True)
-
-    async def ask():
-        found = [key async for key in store.list_dir("")]
-        assert found == ["0", "1", "zarr.json"]
-        assert await store.exists("0/zarr.json")
-        assert not await store.exists("2/zarr.json")
-        data = await store.get("zarr.json", default_buffer_prototype())
-        assert await store.getsize("zarr.json") == len(data)
-
-    asyncio.run(ask())
-    assert store.archive_session is None
-    with pytest.raises(ValueError, match="read-only"):
-        store.set_sync("a", default_buffer_prototype().buffer.from_bytes(b""))
 
 
 @pytest.mark.ci

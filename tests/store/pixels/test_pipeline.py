@@ -14,19 +14,14 @@ import numcodecs
 import numpy as np
 import pytest
 import zarr
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from zarr.abc.store import ByteRequest
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
-from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.storage import WrapperStore
 
 import ozx
 from ozx.archive.reader import ArchiveReader
 from ozx.errors import FormatError
 from ozx.flow.decoding.bounded import UndecodableChunkError
 from ozx.flow.decoding.bounded_arrays import BoundedPipeline
-from ozx.store.pixels.pipeline import ArchivePipeline, with_archive_pipeline
+from ozx.store.pixels.pipeline import ArchivePipeline
 
 SHAPE = (5, 70, 90)
 CHUNK = (2, 16, 32)
@@ -126,35 +121,6 @@ def test_every_selection_has_the_pixels_of_zarr(archives: dict[str, Path], layou
         np.testing.assert_array_equal(found, expected, err_msg=name)
 
 
-@pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize(
-    ("dtype", "layout"),
-    [
-        (dtype, layout)
-        for dtype in ("bool", "i1", "u8", "f2", "f8", "c16", "M8[s]")
-        for layout in ("zstd", "shards", "big-endian")
-        if layout != "big-endian" or dtype not in ("bool", "i1")  # bytes have no order
-    ],
-)
-def test_every_plain_data_type(tmp_path: Path, dtype: str, layout: str) -> None:
-    fill = {"b": True, "M": np.datetime64("2020-01-01")}.get(np.dtype(dtype).kind, 3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        plain, ours = both(written(tmp_path / "a.ozx", dtype, fill=fill, **LAYOUTS[layout]))
-        np.testing.assert_array_equal(ours[:], plain[:])
-        assert ours[:].dtype == plain[:].dtype
-
-
-@pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_results_in_the_callers_array(archives: dict[str, Path], order: str) -> None:
-    for layout in ("uncompressed", "zstd", "transposed", "one-chunk", "shards"):
-        plain, ours = both(archives[layout])
-        out = zarr.core.buffer.cpu.NDBuffer.from_numpy_array(np.zeros(SHAPE, "u2", order))
-        ours.get_basic_selection((), out=out)
-        np.testing.assert_array_equal(out.as_numpy_array(), plain[:])
-
-
 def test_arrays_that_only_zarr_reads(tmp_path: Path) -> None:
     path = tmp_path / "others.ozx"
     with ozx.OzxStore(path, "w") as store, warnings.catch_warnings():
@@ -181,18 +147,6 @@ def test_deflated_entries_are_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(ozx.open(deflated)["0"][:], ozx.open(stored)["0"][:])
 
 
-@pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize("zip64", [False, True])
-def test_headers_of_other_writers(tmp_path: Path, *, zip64: bool) -> None:
-    path, other = written(tmp_path / "a.ozx", **LAYOUTS["zstd"]), tmp_path / "b.ozx"
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
-        for name in old.namelist():
-            with new.open(name, "w", force_zip64=zip64) as entry:
-                entry.write(old.read(name))
-    plain, ours = both(other)
-    np.testing.assert_array_equal(ours[:], plain[:])
-
-
 def position_of(path: Path, key: str) -> tuple[int, int]:
     reader = ArchiveReader(str(path))
     index = reader.find(key)
@@ -206,17 +160,6 @@ def damage(path: Path, offset: int) -> None:
         byte = file.read(1)[0]
         file.seek(offset)
         file.write(bytes([byte ^ 0x55]))
-
-
-@pytest.mark.parametrize("layout", ["uncompressed", "zstd", "one-chunk", "uncompressed-shards"])
-def test_damaged_entries_are_named(tmp_path: Path, layout: str) -> None:
-    path = written(tmp_path / "cells.ozx", **LAYOUTS[layout])
-    offset, _ = position_of(path, "0/c/0/0/0")
-    damage(path, offset + 40)
-    with pytest.raises(FormatError, match=r"0/c/0/0/0.*CRC-32") as raised:
-        ozx.open(path)["0"][:]
-    assert raised.value.rule == "zip/crc"
-    assert raised.value.path == str(path)
 
 
 def test_damaged_inner_chunks_are_named(tmp_path: Path) -> None:
@@ -237,15 +180,6 @@ def test_damaged_shard_indexes_are_named(tmp_path: Path) -> None:
     damage(path, offset + size - 9)
     with pytest.raises(FormatError, match=r"0/c/0/0/0.*index"):
         ozx.open(path)["0"][0, 0, 0]
-
-
-@pytest.mark.parametrize("stored", [b"short", bytes(4096)])
-def test_chunks_of_another_size_are_errors(tmp_path: Path, stored: bytes) -> None:
-    path = written(tmp_path / "a.ozx", **LAYOUTS["uncompressed"])
-    with ozx.OzxStore(path, "a") as store:
-        store.set_sync("0/c/0/0/0", zarr.core.buffer.cpu.Buffer.from_bytes(stored))
-    with pytest.raises(UndecodableChunkError, match=r"a\.ozx: 0/c/0/0/0: "):
-        ozx.open(path)["0"][:]
 
 
 def test_chunks_that_decode_to_more_are_errors(tmp_path: Path) -> None:
@@ -300,25 +234,6 @@ def test_a_forked_child_reads(archives: dict[str, Path]) -> None:
     subprocess.run([sys.executable, "-c", script, str(archives["zstd"])], check=True, timeout=60)
 
 
-def test_other_objects_stay() -> None:
-    assert with_archive_pipeline("text") == "text"
-
-
-class Zeros(WrapperStore[ozx.OzxStore]):
-    """A store that shows zeros in place of all chunks."""
-
-    async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
-        value = await self._store.get(key, prototype, byte_range)
-        if value is None or key.endswith("zarr.json"):
-            return value
-        return prototype.buffer.from_bytes(bytes(len(value)))
-
-
-def test_wrappers_of_stores_are_asked_for_values(archives: dict[str, Path]) -> None:
-    array = zarr.open_array(Zeros(ozx.OzxStore(archives["uncompressed"])), path="0", mode="r")
-    assert not with_archive_pipeline(array)[0, :16, :32].any()
-
-
 @pytest.mark.ci
 @pytest.mark.parametrize("layout", ["uncompressed", "zstd", "shards"])
 def test_memory_besides_the_result_is_bounded(tmp_path: Path, layout: str) -> None:
@@ -339,53 +254,6 @@ def test_memory_besides_the_result_is_bounded(tmp_path: Path, layout: str) -> No
     finally:
         tracemalloc.stop()
     assert peak - found.nbytes < 64 << 20
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> tuple[dict[str, object], list[object]]:
-    """Draw a layout of one to three axes, and a selection."""
-    count = draw(st.integers(1, 3))
-    shape = [draw(st.integers(1, 20)) for _ in range(count)]
-    chunks = [draw(st.integers(1, 6)) for _ in range(count)]
-    layout: dict[str, object] = {"shape": tuple(shape), "chunks": tuple(chunks)}
-    if draw(st.booleans()):
-        layout["shards"] = tuple(length * draw(st.integers(1, 3)) for length in chunks)
-    layout["compressors"] = draw(st.sampled_from([None, [ZstdCodec()], [GzipCodec(), Crc32cCodec()]]))
-    if draw(st.booleans()):
-        layout["filters"] = [TransposeCodec(order=tuple(draw(st.permutations(range(count)))))]
-    selection: list[object] = []
-    for length in shape:
-        low = draw(st.integers(0, length - 1))
-        high = draw(st.integers(low, length))
-        some = st.lists(st.integers(0, length - 1), min_size=1, max_size=4)
-        parts = [st.just(low), st.just(slice(low, high)), st.just(slice(low, high, draw(st.integers(1, 4)))), some]
-        selection.append(draw(st.one_of(parts)))
-    return layout, selection
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(cases())
-def test_random_layouts_and_selections(tmp_path: Path, case: tuple[dict[str, object], list[object]]) -> None:
-    layout, selection = case
-    path = tmp_path / "random.ozx"
-    path.unlink(missing_ok=True)
-    shape: tuple[int, ...] = layout["shape"]  # type: ignore[assignment]
-    values = np.arange(1, np.prod(shape) + 1, dtype="u2").reshape(shape)
-    with ozx.OzxStore(path, "w", sync=False) as store, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
-        array = root.create_array("0", dtype="u2", fill_value=0, **layout)  # type: ignore[arg-type]
-        half = tuple(slice(0, -(-length // 2)) for length in shape)
-        array[half] = values[half]
-        array[tuple(slice(length - 1, None) for length in shape)] = 9
-    plain, ours = both(path)
-    wants = tuple(selection)
-    is_basic = not any(isinstance(part, list) for part in wants)
-    for found, expected in (
-        (ours.oindex[wants], plain.oindex[wants]),
-        *([(ours[wants], plain[wants])] if is_basic else []),
-    ):
-        np.testing.assert_array_equal(found, expected)
 
 
 if zarr.config.get("array.read_missing_chunks", None) is not None:  # zarr-python 3.2 and later can refuse them

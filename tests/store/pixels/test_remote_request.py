@@ -1,7 +1,6 @@
 """Pixels of remote archives: those of zarr-python's own pipeline, by few requests."""
 
 import os
-import threading
 import warnings
 import zipfile
 from pathlib import Path
@@ -116,17 +115,6 @@ def test_the_first_value_behind_the_room_for_metadata(tmp_path: Path, layout: st
         np.testing.assert_array_equal(array[:9, :9], pixels[:9, :9])
         assert len(server.take_requests()) == 1
         np.testing.assert_array_equal(array[:], pixels)
-
-
-@pytest.mark.usefixtures("alone")
-def test_requests_run_side_by_side(tmp_path: Path) -> None:
-    """All wait at a barrier, which opens when enough of them are there."""
-    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", {"chunks": (PIECE, PIECE), "compressors": None})
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        array = ozx.open(server.url)["0"]
-        server.barrier = threading.Barrier(8, timeout=20)
-        found = array.vindex[list(range(0, SIDE, PIECE)), [0] * 8]
-    np.testing.assert_array_equal(found, pixels[::PIECE, 0])
 
 
 def test_a_changed_file_is_an_error(tmp_path: Path) -> None:

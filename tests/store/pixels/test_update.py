@@ -5,7 +5,6 @@ import threading
 import tracemalloc
 import warnings
 import zipfile
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,7 +26,6 @@ from ozx.store import growing_file
 from ozx.store.pixels import update
 from ozx.store.pixels.encoding import ChunkEdit
 from ozx.store.pixels.pipeline import with_archive_pipeline
-from ozx.store.writing import WriteSession
 from tests.store.pixels.test_pipeline import CHUNK, LAYOUTS, SELECTIONS, SHAPE, SHARD
 
 LAYOUTS = {
@@ -168,25 +166,6 @@ def test_what_is_not_planned_is_written_by_zarr(tmp_path: Path, selection: str) 
 
 
 @pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize(
-    ("dtype", "fill"), [("bool", True), ("i1", -1), ("u8", 3), ("f2", np.nan), ("f8", 0.0), ("c16", 1j), ("M8[s]", 5)]
-)
-@pytest.mark.parametrize("layout", ["zstd", "shards"])
-def test_every_plain_data_type(tmp_path: Path, dtype: str, fill: object, layout: str) -> None:
-    fill = np.datetime64(5, "s") if dtype.startswith("M") else fill
-    memory, pixels = MemoryStore(), np.random.default_rng(3).integers(0, 2, SHAPE).astype(dtype)
-    expected = create(memory, dtype, fill, **LAYOUTS[layout])
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = with_archive_pipeline(create(store, dtype, fill, **LAYOUTS[layout]))
-        for target in (expected, array):
-            target[:] = pixels
-            target[:2, :20] = fill
-            target[2:4] = fill
-        np.testing.assert_array_equal(array[:], expected[:])
-    assert chunks_of(tmp_path / "a.ozx").keys() == values(memory).keys()
-
-
-@pytest.mark.usefixtures("alone")
 def test_minus_zero_is_not_the_fill_value(tmp_path: Path) -> None:
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
         array = with_archive_pipeline(create(store, "f4", 0.0, **LAYOUTS["shards"]))
@@ -220,35 +199,6 @@ def test_any_order_of_boxes(tmp_path: Path, data: st.DataObject) -> None:
             array[box] = value
             expected[box] = value
     np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], expected)
-
-
-@pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize("layout", ["zstd", "uncompressed", "shards"])
-def test_each_value_is_written_once_and_in_order(tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    keys: list[str] = []
-    original = WriteSession.set_parts
-
-    def counting(self: WriteSession, key: str, parts: object) -> None:
-        keys.append(key)
-        original(self, key, parts)
-
-    monkeypatch.setattr(WriteSession, "set_parts", counting)
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
-        for part in (slice(None), slice(0, 3)):
-            keys.clear()
-            array[part, 5:69, 3:] = np.random.default_rng(4).integers(0, 99, array[part, 5:69, 3:].shape)
-            assert Counter(keys).most_common(1)[0][1] == 1
-            assert keys == sorted(keys)
-
-
-@pytest.mark.usefixtures("alone")
-def test_the_same_pixels_give_the_same_bytes(tmp_path: Path) -> None:
-    pixels = np.random.default_rng(4).integers(0, 99, SHAPE).astype("u2")
-    for name in ("a", "b"):
-        with ozx.OzxStore(tmp_path / f"{name}.ozx", "w", sync=False) as store:
-            with_archive_pipeline(create(store, **LAYOUTS["zstd"]))[:] = pixels
-    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
 
 
 @pytest.mark.parametrize("layout", ["zstd", "shards"])
@@ -342,17 +292,6 @@ def test_a_chunk_that_cannot_be_encoded_leaves_the_others(tmp_path: Path, monkey
     np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], expected)
 
 
-def test_appending_to_a_file_changes_its_chunks(tmp_path: Path) -> None:
-    path, expected = tmp_path / "a.ozx", np.full(SHAPE, 7, "u2")
-    with ozx.OzxStore(path, "w", sync=False) as store:
-        with_archive_pipeline(create(store, **LAYOUTS["shards"]))[1:3] = 9
-    expected[1:3] = 9
-    with ozx.OzxStore(path, "a", sync=False) as store:
-        with_archive_pipeline(zarr.open_group(store)["0"])[2:4, 10:20] = 11
-    expected[2:4, 10:20] = 11
-    np.testing.assert_array_equal(ozx.open(path)["0"][:], expected)
-
-
 @pytest.mark.ci
 @pytest.mark.parametrize("layout", ["uncompressed", "zstd", "shards"])
 def test_memory_besides_the_pixels_is_bounded(tmp_path: Path, layout: str) -> None:
@@ -372,44 +311,12 @@ def test_memory_besides_the_pixels_is_bounded(tmp_path: Path, layout: str) -> No
     np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][3], pixels[3])
 
 
-@pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize("shape", [(), (1,), (3,)])
-def test_small_arrays(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
-        array = with_archive_pipeline(root.create_array("0", shape=shape, dtype="i4"))
-        array[...] = np.full(shape, 5, "i4")
-    assert (np.asarray(ozx.open(tmp_path / "a.ozx")["0"][...]) == 5).all()
-
-
-def test_use_pipeline_is_for_writing_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = itertools.count()
-    original = WriteSession.set_parts
-    monkeypatch.setattr(WriteSession, "set_parts", lambda *given: (next(calls), original(*given))[1])
-    with zarr.config.set({"codec_pipeline.path": zarr.config.get("codec_pipeline.path")}):
-        ozx.use_pipeline()
-        with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-            create(store, **LAYOUTS["zstd"])[:2, :16, :32] = 1
-    assert next(calls) > 0
-    assert (ozx.open(tmp_path / "a.ozx")["0"][:2, :16, :32] == 1).all()
-
-
 @pytest.fixture
 def configured() -> Iterator[None]:
     """Let zarr-python use the pipeline for the time of a test."""
     with zarr.config.set({"codec_pipeline.path": zarr.config.get("codec_pipeline.path")}):
         ozx.use_pipeline()
         yield
-
-
-@pytest.mark.usefixtures("alone", "configured")
-def test_dask_writes_through_the_pipeline(tmp_path: Path) -> None:
-    dask_array = pytest.importorskip("dask.array", reason="the extra dask is not installed")
-    pixels = np.random.default_rng(5).integers(0, 99, SHAPE).astype("u2")
-    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = create(store, **LAYOUTS["shards"])
-        dask_array.store(dask_array.from_array(pixels, chunks=(4, 64, 64)), array, lock=False, scheduler="threads")
-    np.testing.assert_array_equal(ozx.open(tmp_path / "a.ozx")["0"][:], pixels)
 
 
 @pytest.mark.usefixtures("alone", "configured")
