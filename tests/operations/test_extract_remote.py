@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from cases.archive_builder import ArchiveBuilder, array
 from fault_proxy import proxying
-from hierarchies import FIXTURES
 from range_server import serving
 
 import ozx
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
-from ozx.cli.app import run
 
 pytest.importorskip("obstore", reason="the extra remote is not installed")
 
@@ -57,20 +55,6 @@ def test_a_dry_run_tells_requests_and_bytes(images, tmp_path, name, case):
     assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "local.ozx").read_bytes()
     # The first request takes the last MiB, whatever is needed of it.
     assert sent <= 1.05 * made.bytes + (1 << 20) + 100_000
-
-
-def test_a_dry_run_here(images, tmp_path, capsys):
-    told = ozx.extract(images / "chunks.ozx", tmp_path / "a.ozx", levels="2:", dry_run=True)
-    made = ozx.extract(images / "chunks.ozx", tmp_path / "a.ozx", levels="2:")
-    assert (told.entries, told.bytes, told.requests) == (made.entries, made.bytes, None)
-    assert 0 < told.bytes_read < told.bytes
-    in_folder = ozx.extract(FIXTURES / "image.ome.zarr", tmp_path / "a.ozx", levels="0:1", dry_run=True)
-    made = ozx.extract(FIXTURES / "image.ome.zarr", tmp_path / "b.ozx", levels="0:1")
-    assert (in_folder.entries, in_folder.bytes, in_folder.requests) == (made.entries, made.bytes, None)
-    sizes = {entry.key: entry.size for entry in ozx.list_entries(tmp_path / "b.ozx")}
-    assert in_folder.bytes_read == sum(size for key, size in sizes.items() if not key.endswith("zarr.json"))
-    assert run(["extract", str(images / "chunks.ozx"), str(tmp_path / "a.ozx"), "--dry-run"]) == 0
-    assert "a.ozx  would have " in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")
@@ -140,21 +124,3 @@ def test_scattered_chunks_are_requested_64_at_a_time(tmp_path):
     assert 70 < made.requests < 110  # one for each chunk that the first request did not bring
     assert 48 <= proxy.most <= 64
     assert made.bytes_read <= 1.05 * made.bytes + (1 << 20)
-
-
-def test_neighbours_are_joined(tmp_path):
-    pixels = np.random.default_rng(5).integers(0, 65536, (64 * 160, 256), "uint16")
-    ozx.write_image(tmp_path / "a.ozx", pixels, axes="yx", chunks="y=64,x=64", shards="none", codec="none")
-    with serving((tmp_path / "a.ozx").read_bytes()) as server:
-        made = ozx.extract(server.url, tmp_path / "b.ozx", region="y=0:6400", levels="0:1")
-        assert made.requests == len(server.requests) == 3
-
-
-def test_a_dry_run_here_tells_what_a_run_reads(plate, tmp_path):
-    (tmp_path / "plate.ozx").write_bytes(plate)
-    told = ozx.extract(tmp_path / "plate.ozx", tmp_path / "a.ozx", node="B/3", dry_run=True)
-    made = ozx.extract(tmp_path / "plate.ozx", tmp_path / "a.ozx", node="B/3")
-    assert (told.entries, told.bytes) == (made.entries, made.bytes)
-    reader = ArchiveReader(str(tmp_path / "a.ozx"))
-    sizes = zip(reader.columns.names(), reader.columns.uncompressed_sizes.tolist(), strict=True)
-    assert told.bytes_read == sum(size for key, size in sizes if not key.endswith("zarr.json")) == 1 << 20

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import zarr
 from hierarchies import FIXTURES, make_image, tree
 from links import make_link
 
@@ -38,14 +37,6 @@ def test_every_fixture_comes_back_byte_for_byte(tmp_path, hierarchy):
     assert tree(unpacked.path) == tree(hierarchy)
     assert packed.entries == unpacked.entries == len(tree(hierarchy))
     assert packed.bytes == os.path.getsize(packed.path)
-
-
-def test_packing_twice_gives_identical_files(tmp_path, hierarchy):
-    copy = tmp_path / "copy"
-    shutil.copytree(hierarchy, copy, copy_function=shutil.copyfile)  # other times, other order of directory entries
-    first, second = pack(hierarchy, tmp_path / "a.ozx"), pack(copy, tmp_path / "b.ozx")
-    assert (tmp_path / "a.ozx").read_bytes() == (tmp_path / "b.ozx").read_bytes()
-    assert first.bytes == second.bytes
 
 
 def test_names_as_a_disk_of_a_mac_gives_them_are_told(tmp_path):
@@ -88,23 +79,6 @@ def test_what_is_written_has_the_form_rfc_9_asks_for(tmp_path, hierarchy):
         assert int.from_bytes(header[6:8], "little") & 8 == 0
 
 
-def test_what_is_written_validates_without_errors_and_warnings(tmp_path, hierarchy):
-    report = ozx.validate(pack(hierarchy, tmp_path / "a.ozx").path)
-    assert [finding for finding in report.findings if finding.severity != "note"] == []
-
-
-def test_zarr_opens_what_was_packed(tmp_path, image):
-    group = ozx.open(pack(image, tmp_path / "a.ozx").path)
-    source = zarr.open_group(str(image), mode="r")
-    assert (group["0"][:] == source["0"][:]).all()
-    group.store.close()
-
-
-def test_a_trailing_slash_changes_nothing(tmp_path, image):
-    root = shutil.copytree(image, tmp_path / "cells.ome.zarr")
-    assert pack(f"{root}/").path == str(tmp_path / "cells.ozx")
-
-
 def test_keys_that_are_no_nodes_and_odd_names_are_kept(tmp_path):
     root = make_image(tmp_path / "h")
     extra = {"OME/METADATA.ome.xml": b"<OME/>", "Thumbnails/thumbnail.png": b"png", "notes é.txt": b"", "0/c/9/9": b""}
@@ -113,20 +87,6 @@ def test_keys_that_are_no_nodes_and_odd_names_are_kept(tmp_path):
         (root / key).write_bytes(data)
     result = pack(root, tmp_path / "a.ozx")
     assert tree(ozx.unpack(result.path).path) == tree(root)
-
-
-def test_litter_and_empty_directories_are_named(tmp_path):
-    root = make_image(tmp_path / "h")
-    (root / ".DS_Store").write_bytes(b"x")
-    (root / "labels").mkdir()
-    result = pack(root)
-    assert sorted(result.left_out) == [".DS_Store", "labels/"]
-    assert ".DS_Store" not in ArchiveReader(result.path).columns.names()
-
-
-def test_a_name_without_ozx_is_written_with_a_warning(tmp_path, image):
-    result = pack(image, tmp_path / "cells.zip")
-    assert any("does not end in .ozx" in note for note in result.notes)
 
 
 @pytest.mark.ci
@@ -225,24 +185,6 @@ def test_a_file_is_no_source(tmp_path, name, hint):
     assert hint in caught.value.hint
 
 
-def test_an_empty_name_is_not_taken_for_the_root(tmp_path, image, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for call in (
-        lambda: pack("", "b.ozx", force=True, remove_source=True),
-        lambda: pack(image, ""),
-        lambda: pack_many([image, ""]),
-        lambda: pack_many([image], out_dir=""),
-    ):
-        with pytest.raises(UsageError, match="got an empty string"):
-            call()
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_missing_source_is_an_error_of_the_world(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        pack(tmp_path / "nowhere")
-
-
 @pytest.mark.parametrize("place", ["a.ozx", "labels/a.ozx"])
 def test_an_output_inside_its_source_is_refused(tmp_path, image, place):
     root = shutil.copytree(image, tmp_path / "h")
@@ -262,32 +204,12 @@ def test_an_output_inside_another_hierarchy_is_refused(tmp_path, image, marker):
     assert os.listdir(other) == []
 
 
-def test_an_existing_output_stays_unless_forced(tmp_path, image):
-    out = tmp_path / "a.ozx"
-    out.write_bytes(b"old")
-    with pytest.raises(UsageError, match="exists already") as caught:
-        pack(image, out)
-    assert out.read_bytes() == b"old"
-    assert "--force" in caught.value.hint
-    pack(image, out, force=True)
-    assert zipfile.is_zipfile(out)
-
-
 def test_a_directory_is_no_output(tmp_path, image):
     with pytest.raises(UsageError, match="is a directory"):
         pack(image, tmp_path, force=True)
 
 
 # verify, remove-source, checksum, resume
-
-
-def test_verify_and_remove_the_source(tmp_path, image):
-    root = shutil.copytree(image, tmp_path / "cells.ome.zarr")
-    result = pack(root, remove_source=True)
-    assert result.verified
-    assert result.source_removed
-    assert sorted(os.listdir(tmp_path)) == ["cells.ozx"]
-    assert tree(ozx.unpack(result.path).path) == tree(image)
 
 
 @pytest.mark.parametrize("what", ["value", "missing"])
@@ -502,50 +424,6 @@ def test_another_checksum_is_refused(tmp_path, image):
         pack(image, tmp_path / "a.ozx", checksum="md5")
 
 
-def test_resume_skips_what_is_complete_and_only_that(tmp_path, image):
-    out = tmp_path / "a.ozx"
-    first = pack(image, out)
-    stamp = out.stat().st_mtime_ns
-    again = pack(image, out, resume=True)
-    assert (again.status, again.entries, again.bytes) == ("skipped", first.entries, first.bytes)
-    assert out.stat().st_mtime_ns == stamp
-    root = shutil.copytree(image, tmp_path / "h")
-    (root / "0" / "c" / "more").write_bytes(b"x")
-    with pytest.raises(UsageError, match="not the complete copy"):
-        pack(root, out, resume=True)
-    assert pack(root, out, resume=True, force=True).status == "packed"
-
-
-@pytest.mark.posix("folders are not synced there")
-def test_resume_syncs_the_file_and_its_folder_before_it_reads_it_and_before_the_source_goes(
-    tmp_path, image, monkeypatch
-):
-    root = shutil.copytree(image, tmp_path / "h.ome.zarr")
-    pack(root, tmp_path / "a.ozx", sync=False)
-    steps, original = [], {name: getattr(os, name) for name in ("fsync", "unlink")}
-
-    def fsync(descriptor):
-        steps.append(("fsync", os.fstat(descriptor).st_ino))
-        original["fsync"](descriptor)
-
-    def unlink(path, **options):
-        steps.append(("unlink", path))
-        original["unlink"](path, **options)
-
-    def advise(descriptor, *_):
-        steps.append(("forget", os.fstat(descriptor).st_ino))
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(os, "unlink", unlink)
-    monkeypatch.setattr(os, "posix_fadvise", advise, raising=False)
-    monkeypatch.setattr(os, "POSIX_FADV_DONTNEED", 4, raising=False)
-    pack(root, tmp_path / "a.ozx", resume=True, remove_source=True)
-    file, folder = (tmp_path / "a.ozx").stat().st_ino, tmp_path.stat().st_ino
-    # What is dirty is not dropped from memory: only after a sync it is read from the disk.
-    assert steps[:3] == [("fsync", file), ("fsync", folder), ("forget", file)]
-    assert "unlink" in dict(steps)
-
-
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off"])
 def test_resume_does_not_take_a_broken_file_for_complete(tmp_path, image, content):
     (tmp_path / "a.ozx").write_bytes(content)
@@ -701,21 +579,6 @@ def batch(tmp_path):
     return [make_image(folder / f"{name}.ome.zarr") for name in ("a", "b", "c", "d")]
 
 
-@pytest.mark.parametrize("jobs", [1, 3])
-def test_one_failure_does_not_stop_the_rest(tmp_path, batch, jobs):
-    (batch[1] / "zarr.json").unlink()
-    result = pack_many(batch, out_dir=tmp_path / "packed", jobs=jobs)
-    assert [one.status for one in result.results] == ["packed", "failed", "packed", "packed"]
-    assert result.results[1].error["rule"] == "rfc9/root"
-    assert sorted(os.listdir(tmp_path / "packed")) == ["a.ozx", "c.ozx", "d.ozx"]
-
-
-def test_a_missing_source_is_one_failure(batch):
-    result = pack_many([*batch, "nowhere.ome.zarr"])
-    assert [one.status for one in result.results] == ["packed"] * 4 + ["failed"]
-    assert "nowhere" in result.results[-1].error["message"]
-
-
 def test_two_sources_for_one_file_are_refused_before_anything_is_written(tmp_path, batch):
     twin = make_image(tmp_path / "elsewhere" / "a.zarr")
     with pytest.raises(UsageError, match="would both become"):
@@ -739,30 +602,6 @@ def test_an_interrupt_ends_the_batch_and_leaves_whole_files_only(tmp_path, batch
     for name in os.listdir(tmp_path / "packed"):
         assert name.endswith(".ozx")
         ArchiveReader(str(tmp_path / "packed" / name)).check()
-
-
-def test_resume_finishes_a_batch(tmp_path, batch):
-    pack_many(batch[:2], out_dir=tmp_path)
-    result = pack_many(batch, out_dir=tmp_path, resume=True)
-    assert [one.status for one in result.results] == ["skipped", "skipped", "packed", "packed"]
-
-
-@pytest.mark.parametrize(
-    "failure", [OSError(28, "No space left on device"), FormatError("damaged"), KeyboardInterrupt()]
-)
-def test_after_any_error_the_old_file_is_whole(tmp_path, image, monkeypatch, failure):
-    out = tmp_path / "a.ozx"
-    pack(image, out)
-    old = out.read_bytes()
-
-    def fail(*_):
-        raise failure
-
-    monkeypatch.setattr("ozx.archive.writer.ArchiveWriter.finish", fail)
-    with pytest.raises((OSError, OzxError, KeyboardInterrupt)):
-        pack(image, out, force=True)
-    assert out.read_bytes() == old
-    assert os.listdir(tmp_path) == ["a.ozx"]
 
 
 def test_a_folder_of_archives_and_images_is_no_hierarchy(tmp_path):

@@ -61,24 +61,6 @@ class TestPack:
         assert sorted(os.listdir(here / "out")) == ["image.ozx"]
         assert "SECRET" not in out.out + out.err + (here / "log.jsonl").read_text()
 
-    def test_a_changed_object_leaves_no_file(self, here, changing):
-        make = changing.tags
-        chunk = "/cells.ome.zarr/0/c/0/0"
-
-        class Other(dict):
-            # The tag is another one at each request: of the listing, then of the copy.
-            def get(self, path, default):
-                if path != chunk:
-                    return default
-                self[path] = self.setdefault(path, 0) + 1
-                return f'"{self[path]}"'
-
-        changing.tags = Other(make)
-        with pytest.raises(FormatError, match="0/c/0/0: the file changed while it was read") as caught:
-            ozx.pack(f"{changing.url}/cells.ome.zarr", "a.ozx")
-        assert caught.value.rule == "zip/changed"
-        assert os.listdir(here) == ["served"]
-
     def test_a_refused_object_leaves_no_file(self, here, changing):
         changing.statuses["/cells.ome.zarr/0/c/0/0"] = 403
         with pytest.raises(ResourceError, match=r"0/c/0/0: reading is not allowed.* 403"):

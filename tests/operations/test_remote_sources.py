@@ -109,13 +109,6 @@ class TestVerify:
 
 
 class TestUnpack:
-    def test_a_web_server(self, tmp_path):
-        with serving_folder(FIXTURES) as server:
-            result = ozx.unpack(f"{server.url}/image.ome.zarr/", tmp_path / "copy.zarr")
-        assert tree(tmp_path / "copy.zarr") == tree(IMAGE)
-        assert result.entries == len(tree(IMAGE))
-        assert any("did not look" in note or "not" in note for note in result.notes)
-
     @pytest.mark.ci
     def test_a_bucket(self, bucket, monkeypatch):  # noqa: F811
         for path in IMAGE.rglob("*"):

@@ -16,8 +16,7 @@ from zarr.codecs import ShardingCodec, TransposeCodec
 from zarr.storage import ZipStore
 
 import ozx
-from ozx.archive.reader import ArchiveReader
-from ozx.errors import FormatError, ResourceError, UnsupportedError, UsageError
+from ozx.errors import FormatError, ResourceError, UsageError
 from ozx.flow.sinks import verification
 from ozx.operations import repack as module
 from ozx.operations.repack import repack
@@ -55,18 +54,6 @@ def copy(tmp_path, image):
 
 
 # layouts
-
-
-def test_tensorstore_reads_what_was_moved(tmp_path, image):
-    repack(image, tmp_path / "out.ome.zarr", shards="y=128,x=256")
-    for level in ("0", "1", "2"):
-        kvstore = {"driver": "file", "path": f"{tmp_path}/out.ome.zarr/{level}/"}
-        array = tensorstore.open({"driver": "zarr3", "kvstore": kvstore}).result()
-        np.testing.assert_array_equal(array.read().result(), pixels(image)[level])
-    assert json.loads((tmp_path / "out.ome.zarr" / "0" / "zarr.json").read_text())["chunk_grid"] == {
-        "name": "regular",
-        "configuration": {"chunk_shape": [1, 128, 256]},
-    }
 
 
 def test_a_directory_as_output_has_the_same_values(tmp_path, image):
@@ -151,26 +138,6 @@ def test_shards_beside_other_codecs_stay(tmp_path):
         np.testing.assert_array_equal(read_by_tensorstore(tmp_path / "b.ozx", "0"), pixels)
     repack(tmp_path / "a.zarr", tmp_path / "c.ozx", codec="zstd:1", shards="auto")
     np.testing.assert_array_equal(read_by_tensorstore(tmp_path / "c.ozx", "0"), pixels)
-
-
-def test_what_is_not_understood_is_packed_but_not_moved(tmp_path, copy):
-    change(copy / "labels" / "zarr.json", extensions=["example.offset"])
-    assert repack(copy, tmp_path / "kept.ozx").entries == len(tree(copy))
-    with pytest.raises(UnsupportedError, match=r"labels.*example\.offset"):
-        repack(copy, tmp_path / "a.ozx", shards="auto")
-    assert sorted(os.listdir(tmp_path)) == ["copy.ome.zarr", "kept.ozx"]
-
-
-def test_a_damaged_archive_is_not_passed_on(tmp_path, image):
-    ozx.pack(image, tmp_path / "a.ozx")
-    reader = ArchiveReader(str(tmp_path / "a.ozx"))
-    data = bytearray((tmp_path / "a.ozx").read_bytes())
-    data[reader.data_offset(len(reader) - 1)] ^= 1
-    (tmp_path / "a.ozx").write_bytes(data)
-    for options in ({}, {"shards": "auto"}):
-        with pytest.raises(FormatError, match="CRC-32"):
-            repack(tmp_path / "a.ozx", tmp_path / "b.ozx", **options)
-    assert os.listdir(tmp_path) == ["a.ozx"]
 
 
 # OME-Zarr 0.4

@@ -69,14 +69,6 @@ def test_the_file_is_that_of_write_image(out, tmp_path):
     assert result.rate == pytest.approx(2_400_000 / result.seconds)
 
 
-def test_an_unknown_length(out, tmp_path):
-    with stream(out, shape=(None, 2, 300, 400), **WORDS) as frames:
-        take_all(frames)
-    ozx.write_image(tmp_path / "b.ozx", PIXELS, axes="tcyx", **layout_of(out))
-    assert_same_images(out, tmp_path / "b.ozx", windows=False)
-    assert_valid(out)
-
-
 @pytest.mark.parametrize("shape", [(9, 2, 300, 400), (None, 2, 300, 400)])
 @pytest.mark.parametrize("stop", [1, 4, 7])
 def test_an_early_stop_gives_the_right_sizes(out, tmp_path, shape, stop):
@@ -455,19 +447,6 @@ def folders(tmp_path, monkeypatch):
     return tmp_path / "first", tmp_path / "second"
 
 
-def test_the_program_may_change_its_directory(folders):
-    first, second = folders
-    frames = stream("a.ozx", shape=(None, 2, 300, 400), **WORDS)
-    frames.append(PIXELS[0, 0])
-    os.chdir(second)
-    take_all(frames, PIXELS.reshape(-1, 300, 400)[1:])
-    assert frames.flush() == 10
-    assert os.path.exists(first / "a.ozx.partial.chunks")
-    assert frames.close().path == frames.path == "a.ozx"
-    assert (os.listdir(first), os.listdir(second)) == (["a.ozx"], [])
-    np.testing.assert_array_equal(ozx.open(first / "a.ozx")["0"][...], PIXELS)
-
-
 def test_what_came_is_kept_in_the_directory_where_the_stream_began(folders):
     first, second = folders
     with pytest.raises(ZeroDivisionError) as caught, stream("a.ozx", shape=PIXELS.shape, **WORDS) as frames:
@@ -656,13 +635,6 @@ def test_a_wrong_frame_is_refused_and_the_stream_goes_on(out, frame):
         with pytest.raises(UsageError, match="expected 10 frames"):
             frames.append(PIXELS[0, 0])
     np.testing.assert_array_equal(ozx.open(out)["0"][...], PIXELS)
-
-
-def test_0_6_and_labels_of_the_other_version(out):
-    with stream(out, shape=PIXELS.shape, ome_version="0.6", **WORDS) as frames:
-        take_all(frames)
-    assert ozx.inspect(out).ome_version == "0.6"
-    assert_valid(out)
 
 
 def test_no_warning_in_a_large_file(out):

@@ -8,7 +8,7 @@ import PIL.Image
 import pytest
 import xarray as xr
 import zarr
-from ome_zarr_models.v05 import Image, ImageLabel
+from ome_zarr_models.v05 import Image
 
 import ozx
 from ozx.errors import ResourceError, UnsupportedError, UsageError
@@ -90,20 +90,6 @@ def test_color_pixels_are_shown_as_rgb(out, count):
     assert PIL.Image.open(out.with_suffix(".png")).convert("RGB").getpixel((5, 5)) == (200, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("shape", "dtype", "axes", "channels"),
-    [
-        ((20, 30, 2), "uint8", "yxc", []),
-        ((20, 30, 3), "uint16", "yxc", []),
-        ((3, 20, 30), "uint8", "cyx", []),
-        ((20, 30, 3), "uint8", "yxc", ["a", "b", "c"]),
-    ],
-)
-def test_other_channels_are_not_colors(out, shape, dtype, axes, channels):
-    write_image(out, np.zeros(shape, dtype), axes=axes, channels=channels)
-    assert ozx.open(out).attrs["ome"]["omero"]["channels"][0]["color"] == "00FFFF"
-
-
 def test_channels_have_the_colors_of_their_dyes(out):
     channels = ["DAPI", {"label": "x", "emission": 610.0}, {"label": "GFP", "color": "#12ab56"}, {"color": "red"}]
     write_image(out, np.zeros((4, 20, 30), "uint16"), axes="cyx", channels=channels)
@@ -168,13 +154,6 @@ def test_unknown_dimensions_of_xarray_are_refused(out):
     assert not os.listdir(out.parent)
 
 
-def test_dimensions_without_names_get_the_usual_axes(out):
-    write_image(out, PIXELS)
-    usual = ome_of(out)["multiscales"][0]["axes"]
-    write_image(out, xr.DataArray(PIXELS), force=True)
-    assert ome_of(out)["multiscales"][0]["axes"] == usual
-
-
 def test_labels(out):
     write_image(out, PIXELS[0], labels=True, unit="nanometer")
     ome = ome_of(out)
@@ -184,24 +163,6 @@ def test_labels(out):
     np.testing.assert_array_equal(ozx.open(out)["1"][...], PIXELS[0, ::2, ::2])
     assert ozx.inspect(out).kind == "labels"
     assert [finding.id for finding in ozx.validate(out).findings] == ["ome/image-label"]
-
-
-def test_labels_of_an_image(out):
-    write_image(out, PIXELS, axes="cyx", labels={"cells": PIXELS[1]}, method="mean", unit="nanometer")
-    group = ozx.open(out)
-    np.testing.assert_array_equal(group["labels/cells/1"][...], PIXELS[1, ::2, ::2])
-    ImageLabel.from_zarr(zarr.open_group(ozx.OzxStore(out), path="labels/cells", mode="r"))
-    assert [finding.id for finding in ozx.validate(out).findings] == ["ome/image-label"]
-
-
-@pytest.mark.parametrize("axes", ["yxz", "cxy", "xcyz"])
-def test_labels_have_the_axes_of_the_array_in_its_order(out, axes):
-    array = np.random.default_rng(0).integers(0, 99, [{"c": 2}.get(axis, 48) for axis in axes], dtype="uint8")
-    mask = np.take(array, 0, axes.index("c")) if "c" in axes else array
-    write_image(out, array, axes=axes, labels={"cells": mask})
-    group = ozx.open(out)
-    pixels = group["0"][...]
-    np.testing.assert_array_equal(group["labels/cells/0"][...], pixels[0] if "c" in axes else pixels)
 
 
 def test_labels_in_another_order_are_refused(out):
@@ -337,13 +298,6 @@ def test_what_does_not_fit(out, options, message):
     assert not os.listdir(out.parent)
 
 
-@pytest.mark.parametrize("options", [{"channels": ["a", "b"]}, {"scale": (0.3, 0.3), "unit": "um"}])
-def test_an_array_without_names_of_axes_leads_to_them(out, options):
-    with pytest.raises(UsageError) as caught:
-        write_image(out, PIXELS, **options)
-    assert 'as in axes="cyx"' in caught.value.hint
-
-
 def test_an_array_of_unknown_shape_is_refused(out):
     rows = da.from_array(PIXELS[0], chunks=(60, 400))
     unknown = rows[rows[:, 0] > 99]
@@ -366,15 +320,3 @@ def test_arrays_that_are_no_images(out):
         write_image(out, np.zeros((9, 9), "longdouble"))
     with pytest.raises(ResourceError, match="does not exist"):
         write_image(out.parent / "nowhere" / "a.ozx", PIXELS)
-
-
-def test_a_hint_names_the_axes_that_were_assumed(tmp_path):
-    with pytest.raises(UsageError) as caught:
-        write_image(tmp_path / "a.ozx", np.zeros((3, 2, 8, 8), "u2"), channels=["A", "B"])
-    assert caught.value.hint == 'Without axes=, the dimensions are c, z, y, x; name them, as in axes="tcyx".'
-
-
-def test_a_directory_is_no_ozx_file(tmp_path):
-    with pytest.raises(UsageError, match=r"expected the name of an \.ozx file; got .*a\.ome\.zarr"):
-        write_image(tmp_path / "a.ome.zarr", PIXELS)
-    assert not os.listdir(tmp_path)
