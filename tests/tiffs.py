@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 import warnings
 from pathlib import Path
 
@@ -124,14 +123,6 @@ def damage_segment(path, number, page=0):
         offset, count = found.dataoffsets[number], found.databytecounts[number]
     overwrite(path, offset + count // 2, bytes(byte ^ 0xFF for byte in range(8)))
     overwrite(path, offset, b"\xff\xff")
-
-
-def set_tag(path, code, value, page=0):
-    """Change the value of a tag of type SHORT that is stored in the directory of a page."""
-    with tifffile.TiffFile(path) as file:
-        tag = file.pages[page].tags[code]
-        offset, order = tag.valueoffset, file.byteorder
-    overwrite(path, offset, struct.pack(f"{order}H", value))
 
 
 def squeezed_series(file):

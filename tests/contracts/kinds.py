@@ -22,7 +22,6 @@ SOURCES = ("directory", "archive", "archive by HTTP", "archive on S3", "prefix o
 LOCAL = SOURCES[:2]
 #: These sources have every file of the hierarchy; a directory by HTTP cannot be listed.
 WHOLE = SOURCES[:5]
-SINKS = ("archive", "archive on S3")
 
 
 class Places:

@@ -283,10 +283,6 @@ def stand_still(ome, values):
         dataset["coordinateTransformations"] = [{"type": "scale", "scale": [1, 0, 1]}]
 
 
-def forget(ome, values):
-    del ome["multiscales"]
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

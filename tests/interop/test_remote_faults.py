@@ -101,11 +101,6 @@ def outcome(folder):
     return tree(folder) if os.listdir(folder) else {}
 
 
-def at(first, times, fault):
-    """Return what has so many requests fail, beginning with this one (from 1)."""
-    return lambda method, path, number: fault if first <= number < first + times else None
-
-
 @pytest.mark.ci
 @pytest.mark.parametrize("fault", EVERY)
 @pytest.mark.parametrize("verb", ["pack", "unpack", "validate"])
