@@ -45,6 +45,13 @@ class TestSystemErrors:
     def test_a_full_disk(self, tmp_path, use):
         assert self.raised_in(use, tmp_path / "a", OSError(errno.ENOSPC, "full")) == str(tmp_path / "a")
 
+    def test_the_temporary_name(self, tmp_path, use):
+        error = OSError(errno.EIO, "bad", os.path.join("TEMPORARY", "0", "c"))
+        assert self.raised_in(use, tmp_path / "a", error) == str(tmp_path / "a" / "0" / "c")
+
+    def test_errors_of_our_own(self, tmp_path, use):
+        assert self.raised_in(use, tmp_path / "a", ResourceError("bad")) is None
+
     def test_a_folder_that_cannot_be_written_to(self, tmp_path, use, monkeypatch):
         def refuse(path, *_):
             raise PermissionError(errno.EACCES, "refused", path)
