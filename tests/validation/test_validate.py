@@ -306,7 +306,7 @@ def test_a_folder_of_archives_has_one_finding(tmp_path):
     (finding,) = validate(tmp_path).findings
     assert finding.id == "rfc9/root"
     assert finding.message.endswith("found 3 archives, such as a.ozx")
-    assert finding.hint == f"To check the archives: ozx validate {tmp_path}/*.ozx {tmp_path}/*.zip"
+    assert finding.hint == f"To check the archives: ozx validate {tmp_path / '*.ozx'} {tmp_path / '*.zip'}"
 
 
 def test_a_directory_with_a_link_that_leads_out(tmp_path):
