@@ -21,6 +21,13 @@ def no_renameat2(monkeypatch):
     monkeypatch.setattr(renaming, "renameat2", lambda *_: False)
 
 
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_directory_appears_when_it_is_complete(tmp_path, sync):
+    fill(tmp_path / "d", sync=sync)
+    assert names(tmp_path) == ["d"]
+    assert names(tmp_path / "d") == ["new"]
+
+
 @pytest.mark.usefixtures("no_renameat2")
 def test_a_directory_appears_without_renameat2(tmp_path):
     fill(tmp_path / "d")
@@ -117,6 +124,14 @@ def test_a_file_is_not_replaced_by_a_directory(tmp_path):
     with pytest.raises(UsageError, match="found a file"):
         fill(tmp_path / "d", replace_folder=True)
     assert (tmp_path / "d").read_bytes() == b"file"
+
+
+def test_after_an_error_the_old_directory_stays(tmp_path):
+    make_old(tmp_path / "d")
+    with pytest.raises(KeyboardInterrupt), replacing_directory(str(tmp_path / "d"), replace_folder=True):
+        raise KeyboardInterrupt
+    assert names(tmp_path / "d") == ["old"]
+    assert names(tmp_path) == ["d"]
 
 
 @pytest.mark.usefixtures("no_renameat2")

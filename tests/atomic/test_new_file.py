@@ -15,6 +15,30 @@ from ozx.atomic.new_file import replacing_file
 from ozx.errors import ResourceError, UsageError
 
 
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_file_appears_when_it_is_complete(tmp_path, sync):
+    write(tmp_path / "a", b"one", sync=sync)
+    assert (tmp_path / "a").read_bytes() == b"one"
+    assert names(tmp_path) == ["a"]
+
+
+def test_an_existing_file_is_replaced_only_by_force(tmp_path):
+    write(tmp_path / "a", b"one")
+    with pytest.raises(UsageError, match="exists already"):
+        write(tmp_path / "a", b"two")
+    assert (tmp_path / "a").read_bytes() == b"one"
+    write(tmp_path / "a", b"two", force=True)
+    assert (tmp_path / "a").read_bytes() == b"two"
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
+    with pytest.raises(UsageError, match="exists already"), replacing_file(str(tmp_path / "a")):
+        (tmp_path / "a").write_bytes(b"somebody else's")
+    assert (tmp_path / "a").read_bytes() == b"somebody else's"
+    assert names(tmp_path) == ["a"]
+
+
 def test_the_race_for_the_name_is_decided_by_the_file_system(tmp_path, monkeypatch):
     monkeypatch.setattr(new_file, "check_target", lambda *_, **__: None)
     (tmp_path / "a").write_bytes(b"first")
@@ -29,6 +53,19 @@ def test_without_hard_links_a_rename_serves(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "link", no_links)
     write(tmp_path / "a", b"one")
+    assert names(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError(errno.ENOSPC, "full")])
+def test_after_an_error_the_old_file_stays_and_nothing_else(tmp_path, error):
+    write(tmp_path / "a", b"old")
+    with (
+        pytest.raises((ValueError, KeyboardInterrupt, OSError)),
+        replacing_file(str(tmp_path / "a"), force=True) as new,
+    ):
+        os.write(new.descriptor, b"half")
+        raise error
+    assert (tmp_path / "a").read_bytes() == b"old"
     assert names(tmp_path) == ["a"]
 
 
@@ -49,6 +86,13 @@ class TestSystemErrors:
         error = OSError(errno.EIO, "bad", os.path.join("TEMPORARY", "0", "c"))
         assert self.raised_in(use, tmp_path / "a", error) == str(tmp_path / "a" / "0" / "c")
 
+    def test_another_file(self, tmp_path, use):
+        assert self.raised_in(use, tmp_path / "a", OSError(errno.EIO, "bad", "source.zarr/0")) == "source.zarr/0"
+
+    def test_what_has_no_name_is_about_the_new_file(self, tmp_path, use):
+        # Whatever reads names its own errors.
+        assert self.raised_in(use, tmp_path / "a", OSError(errno.EIO, "bad")) == str(tmp_path / "a")
+
     def test_errors_of_our_own(self, tmp_path, use):
         assert self.raised_in(use, tmp_path / "a", ResourceError("bad")) is None
 
@@ -61,6 +105,16 @@ class TestSystemErrors:
         with pytest.raises(PermissionError) as caught, use(str(tmp_path / "a")):
             pass
         assert caught.value.filename == str(tmp_path / "a")
+
+
+def test_a_failing_sync_leaves_the_old_file(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(errno.EIO, "the disk is gone")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="the disk is gone"):
+        write(tmp_path / "a", b"one")
+    assert names(tmp_path) == []
 
 
 @pytest.mark.posix("the network file systems of POSIX")
@@ -161,6 +215,24 @@ def test_what_replaced_the_new_file_before_it_is_taken_back_stays(tmp_path):
     ):
         os.write(new.descriptor, b"new")
     assert (tmp_path / "a").read_bytes() == b"newest"
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_target_that_appears_is_named_as_it_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"^a: the file exists already"), replacing_file("a"):
+        (tmp_path / "a").write_bytes(b"other")
+        os.chdir("/")
+    assert names(tmp_path) == ["a"]
+
+
+def test_side_files_that_are_removed_are_named_as_the_target_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "a.sha256"):
+        (tmp_path / name).write_bytes(b"old")
+    with replacing_file("a", force=True) as new:
+        os.chdir("/")
+    assert new.swept == ["a.sha256"]
     assert names(tmp_path) == ["a"]
 
 

@@ -1,7 +1,6 @@
 """Facts about archives: each is seen where it is, and nowhere else."""
 
 import numpy as np
-import pytest
 from cases.archive_builder import DESCRIPTOR, ArchiveBuilder
 
 from ozx.archive import coalesced_reads as scattered_reading
@@ -9,7 +8,6 @@ from ozx.archive.audit.facts import audit
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.entry_reading import header_contradiction, read_local_header
 from ozx.archive.reader import ArchiveReader
-from ozx.errors import FormatError
 
 
 def facts_of(archive):
@@ -54,32 +52,6 @@ def test_a_valid_archive_has_no_remarkable_facts():
     ):
         assert len(found) == 0
     assert not facts.is_bomb
-
-
-@pytest.mark.parametrize(
-    "local",
-    [
-        {"name": b"1/c/0"},
-        {"name": b"0/c/00"},
-        {"method": 8},
-        {"crc32": 1},
-        {"compressed": 3},
-        {"uncompressed": 5},
-        {"compressed": 0},
-        {"flags": 1},
-        {"signature": b"PK\x05\x06"},
-    ],
-)
-@pytest.mark.parametrize("zip64", [True, False])
-def test_contradictions_are_those_that_the_reader_refuses(local, zip64):
-    builder = valid().with_(zip64_local=zip64).set("0/c/0", local=local)
-    facts = facts_of(builder)
-    assert [fault.entry for fault in facts.local.faults] == [2]
-    assert facts.local.faults[0].rule == "zip/local-header"
-    reader = ArchiveReader(MemorySource(builder.build()))
-    with pytest.raises(FormatError, match="local file header at") as caught:
-        reader.data_offset(2)
-    assert facts.local.faults[0].message.split(" (")[0].removeprefix("local file header at") in str(caught.value)
 
 
 def test_a_sentinel_without_its_field_is_a_contradiction():

@@ -11,7 +11,6 @@ from zip_forge import DESCRIPTOR, ENCRYPTED, SENTINEL, Member, forge, zip64_extr
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.recovery.scan import iter_found_value, scan_archive
 from ozx.errors import FormatError
-from ozx.progress import NO_PROGRESS
 
 
 def deflate(data, level=-1):
@@ -141,21 +140,6 @@ def test_memory_stays_small():
     assert len(result.found) == 20_000
     assert kept < 20_000 * 200
     assert peak < 20_000 * 200 + (12 << 20)
-
-
-def test_progress_tells_every_byte():
-    told = []
-
-    class Told:
-        start, stop = NO_PROGRESS.start, NO_PROGRESS.stop
-
-        def advance(self, amount):
-            told.append(amount)
-
-    data = bodies(*[Member(b"a", bytes(3 << 20))] * 4)
-    scan_archive(MemorySource(data), Told())
-    assert sum(told) == len(data)
-    assert len(told) > 2
 
 
 def test_a_value_that_changed_since_is_told():

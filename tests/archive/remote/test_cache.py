@@ -78,15 +78,6 @@ class TestRequests:
             # Those beyond 1 are for values and local headers.
             assert len(server.take_requests()) == count
 
-    def test_one_verb_helps_the_next(self, data, folder):
-        with serving(data) as server:
-            ozx.inspect(server.url)
-            use(server.url)
-            server.take_requests()
-            ozx.inspect(server.url)
-            use(server.url)
-            assert server.take_requests() == [MARK, MARK]
-
     @pytest.mark.ci
     def test_a_dry_run_counts_as_a_run(self, data, folder, tmp_path):
         with serving(data) as server:

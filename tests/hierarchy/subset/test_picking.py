@@ -2,14 +2,7 @@
 
 import pytest
 
-from ozx.hierarchy.subset.hierarchy import has_gaps, whole_chunks
-
-
-@pytest.mark.parametrize(
-    ("channels", "expected"), [((), False), ((3,), False), ((1, 2), False), ((0, 2), True), ((0, 1, 2, 5), True)]
-)
-def test_gaps(channels, expected):
-    assert has_gaps(channels) is expected
+from ozx.hierarchy.subset.hierarchy import whole_chunks
 
 
 @pytest.mark.parametrize(

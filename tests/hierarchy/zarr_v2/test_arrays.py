@@ -96,23 +96,6 @@ def test_chunks_stay_where_numcodecs_names_are_wanted(name):
     assert "zarr-python" in upgraded.notes[0]
 
 
-@pytest.mark.parametrize("compressor", [None, "blosc-lz4", "zlib", "bz2"])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_filters(compressor, order):
-    compressor = compressor and COMPRESSORS[compressor]
-    data = values_of("<i4")
-    delta = write_v2(data, chunks=(3, 4), order=order, compressors=compressor, filters=[numcodecs.Delta("<i4")])
-    for options in ({}, {"keep_numcodecs": True}):  # there is no telling what delta asks of a reader of v3
-        upgraded, _ = check(data, delta, **options)
-        assert upgraded.treatment == "transcode"
-        assert "delta" in upgraded.notes[0]
-    shuffled = write_v2(data, chunks=(3, 4), order=order, compressors=compressor,
-                        filters=[numcodecs.Shuffle(4), numcodecs.CRC32()])  # fmt: skip
-    assert check(data, shuffled)[0].treatment == "transcode"
-    kept, _ = check(data, shuffled, keep_numcodecs=True, by_tensorstore=False)
-    assert kept.treatment == ("zlib_to_gzip" if compressor and compressor.codec_id == "zlib" else "verbatim")
-
-
 FILLS = [
     ("|b1", [True, False, 0, 1, 0.0]),
     ("|i1", [-128, 127, 0.0]),

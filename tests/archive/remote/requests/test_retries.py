@@ -15,8 +15,7 @@ from remote_archives import HURRY, build
 
 import ozx
 from ozx.archive.remote import deadline as deadlines
-from ozx.archive.remote.access import access_options, current_deadline
-from ozx.archive.remote.deadline import call_in_time
+from ozx.archive.remote.access import current_deadline
 from ozx.archive.remote.folder import RemoteFolder
 from ozx.archive.remote.requests.retries import ask_retry_after, parse_retry_after
 from ozx.archive.remote.source import RemoteSource
@@ -190,10 +189,3 @@ class TestTimeout:
         time.sleep(0.2)
         with pytest.raises(ResourceError, match=r"limit of 0\.2 s has passed"):
             copied.size()
-
-    def test_errors_of_calls_in_time(self):
-        with ozx.storage_options(timeout=10):
-            deadline = current_deadline()
-            assert set(access_options("https", {})) == {"ozx_deadline"}
-        with pytest.raises(ZeroDivisionError):
-            call_in_time(lambda: 1 // 0, deadline, "x")
