@@ -238,6 +238,22 @@ def test_archives_with_such_an_entry_are_not_read_as_a_whole(member, rule):
         assert refusal(lambda: reader.read(1)).rule == rule
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        [b"a", b"a"],
+        [b"a", b"b", b"c", b"b"],
+        ["é".encode(), b"\x82"],  # UTF-8 and code page 437
+        ["öther".encode(), b"\x81"],  # the second by its Unicode path
+    ],
+)
+def test_names_that_occur_twice_are_refused(names):
+    members = [Member(name, central_extra=unicode_path(b"\x81", "öther") * (name == b"\x81")) for name in names]
+    error = refusal(forged(*members).check)
+    assert error.rule == "zip/duplicate-name"
+    assert "programs differ in which of these entries they read" in str(error)
+
+
 def test_a_folder_with_bytes_is_refused():
     # Whoever unpacks it makes a folder, so that its bytes would be lost without a word.
     error = refusal(ArchiveReader(MemorySource(forge([Member(b"a"), Member(b"folder/", b"bytes")]), "cells.ozx")).check)
@@ -304,6 +320,13 @@ def test_one_header_for_two_entries_is_an_overlap():
     reader = forged(Member(b"a", b"value"), Member(b"a", b"value", central={"offset": 0}))
     assert refusal(reader.check).rule == "zip/duplicate-name"
     assert overlapping_pairs(reader.columns) == [(0, 1)]
+
+
+def test_a_hundred_overlaps_are_enough():
+    members = [Member(b"%03d" % number, central={"offset": 0}) for number in range(300)]
+    reader = forged(*members)
+    assert len(overlapping_pairs(reader.columns)) == 100
+    assert overlapping_pairs(forged().columns) == []
 
 
 # --- the local header as witness ------------------------------------------------------------------

@@ -68,20 +68,6 @@ def test_equal_values_give_equal_bytes(tmp_path):
     assert replaced(archive, {"zarr.json": b"{}", "a/zarr.json": b"{}"}) == archive
 
 
-def test_data_are_old_bytes(tmp_path):
-    archive = write_archive(tmp_path / "a.ozx", {"zarr.json": b"{}", "c/0": bytes(1000), "c/1": b"x"}).read_bytes()
-    reader = ArchiveReader(MemorySource(archive))
-    runs = splice(reader, {0: b"{ }"})
-    assert [run.length for run in runs if run.data is None] == [reader.end.directory_offset - reader.end_of_room(0)]
-
-
-def test_a_data_descriptor_goes_with_its_value():
-    descriptor = b"PK\x07\x08" + bytes(12)
-    result = replaced(forge([Member(b"a", b"{}", flags=0x8, follow=descriptor), Member(b"b", b"x")]), {"a": b"{ }"})
-    assert contents(result) == {"a": b"{ }", "b": b"x"}
-    assert b"PK\x07\x08" not in result
-
-
 @pytest.mark.parametrize("what", ["prepended", "trailing"])
 def test_other_bytes_around_an_archive(what):
     archive = forge([Member(b"a", b"{}")], prepended=b"#!/bin/sh\n" if what == "prepended" else b"")

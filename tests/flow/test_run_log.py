@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ozx.errors import ResourceError, UsageError
-from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log, written_lines
+from ozx.flow.run_log import LogLine, RunLog, failed_lines, read_log
 
 
 def line(source, status="packed", **values):
@@ -50,12 +50,6 @@ def test_a_newer_log_is_refused(tmp_path):
 def test_a_log_that_cannot_be_written(tmp_path, name):
     with pytest.raises(ResourceError):
         RunLog(str(tmp_path / name))
-
-
-def test_the_last_line_that_wrote_an_output_tells_of_it():
-    made = line("a", bytes=10)
-    lines = [made, line("a", "skipped", bytes=10), failure("b"), line("c", "skipped")]
-    assert written_lines(lines) == [made]
 
 
 def test_a_source_that_one_run_removed_did_not_fail_in_another():

@@ -149,16 +149,6 @@ class TestOthers:
             # The first request, and the header of the last metadata document, which is followed by free space.
             assert len(server.requests) <= 3
 
-    def test_view_a_directory(self):
-        from urllib.request import urlopen  # noqa: PLC0415
-
-        from ozx.desktop.viewer.viewing import page_serving  # noqa: PLC0415
-
-        with serving_folder(FIXTURES) as server, page_serving(f"{server.url}/image.ome.zarr") as (page_server, page):
-            with urlopen(f"{page_server.origin}{page.gate.start_path}") as answer:
-                assert answer.status == 200
-            page.check()
-
     def test_serve_says_why(self, served, capsys):
         assert run(["serve", f"{served.url}/cells.ozx?sig=secret"]) == 2
         printed = capsys.readouterr().err

@@ -56,18 +56,6 @@ def copy(tmp_path, image):
 # layouts
 
 
-def test_a_directory_as_output_has_the_same_values(tmp_path, image):
-    repack(image, tmp_path / "a.ozx", shards="auto")
-    result = repack(tmp_path / "a.ozx", f"{tmp_path}/out/")
-    assert result.path == f"{tmp_path}/out"
-    assert tree(tmp_path / "out") == tree(ozx.unpack(tmp_path / "a.ozx").path)
-    assert (result.entries, result.bytes) == (len(tree(result.path)), sum(map(len, tree(result.path).values())))
-    with pytest.raises(UsageError, match="exists already"):
-        repack(image, tmp_path / "out")
-    assert repack(image, tmp_path / "out", force=True).entries == len(tree(image))
-    assert tree(tmp_path / "out") == tree(image)
-
-
 def test_what_is_no_chunk_stays_beside_the_chunks(tmp_path, copy):
     for key in ("0/notes.txt", "0/c/readme", "0/zz/last", "OME/METADATA.ome.xml"):
         (copy / key).parent.mkdir(exist_ok=True)
@@ -283,14 +271,6 @@ def test_nested_keys_that_nothing_tells_of_are_found(tmp_path):
 
 def in_place(tmp_path):
     return shutil.copytree(FIXTURES / "image.ome.zarr", tmp_path / "cells.ome.zarr")
-
-
-def test_a_directory_is_laid_out_anew_in_its_own_place(tmp_path):
-    root = in_place(tmp_path)
-    before = pixels(str(root))
-    repack(root, root, shards="auto", force=True)
-    assert_same_pixels(pixels(str(root)), before)
-    assert os.listdir(tmp_path) == ["cells.ome.zarr"]
 
 
 @pytest.mark.parametrize("moment", ["before it is read", "after it is read"])

@@ -143,6 +143,20 @@ def test_the_index_of_a_shard_is_read_once(path, monkeypatch):
     assert take(store, "0/c/0/0", SuffixByteRequest(40)) == VALUES["0/c/0/0"][-40:]
 
 
+@pytest.mark.posix("needs /proc", on="linux")
+def test_closing_gives_the_descriptor_back(path):
+    def is_open():
+        links = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+        return str(path) in [os.readlink(link) for link in links if os.path.lexists(link)]
+
+    store = OzxStore(path)
+    assert not is_open()
+    take(store, "zarr.json")
+    assert is_open()
+    store.close()
+    assert not is_open()
+
+
 # A file that changes.
 
 OTHER = {key: bytes(value[::-1]) for key, value in VALUES.items()}

@@ -1,6 +1,7 @@
 """Local headers without a directory: what is found, and where one value ends."""
 
 import random
+import struct
 import time
 import tracemalloc
 import zlib
@@ -35,6 +36,24 @@ def scan(data):
 UNKNOWN = {"crc": 0, "compressed": 0, "uncompressed": 0}
 PIXELS = b"pixels " * 50
 LATER = Member(b"later", b"more")
+
+
+def descriptor(value, stored=None, *, signature=True, wide=False):
+    sizes = len(value if stored is None else stored), len(value)
+    return (b"PK\7\x08" if signature else b"") + struct.pack("<I2Q" if wide else "<3I", zlib.crc32(value), *sizes)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("signature", [False, True])
+@pytest.mark.parametrize("method", [0, 8])
+@pytest.mark.parametrize("value", [PIXELS, b"", b"PK\7\x08 and PK\3\4 inside"])
+def test_data_descriptors_of_every_form(value, method, signature, wide):
+    data = deflate(value) if method else value
+    follow = descriptor(value, data, signature=signature, wide=wide)
+    member = Member(b"0/c/0", data, value, method=method, flags=DESCRIPTOR, local=UNKNOWN, follow=follow)
+    assert scan(bodies(member, LATER)) == [("0/c/0", value), ("later", b"more")]
+    result = scan_archive(MemorySource(bodies(member, LATER)))
+    assert (result.unexplained, result.broken) == (0, [])
 
 
 def test_zip64_sizes():

@@ -129,13 +129,6 @@ class TestChanges:
             assert server.take_requests() == [MARK]
         assert len(os.listdir(folder)) == 1
 
-    def test_the_same_tag_and_another_length(self, data, folder):
-        with serving(data) as server:
-            use(server.url)
-            server.data = b"\0" + data
-            assert find_record(server.url, {}).is_of((len(data), server.etag))
-            assert not find_record(server.url, {}).is_of((len(server.data), server.etag))
-
     @pytest.mark.parametrize("tag", [None, 'W/"weak"'])
     def test_no_strong_tag(self, data, folder, tag):
         with serving(data) as server:

@@ -34,9 +34,6 @@ def pixels(*shape, dtype="<u2"):
     return RANDOM.integers(1, 200, shape).astype(dtype)
 
 
-# Bits -------------------------------------------------------------------------------------------------
-
-
 # Types of items. Numbers and records are drawn from all bits.
 NUMBERS = ["|b1", "|i1", "<u2", ">u4", "<i8", "<f2", ">f4", "<f8", "<c8", ">c16", "<M8[us]", "<m8[10s]"]
 RECORDS = ["|V3", [("a", "<u2"), ("b", "<f4")]]

@@ -58,14 +58,6 @@ def test_packed_as_06_and_back(tmp_path, name):
         assert json.loads(archive.comment)["ome"]["version"] == "0.6"
 
 
-def test_a_file_that_is_complete_is_skipped(tmp_path):
-    source, out = FIXTURES / "image.ome.zarr", tmp_path / "6.ozx"
-    ozx.pack(source, out, ome_version="0.6", sync=False)
-    assert ozx.pack(source, out, ome_version="0.6", resume=True, sync=False).status == "skipped"
-    with pytest.raises(UsageError, match="is not the complete copy"):
-        ozx.pack(source, out, resume=True, sync=False)
-
-
 def newer(folder, change):
     """Return a directory of OME-Zarr 0.6 whose root document is changed."""
     ozx.repack(make_image(folder / "five"), folder / "six.zarr", ome_version="0.6", sync=False)

@@ -20,8 +20,10 @@ from range_server import serving
 from repaired import VALUES, build, consolidated, contents, repair
 
 from ozx.errors import FormatError, UnsupportedError, UsageError
+from ozx.flow.repair import names as repaired_names
 from ozx.flow.repair.hierarchy import open_repaired
 from ozx.flow.repair.source import OWN_IDS
+from ozx.flow.sources import archive_keys
 from ozx.hierarchy.comment import make_comment
 from ozx.validation.rules.table import RULES
 
@@ -256,19 +258,6 @@ def test_copies_that_do_not_are_dropped(tmp_path, change):
     assert "repair/consolidated" in ids
 
 
-# --- directories ----------------------------------------------------------------------------------
-
-
-def test_a_directory_in_folders(tmp_path):
-    write_tree(tmp_path / "h" / "export" / "cells.zarr", VALUES)
-    write_tree(tmp_path / "h", {"README": b"", "__MACOSX/._x": b"", "export/.DS_Store": b"", "export/cells.txt": b""})
-    (tmp_path / "h" / "empty").mkdir()
-    with open_repaired(tmp_path / "h") as source:
-        assert contents(source) == VALUES
-        assert source.left_out == ("README", "export/cells.txt")
-        assert [repair.id for repair in source.repairs] == ["rfc9/root", "repair/outside"]
-
-
 # --- what is refused ------------------------------------------------------------------------------
 
 REFUSED = {
@@ -414,6 +403,18 @@ def test_what_does_not_exist(tmp_path):
 
 
 # --- cost -----------------------------------------------------------------------------------------
+
+
+def test_names_of_a_clean_archive_are_not_looked_at_one_by_one(tmp_path, monkeypatch):
+    values = {key: value for key, value in VALUES.items() if key.isascii()}
+    build(values).write(tmp_path / "a.ozx")
+
+    def refuse(*args):
+        raise AssertionError(args)
+
+    monkeypatch.setattr(repaired_names._NameRepairer, "repair", refuse)
+    monkeypatch.setattr(archive_keys, "sorted_by_hierarchy", refuse)
+    assert repair(tmp_path / "a.ozx") == (set(), values)
 
 
 def test_a_url(tmp_path):

@@ -28,9 +28,3 @@ def documents(tmp_path):
 def test_what_zarr_python_writes_is_not_stale(documents):
     root = documents.pop("")
     assert not is_stale(root, documents.keys(), documents.__getitem__)
-
-
-@pytest.mark.parametrize("copies", [7, {}, {"metadata": []}, {"metadata": {"0": 7}}])
-def test_broken_copies_are_stale(documents, copies):
-    root = documents.pop("") | {"consolidated_metadata": copies}
-    assert is_stale(root, {"0"}, documents.__getitem__)

@@ -26,11 +26,6 @@ def test_names_and_objects_are_extensions(value, expected):
     assert [(found.name, found.must_understand) for found in parse_extensions(value)] == expected
 
 
-def test_what_has_no_name_may_still_be_ignorable():
-    assert not parse_extensions({"must_understand": False})[0].must_understand
-    assert not parse_extensions([{"must_understand": False}])[0].must_understand
-
-
 def test_an_extension_knows_its_place_and_settings():
     first, second = parse_extensions(["a.b", STATISTICS])
     assert (first.pointer, first.configuration) == ("/extensions/0", {})

@@ -162,6 +162,17 @@ def damage(path: Path, offset: int) -> None:
         file.write(bytes([byte ^ 0x55]))
 
 
+@pytest.mark.parametrize("layout", ["uncompressed", "zstd", "one-chunk", "uncompressed-shards"])
+def test_damaged_entries_are_named(tmp_path: Path, layout: str) -> None:
+    path = written(tmp_path / "cells.ozx", **LAYOUTS[layout])
+    offset, _ = position_of(path, "0/c/0/0/0")
+    damage(path, offset + 40)
+    with pytest.raises(FormatError, match=r"0/c/0/0/0.*CRC-32") as raised:
+        ozx.open(path)["0"][:]
+    assert raised.value.rule == "zip/crc"
+    assert raised.value.path == str(path)
+
+
 def test_damaged_inner_chunks_are_named(tmp_path: Path) -> None:
     path = written(tmp_path / "cells.ozx", **LAYOUTS["shards-of-checked-chunks"])
     offset, _ = position_of(path, "0/c/0/0/0")

@@ -103,17 +103,6 @@ class TestVerbs:
             ozx.pack(f"{server.url}{path_of('/')}", tmp_path / "a.ozx")
         ozx.pack(f"{server.url}{path_of('/')}", tmp_path / "a.ozx")
 
-    def test_tags_that_are_no_md5(self, server, tmp_path):
-        server.tags = {path_of(f"/{key}"): f'"{md5(key.encode()).hex()}"' for key in tree(IMAGE)}
-        ozx.unpack(f"{server.url}{path_of('/')}", tmp_path / "a.ome.zarr")
-        assert tree(tmp_path / "a.ome.zarr") == tree(IMAGE)
-
-    def test_some_encrypted_objects(self, server, tmp_path):
-        server.headers = {"x-amz-server-side-encryption": "aws:kms"}
-        server.tags = {path_of(CHUNK): f'"{md5(b"other").hex()}"'}
-        ozx.unpack(f"{server.url}{path_of('/')}", tmp_path / "a.ome.zarr")
-        assert tree(tmp_path / "a.ome.zarr") == tree(IMAGE)
-
 
 @pytest.fixture
 def flips(bucket, monkeypatch):  # noqa: F811
