@@ -10,6 +10,7 @@ import pytest
 from atomic_writing import fill, write
 from children import run_in_child
 
+from ozx.atomic.new_directory import replacing_directory
 from ozx.atomic.new_file import replacing_file
 from ozx.errors import ResourceError
 
@@ -28,6 +29,15 @@ def _usual_mask():
 
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("wanted", [0o700, 0o750, 0o777, 0o2775])
+def test_the_root_of_a_replaced_folder_keeps_its_mode(tmp_path, wanted):
+    fill(tmp_path / "d")
+    (tmp_path / "d").chmod(wanted)
+    with replacing_directory(str(tmp_path / "d"), replace_folder=True) as new:
+        assert stat.S_IMODE(os.stat(new.path).st_mode) & 0o777 == 0o700
+    assert stat.S_IMODE((tmp_path / "d").stat().st_mode) == wanted
 
 
 @as_root
