@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import zlib
 from contextlib import contextmanager
@@ -337,17 +338,17 @@ def test_an_archive_inside_is_refused(places, kind, key, deflated):  # noqa: F81
 
 # The most requests by verb: for a short archive, a prefix on S3 and a directory by HTTP, each with 71 values.
 REQUESTS = {
-    "info": (lambda url, out: ozx.inspect(url), 1, 30, 10),
+    "info": (lambda url, out: ozx.inspect(url), 1, 10, 10),
     "ls": (lambda url, out: list(ozx.list_entries(url)), 1, 1, 10),
-    "one pixel": (lambda url, out: ozx.open(url)["0"][0, 0, 0], 1, 15, 5),
-    "validate headers": (lambda url, out: ozx.validate(url), 1, 35, 10),
-    "validate data": (lambda url, out: ozx.validate(url, level="data"), 1, 92, 135),
-    "unpack": (lambda url, out: ozx.unpack(url, f"{out}.zarr", sync=False), 1, 92, 144),
-    "repack": (lambda url, out: ozx.repack(url, out, sync=False), 1, 92, 135),
-    "other shards": (lambda url, out: ozx.repack(url, out, shards="auto", verify=True, sync=False), 1, 150, 197),
-    "other codec": (lambda url, out: ozx.repack(url, out, codec="zstd", sync=False), 1, 92, 135),
-    "a level": (lambda url, out: ozx.extract(url, out, levels="0", sync=False), 1, 72, 120),
-    "a region": (lambda url, out: ozx.extract(url, out, region="y=0:64,x=0:64", sync=False), 1, 35, 76),
+    "one pixel": (lambda url, out: ozx.open(url)["0"][0, 0, 0], 1, 5, 5),
+    "validate headers": (lambda url, out: ozx.validate(url), 1, 10, 10),
+    "validate data": (lambda url, out: ozx.validate(url, level="data"), 1, 72, 135),
+    "unpack": (lambda url, out: ozx.unpack(url, f"{out}.zarr", sync=False), 1, 72, 144),
+    "repack": (lambda url, out: ozx.repack(url, out, sync=False), 1, 72, 135),
+    "other shards": (lambda url, out: ozx.repack(url, out, shards="auto", verify=True, sync=False), 1, 134, 197),
+    "other codec": (lambda url, out: ozx.repack(url, out, codec="zstd", sync=False), 1, 72, 135),
+    "a level": (lambda url, out: ozx.extract(url, out, levels="0", sync=False), 1, 57, 120),
+    "a region": (lambda url, out: ozx.extract(url, out, region="y=0:64,x=0:64", sync=False), 1, 13, 76),
 }
 
 
@@ -355,6 +356,9 @@ REQUESTS = {
 def test_requests_of_a_verb(places, verb):  # noqa: F811
     call, *most = REQUESTS[verb]
     for kind, number in zip(SOURCES[2:], [most[0], *most], strict=True):
-        call(places.put(IMAGE)[kind], places.output("archive"))
+        location = places.put(IMAGE)[kind]
+        for key, each in places.s3.objects.items():  # else, reads repeat until one knows that tags are not MD5
+            each.tag = f'"{hashlib.md5(places.s3.get(key)).hexdigest()}"'
+        call(location, places.output("archive"))
         found = len(places.files.requests) + len(places.folders.requests) + len(places.s3.calls)
         assert found <= number, (kind, found)
