@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ozx.operations.unpack import UnpackResult, unpack
     from ozx.operations.write_image import WriteImageResult, write_image
     from ozx.progress import Cancelled, Progress
+    from ozx.store.array import Array
     from ozx.store.live.group import LiveGroup
     from ozx.store.opening import open_array
     from ozx.store.opening import open_group as open  # noqa: A004 (ozx.open reads like gzip.open)
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Array",
     "BufferFull",
     "Camera",
     "Cancelled",
@@ -137,6 +139,7 @@ _HOMES = {
     "Report": "ozx.validation.report",
     "Finding": "ozx.validation.report",
     "Where": "ozx.validation.report",
+    "Array": "ozx.store.array",
     "LiveGroup": "ozx.store.live.group",
     "Inspection": "ozx.operations.info",
     "EntryListing": "ozx.operations.list_entries",

@@ -12,6 +12,7 @@ from hierarchies import FIXTURES, tree
 from packed import pack_tree, sort_values, write_archive, zip_values
 from range_server import serving
 
+import ozx
 from ozx.errors import FormatError, OzxError, OzxWarning, ResourceError, UnsupportedError
 from ozx.integrations.napari import get_reader, read_layers
 
@@ -92,8 +93,8 @@ def test_without_napari_labels_have_no_colours(tmp_path, monkeypatch):
 
 def test_pixels_are_read_when_they_are_asked_for_and_no_sooner(tmp_path, monkeypatch):
     reads = []
-    slow = zarr.Array.__getitem__
-    monkeypatch.setattr(zarr.Array, "__getitem__", lambda array, key: reads.append(key) or slow(array, key))
+    slow = ozx.Array.__getitem__
+    monkeypatch.setattr(ozx.Array, "__getitem__", lambda array, key: reads.append(key) or slow(array, key))
     data = read_layers(packed("image", tmp_path))[0][0]
     assert reads == []
     data[0][:10, :10].compute()

@@ -254,7 +254,7 @@ def try_array(draw: random.Random, path: Path, operations: int) -> None:
             raise AssertionError("\n".join([*done, str(error)])) from None
     again = ozx.open(path)["0"]
     assert bits(again[...]) == bits(expected[...]), "\n".join(done)
-    for _ in range(2):
+    for _ in range(6):
         operate(draw, expected, again, writes=False)
 
 

@@ -55,8 +55,11 @@ def use(source: Path, folder: Path) -> None:
         assert_type(entry.key, str)
     assert_type(ozx.read_value(path, "zarr.json"), Iterator[bytes])
     assert_type(ozx.open(path), OpenedGroup)
-    assert_type(ozx.open_array(path, "0"), zarr.Array[Any])
-    ozx.open_array(path, "0")[..., 0]
+    array = ozx.open_array(path, "0")
+    assert_type(array, ozx.Array)
+    pixels: zarr.Array[Any] = array
+    pixels[..., 0]
+    array.read_many([(0, slice(0, 8))])
     ozx.use_pipeline()
     with ozx.storage_options(anonymous=True, region="eu-west-2"):
         assert_type(ozx.open(path), OpenedGroup)

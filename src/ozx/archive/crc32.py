@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
+_combine: Callable[[int, int, int], int] | None = None
 try:
     from isal.isal_zlib import crc32
+    from isal.isal_zlib import crc32_combine as _combine
 except ImportError:  # no wheel for this machine: zlib's crc32 is about twelve times slower
     from zlib import crc32
 
@@ -30,6 +33,8 @@ def crc32_combine(first: int, second: int, second_length: int) -> int:
 
     Appending n zero bytes multiplies a CRC by x**(8 n); the power is found by repeated squaring.
     """
+    if _combine is not None:
+        return _combine(first, second, second_length)
     return _multiply(first, _power(second_length)) ^ second
 
 

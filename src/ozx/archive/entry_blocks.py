@@ -23,18 +23,45 @@ _ZIP64_LENGTH = struct.pack("<H", len(_ZIP64_FIELD) + 16)
 _EXTRA_FIELDS = 64
 
 
+# More entries than this are looked up with numpy.
+_FEW = 8
+
+
 class EntrySpan(NamedTuple):
-    """The range of an entry's bytes in the file, from its local header to at least the end of its value."""
+    """The range of an entry's bytes in the file: its value, or its local header, which must be checked, and its value.
+
+    With a local header, the range may end after the end of the value.
+    """
 
     entry: int
     start: int
     stop: int
     # The offset of the next entry, or of the central directory.
     limit: int
+    # Whether the local header was checked before, so that the range is the value alone.
+    is_checked: bool = False
+
+
+def entry_span(reader: ArchiveReader, index: int) -> EntrySpan:
+    """Return the byte range of an entry in the file, without reading its local header."""
+    columns, limit = reader.columns, reader.end_of_room(index)
+    start, size = int(columns.header_offsets[index]), int(columns.compressed_sizes[index])
+    stop = start + LOCAL_HEADER.size + _EXTRA_FIELDS + size + int(columns.name_lengths[index])
+    return value_span(reader, EntrySpan(index, start, min(stop, limit), limit))
+
+
+def value_span(reader: ArchiveReader, span: EntrySpan) -> EntrySpan:
+    """Return the range of the value alone if the local header was checked meanwhile; else the span unchanged."""
+    start = int(reader.checked_offsets[span.entry])
+    if start < 0:
+        return span
+    return EntrySpan(span.entry, start, start + int(reader.columns.compressed_sizes[span.entry]), span.limit, True)
 
 
 def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[EntrySpan]:
     """Return the byte ranges of entries in the file, without reading their local headers."""
+    if len(indices) <= _FEW:
+        return [entry_span(reader, index) for index in indices.tolist()]
     columns = reader.columns
     starts = columns.header_offsets[indices].astype(np.int64)
     # Do not copy all offsets: there may be a million of them, but only one entry in `indices`.
@@ -42,15 +69,21 @@ def entry_spans(reader: ArchiveReader, indices: NDArray[np.int64]) -> list[Entry
     limits = np.full(len(starts), reader.end.directory_offset, np.int64)
     is_followed = following < len(reader.sorted_offsets)
     limits[is_followed] = reader.sorted_offsets[following[is_followed]]
-    sizes = columns.compressed_sizes[indices].astype(np.int64) + columns.name_lengths[indices]
-    stops = np.minimum(starts + (LOCAL_HEADER.size + _EXTRA_FIELDS) + sizes, limits)
-    rows = zip(indices.tolist(), starts.tolist(), stops.tolist(), limits.tolist(), strict=True)
-    return [EntrySpan(*row) for row in rows]
+    sizes, checked = columns.compressed_sizes[indices].astype(np.int64), reader.checked_offsets[indices]
+    stops = np.minimum(starts + (LOCAL_HEADER.size + _EXTRA_FIELDS) + sizes + columns.name_lengths[indices], limits)
+    is_checked = checked >= 0
+    starts, stops = np.where(is_checked, checked, starts), np.where(is_checked, checked + sizes, stops)
+    return list(map(EntrySpan, *(rows.tolist() for rows in (indices, starts, stops, limits, is_checked))))
 
 
 def value_in_span(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> memoryview:
     """Return the checked value of an uncompressed entry; `data` contains the bytes of its span."""
-    index, position = span.entry, value_position(reader, span, data)
+    index = span.entry
+    if span.is_checked:
+        if crc32(data) != reader.columns.crc32s[index]:
+            reader.check_crc32(index, crc32(data))
+        return data
+    position = value_position(reader, span, data)
     size = int(reader.columns.compressed_sizes[index])
     if position + size > len(data):  # the entry's extra fields are longer than usual
         return memoryview(reader.read(index))
@@ -61,17 +94,22 @@ def value_in_span(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> m
 
 def value_position(reader: ArchiveReader, span: EntrySpan, data: memoryview) -> int:
     """Check the local header of an entry; return the position of its value, relative to the start of its span."""
+    if span.is_checked:
+        return 0
     columns, index = reader.columns, span.entry
     header = usual_local_header(columns, index)
     end = span.start + len(header) + int(columns.compressed_sizes[index])
     if header and end <= span.limit and data[: len(header)] == header:
+        reader.checked_offsets[index] = span.start + len(header)
         return len(header)
     # Parse the header; a fault in the header raises an error.
     window = Window(span.start, data, reader.source.name)
     is_long_enough = len(data) >= LOCAL_HEADER.size
     if is_long_enough and LOCAL_HEADER.size + sum(LOCAL_HEADER.unpack_from(data)[-2:]) > len(data):
         return reader.data_offset(index) - span.start
-    return reader.checked_data_offset(index, read_local_header(window, columns.header(index))) - span.start
+    offset = reader.checked_data_offset(index, read_local_header(window, columns.header(index)))
+    reader.checked_offsets[index] = offset
+    return offset - span.start
 
 
 def usual_local_header(columns: Columns, index: int) -> bytes:

@@ -89,7 +89,8 @@ class ArchiveReader:
         return NameIndex(self.columns)
 
     @cached_property
-    def _data_offsets(self) -> NDArray[np.int64]:
+    def checked_offsets(self) -> NDArray[np.int64]:
+        """The offset of the data of each entry whose local header was checked; -1 for the others."""
         return np.full(len(self.columns), -1, np.int64)
 
     @cached_property
@@ -121,10 +122,10 @@ class ArchiveReader:
 
     def data_offset(self, index: int) -> int:
         """Check entry `index`, and return the offset of its data."""
-        offset = int(self._data_offsets[index])
+        offset = int(self.checked_offsets[index])
         if offset < 0:
             offset = find_data(self.source, self.columns.header(index), self.end_of_room(index))
-            self._data_offsets[index] = offset
+            self.checked_offsets[index] = offset
         return offset
 
     def checked_data_offset(self, index: int, local: LocalHeader) -> int:
@@ -182,13 +183,13 @@ class ArchiveReader:
             limit,
             start,
             stop,
-            data_offset=int(self._data_offsets[index]),
+            data_offset=int(self.checked_offsets[index]),
             predicted=predicted_data_offset(self.columns, index, limit),
         )
 
     def _take(self, index: int, part: Part) -> bytes:
         if part.data_offset >= 0:
-            self._data_offsets[index] = part.data_offset
+            self.checked_offsets[index] = part.data_offset
         return part.data
 
     def iter_blocks(self, index: int) -> Iterator[bytes]:

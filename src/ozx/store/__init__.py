@@ -10,12 +10,12 @@
     The keys below a prefix; locks in a forked child.
 ``normalised``, ``source_store``, ``local_store``, ``remote_directory_store``
     Other stores: metadata in the form that zarr-python reads, a source as a store, local and remote directories.
-``opening``, ``extension_groups``
-    Files opened as zarr groups; the arrays of a group, opened by the handlers of extensions.
+``opening``, ``extension_groups``, ``array``
+    Files opened as zarr groups; the arrays of a group, opened by the handlers of extensions; the class of these arrays.
 ``live/``
     Sessions that read a stream while another process writes it.
 ``pixels/``
-    The codec pipeline that reads the chunks of a request together.
+    The reader of windows, and the codec pipeline that reads the chunks of a request together.
 ``image_view``, ``lazy_views``, ``reading_price``
     Images for viewers and analysis; arrays that are read when sliced; the cost of reading a part.
 """

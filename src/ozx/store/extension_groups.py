@@ -15,7 +15,7 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, array_extensions, parse_extensions
 from ozx.hierarchy.zarr.normalisation import DECODING_POINTS
-from ozx.store.pixels.pipeline import with_archive_pipeline
+from ozx.store.array import opened_array
 
 
 def understands_opening(point: str, value: Any) -> bool:
@@ -58,6 +58,11 @@ class OpenedGroup(zarr.Group):
         """Return the node at `path`."""
         return _opened(super().__getitem__(path))
 
+    def get_array(self, path: str) -> Any:
+        """Return the array at `path` (zarr-python 3.4 and later)."""
+        inherited: Any = super()
+        return _opened(inherited.get_array(path))
+
     def members(self, *args: Any, **options: Any) -> Any:
         """Return the names and nodes in the group, as `zarr.Group.members` does."""
         return tuple((name, _opened(node)) for name, node in super().members(*args, **options))
@@ -92,7 +97,7 @@ class OpenedGroup(zarr.Group):
 def _opened(node: Any) -> Any:
     if isinstance(node, zarr.Group):
         return opened_group(node)
-    node = with_archive_pipeline(node)
+    node = opened_array(node)
     if next(iter_registered(), None) is None:
         return node
     # The document that zarr sees has no extensions any more.

@@ -32,7 +32,7 @@ from ozx.hierarchy.ome.colors import (
 )
 from ozx.hierarchy.ome.model import Axis, Multiscale, OmeMetadata, describe_transformation, parse_ome, unapplied_note
 from ozx.hierarchy.zarr.layout import unsupported_grid
-from ozx.store.pixels.pipeline import with_archive_pipeline
+from ozx.store.array import opened_array
 
 _V2_NODES = (".zgroup", ".zarray")
 # The errors that zarr raises for bad metadata; zarr's own error classes derive from the first two.
@@ -142,7 +142,7 @@ class GroupNodes(Mapping[str, Node]):
             return None
         with refused_by_zarr(path):
             try:
-                found: zarr.Group | zarr.Array[Any] = with_archive_pipeline(group[path])
+                found: zarr.Group | zarr.Array[Any] = opened_array(group[path])
             except KeyError:
                 return None
         return found

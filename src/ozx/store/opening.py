@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from ozx.errors import FormatError, UnsupportedError, UsageError, resource_errors
 from ozx.flow.sources.browsing import similar_nodes
@@ -19,6 +19,7 @@ from ozx.hierarchy.nodes import join_path
 if TYPE_CHECKING:
     import zarr
 
+    from ozx.store.array import Array
     from ozx.store.extension_groups import OpenedGroup
     from ozx.store.live.group import LiveGroup
     from ozx.store.normalised import NormalisedStore
@@ -108,9 +109,7 @@ def open_group(
 
 
 @resource_errors()
-def open_array(
-    path: str | os.PathLike[str], node: str = "", *, options: Mapping[str, Any] | None = None
-) -> zarr.Array[Any]:
+def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping[str, Any] | None = None) -> Array:
     """Return one array of the hierarchy in an .ozx file as a read-only zarr array.
 
     Type checkers infer that the result is an array; they cannot infer this for ``ozx.open(path)["0"]``.
@@ -141,8 +140,8 @@ def open_array(
     """
     import zarr  # noqa: PLC0415 (see open_store)
 
+    from ozx.store.array import opened_array  # noqa: PLC0415
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415 (see open_store)
-    from ozx.store.pixels.pipeline import with_archive_pipeline  # noqa: PLC0415
 
     store, given_node = open_store(path, options=options)
     given, hint = printable_location(path), "ozx info lists the arrays."
@@ -156,7 +155,7 @@ def open_array(
     folder, _, name = names.rpartition("/")
     if not name and _is_array(store, ""):
         with refused_by_zarr("the root"):
-            array: zarr.Array[Any] = with_archive_pipeline(zarr.open_array(store, mode="r", zarr_format=3))
+            array: Array = opened_array(zarr.open_array(store, mode="r", zarr_format=3))
             return array
     group = _open_node(store, folder, given)
     if not name:
@@ -171,7 +170,7 @@ def open_array(
         raise error.at(given) from error.__cause__
     if not isinstance(found, zarr.Array):
         raise UsageError(f"expected an array; {names} is a group", path=given, hint=hint)
-    return found
+    return cast("Array", found)  # the handler of an extension may give another zarr array
 
 
 def _is_array(store: NormalisedStore, node: str) -> bool | None:

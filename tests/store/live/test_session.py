@@ -10,7 +10,7 @@ from growing import PIXELS, growing
 from zarr.abc.store import SuffixByteRequest
 
 import ozx
-from ozx.store.pixels.pipeline import with_archive_pipeline
+from ozx.store.array import opened_array
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_closed_session_forgets_the_file_before(tmp_path):
         assert store.archive_session.read("0/c/0/0/0", SuffixByteRequest(36)) == whole[-36:]
         array = zarr.open_array(store, path="0", mode="r")
         assert array[:, 0, 0].tolist() == values
-        assert with_archive_pipeline(array)[:, 0, 0].tolist() == values
+        assert opened_array(array)[:, 0, 0].tolist() == values
         store.close()
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from ozx.archive.byte_source import FileSource
-from ozx.store.pixels.blocks import BlockReader, Span, join_spans
+from ozx.store.pixels.blocks import join_spans, read_blocks
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def test_requests_that_wait_for_each_other_end(source):
     ends = []
 
     def request():
-        slow = [Span(start, start + 10, lambda *_: time.sleep(0.001)) for start in range(0, 10_000_000, 100_000)]
-        BlockReader(source).run(join_spans(slow, 4), 4)
+        slow = [(start, start + 10, lambda *_: time.sleep(0.001)) for start in range(0, 10_000_000, 100_000)]
+        read_blocks(source, join_spans(slow, 4), 4)
         ends.append(1)
 
     threads = [threading.Thread(target=request) for _ in range(24)]

@@ -111,7 +111,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_selection_has_the_pixels_of_zarr(archives: dict[str, Path], layout: str) -> None:
     plain, ours = both(archives[layout])
-    assert type(ours) is zarr.Array
+    assert type(ours) is ozx.Array
     for name, (kind, selection) in SELECTIONS.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -23,9 +23,9 @@ from ozx.errors import ResourceError
 from ozx.flow.decoding.bounded import UndecodableChunkError
 from ozx.flow.decoding.bounded_arrays import BoundedPipeline
 from ozx.store import growing_file
+from ozx.store.array import opened_array
 from ozx.store.pixels import update
 from ozx.store.pixels.encoding import ChunkEdit
-from ozx.store.pixels.pipeline import with_archive_pipeline
 from tests.store.pixels.test_pipeline import CHUNK, LAYOUTS, SELECTIONS, SHAPE, SHARD
 
 LAYOUTS = {
@@ -121,7 +121,7 @@ def test_every_selection_is_written_as_zarr_does(tmp_path: Path, layout: str) ->
         reference = {"chunks": reference["chunks"], "compressors": None}
     expected = create(memory, **reference)
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        array = opened_array(create(store, **LAYOUTS[layout]))
         for seed, (name, (kind, selection)) in enumerate(SELECTIONS.items()):
             if name == "nothing" or (layout == "nested-shards" and kind in ("oindex", "vindex", "mask")):
                 continue
@@ -145,7 +145,7 @@ def test_shards_have_the_bytes_of_zarr(tmp_path: Path, layout: str) -> None:
     memory, pixels = MemoryStore(), np.random.default_rng(3).integers(0, 99, SHAPE).astype("u2")
     expected = create(memory, **chosen)
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = with_archive_pipeline(create(store, **chosen))
+        array = opened_array(create(store, **chosen))
         for target in (expected, array):
             target[:4] = pixels[:4]
             target[1:, 20:50, :40] = pixels[1:, 20:50, :40]
@@ -158,7 +158,7 @@ def test_what_is_not_planned_is_written_by_zarr(tmp_path: Path, selection: str) 
     memory = MemoryStore()
     arrays = [create(memory, **LAYOUTS["nested-shards"])]
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        arrays.append(with_archive_pipeline(create(store, **LAYOUTS["nested-shards"])))
+        arrays.append(opened_array(create(store, **LAYOUTS["nested-shards"])))
         for array in arrays:
             array[:, :40] = 3
             put(array, *SELECTIONS[selection], 5)
@@ -168,7 +168,7 @@ def test_what_is_not_planned_is_written_by_zarr(tmp_path: Path, selection: str) 
 @pytest.mark.usefixtures("alone")
 def test_minus_zero_is_not_the_fill_value(tmp_path: Path) -> None:
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = with_archive_pipeline(create(store, "f4", 0.0, **LAYOUTS["shards"]))
+        array = opened_array(create(store, "f4", 0.0, **LAYOUTS["shards"]))
         array[0, :16, :32] = -0.0
     assert np.signbit(ozx.open(tmp_path / "a.ozx")["0"][0, :16, :32]).all()
 
@@ -177,7 +177,7 @@ def test_minus_zero_is_not_the_fill_value(tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", ["zstd", "shards"])
 def test_one_value_for_lists_and_numbers(tmp_path: Path, layout: str) -> None:
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        array = opened_array(create(store, **LAYOUTS[layout]))
         array.oindex[3, [69, 2], slice(None, None, 3)] = 5
         assert (array[3, [2], ::3] == 5).all()
         assert int((array[:] == 5).sum()) == 60
@@ -190,7 +190,7 @@ def test_any_order_of_boxes(tmp_path: Path, data: st.DataObject) -> None:
     layout = data.draw(st.sampled_from(["zstd", "shards", "nested-shards", "index-first", "transposed"]))
     expected = np.full(SHAPE, 7, "u2")
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        array = opened_array(create(store, **LAYOUTS[layout]))
         for number in range(data.draw(st.integers(1, 5))):
             box = tuple(
                 slice(*sorted(data.draw(st.tuples(st.integers(0, length), st.integers(0, length))))) for length in SHAPE
@@ -205,7 +205,7 @@ def test_any_order_of_boxes(tmp_path: Path, data: st.DataObject) -> None:
 def test_a_damaged_chunk_of_which_a_part_stays_is_named(tmp_path: Path, layout: str) -> None:
     path = tmp_path / "a.ozx"
     with ozx.OzxStore(path, "w", sync=False) as store:
-        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        array = opened_array(create(store, **LAYOUTS[layout]))
         array[:] = np.arange(np.prod(SHAPE)).reshape(SHAPE)
         value = bytearray(store.get_sync("0/c/0/0/0").to_bytes())
         value[:8] = b"\xff" * 8
@@ -223,7 +223,7 @@ def test_a_full_disk_is_an_error_and_the_store_goes_on(
     tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        array = opened_array(create(store, **LAYOUTS[layout]))
         array[0, 0, 0] = 1
         with monkeypatch.context() as patched:
 
@@ -243,7 +243,7 @@ def test_threads_write_side_by_side(tmp_path: Path) -> None:
     barrier = threading.Barrier(8)
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
         root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
-        array = with_archive_pipeline(
+        array = opened_array(
             root.create_array("0", shape=pixels.shape, dtype="u2", chunks=(1, 16, 32), shards=(1, 64, 64))
         )
 
@@ -263,7 +263,7 @@ def test_a_large_new_shard_is_the_same_file_either_way(tmp_path: Path, monkeypat
     for name, large in (("a", update.LARGE_SHARD), ("b", 0)):
         monkeypatch.setattr(update, "LARGE_SHARD", large)
         with ozx.OzxStore(tmp_path / f"{name}.ozx", "w", sync=False) as store:
-            array = with_archive_pipeline(create(store, **LAYOUTS["shards"]))
+            array = opened_array(create(store, **LAYOUTS["shards"]))
             array[:] = pixels
             array[:] = np.full(SHAPE, 7, "u2")  # nothing is stored
             array[2:] = pixels[2:]
@@ -280,7 +280,7 @@ def test_a_chunk_that_cannot_be_encoded_leaves_the_others(tmp_path: Path, monkey
         return encode(edit)
 
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = with_archive_pipeline(create(store, **LAYOUTS["shards"]))
+        array = opened_array(create(store, **LAYOUTS["shards"]))
         array[:] = 5
         array[4:] = 7
         with monkeypatch.context() as patched, pytest.raises(MemoryError):
@@ -301,7 +301,7 @@ def test_memory_besides_the_pixels_is_bounded(tmp_path: Path, layout: str) -> No
     pixels = np.random.default_rng(1).integers(0, 4096, (16, 2048, 2048), "u2")  # 128 MiB
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
         root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
-        array = with_archive_pipeline(root.create_array("0", shape=pixels.shape, dtype="u2", **chosen))
+        array = opened_array(root.create_array("0", shape=pixels.shape, dtype="u2", **chosen))
         array[0, 0, 0] = 1
         tracemalloc.start()
         array[:] = pixels
@@ -345,7 +345,7 @@ def test_xarray_writes_regions_through_the_pipeline(tmp_path: Path) -> None:
 def test_a_slice_that_ends_before_it_starts_changes_nothing(tmp_path, layout, selection, is_scalar):
     value = 9 if is_scalar else np.zeros(np.empty(SHAPE)[selection].shape, "u2")
     with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
-        array = with_archive_pipeline(create(store, **LAYOUTS[layout]))
+        array = opened_array(create(store, **LAYOUTS[layout]))
         array[...] = 1
         array[selection] = value
     assert (ozx.open(tmp_path / "a.ozx")["0"][:] == 1).all()

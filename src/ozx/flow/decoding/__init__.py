@@ -1,11 +1,11 @@
 """Decode chunks with bounded memory.
 
-``bounded``, ``bounded_filters``, ``exact``
-    Decompression and filters with a limit on their output; decompression into memory of the exact length.
+``bounded``, ``bounded_filters``
+    Decompression and filters with a limit on their output.
 ``bounded_arrays``
     Arrays whose chunks decode to at most their own size.
 ``chunk_codecs``
-    The codecs of an array as functions that work in threads.
+    The codecs of an array as functions that work in threads and decode into memory of the exact length.
 ``codec_support``
     The codecs that the installed zarr-python can decode.
 ``zarr_errors``

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import lzma
+import struct
 import zlib
 from collections.abc import Callable, Mapping
 from types import ModuleType
@@ -32,6 +33,8 @@ _LZMA_MEMORY = 128 << 20
 _FIRST_PIECE, _LARGEST_PIECE = 1 << 10, 1 << 20
 # A block of a zstd frame has at least four bytes, and decodes to at most 128 KiB (RFC 8878, 3.1.1.2.3).
 _MOST_FROM_ZSTD = 1 << 15
+# c-blosc, README_CHUNK_FORMAT.rst: version, versionlz, flags, typesize; nbytes, blocksize, ctbytes.
+_BLOSC_LENGTHS = struct.Struct("<4xI4xI")
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
@@ -247,12 +250,10 @@ def _from_blosc(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
 
 def check_blosc_header(data: Bytes, limit: int) -> None:
     """Check the two lengths in a blosc header before a decoder allocates memory for them."""
-    # c-blosc, README_CHUNK_FORMAT.rst: version, versionlz, flags, typesize; nbytes, blocksize, ctbytes.
-    head = bytes(data[:16])
-    if len(head) < 16:
+    if len(data) < 16:
         raise EOFError("the data end inside the header")
-    _check_claim(int.from_bytes(head[4:8], "little"), limit)
-    length = int.from_bytes(head[12:16], "little")
+    claim, length = _BLOSC_LENGTHS.unpack_from(data)
+    _check_claim(claim, limit)
     if length > len(data):
         raise EOFError(f"the header declares {length:,} bytes; the data have {len(data):,}")
 

@@ -17,9 +17,9 @@ from zarr.abc.codec import Codec
 from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec, TransposeCodec
 
 from ozx.errors import FormatError, UnsupportedError
+from ozx.flow.decoding.bounded import OversizeError, check_blosc_header, decompress
 from ozx.flow.decoding.bounded_arrays import BoundedCompressor, BoundedPipeline
 from ozx.flow.decoding.bounded_filters import largest_stored
-from ozx.flow.decoding.exact import decompress_into
 from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.layout import IndexFormat, parse_index_format
 
@@ -27,6 +27,8 @@ from ozx.hierarchy.zarr.layout import IndexFormat, parse_index_format
 _PLAIN_KINDS = frozenset("biufcmM")
 # A larger buffer is given back to the system after each chunk.
 _LARGEST_KEPT = 4 << 20
+# The effort of decoding a byte: copying, blosc; other compressors need more.
+_EFFORTS = {"": 2, "blosc": 5}
 #: The only order of zarr-python before 3.4, and the default since then.
 MORTON = "morton"
 _BLOSC_SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
@@ -50,10 +52,19 @@ class ChunkCodec:
     size: int = field(init=False)  # length of the decoded chunk in bytes
     # The position of each axis of the chunk in the order in which the axes are stored.
     inverse: Lengths = field(init=False)
+    is_transposed: bool = field(init=False)
+    stored_shape: Lengths = field(init=False)
+    most_stored: int = field(init=False)  # the maximal length of the stored chunk
+    effort: int = field(init=False)  # the time to decode a chunk, very roughly, in units of 0.1 ns
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inverse", tuple(int(axis) for axis in np.argsort(self.order)))
+        object.__setattr__(self, "is_transposed", self.inverse != tuple(range(len(self.shape))))
+        object.__setattr__(self, "stored_shape", tuple(self.shape[axis] for axis in self.order))
         object.__setattr__(self, "size", prod(self.shape) * self.dtype.itemsize)
+        object.__setattr__(self, "most_stored", largest_stored(self.size))
+        name = self.compressor["id"] if self.compressor else ""
+        object.__setattr__(self, "effort", self.size * _EFFORTS.get(name, 25))
 
     @property
     def is_raw(self) -> bool:
@@ -62,21 +73,29 @@ class ChunkCodec:
 
     def decode_into(self, data: memoryview, target: NDArray[Any]) -> None:
         """Decode a chunk into `target`, an array of the chunk's shape."""
-        stored_view = target.transpose(self.order)
-        is_in_place = target.dtype == self.dtype and stored_view.flags.c_contiguous
-        if self.compressor and not self.checksums_inside and is_in_place:
+        stored_view = target.transpose(self.order) if self.is_transposed else target
+        is_exact = not self.checksums_inside and target.dtype == self.dtype
+        if self.compressor and is_exact and stored_view.flags.c_contiguous:
             decompress_into(self.compressor, self._checked(data), stored_view.reshape(-1).view(np.uint8))
         else:
             stored_view[...] = self._decode_stored(data)
 
+    def put(self, inside: tuple[slice, ...] | None, target: NDArray[Any], data: memoryview) -> None:
+        """Decode a chunk, and copy its part `inside`, or the whole chunk, to the target."""
+        if inside is None:
+            self.decode_into(data, target)
+        else:
+            target[...] = self.decode(data)[inside]
+
     def decode(self, data: memoryview) -> NDArray[Any]:
         """Return a decoded chunk; it is valid until this thread decodes another chunk."""
-        return self._decode_stored(data).transpose(self.inverse)
+        pixels = self._decode_stored(data)
+        return pixels.transpose(self.inverse) if self.is_transposed else pixels
 
     def decode_bounded(self, data: memoryview) -> NDArray[Any]:
         """Decode a chunk after checking the length of its stored bytes."""
-        if len(data) > largest_stored(self.size):
-            raise ValueError(f"expected at most {largest_stored(self.size):,} bytes; it has {len(data):,}")
+        if len(data) > self.most_stored:
+            raise ValueError(f"expected at most {self.most_stored:,} bytes; it has {len(data):,}")
         return self.decode(data)
 
     def encode(self, pixels: NDArray[Any]) -> memoryview:
@@ -89,17 +108,20 @@ class ChunkCodec:
 
     def _decode_stored(self, data: memoryview) -> NDArray[Any]:
         """Decode a chunk without transposing its axes back."""
-        data = self._checked(data)
+        if self.checksums_outside:
+            data = self._checked(data)
         if self.compressor is not None:
             decoded = _scratch(self.size + CHECKSUM_BYTES * self.checksums_inside)
             decompress_into(self.compressor, data, decoded)
+            if not self.checksums_inside:
+                return decoded.view(self.dtype).reshape(self.stored_shape)
             data = _without_checksums(decoded.data, self.checksums_inside)
         if len(data) != self.size:
             raise ValueError(f"expected {self.size:,} bytes; found {len(data):,}")
-        return np.frombuffer(data, self.dtype).reshape([self.shape[axis] for axis in self.order])
+        return np.frombuffer(data, self.dtype).reshape(self.stored_shape)
 
     def _checked(self, data: memoryview) -> memoryview:
-        return _without_checksums(data, self.checksums_outside)
+        return _without_checksums(data, self.checksums_outside) if self.checksums_outside else data
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +214,33 @@ def _compile_chunk(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]
     if compressor is None:
         inside, outside = 0, inside
     return ChunkCodec(tuple(shape), stored, order, compressor, inside, outside, encoder)
+
+
+def decompress_into(config: dict[str, Any], data: memoryview, out: NDArray[np.uint8]) -> None:
+    """Fill `out` with the decoded data; write nothing beyond its end."""
+    import imagecodecs  # noqa: PLC0415 (15 ms)
+
+    codecs: Any = imagecodecs  # its type hints omit arrays and views
+    name = config["id"]
+    if name == "zstd" and len(data):
+        try:
+            length = codecs.zstd_decode(data, out=out).size
+        except RuntimeError as error:
+            if "too small" in str(error):
+                raise OversizeError(f"expected {out.size:,} bytes; the data decode to more") from error
+            raise ValueError(f"damaged zstd data: {error}") from error
+    elif name == "blosc":
+        try:
+            check_blosc_header(data, out.size)
+            length = codecs.blosc_decode(data, out=out, numthreads=1).size
+        except (RuntimeError, EOFError) as error:
+            raise ValueError(f"damaged blosc data: {error}") from error
+    else:
+        found = decompress(config, data, out.size)
+        length = len(found)
+        out[:length] = np.frombuffer(found, np.uint8)
+    if length != out.size:
+        raise ValueError(f"expected {out.size:,} bytes; the data decode to {length:,}")
 
 
 def _encoder(codec: BoundedCompressor) -> Callable[[memoryview], Any]:

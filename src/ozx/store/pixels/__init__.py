@@ -2,14 +2,14 @@
 
 ``pipeline``, ``configured``
     The codec pipeline that zarr-python calls, and the class for its configuration.
-``request``, ``blocks``
-    A request that reads: its plan, and spans of the file, joined into blocks, which threads read and decode.
-``remote_request``
-    A request that reads from an archive behind a URL.
+``basic``
+    The reader of windows of one array: integers, slices and an ellipsis.
+``plan``, ``blocks``
+    The bytes to read for some pixels: spans of the file, joined into blocks, which threads read and decode.
+``request``, ``remote_request``
+    What zarr-python asks of the pipeline, from a local archive and from one behind a URL.
 ``update``, ``encoding``
     A request that writes, and the new values of its chunks and shards.
-``threads``
-    The threads of all requests.
 ``shard_indexes``, ``selections``
     The kept indexes of shards, and the inner chunks that a selection touches.
 """

@@ -4,29 +4,52 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from operator import itemgetter
+from typing import TypeVar
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
-from ozx.store.pixels.threads import POOL
+from ozx.flow.workers import default_jobs
+from ozx.store.after_fork import renew_after_fork
 
 # Reading a gap of this length costs about as much as a second read.
 _GAP = 1 << 14
 # Blocks of this size keep threads busy and stay in the processor's cache.
 _LARGEST_BLOCK = 2 << 20
 _SMALLEST_BLOCK = 1 << 18
+_SMALLEST_FOR_THREADS = 1 << 14
 _BLOCKS_PER_THREAD = 4
 
 
-class Span:
-    """A byte range of a file, and the function to call with its bytes."""
+T = TypeVar("T")
 
-    __slots__ = ("start", "stop", "take")
 
-    def __init__(self, start: int, stop: int, take: Callable[[memoryview], None]) -> None:
-        self.start = start
-        self.stop = stop
-        self.take = take
+class _Pool:
+    """The thread pool of all requests of this process, whose threads start on first use."""
+
+    def __init__(self) -> None:
+        self.renew_locks()
+        renew_after_fork(self)
+
+    def renew_locks(self) -> None:
+        """Discard the threads, which do not exist in a forked child process."""
+        self._executor: ThreadPoolExecutor | None = None
+
+    def submit(self, function: Callable[[], T]) -> Future[T]:
+        """Run `function` in a thread."""
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(default_jobs(), "ozx-pixels")
+        return self._executor.submit(function)
+
+
+POOL = _Pool()
+
+
+#: A byte range of a file, and the function to call with its bytes; a plain tuple, as there may be very many.
+Span = tuple[int, int, Callable[[memoryview], object]]
 
 
 class Block:
@@ -39,7 +62,7 @@ class Block:
         start: int,
         stop: int,
         spans: list[Span],
-        finish: Callable[[memoryview], None] | None = None,
+        finish: Callable[[memoryview], object] | None = None,
         into: memoryview | None = None,
     ) -> None:
         self.start = start
@@ -49,86 +72,96 @@ class Block:
         self.into = into
 
 
-def join_spans(spans: Iterable[Span], jobs: int, *, gap: int = _GAP, length: int | None = None) -> list[Block]:
+def join_spans(spans: Sequence[Span], jobs: int, *, gap: int = _GAP, length: int | None = None) -> list[Block]:
     """Return blocks that cover the spans, in file order.
 
     Gaps up to `gap` bytes are read too. A block ends at `length` bytes; the default makes a few blocks for each job.
     """
-    ordered = sorted(spans, key=lambda span: span.start)
+    if len(spans) == 1:
+        return [Block(spans[0][0], spans[0][1], [*spans])]
+    ordered = sorted(spans, key=itemgetter(0))
     if length is None:
-        length = _block_length(sum(span.stop - span.start for span in ordered), jobs)
+        length = _block_length(sum([stop - start for start, stop, _ in ordered]), jobs)
     blocks: list[Block] = []
-    block: Block | None = None
+    end = limit = -1
     for span in ordered:
-        is_full = block is not None and span.stop - block.start > length and span.start >= block.stop
-        if block is None or is_full or span.start - block.stop > gap:
-            block = Block(span.start, span.stop, [])
+        start, stop, _ = span
+        if start > end + gap or (stop > limit and start >= end) or not blocks:
+            block = Block(start, stop, [])
             blocks.append(block)
+            end, limit = stop, start + length
         block.spans.append(span)
-        block.stop = max(block.stop, span.stop)
+        if stop > end:
+            block.stop = end = stop
     return blocks
 
 
-def tile_spans(spans: Iterable[Span], start: int, stop: int, jobs: int) -> list[Block]:
-    """Return the blocks of `join_spans`, plus blocks without spans for all other bytes from `start` to `stop`."""
+def tile_spans(spans: Sequence[Span], start: int, stop: int, jobs: int) -> list[Block]:
+    """Return the blocks of `join_spans`, plus blocks without spans for all other bytes from `start` to `stop`.
+
+    Gaps of a few bytes, such as the index of a shard, belong to the block before or after them.
+    """
     length = _block_length(stop - start, jobs)
     tiles: list[Block] = []
-    for block in (*join_spans(spans, jobs), Block(stop, stop, [])):
+    for block in join_spans(spans, jobs):
+        if block.start - start <= _GAP:
+            block.start = start
         tiles += [Block(first, min(first + length, block.start), []) for first in range(start, block.start, length)]
-        if block.spans:
-            tiles.append(block)
+        tiles.append(block)
         start = block.stop
-    return tiles
+    if tiles and stop - start <= _GAP:
+        tiles[-1].stop = stop
+        return tiles
+    return tiles + [Block(first, min(first + length, stop), []) for first in range(start, stop, length)]
 
 
 def _block_length(total: int, jobs: int) -> int:
-    return min(_LARGEST_BLOCK, max(_SMALLEST_BLOCK, total // (jobs * _BLOCKS_PER_THREAD)))
+    smallest = _SMALLEST_BLOCK if jobs == 1 else _SMALLEST_FOR_THREADS
+    return min(_LARGEST_BLOCK, max(smallest, total // (jobs * _BLOCKS_PER_THREAD)))
 
 
-class BlockReader:
-    """A reader of blocks, which works in the calling thread and in threads of a shared pool."""
+def read_blocks(source: FileSource, blocks: Sequence[Block], jobs: int) -> None:
+    """Read blocks in the calling thread and in threads of the pool; call `take` and `finish` with their bytes."""
+    if len(blocks) == 1:
+        _read(source, blocks[0])
+        return
+    waiting = deque(blocks)
+    helpers = [POOL.submit(partial(_work, source, waiting)) for _ in range(min(jobs, len(blocks)) - 1)]
+    try:
+        _work(source, waiting)
+    finally:
+        waiting.clear()  # after an error
+        # A helper that has not begun is not needed: the pool may be full of requests that wait for their helpers.
+        for helper in [helper for helper in helpers if not helper.cancel()]:
+            helper.result()
 
-    def __init__(self, source: FileSource) -> None:
-        self._source = source
-        self._waiting: deque[Block] = deque()
 
-    def run(self, blocks: Sequence[Block], jobs: int) -> None:
-        """Read the blocks; call `Span.take` and `Block.finish` with the bytes that were read."""
-        self._waiting.extend(blocks)
-        helpers = [POOL.submit(self._work) for _ in range(min(jobs, len(blocks)) - 1)]
+def _work(source: FileSource, waiting: deque[Block]) -> None:
+    while True:
         try:
-            self._work()
-        finally:
-            self._waiting.clear()  # after an error
-            # A helper that has not begun is not needed: the pool may be full of requests that wait for their helpers.
-            for helper in [helper for helper in helpers if not helper.cancel()]:
-                helper.result()
+            block = waiting.popleft()
+        except IndexError:
+            return
+        try:
+            _read(source, block)
+        except BaseException:
+            waiting.clear()
+            raise
 
-    def _work(self) -> None:
-        while True:
-            try:
-                block = self._waiting.popleft()
-            except IndexError:
-                return
-            try:
-                self._read(block)
-            except BaseException:
-                self._waiting.clear()
-                raise
 
-    def _read(self, block: Block) -> None:
-        length = block.stop - block.start
-        buffer = _buffer(length) if block.into is None else block.into
-        if self._source.read_into_at(buffer, block.start) != length:
-            raise FormatError(
-                f"expected {length:,} bytes at offset {block.start:,}; the file shrank while it was read",
-                path=self._source.name,
-                rule="zip/changed",
-            )
-        for span in block.spans:
-            span.take(buffer[span.start - block.start : span.stop - block.start])
-        if block.finish is not None:
-            block.finish(buffer)
+def _read(source: FileSource, block: Block) -> None:
+    begin, length = block.start, block.stop - block.start
+    buffer = _buffer(length) if block.into is None else block.into
+    if source.read_into_at(buffer, begin) != length:
+        raise FormatError(
+            f"expected {length:,} bytes at offset {begin:,}; the file shrank while it was read",
+            path=source.name,
+            rule="zip/changed",
+        )
+    for start, stop, take in block.spans:
+        take(buffer[start - begin : stop - begin])
+    if block.finish is not None:
+        block.finish(buffer)
 
 
 _kept = threading.local()

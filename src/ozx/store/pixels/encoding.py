@@ -130,13 +130,7 @@ class ShardEdit:
             raise TypeError("expected slices as the selection of an array with nested shards")
         lengths = tuple(count * extent for count, extent in zip(box.shape, inner.shape, strict=True))
         array = np.empty(lengths, self._pixels.dtype)
-        targets = [
-            tuple(
-                slice((at - first) * extent, (at - first + 1) * extent)
-                for at, first, extent in zip(place, box.first, inner.shape, strict=True)
-            )
-            for place in box.chunks
-        ]
+        targets = [box.part(place, inner.shape) for place in box.chunks]
         for place, target in zip(box.chunks, targets, strict=True):
             _decode_into(array[target], inner, self._stored.get(place), self._background)
         array[box.selection] = self._pixels

@@ -18,17 +18,17 @@ from zarr.storage import FsspecStore, StorePath
 
 from ozx.errors import OzxError
 from ozx.flow.decoding.bounded import UndecodableChunkError
-from ozx.flow.decoding.bounded_arrays import BoundedPipeline, bound_array
+from ozx.flow.decoding.bounded_arrays import BoundedPipeline
 from ozx.flow.decoding.chunk_codecs import ArrayCodecs
+from ozx.store.pixels.plan import NotPlannedError
 from ozx.store.pixels.remote_request import RemoteRequest
-from ozx.store.pixels.request import NotPlannedError, PixelRequest
+from ozx.store.pixels.request import PixelRequest
 from ozx.store.pixels.update import PixelUpdate
 from ozx.store.reading import ArchiveSession
 from ozx.store.writing import WriteSession
 
-# A hand-over to a thread takes longer than planning a few chunks, or than reading and decoding this much.
-_FEW = 16
-_SHORT = 1 << 18
+# A hand-over to a thread takes longer than reading a few chunks.
+_FEW = 4
 _MISSING, _PRESENT = {"status": "missing"}, {"status": "present"}
 
 
@@ -44,9 +44,12 @@ class ArchivePipeline(BoundedPipeline):
         session, prefix = place
         found = [(StorePath(path.store, prefix + path.path), *rest) for path, *rest in items] if prefix else items
         kind = RemoteRequest if session.is_remote else PixelRequest
-        request = kind(session, self._codecs, found, target, drop_axes)
+        request = kind(session, self.codecs, found, target, drop_axes)
         try:
-            await (request.answer() if isinstance(request, RemoteRequest) else _answer(request, len(items)))
+            if isinstance(request, RemoteRequest):
+                await request.answer()
+            else:
+                await _answer(request, len(items))
         except (OzxError, OSError):
             raise
         except Exception:  # noqa: BLE001 (damage of any kind, or an unsupported request)
@@ -66,7 +69,7 @@ class ArchivePipeline(BoundedPipeline):
             await super().write(items, value, drop_axes)
             return
         try:
-            update = PixelUpdate(session, self._codecs, items, pixels, drop_axes)
+            update = PixelUpdate(session, self.codecs, items, pixels, drop_axes)
         except NotPlannedError:
             await super().write(items, value, drop_axes)
             return
@@ -76,38 +79,22 @@ class ArchivePipeline(BoundedPipeline):
             raise error.at(session.path) from error.__cause__
 
     @cached_property
-    def _codecs(self) -> ArrayCodecs:
+    def codecs(self) -> ArrayCodecs:
+        """The codecs of the array, as far as they are ours."""
         return ArrayCodecs(tuple(self))
 
 
 async def _answer(request: PixelRequest, count: int) -> None:
-    loop = asyncio.get_running_loop()
-    if count > _FEW:
-        await loop.run_in_executor(None, _plan_and_read, request)
-        return
-    request.plan()
-    if request.size > _SHORT:
-        await loop.run_in_executor(None, request.read)
+    plan = request.plan() if count <= _FEW else await asyncio.to_thread(request.plan)
+    if count <= _FEW and plan.is_short:
+        plan.read()
     else:
-        request.read()
-
-
-def _plan_and_read(request: PixelRequest) -> None:
-    request.plan()
-    request.read()
+        await asyncio.to_thread(plan.read)
 
 
 def _results(missing: list[bool]) -> tuple[dict[str, str], ...]:
     """Return the status of each chunk in the form that zarr-python 3.4 requires and 3.1 ignores."""
     return tuple(_MISSING if is_missing else _PRESENT for is_missing in missing)
-
-
-def with_archive_pipeline(array: Any) -> Any:
-    """Give a zarr array the codec pipeline of ozx, in place; return the array.
-
-    Any other object is returned unchanged.
-    """
-    return bound_array(array, ArchivePipeline)
 
 
 def knows_store(store: Any) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from ozx.archive.crc32 import crc32
 from ozx.archive.entry_blocks import EntrySpan, value_position
@@ -14,12 +14,12 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.reading import predicted_data_offset
 from ozx.archive.remote.source import RemoteSource
 from ozx.errors import FormatError
-from ozx.flow.decoding.chunk_codecs import ChunkCodec, ShardCodec
-from ozx.store.pixels.blocks import Block, Span, join_spans
-from ozx.store.pixels.request import NotPlannedError, PixelRequest
+from ozx.flow.decoding.chunk_codecs import ShardCodec
+from ozx.store.pixels.blocks import POOL, Block, Span, join_spans
+from ozx.store.pixels.plan import NotPlannedError, ReadPlan
+from ozx.store.pixels.request import PixelRequest, Stored
 from ozx.store.pixels.selections import count_touched
 from ozx.store.pixels.shard_indexes import index_span
-from ozx.store.pixels.threads import POOL
 
 # Measured at 0, 20 and 100 ms a request: docs/decisions/0020-codec-pipeline.md.
 _GAP = 1 << 16
@@ -34,107 +34,76 @@ _LARGE_SHARD = 16 << 20
 _BATCH = 1 << 20
 
 
-class _Stored(NamedTuple):
-    """An item of a request, with the codec and the byte range of its chunk or shard."""
-
-    item: Any
-    codec: ChunkCodec | ShardCodec
-    place: EntrySpan
-
-
 class RemoteRequest(PixelRequest):
     """The chunks of one selection of a remote array; see `PixelRequest`."""
 
     async def answer(self) -> None:
         """Find, request, verify and decode the chunks."""
         await self._session.ensure_open()
-        reader = self._session.reader
+        plan = ReadPlan(self._session)
+        reader = plan.reader
         if not isinstance(reader.source, RemoteSource):
             raise NotPlannedError
-        stored = await asyncio.to_thread(self._find_stored, reader)
-        unknown = [place.entry for item, codec, place in stored if self._needs_header(reader, item, codec, place)]
-        await asyncio.gather(*(_in_thread(partial(reader.data_offset, entry)) for entry in unknown))
-        indexes = await asyncio.to_thread(lambda: list(self._missing_indexes(reader, stored)))
+        stored = await asyncio.to_thread(self._find, plan)
+        unknown = [one.place.entry for one in stored if self._needs_header(reader, one)]
+        if unknown:
+            await asyncio.gather(*(_in_thread(partial(reader.data_offset, entry)) for entry in unknown))
+            stored = await asyncio.to_thread(self._find, plan)
+        indexes = await asyncio.to_thread(lambda: list(self._missing_indexes(plan, stored)))
         await _fetch_all(reader.source, indexes)
-        await asyncio.to_thread(self.plan)
-        await _fetch_all(reader.source, self._blocks)
-        for step in self._last_steps:
+        await asyncio.to_thread(plan.checked, partial(self._add_all, plan, stored))
+        await _fetch_all(reader.source, plan.blocks + join_spans(plan.spans, 1, gap=_GAP, length=_BLOCK))
+        for step in plan.last_steps:
             step()
 
-    def _find_stored(self, reader: ArchiveReader) -> list[_Stored]:
-        """Return the items whose chunk or shard exists in the archive."""
-        items = [item for item, row in zip(self._items, self._find_rows(reader), strict=True) if row >= 0]
-        places = self._entry_spans(reader)
-        return [_Stored(item, self._codec(item[1]), place) for item, place in zip(items, places, strict=True)]
-
-    def _needs_header(self, reader: ArchiveReader, item: Any, codec: ChunkCodec | ShardCodec, place: EntrySpan) -> bool:
+    def _needs_header(self, reader: ArchiveReader, stored: Stored) -> bool:
         """Return whether the local header must be read first, because the offset of the value is unknown."""
-        if place.stop < place.limit:
-            return True
-        is_part = isinstance(codec, ShardCodec) and not _is_requested_whole(codec, item[2], _size(reader, place))
+        item, codec, place, size = stored
+        if place.is_checked or place.stop < place.limit:
+            return not place.is_checked
+        is_part = isinstance(codec, ShardCodec) and not _is_requested_whole(codec, item[2], size)
         return is_part and _predicted(reader, place) < 0
 
-    def _missing_indexes(self, reader: ArchiveReader, stored: list[_Stored]) -> Iterator[Block]:
+    def _missing_indexes(self, plan: ReadPlan, stored: list[Stored]) -> Iterator[Block]:
         """Yield the byte range to read for each shard index that is not in the cache, as a `Block`."""
-        for item, codec, place in stored:
-            size = _size(reader, place)
+        for item, codec, place, size in stored:
             if not isinstance(codec, ShardCodec) or _is_requested_whole(codec, item[2], size):
                 continue
-            start = _value_offset(reader, place)
-            if self._indexes.kept(start, size, codec) is None:
+            start = _value_offset(plan.reader, place)
+            if plan.indexes.kept(start, size, codec) is None:
                 span = index_span(size, codec)
-                add = partial(self._add_index, start, size, codec, item[0].path)
+                add = partial(_add_index, plan, start, size, codec, item[0].path)
                 yield Block(start + span.start, start + span.stop, [], add)
 
-    def _add_index(self, start: int, length: int, codec: ShardCodec, where: str, data: memoryview) -> None:
-        self._indexes.add(start, length, codec, where, bytes(data))
-
-    def _chunk_span(self, reader: ArchiveReader, place: EntrySpan, put: Callable[[memoryview], None]) -> Span:
-        if place.stop == place.limit:
-            return super()._chunk_span(reader, place, put)
-        start = reader.data_offset(place.entry)  # its header has been read by now
-
-        def take(data: memoryview) -> None:
-            reader.check_crc32(place.entry, crc32(data))
-            put(data)
-
-        return Span(start, start + _size(reader, place), take)
-
-    def _plan_stored_shard(self, reader: ArchiveReader, item: Any, place: EntrySpan, codec: ShardCodec) -> None:
-        if _is_requested_whole(codec, item[2], _size(reader, place)):
-            start = place.start if place.stop == place.limit else reader.data_offset(place.entry)
-            block = Block(start, place.stop if place.stop == place.limit else start + _size(reader, place), [])
-            block.finish = partial(self._open_shard, reader, item, place, codec, block)
+    def _add_shard(self, plan: ReadPlan, stored: Stored, codec: ShardCodec) -> None:
+        item, _, place, size = stored
+        if _is_requested_whole(codec, item[2], size):
+            block = Block(place.start, place.stop, [])
+            block.finish = partial(self._open_shard, plan, stored, codec, block)
             if block.stop - block.start <= _BLOCK:  # one request can read it and its neighbours
-                self._spans.append(Span(block.start, block.stop, partial(_take_opened, block)))
+                plan.spans.append((block.start, block.stop, partial(_take_opened, block)))
             else:
-                self._blocks.append(block)
+                plan.blocks.append(block)
         else:
-            shard = self._shard(reader, item, place, _value_offset(reader, place))
-            self._spans += self._spans_of(codec, shard, item)[0]
+            shard = self._shard(plan, stored, codec, _value_offset(plan.reader, place))
+            view, overlaps = self._overlaps(plan, item, codec)
+            plan.add_inner(shard, codec, overlaps, view, plan.spans)
 
-    def _open_shard(
-        self, reader: ArchiveReader, item: Any, place: EntrySpan, codec: ShardCodec, block: Block, data: memoryview
-    ) -> None:
+    def _open_shard(self, plan: ReadPlan, stored: Stored, codec: ShardCodec, block: Block, data: memoryview) -> None:
         """Verify the shard in a received block, and find its requested inner chunks."""
-        begin = value_position(reader, place, data) if block.start == place.start else 0
-        shard = self._shard(reader, item, place, block.start + begin)
+        item, _, place, _ = stored
+        begin = value_position(plan.reader, place, data)
+        shard = self._shard(plan, stored, codec, block.start + begin)
         value = data[begin : begin + shard.length]
-        reader.check_crc32(place.entry, crc32(value))
+        plan.reader.check_crc32(place.entry, crc32(value))
         span = index_span(shard.length, codec)
-        self._indexes.add(shard.start, shard.length, codec, shard.key, bytes(value[span.start : span.stop]))
-        block.spans = self._spans_of(codec, shard, item)[0]
-
-    def _plan_direct(self, reader: ArchiveReader, codec: ChunkCodec, row: int, out_selection: Any) -> bool:
-        del reader, codec, row, out_selection
-        return False
-
-    def _join_spans(self) -> None:
-        self._blocks += join_spans(self._spans, 1, gap=_GAP, length=_BLOCK)
+        _add_index(plan, shard.start, shard.length, codec, shard.key, value[span.start : span.stop])
+        view, overlaps = self._overlaps(plan, item, codec)
+        plan.add_inner(shard, codec, overlaps, view, block.spans)
 
 
-def _size(reader: ArchiveReader, place: EntrySpan) -> int:
-    return int(reader.columns.compressed_sizes[place.entry])
+def _add_index(plan: ReadPlan, start: int, length: int, codec: ShardCodec, where: str, data: memoryview) -> None:
+    plan.indexes.add(start, length, codec, where, bytes(data))
 
 
 def _predicted(reader: ArchiveReader, place: EntrySpan) -> int:
@@ -143,7 +112,7 @@ def _predicted(reader: ArchiveReader, place: EntrySpan) -> int:
 
 def _value_offset(reader: ArchiveReader, place: EntrySpan) -> int:
     """Return the offset of a value, computed from the central directory or from its local header."""
-    offset = _predicted(reader, place)
+    offset = place.start if place.is_checked else _predicted(reader, place)
     return reader.data_offset(place.entry) if offset < 0 else offset
 
 
@@ -197,7 +166,7 @@ def _batches(spans: list[Span]) -> Iterator[list[Span]]:
     size = 0
     for span in spans:
         batch.append(span)
-        size += span.stop - span.start
+        size += span[1] - span[0]
         if size >= _BATCH:
             yield batch
             batch, size = [], 0
@@ -206,8 +175,8 @@ def _batches(spans: list[Span]) -> Iterator[list[Span]]:
 
 
 def _take_spans(spans: list[Span], base: int, data: memoryview) -> None:
-    for span in spans:
-        span.take(data[span.start - base : span.stop - base])
+    for start, stop, take in spans:
+        take(data[start - base : stop - base])
 
 
 def _take_opened(block: Block, data: memoryview) -> None:

@@ -13,16 +13,9 @@ Lengths = tuple[int, ...]
 Selection = tuple[Any, ...]
 
 
-class Overlap(NamedTuple):
-    """The part of an inner chunk that is inside a selection.
-
-    `chunk` has the grid coordinates of the inner chunk; `inside` is the part of the chunk, None for the whole chunk;
-    `target` is the matching part of the result.
-    """
-
-    chunk: Lengths
-    inside: tuple[slice, ...] | None
-    target: tuple[slice, ...]
+# The part of an inner chunk that is inside a selection: the grid coordinates of the chunk; the part of the chunk, None
+# for the whole chunk; and the matching part of the result. A plain tuple, as there may be very many.
+Overlap = tuple[Lengths, tuple[slice, ...] | None, tuple[slice, ...]]
 
 
 class Box(NamedTuple):
@@ -37,9 +30,23 @@ class Box(NamedTuple):
     selection: Selection
     chunks: list[Lengths]
 
+    def part(self, chunk: Lengths, extents: Lengths) -> tuple[slice, ...]:
+        """Return the place of a chunk in the box, in pixels."""
+        return tuple(
+            slice((number - first) * extent, (number - first + 1) * extent)
+            for number, first, extent in zip(chunk, self.first, extents, strict=True)
+        )
 
-def is_basic(selection: Selection) -> bool:
+
+def has_no_arrays(selection: Selection) -> bool:
+    """Return whether a selection consists of integers and of slices that go forwards, with steps or without."""
+    return all(isinstance(part, int) or (type(part) is slice and (part.step or 1) > 0) for part in selection)
+
+
+def is_basic(selection: object) -> bool:
     """Return whether a selection consists of integers and slices without steps, so that its result is a view."""
+    if not isinstance(selection, tuple):
+        return False
     for part in selection:
         if type(part) is slice:
             if part.step not in (None, 1):
@@ -60,24 +67,57 @@ def covers(selection: object, shape: Lengths) -> bool:
 
 
 def iter_overlaps(selection: Selection, shape: Lengths, chunk: Lengths) -> Iterator[Overlap]:
-    """Yield the parts of inner chunks that are inside a basic selection.
+    """Yield the parts of chunks that are inside a selection of integers and slices that go forwards.
 
-    `target` has one slice per axis, also for axes that an integer selects.
+    The part of the result has one slice per axis, also for axes that an integer selects.
     """
-    axes = [list(_iter_axis(part, length, step)) for part, length, step in zip(selection, shape, chunk, strict=True)]
-    for parts in itertools.product(*axes):
-        is_whole = all(part[3] for part in parts)
-        inside = None if is_whole else tuple(part[1] for part in parts)
-        yield Overlap(tuple(part[0] for part in parts), inside, tuple(part[2] for part in parts))
+    only = _only_overlap(selection, shape, chunk)
+    if only is not None:
+        return iter((only,))
+    axes = [_axis(part, length, step) for part, length, step in zip(selection, shape, chunk, strict=True)]
+    numbers, insides, targets, are_whole = zip(*axes, strict=True)
+    flags = map(all, itertools.product(*are_whole))
+    parts = (None if is_whole else part for part, is_whole in zip(itertools.product(*insides), flags, strict=True))
+    return zip(itertools.product(*numbers), parts, itertools.product(*targets), strict=True)
 
 
-def _iter_axis(part: slice | int, length: int, step: int) -> Iterator[tuple[int, slice, slice, bool]]:
-    begin, end = (int(part), int(part) + 1) if not isinstance(part, slice) else part.indices(length)[:2]
-    for number in range(begin // step, -(-end // step)):
-        origin = number * step
-        low, high = max(begin, origin), min(end, origin + step)
-        if low < high:
-            yield number, slice(low - origin, high - origin), slice(low - begin, high - begin), high - low == step
+def _only_overlap(selection: Selection, shape: Lengths, chunk: Lengths) -> Overlap | None:
+    """Return the overlap of a selection inside one chunk, as usual for small windows; None for other selections."""
+    numbers, insides, targets, is_whole = [], [], [], True
+    for part, length, extent in zip(selection, shape, chunk, strict=True):
+        begin, end, step = _bounds(part, length)
+        number, low = divmod(begin, extent)
+        high = low + end - begin
+        if high <= low or high > extent:
+            return None
+        count = (high - low + step - 1) // step
+        numbers.append(number)
+        insides.append(slice(low, high, step))
+        targets.append(slice(0, count))
+        is_whole = is_whole and count == extent
+    return tuple(numbers), None if is_whole else tuple(insides), tuple(targets)
+
+
+def _axis(part: slice | int, length: int, chunk: int) -> tuple[list[int], list[slice], list[slice], list[bool]]:
+    """Return the chunks along one axis, the part of each, its place in the result, and whether it is whole."""
+    begin, end, step = _bounds(part, length)
+    numbers, insides, targets, are_whole = [], [], [], []
+    done = 0
+    while begin < end:
+        number, low = divmod(begin, chunk)
+        high = min(chunk, end - begin + low)
+        count = (high - low + step - 1) // step
+        numbers.append(number)
+        insides.append(slice(low, high, step))
+        targets.append(slice(done, done + count))
+        are_whole.append(count == chunk)
+        done += count
+        begin += count * step
+    return numbers, insides, targets, are_whole
+
+
+def _bounds(part: slice | int, length: int) -> tuple[int, int, int]:
+    return part.indices(length) if isinstance(part, slice) else (int(part), int(part) + 1, 1)
 
 
 def bounding_box(selection: Selection, shape: Lengths, chunk: Lengths) -> Box | None:

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from math import prod
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.flow.decoding.chunk_codecs import ShardCodec
-from ozx.hierarchy.zarr.layout import ShardIndex, parse_index
-from ozx.store.after_fork import renew_after_fork
+from ozx.hierarchy.zarr.layout import parse_index
 from ozx.store.reading import ArchiveSession
 
 _MOST_KEPT = 32 << 20
 
 
+class KeptIndex(NamedTuple):
+    """The positions of the inner chunks of a shard, as plain integers by grid coordinates; a length of 0 if missing."""
+
+    offsets: memoryview
+    lengths: memoryview
+    stored: int  # the number of inner chunks that are stored
+
+
 class ShardIndexes:
-    """A cache of the most recently used shard indexes of one archive."""
+    """A cache of the shard indexes of one archive, for any thread; a full cache starts again."""
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source
-        self._indexes: OrderedDict[tuple[object, ...], ShardIndex] = OrderedDict()
+        self._indexes: dict[tuple[object, ...], KeptIndex] = {}
         self._bytes = 0
-        self.renew_locks()
-        renew_after_fork(self)
 
-    def renew_locks(self) -> None:
-        """Create a new lock, after a fork."""
-        self._lock = threading.Lock()
-
-    def find(self, start: int, length: int, codec: ShardCodec, where: str) -> ShardIndex:
+    def find(self, start: int, length: int, codec: ShardCodec, where: str) -> KeptIndex:
         """Return the index of the shard at offset `start` of the file."""
         index = self.kept(start, length, codec)
         if index is not None:
@@ -39,25 +41,18 @@ class ShardIndexes:
         data = read_exactly(self.source, start + place.start, len(place), "the index of a shard")
         return self.add(start, length, codec, where, data)
 
-    def kept(self, start: int, length: int, codec: ShardCodec) -> ShardIndex | None:
+    def kept(self, start: int, length: int, codec: ShardCodec) -> KeptIndex | None:
         """Return the index of the shard at offset `start` if it is in the cache; else None."""
-        key = (start, length, codec.grid, codec.index)
-        with self._lock:
-            index = self._indexes.get(key)
-            if index is not None:
-                self._indexes.move_to_end(key)
-            return index
+        return self._indexes.get((start, length, codec.grid, codec.index))
 
-    def add(self, start: int, length: int, codec: ShardCodec, where: str, data: bytes) -> ShardIndex:
+    def add(self, start: int, length: int, codec: ShardCodec, where: str, data: bytes) -> KeptIndex:
         """Parse the bytes of a shard index and add it to the cache; raise errors as `find` does."""
-        key = (start, length, codec.grid, codec.index)
-        index = parse_index(data, codec.grid, length, where, codec.index)
-        with self._lock:
-            if key not in self._indexes:
-                self._indexes[key] = index
-                self._bytes += 2 * index.offsets.nbytes
-                while self._bytes > _MOST_KEPT and len(self._indexes) > 1:
-                    self._bytes -= 2 * self._indexes.popitem(last=False)[1].offsets.nbytes
+        offsets, lengths = parse_index(data, codec.grid, length, where, codec.index)
+        index = KeptIndex(offsets.data, lengths.data, int(np.count_nonzero(lengths)))
+        self._bytes += 2 * offsets.nbytes
+        if self._bytes > _MOST_KEPT:
+            self._indexes, self._bytes = {}, 2 * offsets.nbytes
+        self._indexes[start, length, codec.grid, codec.index] = index
         return index
 
 

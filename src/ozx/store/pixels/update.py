@@ -18,10 +18,10 @@ from zarr.core.codec_pipeline import fill_value_or_default
 from ozx.errors import OzxError
 from ozx.flow.decoding.bounded import UndecodableChunkError
 from ozx.flow.decoding.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
+from ozx.store.pixels.blocks import POOL
 from ozx.store.pixels.encoding import Background, ChunkEdit, ShardEdit
-from ozx.store.pixels.request import NotPlannedError
+from ozx.store.pixels.plan import NotPlannedError
 from ozx.store.pixels.selections import Box, bounding_box, covers, is_basic
-from ozx.store.pixels.threads import POOL
 from ozx.store.writing import WriteSession
 
 # Bytes of pixels that one thread encodes at a time, so that the hand-over costs little.
@@ -72,7 +72,7 @@ class PixelUpdate:
         codec = codecs.find(spec.shape, spec.dtype)
         if codec is None or self._value.dtype.kind != codec.dtype.kind:
             raise NotPlannedError
-        if isinstance(codec, ChunkCodec) or (_is_box(selection) and not self._drop_axes):
+        if isinstance(codec, ChunkCodec) or (is_basic(selection) and not self._drop_axes):
             return codec, None
         is_plain = isinstance(selection, tuple) and isinstance(codec.inner, ChunkCodec)
         box = bounding_box(selection, codec.shape, codec.inner.shape) if is_plain else None
@@ -107,7 +107,7 @@ class PixelUpdate:
         if self._drop_axes and self._value.shape:
             axes = range(len(spec.shape))
             pixels = pixels[tuple(None if axis in self._drop_axes else slice(None) for axis in axes)]
-        if self._drop_axes or not _is_box(selection):
+        if self._drop_axes or not is_basic(selection):
             return selection, pixels
         box = tuple(
             _forwards(*part.indices(length)[:2]) if isinstance(part, slice) else slice(int(part), int(part) + 1)
@@ -235,7 +235,3 @@ def _named(key: str, place: Lengths = ()) -> Iterator[None]:
     except ValueError as error:
         inner = f"inner chunk {list(place)}: " if place else ""
         raise UndecodableChunkError(key, f"{inner}{error}") from error
-
-
-def _is_box(selection: Selection) -> bool:
-    return isinstance(selection, tuple) and is_basic(selection)

@@ -1,0 +1,155 @@
+"""Read basic selections of one array without zarr-python, which needs longer than the reading of a small window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from ozx.archive.entry_blocks import EntrySpan, value_span
+from ozx.archive.reader import ArchiveReader
+from ozx.errors import OzxError
+from ozx.flow.decoding.chunk_codecs import ShardCodec
+from ozx.hierarchy.nodes import join_path
+from ozx.store.pixels.pipeline import ArchivePipeline
+from ozx.store.pixels.plan import ReadPlan
+from ozx.store.pixels.selections import Lengths, Overlap, iter_overlaps
+from ozx.store.reading import ArchiveSession
+
+# The places of more chunks are not remembered; one takes about 300 bytes.
+_MOST_KNOWN = 100_000
+# zarr-python's setting for results in the memory of this computer.
+_NUMPY_BUFFER = "zarr.buffer.cpu.NDBuffer"
+
+
+class Window(NamedTuple):
+    """A basic selection as one slice per axis, and the shape of its pixels with and without the axes of integers."""
+
+    selection: tuple[slice, ...]
+    shape: Lengths
+    result_shape: Lengths
+
+
+class BasicReader:
+    """A reader of basic selections of an array; it remembers the places of the array's chunks in the file."""
+
+    def __init__(self, array: Any, session: ArchiveSession) -> None:
+        self.metadata = array.metadata
+        self._session = session
+        self._prefix = join_path(array.store_path.path, "x")[:-1]
+        self._chunk: Lengths = tuple(self.metadata.chunk_grid.chunk_shape)
+        self._dtype: np.dtype[Any] = self.metadata.dtype.to_native_dtype()
+        self._codec = array.codec_pipeline.codecs.find(self._chunk, self.metadata.dtype)
+        self._known: dict[Lengths, EntrySpan | None] = {}
+        self._reader: ArchiveReader | None = None  # whose places are known
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether this reader supports the array's codecs, and zarr-python is to return numpy arrays."""
+        return self._codec is not None and zarr.config.config.get("ndbuffer") == _NUMPY_BUFFER
+
+    def read(self, selections: Sequence[Any], out: NDArray[Any] | None = None) -> list[NDArray[Any]] | None:
+        """Return the pixels of each selection, in the items of `out` if given; None if only zarr-python can read them.
+
+        The error for a damaged chunk is left to zarr-python's way, which names the chunk.
+        """
+        try:
+            windows = [self._window(selection) for selection in selections]
+            if out is None:
+                found = [np.empty(window.result_shape, self._dtype) for window in windows]
+            else:
+                found = [out[number, ...] for number in range(len(windows))]
+            plan = ReadPlan(self._session)
+            plan.checked(lambda: self._add_all(plan, windows, found))
+            plan.read()
+        except (OzxError, OSError):
+            raise
+        except Exception:  # noqa: BLE001 (damage of any kind, or an unsupported selection)
+            return None
+        return found
+
+    def _window(self, selection: Any) -> Window:
+        """Return a selection in the form that is read; raise any error if it is not basic."""
+        shape = self.metadata.shape
+        parts = selection if isinstance(selection, tuple) else (selection,)
+        if len(parts) < len(shape) or Ellipsis in parts:
+            parts = _completed(parts, len(shape))
+        slices, lengths, kept = [], [], []
+        for part, length in zip(parts, shape, strict=True):
+            if type(part) is slice:
+                start, stop, step = part.indices(length)
+                if step < 1:
+                    raise IndexError(part)
+                lengths.append(count := max(0, (stop - start + step - 1) // step))
+                kept.append(count)
+            elif type(part) is int or isinstance(part, np.integer):
+                start, step = range(length)[part], 1
+                stop = start + 1
+                lengths.append(1)
+            else:
+                raise IndexError(part)
+            slices.append(slice(start, stop, step))
+        return Window(tuple(slices), tuple(lengths), tuple(kept))
+
+    def _add_all(self, plan: ReadPlan, windows: list[Window], found: list[NDArray[Any]]) -> None:
+        for window, pixels in zip(windows, found, strict=True):
+            if pixels.shape != window.result_shape:
+                raise ValueError(window)
+            self._add(plan, window.selection, pixels.reshape(window.shape))
+
+    def _add(self, plan: ReadPlan, selection: tuple[slice, ...], out: NDArray[Any]) -> None:
+        """Add the chunks of a selection to a plan; set the pixels of missing chunks."""
+        codec, fill_value = self._codec, self.metadata.fill_value
+        overlaps = list(iter_overlaps(selection, self.metadata.shape, self._chunk))
+        has_shards = isinstance(codec, ShardCodec)
+        for (chunk, inside, target), place in zip(overlaps, self._places(plan, overlaps), strict=True):
+            view = out[target] if target else out
+            if place is None:
+                view[...] = fill_value
+            else:
+                plan.add(place, codec, inside, view, self._key(chunk) if has_shards else "", fill_value)
+
+    def _places(self, plan: ReadPlan, overlaps: list[Overlap]) -> list[EntrySpan | None]:
+        """Return the place of each chunk in the file; None for missing chunks."""
+        if len(self._known) > _MOST_KNOWN or self._reader is not plan.reader:
+            self._known, self._reader = {}, plan.reader
+        known = self._known
+        unknown = [chunk for chunk, _, _ in overlaps if chunk not in known]
+        if unknown:
+            rows = plan.find([self._key(chunk) for chunk in unknown])
+            places = iter(plan.places([row for row in rows if row >= 0]))
+            known.update((chunk, None if row < 0 else next(places)) for chunk, row in zip(unknown, rows, strict=True))
+        found = [known[chunk] for chunk, _, _ in overlaps]
+        for number, place in enumerate(found):
+            if place is not None and not place.is_checked:
+                found[number] = known[overlaps[number][0]] = value_span(plan.reader, place)
+        return found
+
+    def _key(self, chunk: Lengths) -> str:
+        return self._prefix + str(self.metadata.encode_chunk_key(chunk))
+
+
+def _completed(parts: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """Return a selection with whole axes instead of its ellipsis, or at its end."""
+    first = next((place for place, part in enumerate(parts) if part is Ellipsis), len(parts))
+    rest = parts[first + 1 :]
+    return (*parts[:first], *(slice(None),) * (count - first - len(rest)), *rest)
+
+
+def basic_reader(array: Any) -> BasicReader | None:
+    """Return a reader for an asynchronous array of zarr-python; None unless its archive is finished and local.
+
+    Only such an archive never changes while it is open, so that the places of chunks stay.
+    """
+    session: Any = getattr(array.store_path.store, "archive_session", None)
+    is_local = type(session) is ArchiveSession and not session.is_remote
+    if not is_local or not isinstance(array.codec_pipeline, ArchivePipeline):
+        return None
+    grid: Any = getattr(array.metadata, "chunk_grid", None)  # Zarr v2 has none
+    is_regular = type(grid).__name__.startswith("RegularChunkGrid") and all(grid.chunk_shape)
+    if not is_regular or array.config.order != "C" or not getattr(array.config, "read_missing_chunks", True):
+        return None
+    return BasicReader(array, session)

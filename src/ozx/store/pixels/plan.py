@@ -1,0 +1,229 @@
+"""Plan the byte ranges of a file to read for some pixels, and where the decoded pixels go; then read and decode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ozx.archive.byte_source import FileSource
+from ozx.archive.crc32 import crc32, crc32_combine
+from ozx.archive.entry_blocks import EntrySpan, entry_spans, value_in_span
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.records import STORED
+from ozx.errors import FormatError
+from ozx.flow.decoding.bounded_filters import largest_stored
+from ozx.flow.decoding.chunk_codecs import ChunkCodec, ShardCodec
+from ozx.flow.workers import default_jobs
+from ozx.store.pixels.blocks import Block, Span, join_spans, read_blocks, tile_spans
+from ozx.store.pixels.selections import Overlap, iter_overlaps
+from ozx.store.pixels.shard_indexes import ShardIndexes, indexes_of
+from ozx.store.reading import ArchiveSession
+
+# More keys than this are looked up together.
+_FEW = 8
+# A large chunk without compression goes from the file into the caller's array.
+_LARGE = 1 << 19
+# Memory besides the result.
+SCRATCH = 48 << 20
+# Threads are worth their hand-over for more effort than this, about a millisecond (`ChunkCodec.effort`).
+_MUCH = 8_000_000
+
+
+class NotPlannedError(Exception):
+    """Error for a request that only the bounded pipeline (`ozx.flow.decoding.bounded_arrays`) can answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A shard in the file: its byte range, its key for messages, and the value of missing pixels."""
+
+    start: int
+    length: int
+    key: str
+    fill_value: Any
+
+
+def _take_value(reader: ArchiveReader, place: EntrySpan, put: Any, inside: Any, to: Any, data: memoryview) -> None:
+    put(inside, to, value_in_span(reader, place, data))
+
+
+class ReadPlan:
+    """The spans and blocks to read for one or several selections of arrays in one archive."""
+
+    def __init__(self, session: ArchiveSession) -> None:
+        self.session = session
+        self.reader = session.reader
+        self.spans: list[Span] = []
+        self.blocks: list[Block] = []
+        self.last_steps: list[Callable[[], None]] = []
+        self.scratch = 0
+        self._largest_chunk = 0
+        self._effort = 0
+
+    @cached_property
+    def indexes(self) -> ShardIndexes:
+        """The kept indexes of the archive's shards."""
+        return indexes_of(self.session)
+
+    def find(self, keys: list[str]) -> list[int]:
+        """Return the entry of each key; -1 for missing keys."""
+        if len(keys) > _FEW and all(key.isascii() for key in keys):
+            found: list[int] = self.reader.name_index.find_all([key.encode("ascii") for key in keys]).tolist()
+            return found
+        indices = [self.session.find(key) for key in keys]
+        return [-1 if index is None else index for index in indices]
+
+    def places(self, rows: list[int]) -> list[EntrySpan]:
+        """Return the spans of entries; raise `NotPlannedError` if an entry is empty or compressed."""
+        columns, present = self.reader.columns, np.array(rows, np.int64)
+        if len(present) and ((columns.methods[present] != STORED).any() or not columns.compressed_sizes[present].all()):
+            raise NotPlannedError
+        return entry_spans(self.reader, present)
+
+    def size_of(self, place: EntrySpan) -> int:
+        """Return the length of a stored value."""
+        return int(self.reader.columns.compressed_sizes[place.entry])
+
+    def add(
+        self, place: EntrySpan, codec: ChunkCodec | ShardCodec, inside: Any, view: NDArray[Any], key: str, fill: Any
+    ) -> None:
+        """Read the chunk or shard at `place`; copy its part `inside`, or all of it if that is None, to `view`."""
+        if isinstance(codec, ShardCodec):
+            shard = self.open_shard(place, codec, key, fill)
+            part = tuple(map(slice, codec.shape)) if inside is None else inside
+            self.add_shard(place.entry, shard, codec, iter_overlaps(part, codec.shape, codec.inner.shape), view)
+            return
+        size = place.stop - place.start
+        self.expect(codec, 1, size)
+        is_direct = size >= _LARGE and inside is None and codec.is_raw and isinstance(self.reader.source, FileSource)
+        if not (is_direct and self._add_direct(codec, place, view)):
+            self.add_value(place, codec.put, inside, view)
+
+    def add_value(self, place: EntrySpan, put: Callable[[Any, Any, memoryview], object], inside: Any, to: Any) -> None:
+        """Read the value at `place`, verify it, and call ``put(inside, to, value)``."""
+        self.spans.append((place.start, place.stop, partial(_take_value, self.reader, place, put, inside, to)))
+
+    def _add_direct(self, codec: ChunkCodec, place: EntrySpan, view: NDArray[Any]) -> bool:
+        """Plan to read an entry directly into `view`; return whether that is possible."""
+        stored, reader = view.transpose(codec.order), self.reader
+        if stored.dtype != codec.dtype or not stored.flags.c_contiguous:
+            return False
+        into, start = stored.reshape(-1).view(np.uint8), reader.data_offset(place.entry)
+        if into.size != self.size_of(place):
+            raise NotPlannedError
+        self.blocks.append(
+            Block(start, start + into.size, [], lambda data: reader.check_crc32(place.entry, crc32(data)), into.data)
+        )
+        return True
+
+    def expect(self, codec: ChunkCodec, count: int, longest: int) -> None:
+        """Take account of chunks to decode; raise `NotPlannedError` if the longest stored one is too long.
+
+        The other pipeline raises the error then.
+        """
+        if longest > codec.most_stored:
+            raise NotPlannedError
+        self._largest_chunk = max(self._largest_chunk, codec.size + longest)
+        self._effort += count * codec.effort
+
+    def open_shard(self, place: EntrySpan, codec: ShardCodec, key: str, fill_value: Any, start: int = -1) -> Shard:
+        """Return a shard that begins at `start`, by default after its local header, which is checked then.
+
+        Raise `NotPlannedError` if it is too long; the other pipeline raises the error.
+        """
+        length = self.size_of(place)
+        if length > largest_stored(codec.size, is_shard=True):
+            raise NotPlannedError
+        return Shard(self.reader.data_offset(place.entry) if start < 0 else start, length, key, fill_value)
+
+    def add_shard(
+        self, entry: int, shard: Shard, codec: ShardCodec, overlaps: Iterable[Overlap], view: NDArray[Any]
+    ) -> None:
+        """Read inner chunks of a shard that is an entry; verify the shard's CRC-32 if all its chunks are read."""
+        spans: list[Span] = []
+        if self.add_inner(shard, codec, overlaps, view, spans):
+            self.blocks += self._checked_blocks(entry, shard, spans)
+        else:
+            self.spans += spans
+
+    def add_inner(
+        self, shard: Shard, codec: ShardCodec, overlaps: Iterable[Overlap], view: NDArray[Any], spans: list[Span]
+    ) -> bool:
+        """Append the spans of the requested inner chunks; return whether these are all chunks of the shard."""
+        index, inner, before = self.indexes.find(shard.start, shard.length, codec, shard.key), codec.inner, len(spans)
+        offsets, lengths, stored = index
+        longest = 0
+        for place, inside, target in overlaps:
+            length, part = lengths[place], view[target]
+            if not length:
+                part[...] = shard.fill_value
+                continue
+            start = shard.start + offsets[place]
+            if isinstance(inner, ShardCodec):
+                nested = Shard(start, length, f"{shard.key}, inner chunk {list(place)}", shard.fill_value)
+                selection = tuple(map(slice, inner.shape)) if inside is None else inside
+                self.add_inner(nested, inner, iter_overlaps(selection, inner.shape, inner.inner.shape), part, spans)
+                continue
+            longest = max(longest, length)
+            spans.append((start, start + length, partial(inner.put, inside, part)))
+        if isinstance(inner, ShardCodec):
+            return False
+        count = len(spans) - before
+        self.expect(inner, count, longest)
+        return 0 < count == stored
+
+    def _checked_blocks(self, entry: int, shard: Shard, spans: list[Span]) -> list[Block]:
+        """Return blocks that cover a whole shard, so that its CRC-32 can be verified."""
+        blocks = tile_spans(spans, shard.start, shard.start + shard.length, self.jobs())
+        sums = [0] * len(blocks)
+
+        def keep(number: int, data: memoryview) -> None:
+            sums[number] = crc32(data)
+
+        def compare() -> None:
+            total = sums[0]
+            for block, part in zip(blocks[1:], sums[1:], strict=True):
+                total = crc32_combine(total, part, block.stop - block.start)
+            self.reader.check_crc32(entry, total)
+
+        for number, block in enumerate(blocks):
+            block.finish = partial(keep, number)
+        self.last_steps.append(compare)
+        return blocks
+
+    @property
+    def is_short(self) -> bool:
+        """Whether threads would take longer to start than the decoding takes."""
+        return self._effort <= _MUCH
+
+    def jobs(self) -> int:
+        """Return the number of threads, which is limited by the memory that each of them needs."""
+        if self.is_short:
+            return 1
+        return max(1, min(default_jobs(), (SCRATCH - self.scratch) // max(1, self._largest_chunk)))
+
+    def read(self) -> None:
+        """Read, verify and decode the planned bytes."""
+        source = self.reader.source
+        if not isinstance(source, FileSource):
+            raise NotPlannedError
+        jobs = self.jobs()
+        try:
+            read_blocks(source, self.blocks + join_spans(self.spans, jobs), jobs)
+            for step in self.last_steps:
+                step()
+        finally:  # another file under this name may look like damage
+            source.check_unchanged()
+
+    def checked(self, function: Callable[[], None]) -> None:
+        """Call a function that plans; if it fails, because another file has this name now, say so."""
+        try:
+            function()
+        except FormatError:
+            self.session.source.check_unchanged()
+            raise

@@ -1,0 +1,252 @@
+"""`ozx.Array` is a zarr array in every way; windows are read without zarr-python, and have the same pixels."""
+
+import os
+import pickle
+import warnings
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from hypothesis import given
+from hypothesis import strategies as st
+from zarr.codecs import BloscCodec, Crc32cCodec, ShardingCodec, ZstdCodec
+
+import ozx
+from ozx.errors import FormatError, UsageError
+from ozx.store.array import opened_array
+
+SHAPE, CHUNK, SHARD = (3, 40, 50), (1, 8, 16), (2, 16, 32)
+PIXELS = np.random.default_rng(5).integers(0, 60_000, SHAPE).astype("u2")
+LAYOUTS = {
+    "raw": {"chunks": CHUNK, "compressors": None},
+    "zstd": {"chunks": CHUNK, "compressors": [ZstdCodec(), Crc32cCodec()]},
+    "blosc": {"chunks": CHUNK, "compressors": [BloscCodec()], "chunk_key_encoding": {"name": "v2", "separator": "/"}},
+    "shards": {"chunks": CHUNK, "shards": SHARD, "compressors": [ZstdCodec()]},
+    "index-at-start": {
+        "chunks": SHARD,
+        "compressors": None,
+        "serializer": ShardingCodec(chunk_shape=CHUNK, index_location="start"),
+    },
+    "nested-shards": {
+        "chunks": (2, 32, 32),
+        "compressors": None,
+        "serializer": ShardingCodec(chunk_shape=SHARD, codecs=[ShardingCodec(chunk_shape=CHUNK)]),
+    },
+}
+SELECTIONS = [
+    *(..., (), 1, -1, (2, -1, 0), (np.int64(1), np.int64(2), np.int64(3)), (..., 3), (1, ..., 3), (slice(None), 5)),
+    *((0, slice(3, 30), slice(-20, None)), (slice(None, None, 2), slice(1, 40, 9), slice(0, 50, 17))),
+    *((slice(2, 1), slice(None)), (1, slice(8, 16), slice(16, 32)), (1, slice(0, 40), slice(0, 48)), (0, 0, 0, ...)),
+]
+REFUSED = [
+    *((slice(None, None, -1),), (0, slice(9, 1, -2))),
+    *(np.newaxis, (0, np.newaxis), 3, -4, (0, 40), (0, 0, 0, 0), (..., 0, ...), 1.5, "field"),
+]
+
+
+def written(path: Path, **layout: object) -> Path:
+    """Write an array some of whose chunks do not exist."""
+    with ozx.OzxStore(path, "w", sync=False) as store, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        array = root.create_array("0", shape=SHAPE, dtype="u2", fill_value=7, **layout)
+        array[:2, :30] = PIXELS[:2, :30]
+    return path
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("arrays") / "a.ozx", **LAYOUTS[request.param])
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let requests fail that would go to zarr-python."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("zarr-python was asked")
+
+    for name in ("__getitem__", "get_basic_selection"):
+        monkeypatch.setattr(zarr.Array, name, refuse)
+
+
+def plain(path: Path) -> zarr.Array:
+    return zarr.open_group(ozx.OzxStore(path), mode="r")["0"]
+
+
+def same(found: object, expected: object) -> None:
+    assert type(found) is type(expected)
+    assert (np.shape(found), found.dtype) == (np.shape(expected), expected.dtype)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("selection", SELECTIONS, ids=str)
+def test_windows_are_those_of_zarr(path: Path, selection: object, request: pytest.FixtureRequest) -> None:
+    expected = plain(path)[selection], plain(path).get_basic_selection(selection)
+    request.getfixturevalue("alone")
+    array = ozx.open_array(path, "0")
+    for _ in range(2):  # the second time, the places of chunks are known
+        same(array[selection], expected[0])
+        same(array.get_basic_selection(selection), expected[1])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("selection", REFUSED, ids=str)
+def test_what_zarr_refuses_is_refused_in_the_same_words(tmp_path: Path, selection: object) -> None:
+    path = written(tmp_path / "a.ozx", **LAYOUTS["zstd"])
+    with pytest.raises(Exception, match="") as expected:
+        plain(path)[selection]
+    with pytest.raises(type(expected.value)) as found:
+        ozx.open_array(path, "0")[selection]
+    assert str(found.value) == str(expected.value)
+
+
+@given(st.data())
+def test_random_windows(path: Path, data: st.DataObject) -> None:
+    bounds = [st.none() | st.integers(-length - 2, length + 2) for length in SHAPE]
+    parts = [
+        data.draw(st.integers(-length, length - 1) | st.builds(slice, bound, bound, st.none() | st.integers(1, 20)))
+        for length, bound in zip(SHAPE, bounds, strict=True)
+    ]
+    selection = tuple(parts[: data.draw(st.integers(1, 3))])
+    expected = np.full(SHAPE, 7, "u2")
+    expected[:2, :30] = PIXELS[:2, :30]
+    np.testing.assert_array_equal(ozx.open_array(path, "0")[selection], expected[selection])
+
+
+def test_members_of_groups_are_arrays_of_ozx(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.ozx", **LAYOUTS["zstd"])
+    with ozx.open(path) as group:
+        arrays = [group["0"], dict(group.members())["0"], dict(group.arrays())["0"], *group.array_values()]
+        arrays += [group.get("0"), group.require_array("0", shape=SHAPE), ozx.open_array(path, "0")]
+        arrays += [group.get_array("0")] if hasattr(zarr.Group, "get_array") else []
+        for array in arrays:
+            assert type(array) is ozx.Array
+            assert isinstance(array, zarr.Array)
+        assert type(arrays[0].with_config({"write_empty_chunks": True})) is ozx.Array
+        assert arrays[0] == arrays[1]
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_pickled_array_reads_alone(path: Path) -> None:
+    array = ozx.open_array(path, "0")
+    pixels = array[:]
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(array))[:], pixels)
+
+
+def test_many_windows_equal_a_loop(path: Path) -> None:
+    array = ozx.open_array(path, "0")
+    windows = [(z, slice(y, y + 9), slice(x, x + 9)) for z, y, x in [(0, 0, 0), (2, 31, 41), (1, 5, 13), (0, 1, 1)]]
+    expected = [array[window] for window in windows]
+    for found, pixels in zip(array.read_many(windows), expected, strict=True):
+        same(found, pixels)
+    for out in (np.zeros((4, 9, 9), "u2"), np.zeros((4, 18, 9), "f8")[:, ::2]):
+        assert array.read_many(windows, out) is out
+        np.testing.assert_array_equal(out, np.stack(expected))
+    points = np.zeros(2, "u2")
+    np.testing.assert_array_equal(array.read_many([(0, 1, 2), (1, 2, 3)], points), [array[0, 1, 2], array[1, 2, 3]])
+    lists = [(0, [1, 2], slice(None)), 0]
+    for found, selection in zip(array.read_many(lists), lists, strict=True):
+        np.testing.assert_array_equal(found, array[selection])
+    with pytest.raises(UsageError, match="4 items"):
+        array.read_many(windows, np.zeros((3, 9, 9), "u2"))
+    with pytest.raises(ValueError, match="broadcast"):
+        array.read_many(windows, np.zeros((4, 8, 8), "u2"))
+    assert array.read_many([]) == []
+
+
+def test_many_windows_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    array = ozx.open_array(written(tmp_path / "a.ozx", **LAYOUTS["zstd"]), "0")
+    array[:]
+    reads: list[int] = []
+    source = type(array.store.archive_session.source)
+    read = source.read_into_at
+    monkeypatch.setattr(source, "read_into_at", lambda *given: reads.append(1) or read(*given))
+    array.read_many([(0, slice(y, y + 8), slice(x, x + 8)) for y in range(0, 24, 8) for x in range(0, 48, 8)])
+    assert len(reads) == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_settings_of_zarr_hold(tmp_path: Path) -> None:
+    array = ozx.open_array(written(tmp_path / "a.ozx", **LAYOUTS["zstd"]), "0")
+    fortran = array.with_config({"order": "F"})
+    assert fortran[:].flags.f_contiguous
+    np.testing.assert_array_equal(fortran[:], array[:])
+
+
+def test_deflated_entries(path: Path, tmp_path: Path) -> None:
+    deflated = tmp_path / "b.ozx"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(deflated, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    np.testing.assert_array_equal(ozx.open_array(deflated, "0")[:], ozx.open_array(path, "0")[:])
+
+
+def test_writers_forget_nothing_that_changed(tmp_path: Path) -> None:
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        array = opened_array(root.create_array("0", shape=(8, 8), chunks=(4, 4), dtype="u1"))
+        for number in (1, 2):
+            array[:] = number
+            assert (array[...] == number).all()
+        array.resize((12, 4))
+        assert array[...].shape == (12, 4)
+        assert array[:8].tolist() == [[2] * 4] * 8
+        assert not array[8:].any()
+    with ozx.OzxStore(tmp_path / "a.ozx", "a", sync=False) as store:
+        array = opened_array(zarr.open_group(store)["0"])
+        before = array[:]
+        opened_array(zarr.open_group(store)["0"])[2:5] = 9  # through another object
+        assert (array[2:5] == 9).all()
+        np.testing.assert_array_equal(array[5:], before[5:])
+    np.testing.assert_array_equal(ozx.open_array(tmp_path / "a.ozx", "0")[2:5], np.full((3, 4), 9))
+
+
+@pytest.mark.posix("an open file is not replaced there")
+def test_another_file_of_the_name_is_an_error(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "a.ozx"
+    copy.write_bytes(path.read_bytes())
+    array = ozx.open_array(copy, "0")
+    array[0, :8, :8]
+    (tmp_path / "b").write_bytes(path.read_bytes())
+    os.replace(tmp_path / "b", copy)
+    for selection in ((0, slice(0, 8), slice(0, 8)), 1):
+        with pytest.raises(FormatError, match="changed"):
+            array[selection]
+
+
+def test_threads_share_an_array(path: Path) -> None:
+    array, expected = ozx.open_array(path, "0"), plain(path)[:]
+    windows = [(n % 3, slice(n % 20, n % 20 + 20), slice(n % 25, n % 25 + 25)) for n in range(200)]
+    with ThreadPoolExecutor(8) as pool:
+        for window, found in zip(windows, pool.map(array.__getitem__, windows), strict=True):
+            np.testing.assert_array_equal(found, expected[window])
+
+
+def test_a_closed_file_is_opened_again(path: Path) -> None:
+    with ozx.open(path) as group:
+        array = group["0"]
+        pixels = array[0]
+    np.testing.assert_array_equal(array[0], pixels)
+
+
+@pytest.mark.parametrize("layout", ["raw", "zstd", "shards"])
+def test_damage_is_an_error_in_windows_too(tmp_path: Path, layout: str) -> None:
+    path = written(tmp_path / "a.ozx", **LAYOUTS[layout])
+    array = ozx.open_array(path, "0")
+    places = {entry.key: entry for entry in ozx.list_entries(path)}
+    entry = places["0/c/0/0/0"]
+    data = bytearray(path.read_bytes())
+    data[entry.offset + 5] ^= 0xFF
+    path.write_bytes(data)
+    array = ozx.open_array(path, "0")
+    window = (0, slice(0, 8), slice(0, 16)) if layout != "shards" else (slice(0, 2), slice(0, 16), slice(0, 32))
+    with pytest.raises(FormatError, match="0/c/0/0/0") as raised:
+        array[window]
+    assert raised.value.rule in ("zip/crc", "zarr/chunk-data")
+    with pytest.raises(FormatError, match="0/c/0/0/0"):
+        array.read_many([window, (1, slice(0, 8), slice(0, 16))])
