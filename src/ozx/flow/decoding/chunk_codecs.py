@@ -124,20 +124,21 @@ class ChunkCodec:
         return _without_checksums(data, self.checksums_outside) if self.checksums_outside else data
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ShardCodec:
-    """The layout of shards of one shape, with the codec of the inner chunks."""
+    """The layout of shards of one shape, with the codec of the inner chunks; hashed by identity, which is quick."""
 
     shape: Lengths  # the shape of the decoded shard
     grid: Lengths  # number of inner chunks along each axis
     inner: ChunkCodec | ShardCodec  # the codec of its inner chunks
     index: IndexFormat  # the format of its index
     write_order: str = MORTON  # the order of inner chunks in a new shard, as zarr-python names it
+    size: int = field(init=False)  # length of the decoded shard in bytes
+    most_stored: int = field(init=False)  # the maximal length of the stored shard
 
-    @property
-    def size(self) -> int:
-        """The length of the decoded shard in bytes."""
-        return prod(self.grid) * self.inner.size
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", prod(self.grid) * self.inner.size)
+        object.__setattr__(self, "most_stored", largest_stored(self.size, is_shard=True))
 
     @property
     def dtype(self) -> np.dtype[Any]:

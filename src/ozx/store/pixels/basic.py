@@ -16,7 +16,7 @@ from ozx.flow.decoding.chunk_codecs import ShardCodec
 from ozx.hierarchy.nodes import join_path
 from ozx.store.pixels.pipeline import ArchivePipeline
 from ozx.store.pixels.plan import ReadPlan
-from ozx.store.pixels.selections import Lengths, Overlap, iter_overlaps
+from ozx.store.pixels.selections import Bounds, Lengths, Overlap, overlaps
 from ozx.store.reading import ArchiveSession
 
 # The places of more chunks are not remembered; one takes about 300 bytes.
@@ -26,9 +26,9 @@ _NUMPY_BUFFER = "zarr.buffer.cpu.NDBuffer"
 
 
 class Window(NamedTuple):
-    """A basic selection as one slice per axis, and the shape of its pixels with and without the axes of integers."""
+    """The bounds of a basic selection, and the shape of its pixels with and without the axes of integers."""
 
-    selection: tuple[slice, ...]
+    bounds: list[Bounds]
     shape: Lengths
     result_shape: Lengths
 
@@ -77,55 +77,55 @@ class BasicReader:
         parts = selection if isinstance(selection, tuple) else (selection,)
         if len(parts) < len(shape) or Ellipsis in parts:
             parts = _completed(parts, len(shape))
-        slices, lengths, kept = [], [], []
+        bounds, lengths, kept = [], [], []
         for part, length in zip(parts, shape, strict=True):
             if type(part) is slice:
-                start, stop, step = part.indices(length)
+                start, stop, step = each = part.indices(length)
                 if step < 1:
                     raise IndexError(part)
-                lengths.append(count := max(0, (stop - start + step - 1) // step))
+                count = (stop - start + step - 1) // step if stop > start else 0
                 kept.append(count)
             elif type(part) is int or isinstance(part, np.integer):
-                start, step = range(length)[part], 1
-                stop = start + 1
-                lengths.append(1)
+                start = range(length)[part]
+                each, count = (start, start + 1, 1), 1
             else:
                 raise IndexError(part)
-            slices.append(slice(start, stop, step))
-        return Window(tuple(slices), tuple(lengths), tuple(kept))
+            bounds.append(each)
+            lengths.append(count)
+        return Window(bounds, tuple(lengths), tuple(kept))
 
     def _add_all(self, plan: ReadPlan, windows: list[Window], found: list[NDArray[Any]]) -> None:
         for window, pixels in zip(windows, found, strict=True):
             if pixels.shape != window.result_shape:
                 raise ValueError(window)
-            self._add(plan, window.selection, pixels.reshape(window.shape))
+            self._add(plan, window.bounds, pixels.reshape(window.shape))
 
-    def _add(self, plan: ReadPlan, selection: tuple[slice, ...], out: NDArray[Any]) -> None:
+    def _add(self, plan: ReadPlan, bounds: list[Bounds], out: NDArray[Any]) -> None:
         """Add the chunks of a selection to a plan; set the pixels of missing chunks."""
         codec, fill_value = self._codec, self.metadata.fill_value
-        overlaps = list(iter_overlaps(selection, self.metadata.shape, self._chunk))
+        parts = list(overlaps(bounds, self._chunk))
         has_shards = isinstance(codec, ShardCodec)
-        for (chunk, inside, target), place in zip(overlaps, self._places(plan, overlaps), strict=True):
+        for (chunk, inside, target), place in zip(parts, self._places(plan, parts), strict=True):
             view = out[target] if target else out
             if place is None:
                 view[...] = fill_value
             else:
                 plan.add(place, codec, inside, view, self._key(chunk) if has_shards else "", fill_value)
 
-    def _places(self, plan: ReadPlan, overlaps: list[Overlap]) -> list[EntrySpan | None]:
+    def _places(self, plan: ReadPlan, parts: list[Overlap]) -> list[EntrySpan | None]:
         """Return the place of each chunk in the file; None for missing chunks."""
         if len(self._known) > _MOST_KNOWN or self._reader is not plan.reader:
             self._known, self._reader = {}, plan.reader
         known = self._known
-        unknown = [chunk for chunk, _, _ in overlaps if chunk not in known]
+        unknown = [chunk for chunk, _, _ in parts if chunk not in known]
         if unknown:
             rows = plan.find([self._key(chunk) for chunk in unknown])
             places = iter(plan.places([row for row in rows if row >= 0]))
             known.update((chunk, None if row < 0 else next(places)) for chunk, row in zip(unknown, rows, strict=True))
-        found = [known[chunk] for chunk, _, _ in overlaps]
+        found = [known[chunk] for chunk, _, _ in parts]
         for number, place in enumerate(found):
             if place is not None and not place.is_checked:
-                found[number] = known[overlaps[number][0]] = value_span(plan.reader, place)
+                found[number] = known[parts[number][0]] = value_span(plan.reader, place)
         return found
 
     def _key(self, chunk: Lengths) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,6 @@ from ozx.archive.entry_blocks import EntrySpan, entry_spans, value_in_span
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import STORED
 from ozx.errors import FormatError
-from ozx.flow.decoding.bounded_filters import largest_stored
 from ozx.flow.decoding.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.flow.workers import default_jobs
 from ozx.store.pixels.blocks import Block, Span, join_spans, read_blocks, tile_spans
@@ -38,8 +36,7 @@ class NotPlannedError(Exception):
     """Error for a request that only the bounded pipeline (`ozx.flow.decoding.bounded_arrays`) can answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(NamedTuple):
     """A shard in the file: its byte range, its key for messages, and the value of missing pixels."""
 
     start: int
@@ -137,7 +134,7 @@ class ReadPlan:
         Raise `NotPlannedError` if it is too long; the other pipeline raises the error.
         """
         length = self.size_of(place)
-        if length > largest_stored(codec.size, is_shard=True):
+        if length > codec.most_stored:
             raise NotPlannedError
         return Shard(self.reader.data_offset(place.entry) if start < 0 else start, length, key, fill_value)
 
@@ -159,7 +156,7 @@ class ReadPlan:
         offsets, lengths, stored = index
         longest = 0
         for place, inside, target in overlaps:
-            length, part = lengths[place], view[target]
+            length, part = lengths[place], view[target] if target else view
             if not length:
                 part[...] = shard.fill_value
                 continue
@@ -205,7 +202,11 @@ class ReadPlan:
         """Return the number of threads, which is limited by the memory that each of them needs."""
         if self.is_short:
             return 1
-        return max(1, min(default_jobs(), (SCRATCH - self.scratch) // max(1, self._largest_chunk)))
+        return max(1, min(self._threads, (SCRATCH - self.scratch) // max(1, self._largest_chunk)))
+
+    @cached_property
+    def _threads(self) -> int:
+        return default_jobs()
 
     def read(self) -> None:
         """Read, verify and decode the planned bytes."""

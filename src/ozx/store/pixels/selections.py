@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 Lengths = tuple[int, ...]
 Selection = tuple[Any, ...]
+Bounds = tuple[int, int, int]  # the first index, the index behind the last one, and the step
 
 
 # The part of an inner chunk that is inside a selection: the grid coordinates of the chunk; the part of the chunk, None
-# for the whole chunk; and the matching part of the result. A plain tuple, as there may be very many.
+# for the whole chunk; and the matching part of the result, () for all of it. A plain tuple, as there may be very many.
 Overlap = tuple[Lengths, tuple[slice, ...] | None, tuple[slice, ...]]
 
 
@@ -66,45 +67,48 @@ def covers(selection: object, shape: Lengths) -> bool:
     return True
 
 
-def iter_overlaps(selection: Selection, shape: Lengths, chunk: Lengths) -> Iterator[Overlap]:
-    """Yield the parts of chunks that are inside a selection of integers and slices that go forwards.
+def iter_overlaps(selection: Selection, shape: Lengths, chunk: Lengths) -> Iterable[Overlap]:
+    """Return the parts of chunks that are inside a selection of integers and slices that go forwards.
 
     The part of the result has one slice per axis, also for axes that an integer selects.
     """
-    only = _only_overlap(selection, shape, chunk)
+    return overlaps([_bounds(part, length) for part, length in zip(selection, shape, strict=True)], chunk)
+
+
+def overlaps(bounds: Sequence[Bounds], chunk: Lengths) -> Iterable[Overlap]:
+    """Return the parts of chunks that are inside a selection with these bounds, as `iter_overlaps` does."""
+    only = _only_overlap(bounds, chunk)
     if only is not None:
-        return iter((only,))
-    axes = [_axis(part, length, step) for part, length, step in zip(selection, shape, chunk, strict=True)]
+        return (only,)
+    axes = [_axis(*part, extent) for part, extent in zip(bounds, chunk, strict=True)]
     numbers, insides, targets, are_whole = zip(*axes, strict=True)
     flags = map(all, itertools.product(*are_whole))
     parts = (None if is_whole else part for part, is_whole in zip(itertools.product(*insides), flags, strict=True))
     return zip(itertools.product(*numbers), parts, itertools.product(*targets), strict=True)
 
 
-def _only_overlap(selection: Selection, shape: Lengths, chunk: Lengths) -> Overlap | None:
+def _only_overlap(bounds: Sequence[Bounds], chunk: Lengths) -> Overlap | None:
     """Return the overlap of a selection inside one chunk, as usual for small windows; None for other selections."""
-    numbers, insides, targets, is_whole = [], [], [], True
-    for part, length, extent in zip(selection, shape, chunk, strict=True):
-        begin, end, step = _bounds(part, length)
-        number, low = divmod(begin, extent)
+    numbers, insides, is_whole = [], [], True
+    for (begin, end, step), extent in zip(bounds, chunk, strict=True):
+        number = begin // extent
+        low = begin - number * extent
         high = low + end - begin
         if high <= low or high > extent:
             return None
-        count = (high - low + step - 1) // step
         numbers.append(number)
         insides.append(slice(low, high, step))
-        targets.append(slice(0, count))
-        is_whole = is_whole and count == extent
-    return tuple(numbers), None if is_whole else tuple(insides), tuple(targets)
+        is_whole = is_whole and step == 1 and high - low == extent
+    return tuple(numbers), None if is_whole else tuple(insides), ()
 
 
-def _axis(part: slice | int, length: int, chunk: int) -> tuple[list[int], list[slice], list[slice], list[bool]]:
+def _axis(begin: int, end: int, step: int, chunk: int) -> tuple[list[int], list[slice], list[slice], list[bool]]:
     """Return the chunks along one axis, the part of each, its place in the result, and whether it is whole."""
-    begin, end, step = _bounds(part, length)
     numbers, insides, targets, are_whole = [], [], [], []
     done = 0
     while begin < end:
-        number, low = divmod(begin, chunk)
+        number = begin // chunk
+        low = begin - number * chunk
         high = min(chunk, end - begin + low)
         count = (high - low + step - 1) // step
         numbers.append(number)
@@ -116,7 +120,7 @@ def _axis(part: slice | int, length: int, chunk: int) -> tuple[list[int], list[s
     return numbers, insides, targets, are_whole
 
 
-def _bounds(part: slice | int, length: int) -> tuple[int, int, int]:
+def _bounds(part: slice | int, length: int) -> Bounds:
     return part.indices(length) if isinstance(part, slice) else (int(part), int(part) + 1, 1)
 
 

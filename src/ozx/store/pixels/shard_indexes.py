@@ -29,7 +29,7 @@ class ShardIndexes:
 
     def __init__(self, source: ByteSource) -> None:
         self.source = source
-        self._indexes: dict[tuple[object, ...], KeptIndex] = {}
+        self._indexes: dict[tuple[int, int, ShardCodec], KeptIndex] = {}
         self._bytes = 0
 
     def find(self, start: int, length: int, codec: ShardCodec, where: str) -> KeptIndex:
@@ -43,7 +43,7 @@ class ShardIndexes:
 
     def kept(self, start: int, length: int, codec: ShardCodec) -> KeptIndex | None:
         """Return the index of the shard at offset `start` if it is in the cache; else None."""
-        return self._indexes.get((start, length, codec.grid, codec.index))
+        return self._indexes.get((start, length, codec))
 
     def add(self, start: int, length: int, codec: ShardCodec, where: str, data: bytes) -> KeptIndex:
         """Parse the bytes of a shard index and add it to the cache; raise errors as `find` does."""
@@ -52,7 +52,7 @@ class ShardIndexes:
         self._bytes += 2 * offsets.nbytes
         if self._bytes > _MOST_KEPT:
             self._indexes, self._bytes = {}, 2 * offsets.nbytes
-        self._indexes[start, length, codec.grid, codec.index] = index
+        self._indexes[start, length, codec] = index
         return index
 
 
