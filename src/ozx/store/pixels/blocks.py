@@ -35,8 +35,10 @@ class _Pool:
         renew_after_fork(self)
 
     def renew_locks(self) -> None:
-        """Discard the threads, which do not exist in a forked child process."""
+        """Forget the threads, which do not exist in a forked child process."""
         self._executor: ThreadPoolExecutor | None = None
+        # The threads that read blocks now: a request needs no helpers while others keep the processors busy.
+        self.readers: set[int] = set()
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
         """Run `function` in a thread."""
@@ -46,8 +48,6 @@ class _Pool:
 
 
 POOL = _Pool()
-# The threads that read blocks now: a request needs no helpers while other requests keep the processors busy.
-_READERS: set[int] = set()
 
 
 #: A byte range of a file, and the function to call with its bytes; a plain tuple, as there may be very many.
@@ -128,12 +128,12 @@ def read_blocks(source: FileSource, blocks: Sequence[Block], jobs: int) -> None:
         _read(source, blocks[0])
         return
     waiting = deque(blocks)
-    _READERS.add(threading.get_ident())
-    helpers = [POOL.submit(partial(_work, source, waiting)) for _ in range(min(jobs, len(blocks)) - len(_READERS))]
+    POOL.readers.add(threading.get_ident())
+    helpers = [POOL.submit(partial(_work, source, waiting)) for _ in range(min(jobs, len(blocks)) - len(POOL.readers))]
     try:
         _work(source, waiting)
     finally:
-        _READERS.discard(threading.get_ident())
+        POOL.readers.discard(threading.get_ident())
         waiting.clear()  # after an error
         # A helper that has not begun is not needed: the pool may be full of requests that wait for their helpers.
         for helper in [helper for helper in helpers if not helper.cancel()]:
