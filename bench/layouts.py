@@ -3,7 +3,7 @@
 The layouts are raw, zstd and blosc chunks of 64², 256² and 1024² pixels, in shards or not. The peers take turns within
 each round, in one process, and read the same selections; all pixels are compared. Each cell is the median time divided
 by that of tensorstore on the directory. ``--fused`` adds zarr-python's newest pipeline, of a Python with zarr ≥ 3.4
-and tensorstore, which times both in turns and gives their ratio.
+and tensorstore, which times both in turns and gives their ratio. ``--write`` writes nine of these layouts instead.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -34,7 +35,9 @@ WANTED = {
     "whole": (1.0, 1.3, 2.0),
     "strided": (None, 1.3, 1.3),
     "threads": (None, 1.3, 1.3),
+    "write": (1.0, 1.3, 1.3),
 }
+TASKS = ("chunk", "window", "plane", "whole", "strided", "threads", "cold plane")
 # The least number of rounds, and the time to spend on each task of a layout, in seconds.
 ROUNDS, SECONDS = 9, 1.0
 _THREADS, _WINDOWS = 8, 64
@@ -67,8 +70,6 @@ def _make(path: Path, pixels: Any, codec: str, side: int, kind: str) -> None:
 
     import ozx
 
-    codecs = {"raw": None, "zstd": zarr.codecs.ZstdCodec(level=1)}
-    codecs["blosc"] = zarr.codecs.BloscCodec(cname="lz4", clevel=3, shuffle="shuffle")
     datasets = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1.0, 1.0, 1.0]}]}]
     ome = {
         "version": "0.5",
@@ -82,11 +83,18 @@ def _make(path: Path, pixels: Any, codec: str, side: int, kind: str) -> None:
         dtype="u2",
         chunks=(1, side, side),
         shards=(1, length, length) if kind == "shard" else None,
-        compressors=codecs[codec],
+        compressors=_codecs(codec),
         dimension_names=list("zyx"),
     )
     array[:] = pixels
     ozx.pack(f"{path}.zarr", f"{path}.ozx", sync=False, force=True)
+
+
+def _codecs(codec: str) -> Any:
+    from zarr.codecs import BloscCodec, ZstdCodec
+
+    blosc = BloscCodec(cname="lz4", clevel=3, shuffle="shuffle")
+    return {"raw": None, "zstd": ZstdCodec(level=1), "blosc": blosc}[codec]
 
 
 def open_ozx(path: str) -> Reader:
@@ -190,7 +198,7 @@ def all_ratios(
     folder: Path, peers: dict[str, Callable[[str], Reader]], only: str
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Return the ratios by task, layout and peer, and the time of tensorstore in milliseconds."""
-    pixels, found = image(), {task: {} for task in [*WANTED, "cold plane"]}
+    pixels, found = image(), {task: {} for task in TASKS}
     for name, side in make_layouts(folder, pixels):
         if only not in name:
             continue
@@ -212,9 +220,103 @@ def all_ratios(
     return found
 
 
+def write_ozx(path: str, pixels: Any, codec: str, chunk: int, shard: int | None) -> None:
+    import zarr
+
+    import ozx
+
+    with ozx.OzxStore(f"{path}.ozx", "w", sync=False) as store:
+        group = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        _create(group, pixels, codec, chunk, shard)[:] = pixels
+
+
+def write_zarr(path: str, pixels: Any, codec: str, chunk: int, shard: int | None) -> None:
+    import zarr
+
+    _create(zarr.create_group(f"{path}.zarr", overwrite=True), pixels, codec, chunk, shard)[:] = pixels
+
+
+def _create(group: Any, pixels: Any, codec: str, chunk: int, shard: int | None) -> Any:
+    shards = (1, shard, shard) if shard else None
+    options = {"chunks": (1, chunk, chunk), "shards": shards, "compressors": _codecs(codec)}
+    return group.create_array("0", shape=pixels.shape, dtype=pixels.dtype, **options)
+
+
+def write_image(path: str, pixels: Any, codec: str, chunk: int, shard: int | None) -> None:
+    import ozx
+
+    codecs = {"raw": "none", "zstd": "zstd:1", "blosc": "blosc-lz4:3"}
+    ozx.write_image(
+        f"{path}.ozx",
+        pixels,
+        axes="zyx",
+        downsample="none",
+        chunks={"z": 1, "y": chunk, "x": chunk},
+        shards={"z": 1, "y": shard, "x": shard} if shard else "none",
+        codec=codecs[codec],
+        chunk_checksums="drop",
+        force=True,
+        sync=False,
+    )
+
+
+def write_tensorstore(path: str, pixels: Any, codec: str, chunk: int, shard: int | None) -> None:
+    import tensorstore
+
+    write_zarr_json(path, pixels, codec, chunk, shard)
+    spec = {"driver": "zarr3", "kvstore": f"file://{os.path.abspath(path)}.zarr/0/"}
+    tensorstore.open(spec).result().write(pixels).result()
+
+
+def write_zarr_json(path: str, pixels: Any, codec: str, chunk: int, shard: int | None) -> None:
+    """Write the documents of the hierarchy, so that tensorstore writes the layout of the others."""
+    import zarr
+
+    _create(zarr.create_group(f"{path}.zarr", overwrite=True), pixels, codec, chunk, shard)
+
+
+WRITERS = {"OzxStore": write_ozx, "write_image": write_image, BASE: write_tensorstore, "zarr": write_zarr}
+
+
+def written_ratios(folder: Path, only: str) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the ratios of writing by layout and peer, and the time of tensorstore in milliseconds."""
+    import zarr
+
+    import ozx
+
+    pixels, ratios, path = image(), {}, str(folder / "written")
+    for codec in ("raw", "zstd", "blosc"):
+        for chunk, shard in ((1024, None), (256, 2048), (64, 1024)):
+            name = f"{codec}-{chunk}-{'shard' if shard else 'chunk'}"
+            if only not in name:
+                continue
+            times: dict[str, list[float]] = {peer: [] for peer in WRITERS}
+            for turn in range(ROUNDS + 1):
+                for peer, write in [*WRITERS.items()][turn % len(WRITERS) :] + [*WRITERS.items()][
+                    : turn % len(WRITERS)
+                ]:
+                    shutil.rmtree(f"{path}.zarr", ignore_errors=True)
+                    Path(f"{path}.ozx").unlink(missing_ok=True)
+                    os.sync()
+                    start = time.perf_counter()
+                    write(path, pixels, codec, chunk, shard)
+                    times[peer].append(time.perf_counter() - start)
+                    if turn == 0:
+                        is_archive = os.path.exists(f"{path}.ozx")
+                        opened = ozx.open_array(f"{path}.ozx", "0") if is_archive else zarr.open_array(f"{path}.zarr/0")
+                        assert np.array_equal(opened[:], pixels), (peer, name)
+                        assert opened.shards == ((1, shard, shard) if shard else None)
+            middle = {peer: statistics.median(each[1:]) for peer, each in times.items()}
+            base = middle.pop(BASE)
+            ratios[name] = {**{peer: seconds / base for peer, seconds in middle.items()}, "ms": base * 1000}
+            print("write", name, *(f"{peer} {ratio:.2f}" for peer, ratio in ratios[name].items()), file=sys.stderr)
+    return {"write": ratios}
+
+
 def summary(ratios: dict[str, dict[str, dict[str, float]]]) -> str:
     """Return the table of the page: the geometric mean and the worst layout of each peer, by task."""
-    peers = list(dict.fromkeys(peer for each in ratios["plane"].values() for peer in each if peer != "ms"))
+    rows = [each for layouts in ratios.values() for each in layouts.values()]
+    peers = list(dict.fromkeys(peer for each in rows for peer in each if peer != "ms"))
     lines = [" | ".join(["| task", *peers, "wanted |"]), "|".join(["|---", *["--:"] * len(peers), "---|"])]
     for task, layouts in ratios.items():
         cells = []
@@ -238,9 +340,16 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="folder for the data: 3 GB, which are kept")
     parser.add_argument("--fused", metavar="PYTHON", help="a Python with zarr ≥ 3.4 and tensorstore")
     parser.add_argument("--only", default="", help="measure only layouts whose names contain this")
+    parser.add_argument("--write", action="store_true", help="measure writing")
     parser.add_argument("--json", metavar="FILE", help="keep all ratios")
     parser.add_argument("--peers", default=",,".join(PEERS), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.write:
+        ratios = written_ratios(options.folder, options.only)
+        if options.json:
+            Path(options.json).write_text(json.dumps(ratios, indent=1))
+        print(summary(ratios))
+        return
     known = {**PEERS, "zarr, fused": partial(open_zarr, fused=True)}
     ratios = all_ratios(options.folder, {peer: known[peer] for peer in options.peers.split(",,")}, options.only)
     if options.json == "-":
