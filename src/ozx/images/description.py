@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ozx.hierarchy.ome.colors import Window
+from ozx.hierarchy.ome.colors import RGBA, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,7 @@ def describe_samples(count: int, most: float | None) -> tuple[ChannelDescription
     [('Blue', '0000FF', True), ('Alpha', 'FFFFFF', False)]
     """
     window = None if most is None else Window(0.0, most, 0.0, most)
-    samples = [
-        ChannelDescription("Red", "FF0000", window=window),
-        ChannelDescription("Green", "00FF00", window=window),
-        ChannelDescription("Blue", "0000FF", window=window),
-        ChannelDescription("Alpha", "FFFFFF", window=window, is_shown=False),
-    ]
-    return tuple(samples[:count])
+    return tuple(
+        ChannelDescription(name, color, window=window, is_shown=number < 3)
+        for number, (name, color) in enumerate(RGBA[:count])
+    )

@@ -20,7 +20,7 @@ from typing import Any
 from ozx.errors import FormatError, UnsupportedError, UsageError
 from ozx.hierarchy.edit.request import Edits
 from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text, copy_json
-from ozx.hierarchy.ome.colors import default_color
+from ozx.hierarchy.ome.colors import WHITE, default_color
 from ozx.hierarchy.ome.model import Axis, Multiscale, OmeMetadata, parse_ome
 from ozx.hierarchy.ome.transformations import parse_transformations, with_axes, with_systems
 from ozx.hierarchy.ome.versions import has_systems, is_before_objects, is_understood
@@ -137,7 +137,7 @@ def _show_colors(omero: dict[str, Any], colors: Sequence[str | None] | None, nod
     With this model, viewers ignore the colours of the channels.
     """
     rdefs = as_object(omero.get("rdefs"))
-    is_colored = any(color is not None and color.upper() != "FFFFFF" for color in colors or ())
+    is_colored = any(color is not None and color.upper() != WHITE for color in colors or ())
     if not is_colored or rdefs.get("model") != "greyscale":
         return []
     omero["rdefs"] = {**rdefs, "model": "color"}

@@ -10,6 +10,10 @@ from ozx.errors import UsageError
 from ozx.hierarchy.json.reading import as_list, as_numbers, as_object, as_text
 from ozx.hierarchy.ome.model import ome_object
 
+WHITE = "FFFFFF"
+#: The samples of pixels with colours; the fourth is transparency.
+RGBA = (("Red", "FF0000"), ("Green", "00FF00"), ("Blue", "0000FF"), ("Alpha", WHITE))
+
 #: Colours that may be given by name; all others are given as RRGGBB.
 _COLORS = {
     "red": "FF0000",
@@ -18,9 +22,9 @@ _COLORS = {
     "cyan": "00FFFF",
     "magenta": "FF00FF",
     "yellow": "FFFF00",
-    "white": "FFFFFF",
-    "gray": "FFFFFF",
-    "grey": "FFFFFF",
+    "white": WHITE,
+    "gray": WHITE,
+    "grey": WHITE,
 }
 _HEXADECIMAL = re.compile(r"#?([0-9A-Fa-f]{6})")
 
@@ -56,7 +60,6 @@ _BLUE, _CYAN, _GREEN, _YELLOW, _RED, _MAGENTA, _ORANGE = (
     *("0000FF", "00FFFF", "00FF00", "FFFF00"),
     *("FF0000", "FF00FF", "FF8000"),
 )
-_GRAY = "FFFFFF"
 
 _Ranges = tuple[tuple[int, str | None], ...]
 
@@ -85,7 +88,7 @@ _DYES = {
     "rhodamine texasred cy3 cy3.5 pi propidiumiodide ethidium tamra rox mitotrackerred mitosox lysotrackerred jrgeco",
     _MAGENTA: "cy5 cy5.5 draq5 sir sirdna irfp mirfp farred topro3 apc mitotrackerdeepred allophycocyanin",
     _ORANGE: "cy7 icg",
-    _GRAY: "brightfield bf dic phase phasecontrast ph transmission transmitted transmittedlight trans tl widefieldtl "
+    WHITE: "brightfield bf dic phase phasecontrast ph transmission transmitted transmittedlight trans tl widefieldtl "
     "white gray grey",
 }
 _COLORS_OF_DYES = {name: color for color, names in _DYES.items() for name in names.split()} | {
@@ -202,7 +205,7 @@ def default_color(number: int, count: int, label: str | None = None, emission: f
     The dye in the channel's name decides, else the channel's emission wavelength in nanometers. Otherwise a single
     channel is white, and several channels are cyan, magenta, yellow, red, green and blue in turn.
     """
-    return dye_color(label, emission) or ("FFFFFF" if count == 1 else _PALETTE[number % len(_PALETTE)])
+    return dye_color(label, emission) or (WHITE if count == 1 else _PALETTE[number % len(_PALETTE)])
 
 
 def _parse_channel(channel: dict[str, Any]) -> ShownChannel:

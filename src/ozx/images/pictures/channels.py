@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.ome.colors import ShownChannel, Window, default_color
+from ozx.hierarchy.ome.colors import RGBA, WHITE, ShownChannel, Window, default_color
 
 # More channels add up to white, and each costs a read.
 _MOST_SHOWN = 6
 _MOST_CHANNELS = 10_000
-_RGB = (("Red", "FF0000"), ("Green", "00FF00"), ("Blue", "0000FF"))
 # Excludes hot pixels and the darkest noise.
 _LOW, _HIGH = 1.0, 99.8
 # More values would not change a percentile visibly.
@@ -49,14 +48,14 @@ def complete_channels(
     known = [*described[:count], *[unknown] * (count - len(described))]
     if not described and count in (3, 4) and dtype == np.uint8:
         whole = Window(0.0, 255.0, 0.0, 255.0)
-        known = [ShownChannel(label, color, True, whole) for label, color in _RGB]
-        known += [replace(unknown, active=False)] * (count - len(_RGB))
+        known = [ShownChannel(label, color, True, whole) for label, color in RGBA[:3]]
+        known += [replace(unknown, active=False)] * (count - 3)
     shown = [number for number, channel in enumerate(known) if channel.active] or [0]
     shown = shown[: 1 if is_gray else _MOST_SHOWN]
     return [
         replace(
             channel,
-            color="FFFFFF"
+            color=WHITE
             if is_gray and number in shown
             else channel.color or default_color(number, count, channel.label),
             active=number in shown,

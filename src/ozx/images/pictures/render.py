@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError
-from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel, Window
+from ozx.hierarchy.ome.colors import WHITE, LabelDisplay, ShownChannel, Window
 from ozx.images.pictures.channels import check_numbers, is_telling, percentile_window
 
 _NO_COLOR = (128, 128, 128, 255)  # of label values without a colour, if others have one
@@ -30,7 +30,7 @@ def render_channels(
     total = np.zeros((*planes[0].shape, 3), np.float32)
     for number, (plane, channel) in enumerate(zip(planes, channels, strict=True)):
         window = _window_of(plane, channel) if windows is None else windows[number]
-        color = bytes.fromhex(channel.color or "FFFFFF")
+        color = bytes.fromhex(channel.color or WHITE)
         total += scale_to_window(plane, window)[..., None] * np.frombuffer(color, np.uint8).astype(np.float32)
     return (np.minimum(total, 255) + 0.5).astype(np.uint8)
 

@@ -11,7 +11,7 @@ import numpy as np
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.keys import missing_groups
 from ozx.hierarchy.nodes import join_path
-from ozx.hierarchy.ome.colors import LabelDisplay, Window, default_color
+from ozx.hierarchy.ome.colors import WHITE, LabelDisplay, Window, default_color
 from ozx.hierarchy.ome.conversion import convert_group
 from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.images.writing.array_layout import NewArray, lay_out
@@ -22,7 +22,6 @@ from ozx.images.writing.new_image import NewChannel, NewHierarchy, NewImage, Pyr
 #: The written version of OME-Zarr.
 VERSION = "0.5"
 
-_GRAY = "FFFFFF"
 _METHODS = {
     "mean": "the mean",
     "nearest": "the first",
@@ -90,7 +89,7 @@ def _describe_channels(image: NewImage, windows: Mapping[int, Window]) -> dict[s
         for number, channel in enumerate(given)
     ]
     lengths = {axis.name: length for axis, length in zip(image.axes, image.levels[0].source.shape, strict=True)}
-    is_gray = all(channel["color"] == _GRAY for channel in channels)
+    is_gray = all(channel["color"] == WHITE for channel in channels)
     model = "greyscale" if is_gray else "color"
     return {"channels": channels, "rdefs": {"defaultT": 0, "defaultZ": lengths.get("z", 1) // 2, "model": model}}
 

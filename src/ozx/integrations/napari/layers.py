@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ozx.errors import UnsupportedError, UsageError
 from ozx.hierarchy.images import level_factor
-from ozx.hierarchy.ome.colors import LabelDisplay, ShownChannel, Window
+from ozx.hierarchy.ome.colors import RGBA, WHITE, LabelDisplay, ShownChannel, Window
 from ozx.hierarchy.ome.model import Axis
 from ozx.hierarchy.ome.units import SPACE_UNITS, TIME_UNITS
 from ozx.images.pixel_source import ArrayLike
@@ -24,7 +24,6 @@ _TYPES = {"t": "time", "time": "time", "c": "channel", "channel": "channel", "z"
 _UNITS = {"time": TIME_UNITS, "space": SPACE_UNITS}
 # For dimensions without names.
 _NAMES = {2: "yx", 3: "zyx", 4: "tzyx"}
-_RGBA = (("Red", "FF0000"), ("Green", "00FF00"), ("Blue", "0000FF"), ("Alpha", "FFFFFF"))
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,7 @@ def _parse_channels(
     visible = bool(meta.get("visible", True))
     if len(parts) > 1:
         return tuple(ShownChannel(label, color, visible and label != "Alpha", window)
-                     for label, color in _RGBA[: len(parts)])  # fmt: skip
+                     for label, color in RGBA[: len(parts)])  # fmt: skip
     color = _parse_color(meta.get("colormap"))
     types = [axis.type for axis in axes]
     if "channel" not in types:
@@ -198,7 +197,7 @@ def _parse_color(colormap: Any) -> str:
         red, green, blue = (round(255 * float(part)) for part in np.asarray(colormap["colors"])[-1][:3])
         return f"{red:02X}{green:02X}{blue:02X}"
     match = re.fullmatch(r"#([0-9A-Fa-f]{6})(?:[0-9A-Fa-f]{2})?", colormap) if isinstance(colormap, str) else None
-    return match[1].upper() if match else "FFFFFF"
+    return match[1].upper() if match else WHITE
 
 
 def _parse_label_display(meta: Mapping[str, Any]) -> LabelDisplay:
