@@ -1,8 +1,10 @@
 """`ozx.Array` is a zarr array in every way; windows are read without zarr-python, and have the same pixels."""
 
+import gc
 import os
 import pickle
 import warnings
+import weakref
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -250,3 +252,34 @@ def test_damage_is_an_error_in_windows_too(tmp_path: Path, layout: str) -> None:
     assert raised.value.rule in ("zip/crc", "zarr/chunk-data")
     with pytest.raises(FormatError, match="0/c/0/0/0"):
         array.read_many([window, (1, slice(0, 8), slice(0, 16))])
+
+
+@pytest.mark.parametrize("selection", [1, (0, slice(0, 8), slice(0, 16)), (slice(0, 2), slice(0, 16), slice(0, 32))])
+def test_pixels_are_freed_at_once(path: Path, selection: object) -> None:
+    """What a read kept would stay until the next collection of garbage, however large."""
+    array = ozx.open_array(path, "0")
+    array[selection]
+    gc.disable()
+    try:
+        pixels = array[selection]
+        is_alive = weakref.ref(pixels if pixels.base is None else pixels.base)
+        del pixels
+        assert is_alive() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("chunks", [None, (2, 8, 8)])
+def test_raw_chunks_go_straight_into_the_pixels(tmp_path: Path, chunks, monkeypatch) -> None:
+    monkeypatch.setattr("ozx.store.pixels.plan._LARGE", 1)
+    layout = {"chunks": (2, 8, 50), "shards": (2, 16, 50)} if chunks is None else {"chunks": chunks}
+    path = written(tmp_path / "a.ozx", **layout, compressors=None)
+    array, expected = ozx.open_array(path, "0"), plain(path)[:]
+    for selection in [..., 0, (slice(0, 2), slice(8, 16)), (slice(0, 2), slice(8, 16), slice(8, 16)), (2, 3, 4)]:
+        np.testing.assert_array_equal(array[selection], expected[selection])
+    entry = next(each for each in ozx.list_entries(path) if each.key == "0/c/0/0/0")
+    data = bytearray(path.read_bytes())
+    data[entry.offset + 5] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match="0/c/0/0/0"):
+        ozx.open_array(path, "0")[:2, :16]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from operator import itemgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ozx.archive.byte_source import FileSource
 from ozx.errors import FormatError
@@ -50,34 +50,38 @@ class _Pool:
 POOL = _Pool()
 
 
-#: A byte range of a file, and the function to call with its bytes; a plain tuple, as there may be very many.
-Span = tuple[int, int, Callable[[memoryview], object]]
+#: A byte range of a file, and the function to call with its bytes, or the memory of a result to read them into; a plain
+#: tuple, as there may be very many.
+Span = tuple[int, int, Any]
 
 
 class Block:
     """The spans of a single read, and a function to call with the bytes of the whole block."""
 
-    __slots__ = ("finish", "into", "spans", "start", "stop")
+    __slots__ = ("finish", "spans", "start", "stop")
 
     def __init__(
-        self,
-        start: int,
-        stop: int,
-        spans: list[Span],
-        finish: Callable[[memoryview], object] | None = None,
-        into: memoryview | None = None,
+        self, start: int, stop: int, spans: list[Span], finish: Callable[[memoryview], object] | None = None
     ) -> None:
         self.start = start
         self.stop = stop
         self.spans = spans
         self.finish = finish
-        self.into = into
+
+    @property
+    def into(self) -> memoryview | None:
+        """The memory to read the block into, if the block is a single span with memory of its own."""
+        if len(self.spans) != 1:
+            return None
+        start, stop, take = self.spans[0]
+        return take if isinstance(take, memoryview) and (start, stop) == (self.start, self.stop) else None
 
 
 def join_spans(spans: Sequence[Span], jobs: int, *, gap: int = _GAP, length: int | None = None) -> list[Block]:
     """Return blocks that cover the spans, in file order.
 
     Gaps up to `gap` bytes are read too. A block ends at `length` bytes; the default makes a few blocks for each job.
+    A span with memory is a block of its own, unless it overlaps another span.
     """
     if len(spans) == 1:
         return [Block(spans[0][0], spans[0][1], [*spans])]
@@ -87,11 +91,11 @@ def join_spans(spans: Sequence[Span], jobs: int, *, gap: int = _GAP, length: int
     blocks: list[Block] = []
     end = limit = -1
     for span in ordered:
-        start, stop, _ = span
+        start, stop, take = span
         if start > end + gap or (stop > limit and start >= end) or not blocks:
             block = Block(start, stop, [])
             blocks.append(block)
-            end, limit = stop, start + length
+            end, limit = stop, start + (length if callable(take) else 0)
         block.spans.append(span)
         if stop > end:
             block.stop = end = stop
@@ -106,12 +110,12 @@ def tile_spans(spans: Sequence[Span], start: int, stop: int, jobs: int) -> list[
     length = _block_length(stop - start, jobs)
     tiles: list[Block] = []
     for block in join_spans(spans, jobs):
-        if block.start - start <= _GAP:
+        if block.start - start <= _GAP and block.into is None:
             block.start = start
         tiles += [Block(first, min(first + length, block.start), []) for first in range(start, block.start, length)]
         tiles.append(block)
         start = block.stop
-    if tiles and stop - start <= _GAP:
+    if tiles and stop - start <= _GAP and tiles[-1].into is None:
         tiles[-1].stop = stop
         return tiles
     return tiles + [Block(first, min(first + length, stop), []) for first in range(start, stop, length)]
@@ -155,15 +159,20 @@ def _work(source: FileSource, waiting: deque[Block]) -> None:
 
 def _read(source: FileSource, block: Block) -> None:
     begin, length = block.start, block.stop - block.start
-    buffer = _buffer(length) if block.into is None else block.into
+    into = block.into
+    buffer = _buffer(length) if into is None else into
     if source.read_into_at(buffer, begin) != length:
         raise FormatError(
             f"expected {length:,} bytes at offset {begin:,}; the file shrank while it was read",
             path=source.name,
             rule="zip/changed",
         )
-    for start, stop, take in block.spans:
-        take(buffer[start - begin : stop - begin])
+    for start, stop, take in block.spans if into is None else ():
+        part = buffer[start - begin : stop - begin]
+        if isinstance(take, memoryview):
+            take[:] = part
+        else:
+            take(part)
     if block.finish is not None:
         block.finish(buffer)
 

@@ -97,26 +97,34 @@ class ReadPlan:
             return
         size = place.stop - place.start
         self.expect(codec, 1, size)
-        is_direct = size >= _LARGE and inside is None and codec.is_raw and isinstance(self.reader.source, FileSource)
-        if not (is_direct and self._add_direct(codec, place, view)):
+        into = self._memory_for(codec, inside, view)
+        if into is None:
             self.add_value(place, codec.put, inside, view)
+        else:
+            self._add_direct(place, into)
 
     def add_value(self, place: EntrySpan, put: Callable[[Any, Any, memoryview], object], inside: Any, to: Any) -> None:
         """Read the value at `place`, verify it, and call ``put(inside, to, value)``."""
         self.spans.append((place.start, place.stop, partial(_take_value, self.reader, place, put, inside, to)))
 
-    def _add_direct(self, codec: ChunkCodec, place: EntrySpan, view: NDArray[Any]) -> bool:
-        """Plan to read an entry directly into `view`; return whether that is possible."""
-        stored, reader = view.transpose(codec.order), self.reader
+    def _memory_for(self, codec: ChunkCodec, inside: Any, view: NDArray[Any]) -> memoryview | None:
+        """Return the memory of `view` if the bytes of a stored chunk can go from the file into it; else None."""
+        if inside is not None or codec.size < _LARGE or not codec.is_raw or self.session.is_remote:
+            return None
+        stored = view.transpose(codec.order)
         if stored.dtype != codec.dtype or not stored.flags.c_contiguous:
-            return False
-        into, start = stored.reshape(-1).view(np.uint8), reader.data_offset(place.entry)
-        if into.size != self.size_of(place):
+            return None
+        return stored.reshape(-1).view(np.uint8).data
+
+    def _add_direct(self, place: EntrySpan, into: memoryview) -> None:
+        """Read an entry directly into the memory of the result."""
+        reader, start = self.reader, self.reader.data_offset(place.entry)
+        stop = start + self.size_of(place)
+        if len(into) != stop - start:
             raise NotPlannedError
         self.blocks.append(
-            Block(start, start + into.size, [], lambda data: reader.check_crc32(place.entry, crc32(data)), into.data)
+            Block(start, stop, [(start, stop, into)], lambda data: reader.check_crc32(place.entry, crc32(data)))
         )
-        return True
 
     def expect(self, codec: ChunkCodec, count: int, longest: int) -> None:
         """Take account of chunks to decode; raise `NotPlannedError` if the longest stored one is too long.
@@ -167,7 +175,8 @@ class ReadPlan:
                 self.add_inner(nested, inner, iter_overlaps(selection, inner.shape, inner.inner.shape), part, spans)
                 continue
             longest = max(longest, length)
-            spans.append((start, start + length, partial(inner.put, inside, part)))
+            into = self._memory_for(inner, inside, part) if length == inner.size else None
+            spans.append((start, start + length, into or partial(inner.put, inside, part)))
         if isinstance(inner, ShardCodec):
             return False
         count = len(spans) - before
@@ -177,7 +186,7 @@ class ReadPlan:
     def _checked_blocks(self, entry: int, shard: Shard, spans: list[Span]) -> list[Block]:
         """Return blocks that cover a whole shard, so that its CRC-32 can be verified."""
         blocks = tile_spans(spans, shard.start, shard.start + shard.length, self.jobs())
-        sums = [0] * len(blocks)
+        sums, reader = [0] * len(blocks), self.reader  # not the plan: a cycle would keep the pixels for longer
 
         def keep(number: int, data: memoryview) -> None:
             sums[number] = crc32(data)
@@ -186,7 +195,7 @@ class ReadPlan:
             total = sums[0]
             for block, part in zip(blocks[1:], sums[1:], strict=True):
                 total = crc32_combine(total, part, block.stop - block.start)
-            self.reader.check_crc32(entry, total)
+            reader.check_crc32(entry, total)
 
         for number, block in enumerate(blocks):
             block.finish = partial(keep, number)
