@@ -1,9 +1,10 @@
 """Read 18 layouts of pixels by ozx and its peers: ``python bench/layouts.py FOLDER [--fused PYTHON] [--json FILE]``.
 
 The layouts are raw, zstd and blosc chunks of 64², 256² and 1024² pixels, in shards or not. The peers take turns within
-each round, in one process, and read the same selections; all pixels are compared. Each cell is the median time divided
-by that of tensorstore on the directory. ``--fused`` adds zarr-python's newest pipeline, of a Python with zarr ≥ 3.4
-and tensorstore, which times both in turns and gives their ratio. ``--write`` writes nine of these layouts instead.
+each round, in any order and in one process, and read the same selections; all pixels are compared. Each cell is the
+median time divided by that of tensorstore on the directory. ``--fused`` adds the newest pipeline of zarr-python, of a
+Python with zarr ≥ 3.4 and tensorstore, which times both in turns and gives their ratio. ``--write`` writes nine of
+these layouts instead.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ WANTED = {
 TASKS = ("chunk", "window", "plane", "whole", "strided", "threads", "cold plane")
 # The least number of rounds, and the time to spend on each task of a layout, in seconds.
 ROUNDS, SECONDS = 9, 1.0
-_THREADS, _WINDOWS = 8, 64
+_THREADS = 8
+# Reads of a peer in its turn, as a program reads many, after each other or in threads.
+_IN_A_ROW = {"chunk": 10, "window": 10, "threads": 64}
 
 Selection = tuple[Any, ...]
 Reader = Callable[[Selection], Any]
@@ -155,13 +158,13 @@ def measure(task: str, side: int, readers: dict[str, Reader], pixels: Any) -> di
     with ThreadPoolExecutor(_THREADS) as pool:
         began = time.perf_counter()
         while len(times[BASE]) < ROUNDS + 1 or (time.perf_counter() - began < SECONDS and len(times[BASE]) < 100):
-            turn = len(times[BASE]) % len(readers)
-            chosen = [selections(task, side, random) for _ in range(_WINDOWS if task == "threads" else 1)]
-            for peer, read in [*readers.items()][turn:] + [*readers.items()][:turn]:
+            chosen = [selections(task, side, random) for _ in range(_IN_A_ROW.get(task, 1))]
+            for peer in random.permutation([*readers]):
                 if peer == "zarrista" and task == "strided":
                     continue  # it has no steps
+                read = readers[peer]
                 start = time.perf_counter()
-                found = list(pool.map(read, chosen)) if len(chosen) > 1 else [read(chosen[0])]
+                found = list((pool.map if task == "threads" else map)(read, chosen))
                 times[peer].append(time.perf_counter() - start)
                 for part, selection in zip(found, chosen, strict=True):
                     assert np.array_equal(np.ravel(part), pixels[selection].ravel()), (peer, task)
