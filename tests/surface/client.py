@@ -73,6 +73,11 @@ def use(source: Path, folder: Path) -> None:
     with ozx.OzxStore(folder / "new.ozx", mode="w", sync=False) as store:
         assert_type(store, ozx.OzxStore)
         zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+    with ozx.open(folder / "natural.ozx", "w", sync=False) as group:
+        assert_type(group, OpenedGroup)
+        group.attrs["ome"] = {"version": "0.5"}
+        made: zarr.Array[Any] = group.create_array("0", shape=(8, 8), dtype="uint8")
+        made[...] = 1
     written = ozx.write_image(folder / "written.ozx", np.zeros((8, 8), "uint8"), axes="yx", sync=False)
     assert_type(written, WriteImageResult)
     with ozx.stream(folder / "s.ozx", axes="tyx", shape=(None, 8, 8), dtype="uint8", sync=False) as stream:

@@ -46,6 +46,7 @@ FUNCTIONS = {
     "recover": [lambda url: ozx.recover("missing.ozx", url)],
     "thumbnail": [lambda url: ozx.thumbnail("missing.ozx", f"{url}.png")],
     "OzxStore": [lambda url, mode=mode: ozx.OzxStore(url, mode) for mode in ("w", "x", "a")],
+    "open": [lambda url, mode=mode: ozx.open(url, mode) for mode in ("w", "x", "a")],
     "integrations.napari.write_layers": [lambda url: write_layers(url, [])],
 }
 # They write to s3://: tests/operations/test_uploads.py, tests/store/test_remote_writing.py.
@@ -60,6 +61,7 @@ UPLOADING = {
     "thumbnail",
     "export",
     "OzxStore",
+    "open",
     "unpack",
 }
 # It writes where it reads, and takes what names a file for reading; a remote one it refuses.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any, Self
+import functools
+from collections.abc import Callable, Generator, Iterator
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar
 
 import zarr
 
@@ -16,6 +18,9 @@ from ozx.hierarchy.zarr.codecs import parse_named
 from ozx.hierarchy.zarr.extensions import EXTENSIONS, array_extensions, parse_extensions
 from ozx.hierarchy.zarr.normalisation import DECODING_POINTS
 from ozx.store.array import opened_array
+
+_Arguments = ParamSpec("_Arguments")
+_Node = TypeVar("_Node")
 
 
 def understands_opening(point: str, value: Any) -> bool:
@@ -38,6 +43,17 @@ def opened_group(group: zarr.Group) -> OpenedGroup:
     return OpenedGroup(group._async_group)  # noqa: SLF001 (the only way)
 
 
+def _opening(method: Callable[_Arguments, _Node]) -> Callable[_Arguments, _Node]:
+    """Return a method of `zarr.Group` that opens the new node as `OpenedGroup.__getitem__` does."""
+
+    @functools.wraps(method)
+    def call(*args: _Arguments.args, **options: _Arguments.kwargs) -> _Node:
+        found: _Node = _opened(method(*args, **options))
+        return found
+
+    return call
+
+
 class OpenedGroup(zarr.Group):
     """A zarr group whose arrays use ozx's codec pipeline and the ``open`` methods of extension handlers.
 
@@ -45,14 +61,19 @@ class OpenedGroup(zarr.Group):
     """
 
     def close(self) -> None:
-        """Close the file of the group, its sub-groups and its arrays; a later access opens the file again."""
+        """Close the file of the group, its sub-groups and its arrays.
+
+        A later access opens a file that is read again. A file that is written is finished: see `ozx.OzxStore.close`.
+        """
         self.store.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.store.__exit__(kind, error, trace)  # after an exception, a file that is written gets no final name
 
     def __getitem__(self, path: str) -> Any:
         """Return the node at `path`."""
@@ -77,21 +98,34 @@ class OpenedGroup(zarr.Group):
         for name, group in super().groups():
             yield name, opened_group(group)
 
-    def require_group(self, name: str, **options: Any) -> zarr.Group:
-        """Return the group `name`, as `zarr.Group.require_group` does."""
-        return opened_group(super().require_group(name, **options))
+    def create_hierarchy(self, nodes: dict[str, Any], *, overwrite: bool = False) -> Iterator[tuple[str, Any]]:
+        """Create groups and arrays from their metadata, as `zarr.Group.create_hierarchy` does."""
+        for name, node in super().create_hierarchy(nodes, overwrite=overwrite):
+            yield name, _opened(node)
 
     def require_groups(self, *names: str) -> tuple[zarr.Group, ...]:
         """Return the groups with these names, as `zarr.Group.require_groups` does."""
         return tuple(map(opened_group, super().require_groups(*names)))
 
-    def require_array(self, name: str, **options: Any) -> Any:
-        """Return the array `name`, as `zarr.Group.require_array` does; `shape` is compared with the stored array."""
-        return _opened(super().require_array(name, **options))
-
     def require_dataset(self, name: str, **options: Any) -> Any:
         """Return the same array as `require_array`."""
         return self.require_array(name, **options)
+
+    create_group = _opening(zarr.Group.create_group)
+    require_group = _opening(zarr.Group.require_group)
+    create = _opening(zarr.Group.create)
+    create_array = _opening(zarr.Group.create_array)
+    create_dataset = _opening(zarr.Group.create_dataset)
+    require_array = _opening(zarr.Group.require_array)
+    array = _opening(zarr.Group.array)
+    empty = _opening(zarr.Group.empty)
+    zeros = _opening(zarr.Group.zeros)
+    ones = _opening(zarr.Group.ones)
+    full = _opening(zarr.Group.full)
+    empty_like = _opening(zarr.Group.empty_like)
+    zeros_like = _opening(zarr.Group.zeros_like)
+    ones_like = _opening(zarr.Group.ones_like)
+    full_like = _opening(zarr.Group.full_like)
 
 
 def _opened(node: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Open an .ozx file, a node in it, or a directory as a zarr group."""
+"""Open an .ozx file, a node in it, or a directory as a zarr group, to read or to write."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from ozx.hierarchy.nodes import join_path
 
 if TYPE_CHECKING:
     import zarr
+    from zarr.abc.store import Store
 
     from ozx.store.array import Array
     from ozx.store.extension_groups import OpenedGroup
     from ozx.store.live.group import LiveGroup
     from ozx.store.normalised import NormalisedStore
+
+_Mode = Literal["r", "a", "w", "x"]
 
 
 def open_store(
@@ -44,24 +47,42 @@ def open_store(
 
 @overload
 def open_group(
-    path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, live: Literal[False] = False
+    path: str | os.PathLike[str],
+    mode: _Mode = "r",
+    *,
+    options: Mapping[str, Any] | None = None,
+    live: Literal[False] = False,
+    sync: bool = True,
 ) -> OpenedGroup: ...
 
 
 @overload
 def open_group(
-    path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, live: Literal[True]
+    path: str | os.PathLike[str],
+    mode: Literal["r"] = "r",
+    *,
+    options: Mapping[str, Any] | None = None,
+    live: Literal[True],
+    sync: bool = True,
 ) -> LiveGroup: ...
 
 
 @resource_errors()
 def open_group(
-    path: str | os.PathLike[str], *, options: Mapping[str, Any] | None = None, live: bool = False
+    path: str | os.PathLike[str],
+    mode: _Mode = "r",
+    *,
+    options: Mapping[str, Any] | None = None,
+    live: bool = False,
+    sync: bool = True,
 ) -> OpenedGroup:
-    """Return the hierarchy in an .ozx file, or one of its groups, as a read-only zarr group.
+    """Return the hierarchy in an .ozx file, or one of its groups, as a zarr group that reads or writes.
 
-    Legal metadata that zarr-python refuses is read as well (`ozx.store.normalised`). `close`, or the end of a ``with``
-    block, closes the file, which Windows otherwise may not let others replace.
+    `close`, or the end of a ``with`` block, closes a file that is read, which Windows otherwise may not let others
+    replace, and finishes a file that is written, as `OzxStore.close` does. After an exception in the ``with`` block,
+    the old file is unchanged, and what was written stays in ``NAME.partial``.
+
+    In mode ``r``, legal metadata that zarr-python refuses is read as well (`ozx.store.normalised`).
 
     The class of the group is a subclass of `zarr.Group`. For programs that accept only `zarr.Group` itself, such as
     anndata, open ``zarr.open_group(ozx.OzxStore(path), mode="r")``.
@@ -71,12 +92,17 @@ def open_group(
     path
         A local .ozx file; the URL of an .ozx file or of an OME-Zarr directory (extra ``remote``); or a node in a file:
         ``ozx:///data/cells.ozx/labels/cells``, ``cells.ozx|zip:labels/cells/``,
-        ``https://example.org/cells.ozx|zip:labels/cells/``.
+        ``https://example.org/cells.ozx|zip:labels/cells/``. To write: a file, or with ``w`` and ``x`` an ``s3://`` URL.
+    mode
+        ``r`` reads. ``w`` writes a new file with a root group, which replaces an existing file at `close`; ``x``
+        refuses an existing file. ``a`` adds to an existing file, or writes a new one.
     options
         For URLs: settings of the object store, as keyword arguments of obstore.
     live
         Whether `path` may be a local file that `ozx.stream` is still writing, given as ``NAME`` or ``NAME.partial``.
         The group is then a `LiveGroup`. Without locks (Windows) only finished files can be read.
+    sync
+        Whether `close` waits until a written file is on the disk. `OzxStore` has more options for writing.
 
     Raises
     ------
@@ -85,7 +111,8 @@ def open_group(
     UnsupportedError
         The hierarchy is Zarr v2, or ozx does not understand a required extension of the node.
     UsageError
-        There is no such node, or it is an array.
+        There is no such node, or it is an array; or the mode does not exist, does not fit `live` or `path`, or is ``x``
+        and the file exists.
     ResourceError
         The file is missing or cannot be read; for a URL also: the extra ``remote`` is missing. With `live` also: no
         frame is complete yet.
@@ -98,7 +125,12 @@ def open_group(
     (2, 256, 256)
     >>> ozx.open("cells.ozx|zip:labels/cells/").path
     'labels/cells'
+    >>> with ozx.open("new.ozx", "w") as group:
+    ...     group.attrs["ome"] = {"version": "0.5"}
+    ...     group.create_array("0", shape=(4, 4), dtype="uint8")[:] = 7
     """
+    if mode != "r":
+        return _open_to_write(path, mode, options, live=live, sync=sync)
     store, node = open_store(path, options=options, live=live)
     group = _open_node(store, node, printable_location(path))
     if not live:
@@ -173,13 +205,29 @@ def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping
     return cast("Array", found)  # the handler of an extension may give another zarr array
 
 
-def _is_array(store: NormalisedStore, node: str) -> bool | None:
+def _open_to_write(
+    path: str | os.PathLike[str], mode: str, options: Mapping[str, Any] | None, *, live: bool, sync: bool
+) -> OpenedGroup:
+    """Return the root group of a file that is written; a new file gets one."""
+    from ozx.store.extension_groups import opened_group  # noqa: PLC0415 (see open_store)
+    from ozx.store.ozx_store import OzxStore, file_part  # noqa: PLC0415
+
+    store = OzxStore(path, mode, options=options, live=live, sync=sync)
+    file_part(path)  # refuses a node
+    if mode == "a" and os.path.lexists(store.path):
+        return _open_node(store, "", printable_location(path), "a")
+    import zarr  # noqa: PLC0415 (see open_store)
+
+    return opened_group(zarr.create_group(store, zarr_format=3))
+
+
+def _is_array(store: Any, node: str) -> bool | None:
     """Return whether a node is an array; None if it does not exist."""
     document = store.get_sync(join_path(node, METADATA))
     return None if document is None else json.loads(document.to_bytes()).get("node_type") == "array"
 
 
-def _open_node(store: NormalisedStore, node: str, given: str) -> OpenedGroup:
+def _open_node(store: Store, node: str, given: str, mode: Literal["r", "a"] = "r") -> OpenedGroup:
     """Return the group at a node of a store; errors name the path as the caller gave it."""
     import zarr  # noqa: PLC0415 (see open_store)
 
@@ -197,7 +245,9 @@ def _open_node(store: NormalisedStore, node: str, given: str) -> OpenedGroup:
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
 
     with refused_by_zarr(node or "the root"):
-        return opened_group(zarr.open_group(store, mode="r", path=node, zarr_format=3))
+        # Copies of metadata would be out of date after the first change.
+        copies = None if mode == "r" else False
+        return opened_group(zarr.open_group(store, mode=mode, path=node, zarr_format=3, use_consolidated=copies))
 
 
 @contextmanager
@@ -218,7 +268,6 @@ def opened_hierarchy(path: str | os.PathLike[str]) -> Iterator[zarr.Group]:
 
 def _open_directory(path: str) -> zarr.Group:
     import zarr  # noqa: PLC0415 (see open_store)
-    from zarr.abc.store import Store  # noqa: PLC0415
 
     from ozx.store.extension_groups import opened_group  # noqa: PLC0415
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
@@ -246,7 +295,7 @@ def _open_directory(path: str) -> zarr.Group:
     return opened_group(group) if is_v3 else group
 
 
-def _missing(store: NormalisedStore, node: str, path: str) -> FormatError | UnsupportedError | UsageError:
+def _missing(store: Store, node: str, path: str) -> FormatError | UnsupportedError | UsageError:
     """Return the error for a path without ``zarr.json``."""
     from zarr.core.sync import sync  # noqa: PLC0415 (see open_store)
 

@@ -145,7 +145,7 @@ class OzxStore(SessionStore):
             raise UsageError(f"expected first or last for metadata; got {metadata!r}")
         if live and mode != "r":
             raise UsageError(f"live=True only reads; got mode={mode!r}")
-        name = _file_part(path) if mode == "r" else given_output(path, remote=mode != "a")
+        name = file_part(path) if mode == "r" else given_output(path, remote=mode != "a")
         is_url = Location(name).is_remote
         # A link stays a link; its target is replaced.
         if live and is_url:
@@ -400,7 +400,7 @@ def _writer(place: str, option: WriteOptions, options: Mapping[str, Any] | None)
     return RemoteWriteSession(place, option, options) if Location(place).is_remote else WriteSession(place, option)
 
 
-def _file_part(path: str | os.PathLike[str]) -> str:
+def file_part(path: str | os.PathLike[str]) -> str:
     """Return the path or the remote URL of the file that a location names."""
     location = parse_location(path)
     if location.node:
