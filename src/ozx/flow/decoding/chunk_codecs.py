@@ -101,10 +101,25 @@ class ChunkCodec:
     def encode(self, pixels: NDArray[Any]) -> memoryview:
         """Return an encoded chunk; without a compressor the result may share memory with `pixels`."""
         stored = np.ascontiguousarray(pixels.transpose(self.order), self.dtype).reshape(-1).view(np.uint8)
-        data = _with_checksums(stored.data, self.checksums_inside)
+        return self._encode_stored(stored.data)
+
+    def encode_all(self, chunks: NDArray[Any], is_missing: list[bool]) -> list[memoryview | None]:
+        """Return the encoded chunks of an array of chunks; None for those that are missing."""
+        order = (0, *(axis + 1 for axis in self.order))
+        stored = np.ascontiguousarray(chunks.transpose(order), self.dtype).reshape(-1).view(np.uint8).data
+        starts = range(0, len(stored), self.size)
+        return [
+            None if missing else self._encode_stored(stored[start : start + self.size])
+            for start, missing in zip(starts, is_missing, strict=True)
+        ]
+
+    def _encode_stored(self, data: memoryview) -> memoryview:
+        """Encode a chunk whose axes have the stored order."""
+        if self.checksums_inside:
+            data = _with_checksums(data, self.checksums_inside)
         if self.encoder is not None:
             data = memoryview(self.encoder(data)).cast("B")
-        return _with_checksums(data, self.checksums_outside)
+        return _with_checksums(data, self.checksums_outside) if self.checksums_outside else data
 
     def _decode_stored(self, data: memoryview) -> NDArray[Any]:
         """Decode a chunk without transposing its axes back."""

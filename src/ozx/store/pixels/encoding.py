@@ -6,14 +6,16 @@ import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
+from operator import add, mul, sub
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.errors import OzxError
 from ozx.flow.decoding.chunk_codecs import MORTON, ChunkCodec, ShardCodec
 from ozx.hierarchy.zarr.layout import build_index, parse_index
-from ozx.store.pixels.selections import Box, iter_overlaps
+from ozx.store.pixels.selections import Box
 
 Lengths = tuple[int, ...]
 Selection = Any
@@ -41,6 +43,17 @@ class Background:
         items = np.ascontiguousarray(pixels).reshape(-1).view(unit).reshape(pixels.size, -1)
         return bool((items == np.frombuffer(fill, unit)).all())
 
+    def fill_all_of(self, chunks: NDArray[Any]) -> list[bool]:
+        """Return for each chunk of an array of chunks whether all its pixels have this value."""
+        fill = np.asarray(self.fill_value, chunks.dtype).tobytes()
+        firsts, size = chunks.reshape(len(chunks), -1)[:, 0].tobytes(), len(fill)
+        if fill not in firsts:
+            return [False] * len(chunks)
+        return [
+            firsts[number * size : number * size + size] == fill and self.is_all_of(chunk)
+            for number, chunk in enumerate(chunks)
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkEdit:
@@ -52,11 +65,6 @@ class ChunkEdit:
     pixels: NDArray[Any]  # its new pixels
     background: Background  # the value of missing pixels
 
-    @property
-    def size(self) -> int:
-        """The length of the decoded chunk in bytes."""
-        return self.codec.size
-
     def encode(self) -> memoryview | None:
         """Return the encoded chunk; None if the chunk need not be stored."""
         if isinstance(self.codec, ShardCodec):
@@ -65,6 +73,10 @@ class ChunkEdit:
         if not self.background.is_stored and self.background.is_all_of(chunk):
             return None
         return self.codec.encode(chunk)
+
+    def encode_alone(self) -> list[memoryview | None]:
+        """Return the encoded chunk in a list, as `ShardEdit.encode` does."""
+        return [self.encode()]
 
     def _merged(self, codec: ChunkCodec) -> NDArray[Any]:
         if self.inside is None:
@@ -78,7 +90,7 @@ class ChunkEdit:
         whole = tuple(slice(0, extent) for extent in codec.shape)
         pixels = np.broadcast_to(self.pixels, codec.shape) if self.inside is None else self.pixels
         shard = ShardEdit(codec, self.stored, self.inside or whole, pixels, self.background)
-        parts = shard.parts((place, edit.encode()) for place, edit in shard.iter_edits())
+        parts = shard.parts(shard.encode(0, len(shard)))
         return memoryview(b"".join(parts)) if parts else None
 
 
@@ -95,73 +107,125 @@ class ShardEdit:
         where: str = "a shard",
     ) -> None:
         self._codec = codec
-        self._selection = selection
-        self._pixels = pixels
         self._background = background
-        self._places = _ordered_places(codec.grid, codec.write_order)
         self._stored = {} if stored is None else _inner_chunks(codec, stored, where)
-        self._lengths = np.zeros(codec.grid, np.int64)
-        self._offsets = np.zeros(codec.grid, np.int64)
-
-    def iter_edits(self) -> Iterator[tuple[Lengths, ChunkEdit]]:
-        """Yield the changed inner chunks with their coordinates, in the order in which the shard stores chunks."""
-        inner = self._codec.inner
-        if isinstance(self._selection, Box):
-            edits = self._edits_in(self._selection)
+        # The pixels, where they begin in the shard, and the changed chunks, of which those from `_whole[0]` on and
+        # before `_whole[1]` change wholly; all in the order of the axes.
+        if isinstance(selection, Box):
+            self._pixels = self._merged(selection, pixels)
+            self._start = _product(selection.first, codec.inner.shape)
+            self._changed = np.array(selection.chunks)
+            self._whole = np.array([selection.first, _sum(selection.first, selection.shape)])
         else:
-            edits = {
-                place: ChunkEdit(
-                    inner,
-                    None if inside is None else self._stored.get(place),
-                    inside,
-                    self._pixels[target],
-                    self._background,
-                )
-                for place, inside, target in iter_overlaps(self._selection, self._codec.shape, inner.shape)
-            }
-        for place in self._places:
-            if place in edits:
-                yield place, edits.pop(place)
+            self._pixels = pixels
+            bounds = [part.indices(length) for part, length in zip(selection, codec.shape, strict=True)]
+            self._start, stop = tuple(part[0] for part in bounds), tuple(part[1] for part in bounds)
+            extents = np.array(codec.inner.shape)
+            first, last = np.array(self._start) // extents, -(-np.array(stop) // extents)
+            self._changed = np.argwhere(np.ones(tuple(last - first), bool)) + first
+            self._whole = np.stack([-(-np.array(self._start) // extents), np.array(stop) // extents])
+        order = np.argsort(_ranks(codec.grid, codec.write_order)[tuple(self._changed.T)])
+        self._changed = self._changed[order]
+        self._lengths: list[int] = []
+        self._order = self._changed
 
-    def _edits_in(self, box: Box) -> dict[Lengths, ChunkEdit]:
-        """Decode the changed inner chunks of a box and insert the new pixels; return the resulting whole chunks."""
+    def __len__(self) -> int:
+        return len(self._changed)
+
+    def encode(self, first: int, last: int) -> list[memoryview | None]:
+        """Return the changed inner chunks from number `first` on and before number `last`, encoded, in file order.
+
+        None stands for a chunk that need not be stored.
+        """
+        changed = self._changed[first:last]
+        is_whole = ((changed >= self._whole[0]) & (changed < self._whole[1])).all(1)
+        if is_whole.all():
+            return self._encode_whole(changed)
+        whole = iter(self._encode_whole(changed[is_whole]))
+        return [
+            next(whole) if flag else self._encode_part(tuple(place))
+            for place, flag in zip(changed.tolist(), is_whole.tolist(), strict=True)
+        ]
+
+    def _encode_whole(self, places: NDArray[Any]) -> list[memoryview | None]:
+        """Return chunks that change wholly, encoded."""
+        inner = self._codec.inner
+        if isinstance(inner, ShardCodec) or not len(places):
+            return [self._encode_part(tuple(place)) for place in places.tolist()]
+        # The whole chunks as an array of chunks, of which numpy copies the wanted ones at once.
+        counts = (self._whole[1] - self._whole[0]).tolist()
+        begin = _difference(_product(self._whole[0].tolist(), inner.shape), self._start)
+        part = self._pixels[tuple(map(slice, begin, _sum(begin, _product(counts, inner.shape))))]
+        axes = range(part.ndim)
+        grid = part.reshape([length for pair in zip(counts, inner.shape, strict=True) for length in pair])
+        grid = grid.transpose([2 * axis for axis in axes] + [2 * axis + 1 for axis in axes])
+        chunks = grid[tuple((places - self._whole[0]).T)]
+        is_missing = [False] * len(chunks) if self._background.is_stored else self._background.fill_all_of(chunks)
+        return inner.encode_all(chunks, is_missing)
+
+    def _encode_part(self, place: Lengths) -> memoryview | None:
+        """Return a chunk, encoded, whose other pixels stay."""
+        inner, begin = self._codec.inner, _product(place, self._codec.inner.shape)
+        low = [max(0, start - first) for start, first in zip(self._start, begin, strict=True)]
+        high = [
+            min(extent, start + length - first)
+            for extent, start, length, first in zip(inner.shape, self._start, self._pixels.shape, begin, strict=True)
+        ]
+        moved = _difference(begin, self._start)
+        pixels = self._pixels[tuple(map(slice, _sum(low, moved), _sum(high, moved)))]
+        inside = None if pixels.shape == inner.shape else tuple(map(slice, low, high))
+        stored = None if inside is None else self._stored.get(place)
+        try:
+            return ChunkEdit(inner, stored, inside, pixels, self._background).encode()
+        except OzxError:
+            raise
+        except ValueError as error:
+            raise ValueError(f"inner chunk {list(place)}: {error}") from error
+
+    def _merged(self, box: Box, pixels: NDArray[Any]) -> NDArray[Any]:
+        """Return the pixels of a box: decoded, with the new ones."""
         inner = self._codec.inner
         if isinstance(inner, ShardCodec):
             raise TypeError("expected slices as the selection of an array with nested shards")
-        lengths = tuple(count * extent for count, extent in zip(box.shape, inner.shape, strict=True))
-        array = np.empty(lengths, self._pixels.dtype)
-        targets = [box.part(place, inner.shape) for place in box.chunks]
-        for place, target in zip(box.chunks, targets, strict=True):
-            _decode_into(array[target], inner, self._stored.get(place), self._background)
-        array[box.selection] = self._pixels
-        return {
-            place: ChunkEdit(inner, None, None, array[target], self._background)
-            for place, target in zip(box.chunks, targets, strict=True)
-        }
+        array = np.empty(_product(box.shape, inner.shape), pixels.dtype)
+        for place in box.chunks:
+            try:
+                _decode_into(array[box.part(place, inner.shape)], inner, self._stored.get(place), self._background)
+            except OzxError:
+                raise
+            except ValueError as error:
+                raise ValueError(f"inner chunk {list(place)}: {error}") from error
+        array[box.selection] = pixels
+        return array
 
-    def iter_chunks(self, encoded: Iterable[tuple[Lengths, memoryview | None]]) -> Iterator[memoryview]:
+    def iter_chunks(self, encoded: Iterable[memoryview | None]) -> Iterator[memoryview]:
         """Yield the inner chunks of the new shard in file order: newly encoded chunks and unchanged stored chunks.
 
-        `encoded` holds the result of each edit with its place, in the order of `iter_edits`.
+        `encoded` has all chunks of `encode`.
         """
-        form, edits = self._codec.index, iter(encoded)
-        end = form.size(self._lengths.size) if form.location == "start" else 0
-        changed = next(edits, None)
-        for place in self._places:
-            if changed is not None and changed[0] == place:
-                chunk, changed = changed[1], next(edits, None)
-            else:
-                chunk = self._stored.get(place)
+        chunks: Iterable[memoryview | None] = encoded
+        if self._stored:
+            changed = {tuple(place): chunk for place, chunk in zip(self._changed.tolist(), encoded, strict=True)}
+            found = {**self._stored, **changed}
+            self._order = np.array([*found])
+            order = np.argsort(_ranks(self._codec.grid, self._codec.write_order)[tuple(self._order.T)])
+            self._order = self._order[order]
+            chunks = [found[tuple(place)] for place in self._order.tolist()]
+        for chunk in chunks:
+            self._lengths.append(0 if chunk is None else len(chunk))
             if chunk is not None:
-                self._offsets[place], self._lengths[place] = end, len(chunk)
-                end += len(chunk)
                 yield chunk
 
     def index(self) -> bytes:
         """Return the index of the new shard; call it after `iter_chunks` has ended."""
-        return build_index(self._offsets, self._lengths, self._codec.index)
+        form, places = self._codec.index, tuple(self._order.T)
+        lengths, offsets = np.zeros(self._codec.grid, np.int64), np.zeros(self._codec.grid, np.int64)
+        begin = form.size(lengths.size) if form.location == "start" else 0
+        lengths[places] = self._lengths
+        offsets[places] = begin + np.cumsum(self._lengths) - self._lengths
+        return build_index(offsets, lengths, form)
 
-    def parts(self, encoded: Iterable[tuple[Lengths, memoryview | None]]) -> list[bytes | memoryview]:
+    def parts(self, encoded: Iterable[memoryview | None]) -> list[bytes | memoryview]:
         """Return the chunks and the index of the new shard, in file order.
 
         Return an empty result if the shard has no chunks.
@@ -172,15 +236,29 @@ class ShardEdit:
         return chunks
 
 
+def _product(first: Iterable[int], second: Iterable[int]) -> Lengths:
+    return tuple(map(mul, first, second))
+
+
+def _sum(first: Iterable[int], second: Iterable[int]) -> Lengths:
+    return tuple(map(add, first, second))
+
+
+def _difference(first: Iterable[int], second: Iterable[int]) -> Lengths:
+    return tuple(map(sub, first, second))
+
+
 @functools.lru_cache(64)
-def _ordered_places(grid: Lengths, order: str) -> list[Lengths]:
-    """Return the coordinates in a grid in the order in which a shard stores its chunks."""
+def _ranks(grid: Lengths, order: str) -> NDArray[np.int64]:
+    """Return the number of each chunk of a grid in the order in which a shard stores its chunks."""
     places = [tuple(place) for place in np.argwhere(np.ones(grid, bool)).tolist()]
     if order == "colexicographic":
         places.sort(key=lambda place: place[::-1])
     elif order == MORTON:
         places.sort(key=_morton_number)
-    return places
+    ranks = np.empty(grid, np.int64)
+    ranks[tuple(np.array(places).T)] = np.arange(len(places))
+    return ranks
 
 
 def _morton_number(place: Lengths) -> int:
@@ -203,8 +281,6 @@ def _inner_chunks(codec: ShardCodec, stored: memoryview, where: str) -> dict[Len
     offset = max(0, codec.index.offset(count, len(stored)))
     data = bytes(stored[offset : offset + codec.index.size(count)])
     offsets, lengths = parse_index(data, codec.grid, len(stored), where, codec.index)
-    places = np.argwhere(lengths).tolist()
-    return {
-        tuple(place): stored[int(offsets[tuple(place)]) : int(offsets[tuple(place)]) + int(lengths[tuple(place)])]
-        for place in places
-    }
+    is_stored = lengths > 0
+    places = zip(np.argwhere(is_stored).tolist(), offsets[is_stored].tolist(), lengths[is_stored].tolist(), strict=True)
+    return {tuple(place): stored[offset : offset + length] for place, offset, length in places}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -59,9 +59,9 @@ class PixelUpdate:
 
     def write(self) -> None:
         """Encode the chunks, and write each value once, in the order of the request."""
-        with closing(_encoded(self._iter_jobs())) as chunks:  # closing ends the threads' work after an error
-            for value, group in groupby(chunks, lambda result: result[0].value):
-                value.store(self._session, ((job.place, data) for job, data in group))
+        with closing(_encoded(self._iter_jobs())) as done:  # closing ends the threads' work after an error
+            for value, group in groupby(done, lambda result: result[0].value):
+                value.store(self._session, (data for _, chunks in group for data in chunks))
 
     def _plan_value(self, codecs: ArrayCodecs, item: Any) -> tuple[ChunkCodec | ShardCodec, Box | None]:
         """Return the codec of a value, and the bounding box of the selection; None if the box is not needed.
@@ -90,15 +90,20 @@ class PixelUpdate:
             view = None if stored is None else memoryview(stored)
             background = Background(fill_value_or_default(spec), spec.config.write_empty_chunks)
             if isinstance(codec, ShardCodec):
-                shard = ShardEdit(codec, view, selection if box is None else box, pixels, background, path.path)
+                with _named(path.path):
+                    shard = ShardEdit(codec, view, selection if box is None else box, pixels, background, path.path)
                 is_large = codec.size >= LARGE_SHARD and codec.index.location == "end"
                 is_new = is_large and self._session.size(path.path) is None
                 value = _NewShard(path.path, shard, codec.size) if is_new else _Shard(path.path, shard)
-                with _named(path.path):
-                    yield from (_Job(value, place, edit) for place, edit in shard.iter_edits())
+                step = max(1, _BATCH // codec.inner.size)
+                for first in range(0, len(shard), step):
+                    last = min(first + step, len(shard))
+                    encode = partial(shard.encode, first, last)
+                    yield _Job(value, encode, (last - first) * codec.inner.size)
             else:
                 inside = None if covers(selection, codec.shape) else selection
-                yield _Job(_Chunk(path.path), (), ChunkEdit(codec, view, inside, pixels, background))
+                edit = ChunkEdit(codec, view, inside, pixels, background)
+                yield _Job(_Chunk(path.path), edit.encode_alone, codec.size)
 
     def _change(self, item: Any) -> tuple[Selection, NDArray[Any]]:
         """Return the changed part of a chunk, as slices of all axes if possible, and its new pixels."""
@@ -123,8 +128,8 @@ def _forwards(start: int, stop: int) -> slice:
     return slice(start, max(start, stop))
 
 
-# The changed chunks of a value, encoded, each with its place; None for a chunk that is not stored.
-_Encoded = Iterable[tuple[Lengths, memoryview | None]]
+# The changed chunks of a value, encoded; None for a chunk that is not stored.
+_Encoded = Iterable[memoryview | None]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -135,7 +140,7 @@ class _Chunk:
 
     def store(self, session: WriteSession, chunks: _Encoded) -> None:
         """Store the encoded chunk; delete the value if the chunk need not be stored."""
-        _store(session, self.key, [data for _, data in chunks if data is not None])
+        _store(session, self.key, [data for data in chunks if data is not None])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -175,33 +180,32 @@ def _store(session: WriteSession, key: str, parts: list[bytes | memoryview]) -> 
 
 
 class _Job(NamedTuple):
-    """A chunk to encode, and the value that contains it."""
+    """Chunks to encode in one thread, and the value that contains them."""
 
     value: _Chunk | _Shard | _NewShard
-    place: Lengths
-    edit: ChunkEdit
-
-    def encode(self) -> memoryview | None:
-        with _named(self.value.key, self.place):
-            return self.edit.encode()
+    encode: Callable[[], list[memoryview | None]]
+    size: int  # of the decoded chunks, in bytes
 
 
-def _encoded(jobs: Iterator[_Job]) -> Generator[tuple[_Job, memoryview | None]]:
-    """Encode the chunks of jobs in threads; yield each job with its encoded chunk, in the order of the jobs."""
-    pending: deque[tuple[list[_Job], Future[list[memoryview | None]]]] = deque()
+# A job with its encoded chunks.
+_Done = tuple[_Job, list[memoryview | None]]
+
+
+def _encoded(jobs: Iterator[_Job]) -> Generator[_Done]:
+    """Encode the chunks of jobs in threads; yield each job with its encoded chunks, in the order of the jobs."""
+    pending: deque[tuple[int, Future[list[_Done]]]] = deque()
     ahead = 0
     try:
         for batch in _batches(jobs):
-            size = sum(job.edit.size for job in batch)
+            size = sum(job.size for job in batch)
             while pending and ahead + size > _AHEAD:
                 done, future = pending.popleft()
-                ahead -= sum(job.edit.size for job in done)
-                yield from zip(done, future.result(), strict=True)
-            pending.append((batch, POOL.submit(partial(_encode_all, batch))))
+                ahead -= done
+                yield from future.result()
+            pending.append((size, POOL.submit(partial(_encode_all, batch))))
             ahead += size
         while pending:
-            done, future = pending.popleft()
-            yield from zip(done, future.result(), strict=True)
+            yield from pending.popleft()[1].result()
     finally:
         for _, future in pending:
             if not future.cancel():
@@ -213,7 +217,7 @@ def _batches(jobs: Iterator[_Job]) -> Iterator[list[_Job]]:
     size = 0
     for job in jobs:
         batch.append(job)
-        size += job.edit.size
+        size += job.size
         if size >= _BATCH:
             yield batch
             batch, size = [], 0
@@ -221,17 +225,20 @@ def _batches(jobs: Iterator[_Job]) -> Iterator[list[_Job]]:
         yield batch
 
 
-def _encode_all(batch: list[_Job]) -> list[memoryview | None]:
-    return [job.encode() for job in batch]
+def _encode_all(batch: list[_Job]) -> list[_Done]:
+    found = []
+    for job in batch:
+        with _named(job.value.key):
+            found.append((job, job.encode()))
+    return found
 
 
 @contextmanager
-def _named(key: str, place: Lengths = ()) -> Iterator[None]:
-    """Add the name of a chunk to its decoding error."""
+def _named(key: str) -> Iterator[None]:
+    """Add the name of a value to a decoding error."""
     try:
         yield
     except OzxError:
         raise
     except ValueError as error:
-        inner = f"inner chunk {list(place)}: " if place else ""
-        raise UndecodableChunkError(key, f"{inner}{error}") from error
+        raise UndecodableChunkError(key, str(error)) from error
