@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +29,8 @@ from ozx.hierarchy.zarr.layout import IndexFormat, parse_index_format
 _PLAIN_KINDS = frozenset("biufcmM")
 # A larger buffer is given back to the system after each chunk.
 _LARGEST_KEPT = 4 << 20
+# The least length of a buffer that is used again, and the most buffers that wait for it.
+_SMALLEST_KEPT, _MOST_FREE = 1 << 20, 16
 # The effort of decoding a byte: copying, blosc; other compressors need more.
 _EFFORTS = {"": 2, "blosc": 5}
 #: The only order of zarr-python before 3.4, and the default since then.
@@ -100,21 +104,15 @@ class ChunkCodec:
 
     def encode(self, pixels: NDArray[Any]) -> memoryview:
         """Return an encoded chunk; without a compressor the result may share memory with `pixels`."""
-        stored = np.ascontiguousarray(pixels.transpose(self.order), self.dtype).reshape(-1).view(np.uint8)
-        return self._encode_stored(stored.data)
+        stored = pixels.transpose(self.order)
+        if stored.dtype != self.dtype or not stored.flags.c_contiguous:
+            buffer = BUFFERS.take(self.size)
+            buffer.view(self.dtype).reshape(self.stored_shape)[...] = stored
+            return self.encode_stored(buffer.data)
+        return self.encode_stored(np.ascontiguousarray(stored).reshape(-1).view(np.uint8).data)
 
-    def encode_all(self, chunks: NDArray[Any], is_missing: list[bool]) -> list[memoryview | None]:
-        """Return the encoded chunks of an array of chunks; None for those that are missing."""
-        order = (0, *(axis + 1 for axis in self.order))
-        stored = np.ascontiguousarray(chunks.transpose(order), self.dtype).reshape(-1).view(np.uint8).data
-        starts = range(0, len(stored), self.size)
-        return [
-            None if missing else self._encode_stored(stored[start : start + self.size])
-            for start, missing in zip(starts, is_missing, strict=True)
-        ]
-
-    def _encode_stored(self, data: memoryview) -> memoryview:
-        """Encode a chunk whose axes have the stored order."""
+    def encode_stored(self, data: memoryview) -> memoryview:
+        """Encode a chunk whose pixels have the stored order and byte order."""
         if self.checksums_inside:
             data = _with_checksums(data, self.checksums_inside)
         if self.encoder is not None:
@@ -150,10 +148,12 @@ class ShardCodec:
     write_order: str = MORTON  # the order of inner chunks in a new shard, as zarr-python names it
     size: int = field(init=False)  # length of the decoded shard in bytes
     most_stored: int = field(init=False)  # the maximal length of the stored shard
+    effort: int = field(init=False)  # the time to decode a shard
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", prod(self.grid) * self.inner.size)
         object.__setattr__(self, "most_stored", largest_stored(self.size, is_shard=True))
+        object.__setattr__(self, "effort", prod(self.grid) * self.inner.effort)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -265,8 +265,15 @@ def _encoder(codec: BoundedCompressor) -> Callable[[memoryview], Any]:
         return partial(_encode_zstd, level=settings.get("level", 0))
     if codec.config["id"] == "blosc":
         settings["shuffle"] = _BLOSC_SHUFFLES.get(str(settings["shuffle"]), settings["shuffle"])
-    encode: Callable[[memoryview], Any] = numcodecs.get_codec({**settings, "id": codec.config["id"]}).encode
-    return encode
+    found = numcodecs.get_codec({**settings, "id": codec.config["id"]})
+    return partial(_encode_blosc, found, settings.get("typesize")) if codec.config["id"] == "blosc" else found.encode
+
+
+def _encode_blosc(codec: Any, typesize: int | None, data: memoryview) -> Any:
+    """Compress as ``codec.encode`` does, without its steps around, which take as long for small chunks."""
+    if len(data) > codec.max_buffer_size:
+        return codec.encode(data)  # raises its error
+    return numcodecs.blosc.compress(data, codec.cname.encode(), codec.clevel, codec.shuffle, codec.blocksize, typesize)
 
 
 def _encode_zstd(data: memoryview, level: int) -> Any:
@@ -299,6 +306,28 @@ def _with_checksums(data: memoryview, count: int) -> memoryview:
     return data
 
 
+class _Buffers:
+    """Buffers that are used again once nothing refers to them, because new memory pages cost as much as copying."""
+
+    def __init__(self) -> None:
+        self._free: deque[NDArray[np.uint8]] = deque(maxlen=_MOST_FREE)
+
+    def take(self, size: int) -> NDArray[np.uint8]:
+        """Return a buffer; memory views of it keep it."""
+        if size > _LARGEST_KEPT:
+            return np.empty(size, np.uint8)
+        try:
+            buffer = self._free.pop()
+        except IndexError:
+            buffer = np.empty(0, np.uint8)
+        if buffer.size < size:
+            buffer = np.empty(max(size, _SMALLEST_KEPT), np.uint8)
+        part = buffer[:size]
+        weakref.finalize(part, self._free.append, buffer).atexit = False
+        return part
+
+
+BUFFERS = _Buffers()
 _kept = threading.local()
 
 

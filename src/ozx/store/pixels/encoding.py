@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from operator import add, mul, sub
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import OzxError
-from ozx.flow.decoding.chunk_codecs import MORTON, ChunkCodec, ShardCodec
+from ozx.flow.decoding.chunk_codecs import BUFFERS, MORTON, ChunkCodec, ShardCodec
 from ozx.hierarchy.zarr.layout import build_index, parse_index
 from ozx.store.pixels.selections import Box
 
@@ -21,6 +21,8 @@ Lengths = tuple[int, ...]
 Selection = Any
 
 _INTEGER_SIZES = (1, 2, 4, 8)
+# Copying a chunk up to this length takes less time than to handle it alone, which waits for other threads.
+_SMALL = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,13 @@ class Background:
         ]
 
 
+class Encoded(NamedTuple):
+    """Encoded chunks: the length of each in bytes, 0 if it need not be stored, and the bytes of all, in pieces."""
+
+    lengths: list[int]
+    pieces: list[bytes | memoryview]
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkEdit:
     """New pixels for one chunk."""
@@ -74,9 +83,9 @@ class ChunkEdit:
             return None
         return self.codec.encode(chunk)
 
-    def encode_alone(self) -> list[memoryview | None]:
-        """Return the encoded chunk in a list, as `ShardEdit.encode` does."""
-        return [self.encode()]
+    def encode_alone(self) -> Encoded:
+        """Return the encoded chunk as `ShardEdit.encode` does."""
+        return _listed([self.encode()])
 
     def _merged(self, codec: ChunkCodec) -> NDArray[Any]:
         if self.inside is None:
@@ -90,7 +99,7 @@ class ChunkEdit:
         whole = tuple(slice(0, extent) for extent in codec.shape)
         pixels = np.broadcast_to(self.pixels, codec.shape) if self.inside is None else self.pixels
         shard = ShardEdit(codec, self.stored, self.inside or whole, pixels, self.background)
-        parts = shard.parts(shard.encode(0, len(shard)))
+        parts = shard.parts([shard.encode(0, len(shard))])
         return memoryview(b"".join(parts)) if parts else None
 
 
@@ -132,36 +141,40 @@ class ShardEdit:
     def __len__(self) -> int:
         return len(self._changed)
 
-    def encode(self, first: int, last: int) -> list[memoryview | None]:
-        """Return the changed inner chunks from number `first` on and before number `last`, encoded, in file order.
-
-        None stands for a chunk that need not be stored.
-        """
+    def encode(self, first: int, last: int) -> Encoded:
+        """Return the changed inner chunks from number `first` on and before number `last`, encoded, in file order."""
         changed = self._changed[first:last]
         is_whole = ((changed >= self._whole[0]) & (changed < self._whole[1])).all(1)
         if is_whole.all():
-            return self._encode_whole(changed)
-        whole = iter(self._encode_whole(changed[is_whole]))
-        return [
-            next(whole) if flag else self._encode_part(tuple(place))
-            for place, flag in zip(changed.tolist(), is_whole.tolist(), strict=True)
-        ]
+            encoded = self._encode_whole(changed)
+        else:
+            found = iter(self._encode_whole(changed[is_whole]))
+            encoded = [
+                next(found) if flag else self._encode_part(tuple(place))
+                for place, flag in zip(changed.tolist(), is_whole.tolist(), strict=True)
+            ]
+        return _listed(encoded) if self._stored else _joined(encoded)
 
     def _encode_whole(self, places: NDArray[Any]) -> list[memoryview | None]:
         """Return chunks that change wholly, encoded."""
         inner = self._codec.inner
         if isinstance(inner, ShardCodec) or not len(places):
             return [self._encode_part(tuple(place)) for place in places.tolist()]
-        # The whole chunks as an array of chunks, of which numpy copies the wanted ones at once.
+        # The whole chunks as an array of chunks.
         counts = (self._whole[1] - self._whole[0]).tolist()
         begin = _difference(_product(self._whole[0].tolist(), inner.shape), self._start)
         part = self._pixels[tuple(map(slice, begin, _sum(begin, _product(counts, inner.shape))))]
-        axes = range(part.ndim)
         grid = part.reshape([length for pair in zip(counts, inner.shape, strict=True) for length in pair])
-        grid = grid.transpose([2 * axis for axis in axes] + [2 * axis + 1 for axis in axes])
-        chunks = grid[tuple((places - self._whole[0]).T)]
-        is_missing = [False] * len(chunks) if self._background.is_stored else self._background.fill_all_of(chunks)
-        return inner.encode_all(chunks, is_missing)
+        grid = grid.transpose([2 * axis for axis in range(part.ndim)] + [2 * axis + 1 for axis in inner.order])
+        data = BUFFERS.take(len(places) * inner.size)
+        stored = data.view(inner.dtype).reshape(-1, *inner.stored_shape)
+        numbers = _gather(grid, places - self._whole[0], stored)
+        view, size, background = data.data, inner.size, self._background
+        is_missing = [False] * len(places) if background.is_stored else background.fill_all_of(stored)
+        return [
+            None if is_missing[number] else inner.encode_stored(view[number * size : (number + 1) * size])
+            for number in numbers
+        ]
 
     def _encode_part(self, place: Lengths) -> memoryview | None:
         """Return a chunk, encoded, whose other pixels stay."""
@@ -198,26 +211,31 @@ class ShardEdit:
         array[box.selection] = pixels
         return array
 
-    def iter_chunks(self, encoded: Iterable[memoryview | None]) -> Iterator[memoryview]:
+    def iter_pieces(self, encoded: Iterable[Encoded]) -> Iterator[bytes | memoryview]:
         """Yield the inner chunks of the new shard in file order: newly encoded chunks and unchanged stored chunks.
 
-        `encoded` has all chunks of `encode`.
+        `encoded` has all results of `encode`.
         """
-        chunks: Iterable[memoryview | None] = encoded
         if self._stored:
-            changed = {tuple(place): chunk for place, chunk in zip(self._changed.tolist(), encoded, strict=True)}
-            found = {**self._stored, **changed}
-            self._order = np.array([*found])
-            order = np.argsort(_ranks(self._codec.grid, self._codec.write_order)[tuple(self._order.T)])
-            self._order = self._order[order]
-            chunks = [found[tuple(place)] for place in self._order.tolist()]
-        for chunk in chunks:
-            self._lengths.append(0 if chunk is None else len(chunk))
-            if chunk is not None:
-                yield chunk
+            encoded = [self._with_stored(encoded)]
+        for lengths, pieces in encoded:
+            self._lengths += lengths
+            yield from pieces
+
+    def _with_stored(self, encoded: Iterable[Encoded]) -> Encoded:
+        """Return the changed chunks and the unchanged ones."""
+        chunks: list[bytes | memoryview | None] = []
+        for lengths, pieces in encoded:
+            found = iter(pieces)
+            chunks += [next(found) if length else None for length in lengths]
+        places = map(tuple, self._changed.tolist())
+        known = {**self._stored, **dict(zip(places, chunks, strict=True))}
+        order = np.array([*known])
+        self._order = order[np.argsort(_ranks(self._codec.grid, self._codec.write_order)[tuple(order.T)])]
+        return _listed([known[tuple(place)] for place in self._order.tolist()])
 
     def index(self) -> bytes:
-        """Return the index of the new shard; call it after `iter_chunks` has ended."""
+        """Return the index of the new shard; call it after `iter_pieces` has ended."""
         form, places = self._codec.index, tuple(self._order.T)
         lengths, offsets = np.zeros(self._codec.grid, np.int64), np.zeros(self._codec.grid, np.int64)
         begin = form.size(lengths.size) if form.location == "start" else 0
@@ -225,15 +243,29 @@ class ShardEdit:
         offsets[places] = begin + np.cumsum(self._lengths) - self._lengths
         return build_index(offsets, lengths, form)
 
-    def parts(self, encoded: Iterable[memoryview | None]) -> list[bytes | memoryview]:
+    def parts(self, encoded: Iterable[Encoded]) -> list[bytes | memoryview]:
         """Return the chunks and the index of the new shard, in file order.
 
         Return an empty result if the shard has no chunks.
         """
-        chunks: list[bytes | memoryview] = [*self.iter_chunks(encoded)]
-        if chunks:
-            chunks.insert(0 if self._codec.index.location == "start" else len(chunks), self.index())
-        return chunks
+        pieces = [*self.iter_pieces(encoded)]
+        if pieces:
+            pieces.insert(0 if self._codec.index.location == "start" else len(pieces), self.index())
+        return pieces
+
+
+def _listed(chunks: Sequence[bytes | memoryview | None]) -> Encoded:
+    """Return chunks with one piece for each."""
+    lengths = [0 if chunk is None else len(chunk) for chunk in chunks]
+    return Encoded(lengths, [chunk for chunk in chunks if chunk is not None])
+
+
+def _joined(chunks: list[memoryview | None]) -> Encoded:
+    """Return chunks in one piece if they are small."""
+    found = _listed(chunks)
+    if len(found.pieces) > 1 and sum(found.lengths) < _SMALL * len(found.pieces):
+        return Encoded(found.lengths, [b"".join(found.pieces)])
+    return found
 
 
 def _product(first: Iterable[int], second: Iterable[int]) -> Lengths:
@@ -246,6 +278,20 @@ def _sum(first: Iterable[int], second: Iterable[int]) -> Lengths:
 
 def _difference(first: Iterable[int], second: Iterable[int]) -> Lengths:
     return tuple(map(sub, first, second))
+
+
+def _gather(grid: NDArray[Any], places: NDArray[Any], target: NDArray[Any]) -> Sequence[int]:
+    """Copy chunks from an array of chunks to `target`; return the number in `target` of each of them."""
+    low = places.min(0)
+    shape = tuple((places.max(0) - low + 1).tolist())
+    if prod(shape) != len(target):  # not a box
+        for number, place in enumerate(places.tolist()):
+            target[number] = grid[tuple(place)]
+        return range(len(target))
+    box = grid[tuple(map(slice, low.tolist(), _sum(low.tolist(), shape)))]
+    target.reshape(*shape, *target.shape[1:])[...] = box
+    numbers: list[int] = np.ravel_multi_index(tuple((places - low).T), shape).tolist()
+    return numbers
 
 
 @functools.lru_cache(64)

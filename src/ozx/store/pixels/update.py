@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -19,13 +20,15 @@ from ozx.errors import OzxError
 from ozx.flow.decoding.bounded import UndecodableChunkError
 from ozx.flow.decoding.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
 from ozx.store.pixels.blocks import POOL
-from ozx.store.pixels.encoding import Background, ChunkEdit, ShardEdit
+from ozx.store.pixels.encoding import Background, ChunkEdit, Encoded, ShardEdit
 from ozx.store.pixels.plan import NotPlannedError
 from ozx.store.pixels.selections import Box, bounding_box, covers, is_basic
 from ozx.store.writing import WriteSession
 
 # Bytes of pixels that one thread encodes at a time, so that the hand-over costs little.
 _BATCH = 1 << 20
+# Chunks with less effort are encoded by one thread at a time: two would wait for Python's lock longer than they work.
+_QUICK = 400_000
 # Bytes of pixels that wait to be written.
 _AHEAD = 8 << 20
 # A new shard with at least this many bytes of pixels is written while its chunks are encoded, and are still in the
@@ -61,7 +64,7 @@ class PixelUpdate:
         """Encode the chunks, and write each value once, in the order of the request."""
         with closing(_encoded(self._iter_jobs())) as done:  # closing ends the threads' work after an error
             for value, group in groupby(done, lambda result: result[0].value):
-                value.store(self._session, (data for _, chunks in group for data in chunks))
+                value.store(self._session, (chunks for _, chunks in group))
 
     def _plan_value(self, codecs: ArrayCodecs, item: Any) -> tuple[ChunkCodec | ShardCodec, Box | None]:
         """Return the codec of a value, and the bounding box of the selection; None if the box is not needed.
@@ -81,6 +84,7 @@ class PixelUpdate:
         return codec, box
 
     def _iter_jobs(self) -> Iterator[_Job]:
+        alone, together = threading.Lock(), nullcontext()
         for item, (codec, box) in zip(self._items, self._plan, strict=True):
             path, spec, _, _, is_complete, *_ = item
             selection, pixels = self._change(item)
@@ -99,11 +103,16 @@ class PixelUpdate:
                 for first in range(0, len(shard), step):
                     last = min(first + step, len(shard))
                     encode = partial(shard.encode, first, last)
-                    yield _Job(value, encode, (last - first) * codec.inner.size)
+                    yield _Job(
+                        value,
+                        encode,
+                        (last - first) * codec.inner.size,
+                        alone if codec.inner.effort < _QUICK else together,
+                    )
             else:
                 inside = None if covers(selection, codec.shape) else selection
                 edit = ChunkEdit(codec, view, inside, pixels, background)
-                yield _Job(_Chunk(path.path), edit.encode_alone, codec.size)
+                yield _Job(_Chunk(path.path), edit.encode_alone, codec.size, together)
 
     def _change(self, item: Any) -> tuple[Selection, NDArray[Any]]:
         """Return the changed part of a chunk, as slices of all axes if possible, and its new pixels."""
@@ -128,19 +137,15 @@ def _forwards(start: int, stop: int) -> slice:
     return slice(start, max(start, stop))
 
 
-# The changed chunks of a value, encoded; None for a chunk that is not stored.
-_Encoded = Iterable[memoryview | None]
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class _Chunk:
     """A chunk to store as a separate value."""
 
     key: str
 
-    def store(self, session: WriteSession, chunks: _Encoded) -> None:
+    def store(self, session: WriteSession, chunks: Iterable[Encoded]) -> None:
         """Store the encoded chunk; delete the value if the chunk need not be stored."""
-        _store(session, self.key, [data for data in chunks if data is not None])
+        _store(session, self.key, [piece for _, pieces in chunks for piece in pieces])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -150,7 +155,7 @@ class _Shard:
     key: str
     edit: ShardEdit
 
-    def store(self, session: WriteSession, chunks: _Encoded) -> None:
+    def store(self, session: WriteSession, chunks: Iterable[Encoded]) -> None:
         """Store the shard; delete the value if the shard is empty."""
         _store(session, self.key, self.edit.parts(chunks))
 
@@ -163,11 +168,11 @@ class _NewShard:
     edit: ShardEdit
     size: int
 
-    def store(self, session: WriteSession, chunks: _Encoded) -> None:
+    def store(self, session: WriteSession, chunks: Iterable[Encoded]) -> None:
         """Append the shard, unless it is empty."""
         with session.appended(self.key, self.size) as value:
-            for chunk in self.edit.iter_chunks(chunks):
-                value.append(chunk)
+            for piece in self.edit.iter_pieces(chunks):
+                value.append(piece)
             if value.size:
                 value.append(self.edit.index())
 
@@ -183,12 +188,13 @@ class _Job(NamedTuple):
     """Chunks to encode in one thread, and the value that contains them."""
 
     value: _Chunk | _Shard | _NewShard
-    encode: Callable[[], list[memoryview | None]]
+    encode: Callable[[], Encoded]
     size: int  # of the decoded chunks, in bytes
+    turn: AbstractContextManager[Any]  # held while the chunks are encoded
 
 
 # A job with its encoded chunks.
-_Done = tuple[_Job, list[memoryview | None]]
+_Done = tuple[_Job, Encoded]
 
 
 def _encoded(jobs: Iterator[_Job]) -> Generator[_Done]:
@@ -228,7 +234,7 @@ def _batches(jobs: Iterator[_Job]) -> Iterator[list[_Job]]:
 def _encode_all(batch: list[_Job]) -> list[_Done]:
     found = []
     for job in batch:
-        with _named(job.value.key):
+        with job.turn, _named(job.value.key):
             found.append((job, job.encode()))
     return found
 
