@@ -1,4 +1,4 @@
-"""The arrays of `ozx.open`: zarr arrays that read windows without zarr-python's machinery."""
+"""The arrays of `ozx.open`: zarr arrays that read and write windows without zarr-python's machinery."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from ozx.errors import UsageError
 from ozx.flow.decoding.bounded_arrays import bound_array
 from ozx.store.pixels.basic import BasicReader, basic_reader
+from ozx.store.pixels.basic_update import BasicWriter, basic_writer
 from ozx.store.pixels.pipeline import ArchivePipeline
 
 
 class Array(zarr.Array[Any]):
     """A `zarr.Array` of an archive: the result of `ozx.open_array`, and the arrays of the groups of `ozx.open`.
 
-    Selections of integers, slices and an ellipsis are read from a local file in the caller's thread. Everything else
-    is that of `zarr.Array`.
+    Selections of integers, slices and an ellipsis are read from a local file, and written, in the caller's thread and
+    in threads that encode and decode. Everything else is that of `zarr.Array`.
 
     Parameters
     ----------
@@ -35,13 +36,14 @@ class Array(zarr.Array[Any]):
     """
 
     _reader: BasicReader | None = None
+    _writer: BasicWriter | None = None
 
     def __init__(self, async_array: zarr.AsyncArray[Any]) -> None:
         super().__init__(async_array)
         bound_array(self, ArchivePipeline)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_reader"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_reader", "_writer")}
 
     def __getitem__(self, selection: Any) -> Any:
         """Return the pixels of a selection, as `zarr.Array.__getitem__` does."""
@@ -60,6 +62,16 @@ class Array(zarr.Array[Any]):
         if found is None:
             return super().get_basic_selection(selection, out=out, prototype=prototype, fields=fields)
         return found[0] if found[0].ndim else found[0][()]
+
+    def __setitem__(self, selection: Any, value: Any) -> None:
+        """Write the pixels of a selection, as `zarr.Array.__setitem__` does."""
+        if not self._write(selection, value):
+            super().__setitem__(selection, value)
+
+    def set_basic_selection(self, selection: Any, value: Any, *, fields: Any = None, prototype: Any = None) -> None:
+        """Write the pixels of a basic selection, as `zarr.Array.set_basic_selection` does."""
+        if fields is not None or prototype is not None or not self._write(selection, value):
+            super().set_basic_selection(selection, value, fields=fields, prototype=prototype)
 
     def read_many(self, selections: Sequence[Any], out: NDArray[Any] | None = None) -> Any:
         """Return the pixels of several selections; those of neighbouring chunks are read together.
@@ -104,6 +116,13 @@ class Array(zarr.Array[Any]):
         if reader is None or reader.metadata is not self._async_array.metadata:
             reader = self._reader = basic_reader(self._async_array)
         return reader.read(selections, out) if reader is not None and reader.is_usable else None
+
+    def _write(self, selection: Any, value: Any) -> bool:
+        """Write the pixels of a basic selection; return False if only zarr-python can write them."""
+        writer = self._writer
+        if writer is None or writer.metadata is not self._async_array.metadata:
+            writer = self._writer = basic_writer(self._async_array)
+        return writer is not None and writer.write(selection, value)
 
     def _is_orthogonal(self, selection: Any) -> bool:
         parts = selection if isinstance(selection, tuple) else (selection,)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,8 +27,6 @@ from ozx.hierarchy.zarr.layout import IndexFormat, parse_index_format
 _PLAIN_KINDS = frozenset("biufcmM")
 # A larger buffer is given back to the system after each chunk.
 _LARGEST_KEPT = 4 << 20
-# The least length of a buffer that is used again, and the most buffers that wait for it.
-_SMALLEST_KEPT, _MOST_FREE = 1 << 20, 16
 # The effort of decoding a byte: copying, blosc; other compressors need more.
 _EFFORTS = {"": 2, "blosc": 5}
 #: The only order of zarr-python before 3.4, and the default since then.
@@ -104,12 +100,8 @@ class ChunkCodec:
 
     def encode(self, pixels: NDArray[Any]) -> memoryview:
         """Return an encoded chunk; without a compressor the result may share memory with `pixels`."""
-        stored = pixels.transpose(self.order)
-        if stored.dtype != self.dtype or not stored.flags.c_contiguous:
-            buffer = BUFFERS.take(self.size)
-            buffer.view(self.dtype).reshape(self.stored_shape)[...] = stored
-            return self.encode_stored(buffer.data)
-        return self.encode_stored(np.ascontiguousarray(stored).reshape(-1).view(np.uint8).data)
+        stored = np.ascontiguousarray(pixels.transpose(self.order), self.dtype).reshape(-1).view(np.uint8)
+        return self.encode_stored(stored.data)
 
     def encode_stored(self, data: memoryview) -> memoryview:
         """Encode a chunk whose pixels have the stored order and byte order."""
@@ -306,28 +298,6 @@ def _with_checksums(data: memoryview, count: int) -> memoryview:
     return data
 
 
-class _Buffers:
-    """Buffers that are used again once nothing refers to them, because new memory pages cost as much as copying."""
-
-    def __init__(self) -> None:
-        self._free: deque[NDArray[np.uint8]] = deque(maxlen=_MOST_FREE)
-
-    def take(self, size: int) -> NDArray[np.uint8]:
-        """Return a buffer; memory views of it keep it."""
-        if size > _LARGEST_KEPT:
-            return np.empty(size, np.uint8)
-        try:
-            buffer = self._free.pop()
-        except IndexError:
-            buffer = np.empty(0, np.uint8)
-        if buffer.size < size:
-            buffer = np.empty(max(size, _SMALLEST_KEPT), np.uint8)
-        part = buffer[:size]
-        weakref.finalize(part, self._free.append, buffer).atexit = False
-        return part
-
-
-BUFFERS = _Buffers()
 _kept = threading.local()
 
 

@@ -22,7 +22,7 @@ from ozx.store.reading import ArchiveSession
 # The places of more chunks are not remembered; one takes about 300 bytes.
 _MOST_KNOWN = 100_000
 # zarr-python's setting for results in the memory of this computer.
-_NUMPY_BUFFER = "zarr.buffer.cpu.NDBuffer"
+NUMPY_BUFFER = "zarr.buffer.cpu.NDBuffer"
 
 
 class Window(NamedTuple):
@@ -49,7 +49,7 @@ class BasicReader:
     @property
     def is_usable(self) -> bool:
         """Whether this reader supports the array's codecs, and zarr-python is to return numpy arrays."""
-        return self._codec is not None and zarr.config.config.get("ndbuffer") == _NUMPY_BUFFER
+        return self._codec is not None and zarr.config.config.get("ndbuffer") == NUMPY_BUFFER
 
     def read(self, selections: Sequence[Any], out: NDArray[Any] | None = None) -> list[NDArray[Any]] | None:
         """Return the pixels of each selection, in the items of `out` if given; None if only zarr-python can read them.
@@ -57,7 +57,7 @@ class BasicReader:
         The error for a damaged chunk is left to zarr-python's way, which names the chunk.
         """
         try:
-            windows = [self._window(selection) for selection in selections]
+            windows = [window_of(selection, self.metadata.shape) for selection in selections]
             if out is None:
                 found = [np.empty(window.result_shape, self._dtype) for window in windows]
             else:
@@ -70,29 +70,6 @@ class BasicReader:
         except Exception:  # noqa: BLE001 (damage of any kind, or an unsupported selection)
             return None
         return found
-
-    def _window(self, selection: Any) -> Window:
-        """Return a selection in the form that is read; raise any error if it is not basic."""
-        shape = self.metadata.shape
-        parts = selection if isinstance(selection, tuple) else (selection,)
-        if len(parts) < len(shape) or Ellipsis in parts:
-            parts = _completed(parts, len(shape))
-        bounds, lengths, kept = [], [], []
-        for part, length in zip(parts, shape, strict=True):
-            if type(part) is slice:
-                start, stop, step = each = part.indices(length)
-                if step < 1:
-                    raise IndexError(part)
-                count = (stop - start + step - 1) // step if stop > start else 0
-                kept.append(count)
-            elif type(part) is int or isinstance(part, np.integer):
-                start = range(length)[part]
-                each, count = (start, start + 1, 1), 1
-            else:
-                raise IndexError(part)
-            bounds.append(each)
-            lengths.append(count)
-        return Window(bounds, tuple(lengths), tuple(kept))
 
     def _add_all(self, plan: ReadPlan, windows: list[Window], found: list[NDArray[Any]]) -> None:
         for window, pixels in zip(windows, found, strict=True):
@@ -132,6 +109,29 @@ class BasicReader:
         return self._prefix + str(self.metadata.encode_chunk_key(chunk))
 
 
+def window_of(selection: Any, shape: Lengths) -> Window:
+    """Return a selection of an array of this shape as a window; raise any error if it is not basic."""
+    parts = selection if isinstance(selection, tuple) else (selection,)
+    if len(parts) < len(shape) or Ellipsis in parts:
+        parts = _completed(parts, len(shape))
+    bounds, lengths, kept = [], [], []
+    for part, length in zip(parts, shape, strict=True):
+        if type(part) is slice:
+            start, stop, step = each = part.indices(length)
+            if step < 1:
+                raise IndexError(part)
+            count = (stop - start + step - 1) // step if stop > start else 0
+            kept.append(count)
+        elif type(part) is int or isinstance(part, np.integer):
+            start = range(length)[part]
+            each, count = (start, start + 1, 1), 1
+        else:
+            raise IndexError(part)
+        bounds.append(each)
+        lengths.append(count)
+    return Window(bounds, tuple(lengths), tuple(kept))
+
+
 def _completed(parts: tuple[Any, ...], count: int) -> tuple[Any, ...]:
     """Return a selection with whole axes instead of its ellipsis, or at its end."""
     first = next((place for place, part in enumerate(parts) if part is Ellipsis), len(parts))
@@ -148,8 +148,16 @@ def basic_reader(array: Any) -> BasicReader | None:
     is_local = type(session) is ArchiveSession and not session.is_remote
     if not is_local or not isinstance(array.codec_pipeline, ArchivePipeline):
         return None
-    grid: Any = getattr(array.metadata, "chunk_grid", None)  # Zarr v2 has none
-    is_regular = type(grid).__name__.startswith("RegularChunkGrid") and all(grid.chunk_shape)
-    if not is_regular or array.config.order != "C" or not getattr(array.config, "read_missing_chunks", True):
+    if (
+        not has_regular_chunks(array.metadata)
+        or array.config.order != "C"
+        or not getattr(array.config, "read_missing_chunks", True)
+    ):
         return None
     return BasicReader(array, session)
+
+
+def has_regular_chunks(metadata: Any) -> bool:
+    """Return whether all chunks of an array have one shape, which is not empty."""
+    grid: Any = getattr(metadata, "chunk_grid", None)  # Zarr v2 has none
+    return type(grid).__name__.startswith("RegularChunkGrid") and all(grid.chunk_shape)

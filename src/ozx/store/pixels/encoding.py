@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import weakref
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -13,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import OzxError
-from ozx.flow.decoding.chunk_codecs import BUFFERS, MORTON, ChunkCodec, ShardCodec
+from ozx.flow.decoding.chunk_codecs import MORTON, ChunkCodec, ShardCodec
 from ozx.hierarchy.zarr.layout import build_index, parse_index
 from ozx.store.pixels.selections import Box
 
@@ -23,6 +25,32 @@ Selection = Any
 _INTEGER_SIZES = (1, 2, 4, 8)
 # Copying a chunk up to this length takes less time than to handle it alone, which waits for other threads.
 _SMALL = 1 << 16
+# The least and the largest length of a buffer that is used again, and the most buffers that wait for it.
+_SMALLEST_KEPT, _LARGEST_KEPT, _MOST_FREE = 1 << 20, 4 << 20, 16
+
+
+class _Buffers:
+    """Buffers that are used again once nothing refers to them, because new memory pages cost as much as copying."""
+
+    def __init__(self) -> None:
+        self._free: deque[NDArray[np.uint8]] = deque(maxlen=_MOST_FREE)
+
+    def take(self, size: int) -> NDArray[np.uint8]:
+        """Return a buffer; memory views of it keep it."""
+        if size > _LARGEST_KEPT:
+            return np.empty(size, np.uint8)
+        try:
+            buffer = self._free.pop()
+        except IndexError:
+            buffer = np.empty(0, np.uint8)
+        if buffer.size < size:
+            buffer = np.empty(max(size, _SMALLEST_KEPT), np.uint8)
+        part = buffer[:size]
+        weakref.finalize(part, self._free.append, buffer).atexit = False
+        return part
+
+
+_BUFFERS = _Buffers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +109,12 @@ class ChunkEdit:
         chunk = self._merged(self.codec)
         if not self.background.is_stored and self.background.is_all_of(chunk):
             return None
-        return self.codec.encode(chunk)
+        stored = chunk.transpose(self.codec.order)
+        if stored.flags.c_contiguous and stored.dtype == self.codec.dtype:
+            return self.codec.encode(chunk)
+        data = _BUFFERS.take(self.codec.size)
+        data.view(self.codec.dtype).reshape(self.codec.stored_shape)[...] = stored
+        return self.codec.encode_stored(data.data)
 
     def encode_alone(self) -> Encoded:
         """Return the encoded chunk as `ShardEdit.encode` does."""
@@ -166,7 +199,7 @@ class ShardEdit:
         part = self._pixels[tuple(map(slice, begin, _sum(begin, _product(counts, inner.shape))))]
         grid = part.reshape([length for pair in zip(counts, inner.shape, strict=True) for length in pair])
         grid = grid.transpose([2 * axis for axis in range(part.ndim)] + [2 * axis + 1 for axis in inner.order])
-        data = BUFFERS.take(len(places) * inner.size)
+        data = _BUFFERS.take(len(places) * inner.size)
         stored = data.view(inner.dtype).reshape(-1, *inner.stored_shape)
         numbers = _gather(grid, places - self._whole[0], stored)
         view, size, background = data.data, inner.size, self._background

@@ -14,16 +14,18 @@ from typing import Any
 
 import numpy as np
 from zarr.core.buffer import NDBuffer
+from zarr.core.codec_pipeline import fill_value_or_default
 from zarr.storage import FsspecStore, StorePath
 
 from ozx.errors import OzxError
 from ozx.flow.decoding.bounded import UndecodableChunkError
 from ozx.flow.decoding.bounded_arrays import BoundedPipeline
 from ozx.flow.decoding.chunk_codecs import ArrayCodecs
+from ozx.store.pixels.encoding import Background
 from ozx.store.pixels.plan import NotPlannedError
 from ozx.store.pixels.remote_request import RemoteRequest
 from ozx.store.pixels.request import PixelRequest
-from ozx.store.pixels.update import PixelUpdate
+from ozx.store.pixels.update import Change, PixelUpdate
 from ozx.store.reading import ArchiveSession
 from ozx.store.writing import WriteSession
 
@@ -69,7 +71,7 @@ class ArchivePipeline(BoundedPipeline):
             await super().write(items, value, drop_axes)
             return
         try:
-            update = PixelUpdate(session, self.codecs, items, pixels, drop_axes)
+            update = PixelUpdate(session, self._changes(items), pixels, drop_axes)
         except NotPlannedError:
             await super().write(items, value, drop_axes)
             return
@@ -77,6 +79,15 @@ class ArchivePipeline(BoundedPipeline):
             await asyncio.get_running_loop().run_in_executor(None, update.write)
         except UndecodableChunkError as error:
             raise error.at(session.path) from error.__cause__
+
+    def _changes(self, items: list[Any]) -> list[Change]:
+        """Return what zarr-python passes to a codec pipeline for writing as the changed chunks of a selection."""
+        changes = []
+        for path, spec, selection, wanted, is_complete, *_ in items:
+            background = Background(fill_value_or_default(spec), spec.config.write_empty_chunks)
+            codec = self.codecs.find(spec.shape, spec.dtype)
+            changes.append(Change(path.path, codec, background, selection, wanted, is_complete))
+        return changes
 
     @cached_property
     def codecs(self) -> ArrayCodecs:

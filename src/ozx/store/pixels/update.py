@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -14,11 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from zarr.core.codec_pipeline import fill_value_or_default
 
 from ozx.errors import OzxError
 from ozx.flow.decoding.bounded import UndecodableChunkError
-from ozx.flow.decoding.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
+from ozx.flow.decoding.chunk_codecs import ChunkCodec, ShardCodec
 from ozx.store.pixels.blocks import POOL
 from ozx.store.pixels.encoding import Background, ChunkEdit, Encoded, ShardEdit
 from ozx.store.pixels.plan import NotPlannedError
@@ -39,26 +39,27 @@ Lengths = tuple[int, ...]
 Selection = Any
 
 
-class PixelUpdate:
-    """The chunks of one selection, and their new pixels.
+class Change(NamedTuple):
+    """A chunk that a selection changes, wholly or in part."""
 
-    `items`: what zarr-python passes to a codec pipeline: store path, specification of the chunk, selection in the
-    chunk, selection in the new pixels, and whether the selection is the complete chunk.
-    """
+    key: str
+    codec: ChunkCodec | ShardCodec | None
+    background: Background
+    selection: Selection  # in the chunk
+    wanted: Selection  # in the new pixels
+    is_complete: bool  # whether all pixels of the chunk that are inside the array change
+
+
+class PixelUpdate:
+    """The chunks of one selection, and their new pixels, which lack the axes `drop_axes`."""
 
     def __init__(
-        self,
-        session: WriteSession,
-        codecs: ArrayCodecs,
-        items: Sequence[Any],
-        value: NDArray[Any],
-        drop_axes: tuple[int, ...],
+        self, session: WriteSession, changes: Sequence[Change], value: NDArray[Any], drop_axes: tuple[int, ...] = ()
     ) -> None:
         self._session = session
-        self._items = items
         self._value = value
         self._drop_axes = drop_axes
-        self._plan = [self._plan_value(codecs, item) for item in items]
+        self._plan = [(change, *self._plan_value(change)) for change in changes]
 
     def write(self) -> None:
         """Encode the chunks, and write each value once, in the order of the request."""
@@ -66,13 +67,12 @@ class PixelUpdate:
             for value, group in groupby(done, lambda result: result[0].value):
                 value.store(self._session, (chunks for _, chunks in group))
 
-    def _plan_value(self, codecs: ArrayCodecs, item: Any) -> tuple[ChunkCodec | ShardCodec, Box | None]:
+    def _plan_value(self, change: Change) -> tuple[ChunkCodec | ShardCodec, Box | None]:
         """Return the codec of a value, and the bounding box of the selection; None if the box is not needed.
 
         A shard needs the box if the selection has index arrays or steps, or if the new pixels lack axes.
         """
-        _, spec, selection, *_ = item
-        codec = codecs.find(spec.shape, spec.dtype)
+        codec, selection = change.codec, change.selection
         if codec is None or self._value.dtype.kind != codec.dtype.kind:
             raise NotPlannedError
         if isinstance(codec, ChunkCodec) or (is_basic(selection) and not self._drop_axes):
@@ -85,47 +85,41 @@ class PixelUpdate:
 
     def _iter_jobs(self) -> Iterator[_Job]:
         alone, together = threading.Lock(), nullcontext()
-        for item, (codec, box) in zip(self._items, self._plan, strict=True):
-            path, spec, _, _, is_complete, *_ = item
-            selection, pixels = self._change(item)
+        for change, codec, box in self._plan:
+            key = change.key
+            selection, pixels = self._change(change, codec)
             if not pixels.size:  # as a[3:1] = value, which changes nothing
                 continue
-            stored = None if is_complete else self._session.read(path.path)
+            stored = None if change.is_complete else self._session.read(key)
             view = None if stored is None else memoryview(stored)
-            background = Background(fill_value_or_default(spec), spec.config.write_empty_chunks)
             if isinstance(codec, ShardCodec):
-                with _named(path.path):
-                    shard = ShardEdit(codec, view, selection if box is None else box, pixels, background, path.path)
+                with _named(key):
+                    shard = ShardEdit(codec, view, selection if box is None else box, pixels, change.background, key)
                 is_large = codec.size >= LARGE_SHARD and codec.index.location == "end"
-                is_new = is_large and self._session.size(path.path) is None
-                value = _NewShard(path.path, shard, codec.size) if is_new else _Shard(path.path, shard)
+                is_new = is_large and self._session.size(key) is None
+                value = _NewShard(key, shard, codec.size) if is_new else _Shard(key, shard)
                 step = max(1, _BATCH // codec.inner.size)
+                turn = alone if codec.inner.effort < _QUICK else together
                 for first in range(0, len(shard), step):
                     last = min(first + step, len(shard))
-                    encode = partial(shard.encode, first, last)
-                    yield _Job(
-                        value,
-                        encode,
-                        (last - first) * codec.inner.size,
-                        alone if codec.inner.effort < _QUICK else together,
-                    )
+                    yield _Job(value, partial(shard.encode, first, last), (last - first) * codec.inner.size, turn)
             else:
                 inside = None if covers(selection, codec.shape) else selection
-                edit = ChunkEdit(codec, view, inside, pixels, background)
-                yield _Job(_Chunk(path.path), edit.encode_alone, codec.size, together)
+                edit = ChunkEdit(codec, view, inside, pixels, change.background)
+                yield _Job(_Chunk(key), edit.encode_alone, codec.size, alone if codec.effort < _QUICK else together)
 
-    def _change(self, item: Any) -> tuple[Selection, NDArray[Any]]:
+    def _change(self, change: Change, codec: ChunkCodec | ShardCodec) -> tuple[Selection, NDArray[Any]]:
         """Return the changed part of a chunk, as slices of all axes if possible, and its new pixels."""
-        _, spec, selection, wanted, *_ = item
+        selection, wanted = change.selection, change.wanted
         pixels = self._value[wanted] if self._value.shape else self._value
         if self._drop_axes and self._value.shape:
-            axes = range(len(spec.shape))
+            axes = range(len(codec.shape))
             pixels = pixels[tuple(None if axis in self._drop_axes else slice(None) for axis in axes)]
         if self._drop_axes or not is_basic(selection):
             return selection, pixels
         box = tuple(
             _forwards(*part.indices(length)[:2]) if isinstance(part, slice) else slice(int(part), int(part) + 1)
-            for part, length in zip(selection, spec.shape, strict=True)
+            for part, length in zip(selection, codec.shape, strict=True)
         )
         if self._value.shape:
             pixels = pixels[tuple(slice(None) if isinstance(part, slice) else None for part in selection)]
@@ -202,7 +196,12 @@ def _encoded(jobs: Iterator[_Job]) -> Generator[_Done]:
     pending: deque[tuple[int, Future[list[_Done]]]] = deque()
     ahead = 0
     try:
-        for batch in _batches(jobs):
+        batches = _batches(jobs)
+        first = list(itertools.islice(batches, 2))
+        if len(first) == 1:  # a hand-over takes longer
+            yield from _encode_all(first[0])
+            return
+        for batch in itertools.chain(first, batches):
             size = sum(job.size for job in batch)
             while pending and ahead + size > _AHEAD:
                 done, future = pending.popleft()

@@ -1,0 +1,197 @@
+"""`ozx.Array`: what is assigned is written as zarr-python writes it, without its machinery where that is possible."""
+
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+from zarr.storage import MemoryStore
+
+import ozx
+from ozx.flow.decoding.bounded_arrays import bound_array
+from ozx.store.extension_groups import OpenedGroup
+from ozx.store.pixels.pipeline import ArchivePipeline
+
+SHAPE = (5, 40, 52)
+LAYOUTS = {
+    "chunks": {"chunks": (2, 16, 20)},
+    "shards": {"chunks": (1, 8, 8), "shards": (2, 24, 16)},
+    "empty chunks": {"chunks": (1, 8, 8), "shards": (2, 24, 16), "config": {"write_empty_chunks": True}},
+    "transposed": {"chunks": (2, 16, 20), "filters": [zarr.codecs.TransposeCodec(order=(2, 0, 1))]},
+}
+SELECTIONS = {
+    "all": np.s_[...],
+    "plane": np.s_[2],
+    "last plane": np.s_[-1],
+    "chunk": np.s_[:2, 16:32, 20:40],
+    "window": np.s_[1, 5:30, 17:50],
+    "row": np.s_[:, 39],
+    "pixel": np.s_[4, 39, 51],
+    "numpy numbers": (np.int64(1), np.uint8(3)),
+    "end": np.s_[..., 48:],
+    "steps": np.s_[::2, 3:40:5, 1::7],
+    "nothing": np.s_[3:1],
+}
+# Only zarr-python writes them.
+OTHERS = {
+    "list": np.s_[[0, 2]],
+    "mask": np.arange(5) > 2,
+    "points": ([0, 1], [2, 3], [4, 5]),
+    "too many": np.s_[0, 0, 0, 0],
+    "outside": np.s_[5],
+    "backwards": np.s_[::-1],
+    "new axis": np.s_[None, 0],
+    "text": "f",
+}
+VALUES = {
+    "number": 7,
+    "float": 7.9,
+    "numpy number": np.int8(5),
+    "truth": True,
+    "too large": 70_000,
+    "text": "x",
+    "list": [1] * 52,
+    "row": np.arange(52, dtype="u2"),
+    "column": np.arange(40, dtype="u2")[:, None],
+    "floats": np.linspace(0, 9, 40 * 52).reshape(40, 52),
+    "other byte order": np.arange(40 * 52, dtype=">u2").reshape(40, 52),
+    "transposed": np.arange(40 * 52, dtype="u2").reshape(52, 40).T,
+    "extra axis": np.ones((1, 40, 52), "u2"),
+    "too short": np.ones((39, 52), "u2"),
+    "0-d": np.array(3, "u2"),
+    "none": None,
+}
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Any:
+    with ozx.open(tmp_path / "a.ozx", "w", sync=False) as group:
+        group.attrs["ome"] = {"version": "0.5"}
+        yield group
+
+
+def made(group: zarr.Group, layout: str, name: str = "0") -> Any:
+    return group.create_array(name, shape=SHAPE, dtype="u2", fill_value=3, **LAYOUTS[layout])
+
+
+def outcome(array: Any, selection: Any, value: Any) -> Any:
+    """Return the class of the error of an assignment."""
+    try:
+        array[selection] = value
+    except Exception as error:  # noqa: BLE001 (any that zarr-python raises)
+        return type(error)
+    return None
+
+
+@pytest.fixture
+def no_zarr(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("written by zarr-python")
+
+    monkeypatch.setattr(zarr.Array, "__setitem__", refuse)
+    monkeypatch.setattr(zarr.Array, "set_basic_selection", refuse)
+
+
+@pytest.mark.usefixtures("no_zarr")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_basic_selections_are_written_without_zarr(group: OpenedGroup, layout: str) -> None:
+    array, expected = made(group, layout), np.full(SHAPE, 3, "u2")
+    for number, selection in enumerate(SELECTIONS.values()):
+        value = np.arange(expected[selection].size, dtype="u2").reshape(expected[selection].shape) + number
+        for target in (array, expected):
+            target[selection] = value
+        np.testing.assert_array_equal(array[...], expected)
+        array.set_basic_selection(selection, number + 9)
+        expected[selection] = number + 9
+        np.testing.assert_array_equal(array[...], expected)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_pipeline_of_zarr_stores_the_same_bytes(group: OpenedGroup, tmp_path: Path, layout: str) -> None:
+    ours, other = made(group, layout), made(group, layout, "1")
+    theirs = bound_array(zarr.Array(other.async_array), ArchivePipeline)
+    rng = np.random.default_rng(1)
+    for selection in SELECTIONS.values():
+        value = rng.integers(0, 6, np.empty(SHAPE)[selection].shape, "u2")
+        ours[selection] = theirs[selection] = value
+    group.close()
+    with zipfile.ZipFile(tmp_path / "a.ozx") as archive:
+        found = {name: archive.read(name) for name in archive.namelist() if "/c/" in name}
+    assert len(found) > 20
+    for name, value in found.items():
+        assert found[("1" if name[0] == "0" else "0") + name[1:]] == value
+
+
+@pytest.mark.parametrize("layout", ["chunks", "shards"])
+@pytest.mark.parametrize(("name", "value"), VALUES.items(), ids=VALUES)
+def test_a_value_of_any_kind_is_written_as_zarr_writes_it(
+    group: OpenedGroup, layout: str, name: str, value: Any
+) -> None:
+    del name
+    ours, theirs = made(group, layout), made(zarr.create_group(MemoryStore()), layout)
+    for selection in (np.s_[1], np.s_[2, 7], np.s_[4, 39, 51], np.s_[3:4]):
+        error = outcome(ours, selection, value)
+        assert error == outcome(theirs, selection, value)
+        if error is None:  # zarr-python writes some chunks before it fails
+            np.testing.assert_array_equal(ours[...], theirs[...])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_selections_are_written_by_zarr(group: OpenedGroup, name: str) -> None:
+    ours, theirs = made(group, "chunks"), made(zarr.create_group(MemoryStore()), "chunks")
+    assert outcome(ours, OTHERS[name], 5) == outcome(theirs, OTHERS[name], 5)
+    np.testing.assert_array_equal(ours[...], theirs[...])
+
+
+def test_arrays_of_every_shape(group: OpenedGroup) -> None:
+    for number, (shape, chunks) in enumerate([((), ()), ((0,), (1,)), ((3, 0), (2, 1)), ((1,), (4,))]):
+        array = group.create_array(str(number), shape=shape, chunks=chunks, dtype="f4")
+        array[...] = 2
+        array[()] = np.full(shape, 4, "f4")
+        np.testing.assert_array_equal(array[...], np.full(shape, 4, "f4"))
+
+
+def test_a_new_shape_is_used(group: OpenedGroup) -> None:
+    array = made(group, "shards")
+    array[...] = 1
+    array.resize((6, 40, 60))
+    array[:, :, 50:] = 2
+    assert array[5, 0, 49:52].tolist() == [3, 2, 2]
+    assert array[4, 0, 49:52].tolist() == [1, 2, 2]
+
+
+def test_a_group_that_only_reads_refuses_as_zarr_does(group: OpenedGroup, tmp_path: Path) -> None:
+    made(group, "chunks")[...] = 1
+    group.close()
+    array = ozx.open(tmp_path / "a.ozx")["0"]
+    for selection in (np.s_[0], np.s_[...]):
+        with pytest.raises(ozx.UsageError, match="this store is read-only"):
+            array[selection] = 2
+    assert (array[...] == 1).all()
+
+
+@pytest.mark.parametrize("layout", ["chunks", "shards"])
+def test_a_damaged_chunk_that_changes_in_part_is_an_error_with_its_name(group: OpenedGroup, layout: str) -> None:
+    array = made(group, layout)
+    array[...] = np.arange(np.prod(SHAPE), dtype="u2").reshape(SHAPE)
+    key = "0/c/0/0/0"
+    stored = bytearray(group.store.get_sync(key).to_bytes())
+    stored[3:9] = bytes(6)
+    group.store.set_sync(key, zarr.core.buffer.default_buffer_prototype().buffer.from_bytes(bytes(stored)))
+    before = array[2:].copy()
+    with pytest.raises(ozx.FormatError, match=key):
+        array[0, 0, 0] = 9
+    array[:2, :24, :20] = 9  # a whole chunk, or the shard and a part of the next
+    assert (array[:2, :16, :20] == 9).all()
+    np.testing.assert_array_equal(array[2:], before)
+
+
+def test_two_threads_write_their_own_chunks(group: OpenedGroup) -> None:
+    array = group.create_array("0", shape=(64, 128, 128), chunks=(1, 32, 32), shards=(1, 128, 128), dtype="u2")
+    pixels = np.random.default_rng(2).integers(0, 9, array.shape, "u2")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda z: array.__setitem__(z, pixels[z]), range(64)))
+    np.testing.assert_array_equal(array[...], pixels)
