@@ -13,6 +13,8 @@ from hierarchies import FIXTURES, HIERARCHIES
 from hypothesis import HealthCheck, settings
 from links import MAKES_NONE
 
+from ozx.archive.remote import source as remote_source
+
 # No limits of time: the machine may be busy. Every run of the same tests has the same examples, so that a failure
 # comes from a change of the code. (Hypothesis also tries constants of the loaded modules, so a run of fewer tests has
 # other examples.) OZX_RANDOM tries new examples each time (by hand, CONTRIBUTING.md).
@@ -38,6 +40,9 @@ if sys.platform == "win32":
 
 # No cache, because tests count requests: a request must not be missing because an earlier test has made it.
 os.environ["OZX_CACHE"] = ""
+
+# The servers of the tests are near, also if the computer is busy, so that short archives need one request.
+remote_source._PATIENCE = 60.0
 
 if os.environ.get("OZX_NO_POSIX_CALLS"):
     # Run the whole suite with the portable fallbacks, as if the system had none of these calls.

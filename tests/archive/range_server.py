@@ -21,8 +21,8 @@ class RangeServer(http.server.ThreadingHTTPServer):
         Status codes for the next requests, in order, and the body of these answers.
     cuts
         Numbers of bytes after which the answers to the next requests end.
-    barrier
-        A barrier at which each request for a range waits, except for a suffix range.
+    before
+        Called with the method of each request before it is answered.
     knows_ranges, knows_suffixes
         If false, the answer to such a request is the whole file.
     etag, modified
@@ -30,6 +30,7 @@ class RangeServer(http.server.ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, data: bytes) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -43,7 +44,7 @@ class RangeServer(http.server.ThreadingHTTPServer):
         self.content_range = "bytes {}-{}/{}"
         self.body = b""
         self.cuts: list[int] = []
-        self.barrier: threading.Barrier | None = None
+        self.before = lambda call: None
 
     @property
     def url(self) -> str:
@@ -71,11 +72,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         server, wanted = self.server, self.headers.get("Range")
         server.requests.append((self.command, wanted))
+        server.before(self.command)
         if server.failures:
             self._answer(server.failures.pop(0), server.body)
             return
-        if server.barrier is not None and wanted and not wanted.startswith("bytes=-"):
-            server.barrier.wait(30)
         data = server.data
         if not wanted or not server.knows_ranges or (wanted.startswith("bytes=-") and not server.knows_suffixes):
             self._answer(200, data)

@@ -188,6 +188,13 @@ def read_in_runs(source: object) -> None:
         begin()
 
 
+def read_head_early(source: object) -> None:
+    """Let the first use of a remote source also request the beginning of the file, where an archive's metadata is."""
+    begin = getattr(source, "read_head_early", None)
+    if begin is not None:
+        begin()
+
+
 def keep_span(source: ByteSource, offset: int, data: bytes, *, is_directory: bool = False) -> None:
     """Let a remote source cache bytes of metadata, so that a later run of ozx need not request them again."""
     keep = getattr(source, "keep", None)

@@ -12,7 +12,7 @@ from typing import Any
 
 from zarr.abc.store import ByteRequest, SuffixByteRequest
 
-from ozx.archive.byte_source import ByteSource, FileSource
+from ozx.archive.byte_source import ByteSource, FileSource, read_head_early
 from ozx.archive.reader import ArchiveReader
 from ozx.archive.remote.opening import open_remote
 from ozx.errors import ResourceError, resource_error
@@ -89,6 +89,7 @@ class ArchiveSession:
         return self._reader
 
     def _opened(self) -> ArchiveReader:
+        read_head_early(self.source)
         try:
             self.source.size()
             # A pickled source belongs to one file; another file of that name may look like a broken archive.

@@ -12,10 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from range_server import serving
-from remote_archives import CHUNK, HURRY, MIB, TAIL, build, opened, span
+from remote_archives import CHUNK, HURRY, MIB, TAIL, build, header_end, opened, span
 
 from ozx.archive.byte_source import MemorySource
 from ozx.archive.reader import ArchiveReader
+from ozx.archive.remote import source as remote_source
 from ozx.archive.remote.source import RemoteSource
 from ozx.errors import FormatError, ResourceError, UsageError
 
@@ -245,3 +246,75 @@ class TestUse:
         reader = ArchiveReader(MemorySource(build().build()))
         reader.prefetch_head()
         assert asyncio.run(reader.read_async(3, 5, 10)) == CHUNK[5:15]
+
+
+class TestEarlyHead:
+    """The request for the beginning of a file that is sent together with the request for its end."""
+
+    @pytest.fixture(autouse=True)
+    def far(self, monkeypatch):
+        monkeypatch.setattr(remote_source, "_PATIENCE", 0)
+
+    def test_metadata_are_remembered(self):
+        data = build().build()
+        with serving(data) as server:
+            source = RemoteSource(server.url, HURRY)
+            source.read_head_early()
+            reader = ArchiveReader(source)
+            reader.prefetch_head()
+            assert source.read_at(0, 400_000) == data[:400_000]
+            assert sorted(server.requests) == [TAIL, span(0, MIB // 2)]
+            assert (source.requests, source.bytes_read) == (2, MIB + MIB // 2)
+
+    def test_more_metadata_than_expected_are_completed(self, monkeypatch):
+        monkeypatch.setattr(remote_source, "_HEAD", 100)
+        data = build().build()
+        end = header_end(data, "0/c/0")[0]
+        with serving(data) as server:
+            source = RemoteSource(server.url, HURRY)
+            source.read_head_early()
+            ArchiveReader(source).prefetch_head()
+            assert source.read_at(0, end) == data[:end]
+            assert sorted(server.requests[:2]) == [TAIL, span(0, 100)]
+            assert server.requests[2:] == [span(100, end)]
+
+    def test_a_file_that_changes_meanwhile_is_an_error(self):
+        with serving(build().build()) as server:
+            server.before = lambda _: setattr(server, "etag", f'"{len(server.requests)}"')
+            source = RemoteSource(server.url, HURRY)
+            source.read_head_early()
+            with pytest.raises(FormatError, match="changed while it was read"):
+                ArchiveReader(source).prefetch_head()
+
+    @pytest.mark.parametrize("failure", [ResourceError("no"), FormatError("changed", rule="zip/changed")])
+    def test_a_failure_counts_only_if_the_bytes_are_needed(self, failure):
+        data = build().build()
+        with serving(data) as server:
+            source = RemoteSource(server.url, HURRY)
+            fetch, failures = source._transport().fetch, [failure]
+
+            def failing(offset, length, expected):
+                if offset == 0 and failures:
+                    raise failures.pop()
+                return fetch(offset, length, expected)
+
+            source._transport().fetch = failing
+            source.read_head_early()
+            assert source.size() == len(data)
+            assert failures == []
+            assert source.read_at(0, 10) == data[:10]
+            assert server.requests == [TAIL, span(0, 10)]
+
+    def test_a_near_server_gets_one_request(self, monkeypatch):
+        monkeypatch.setattr(remote_source, "_PATIENCE", 60)
+        with serving(build().build()) as server:
+            source = RemoteSource(server.url, HURRY)
+            source.read_head_early()
+            source.size()
+            assert server.requests == [TAIL]
+
+    def test_an_empty_file(self):
+        with serving(b"") as server:
+            source = RemoteSource(server.url, HURRY)
+            source.read_head_early()
+            assert source.size() == 0

@@ -88,21 +88,27 @@ def new_deadline(timeout: Any, present: Deadline | None = None) -> Deadline:
     return deadline if present is None or deadline.end < present.end else present
 
 
-def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str) -> _T:
-    """Return the result of `call`; stop waiting for the result at the deadline."""
-    if deadline is None:
-        return call()
+def in_background(call: Callable[[], _T]) -> Future[_T]:
+    """Return the future result of `call`, which runs in a thread that does not keep the program from ending."""
     result: Future[_T] = Future()
 
     def work() -> None:
         try:
             result.set_result(call())
-        except BaseException as error:  # noqa: BLE001 (raised in the caller's thread)
+        except BaseException as error:  # noqa: BLE001 (raised in the thread that asks for the result)
             result.set_exception(error)
 
+    threading.Thread(target=work, daemon=True, name="ozx-request").start()
+    return result
+
+
+def call_in_time(call: Callable[[], _T], deadline: Deadline | None, name: str) -> _T:
+    """Return the result of `call`; stop waiting for the result at the deadline."""
+    if deadline is None:
+        return call()
     left = deadline.left()
     if left > 0:
-        threading.Thread(target=work, daemon=True, name="ozx-in-time").start()
+        result = in_background(call)
         # Clients get the same limit: their own error, in the same moment, says less than that of the deadline.
         if wait([result], left).done and (result.exception() is None or deadline.left()):
             return result.result()

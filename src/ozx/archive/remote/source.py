@@ -1,8 +1,9 @@
 """A source of bytes for an archive at a URL, read by range requests.
 
 The first request is for the last MiB of the file. Its response also contains the length of the file and its ETag or
-modification time, by which ozx notices a change. docs/decisions/0009-remote-by-obstore.md explains why obstore is used,
-and which requests are made.
+modification time, by which ozx notices a change. A caller that reads metadata next lets a second request for the
+beginning of the file go with it. docs/decisions/0009-remote-by-obstore.md explains why obstore is used, and which
+requests are made.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ozx.archive.remote.access import access_options
 from ozx.archive.remote.cache import LONGEST_RECORD, Record, Span, find_record, has_strong_tag, store_record
-from ozx.archive.remote.deadline import count_traffic
+from ozx.archive.remote.deadline import count_traffic, in_background
 from ozx.archive.remote.errors import printable_url
 from ozx.archive.remote.forks import is_forked
-from ozx.archive.remote.transport import Mark, ObstoreTransport, Transport
+from ozx.archive.remote.transport import Answer, Mark, ObstoreTransport, Transport
 from ozx.archive.remote.urls import split_key_url
+from ozx.errors import OzxError
 
 # Reading of many values of one remote file with few requests.
 
@@ -87,6 +90,11 @@ class Runs:
 
 # Length of the first request: its response contains the whole directory of an archive of some thousand entries.
 _TAIL = 1 << 20
+# Length of the request for the beginning, which contains the `zarr.json` entries of most images, and those of a plate
+# with 96 wells.
+_HEAD = 1 << 19
+# A server that answers within this time, in seconds, is near: then the beginning is requested when it is needed.
+_PATIENCE = 0.003
 # The largest number of bytes that `remember` keeps.
 _HEAD_LIMIT = 64 << 20
 
@@ -157,6 +165,7 @@ class RemoteSource:
         self._expected: Mark | None = None
         self._known: _Known | None = None
         self._head = Span(0, b"")
+        self._reads_head = False
         self._runs: Runs | None = None
         self._kept = _Kept(url, self._options)
         weakref.finalize(self, self._kept.store)
@@ -186,6 +195,10 @@ class RemoteSource:
             return remembered
         data = (self._request if self._runs is None else self._runs.read)(offset, missing)
         return b"".join((data, remembered))
+
+    def read_head_early(self) -> None:
+        """Let the first use also request the beginning of the file, at the same time, unless the server is near."""
+        self._reads_head = True
 
     def read_in_runs(self) -> None:
         """Combine later short reads into requests for 32 MiB, because most of the file will be read."""
@@ -231,8 +244,12 @@ class RemoteSource:
         """Read a span of up to 64 MiB with one request, and keep it in memory for later reads."""
         length = min(length, _HEAD_LIMIT)
         if self._look(self._first(), offset, length)[1]:
-            self._head = Span(offset, self.read_at(offset, length))
-            self.keep(*self._head)
+            early = self._head.data if self._head.offset == offset else b""
+            rest = self.read_at(offset + len(early), length - len(early))
+            self._head = Span(offset, early + rest)
+        if self._head.offset <= offset < self._head.stop:
+            start = offset - self._head.offset
+            self.keep(offset, self._head.data[start : start + length])
 
     def keep(self, offset: int, data: bytes, *, is_directory: bool = False) -> None:
         """Keep bytes of metadata for later runs, if the server gives a strong ETag; see `ozx.archive.remote.cache`."""
@@ -240,7 +257,7 @@ class RemoteSource:
         if known is None or not has_strong_tag(known.mark.identity) or known.tail.offset == 0:
             return
         span = Span(offset, data)
-        if any(held.offset <= offset and span.stop <= held.stop for held in known.cached):
+        if any(held.offset <= offset and span.stop <= held.stop for held in (*known.cached, *self._kept.spans)):
             return
         with self._own().lock:
             if self._kept.mark is None:
@@ -274,9 +291,37 @@ class RemoteSource:
                 record = find_record(self.url, self._options)
                 if record is not None and record.is_of(self._ask(transport, 1).mark):
                     self._known = _Known(Mark(record.size, record.tag), record.spans[-1], record.spans)
+                elif self._reads_head:
+                    self._known = self._ask_both(transport)
                 else:
                     self._known = self._ask(transport, _TAIL)
             return self._known
+
+    def _ask_both(self, transport: Transport) -> _Known:
+        """Request the end of the file and, if the answer takes time, the beginning as well."""
+        answered = threading.Event()
+        expected = self._expected
+
+        def ask_head() -> Answer | None:
+            return None if answered.wait(_PATIENCE) else transport.fetch(0, _HEAD, expected)
+
+        head = in_background(ask_head)
+        try:
+            known = self._ask(transport, _TAIL)
+        finally:
+            answered.set()
+        self._add_head(known, head)
+        return known
+
+    def _add_head(self, known: _Known, head: Future[Answer | None]) -> None:
+        """Keep the beginning of the file, if it was requested; a failure counts only if the bytes are needed."""
+        with suppress(OzxError):
+            answer = head.result()
+            if answer is not None and answer.mark == known.mark:
+                self._head = Span(answer.offset, bytes(answer.data))
+                self.requests += 1
+                self.bytes_read += len(self._head.data)
+                count_traffic(1, len(self._head.data))
 
     def _ask(self, transport: Transport, length: int) -> _Known:
         """Request the last `length` bytes of the file, and return them with the identity of the file."""
