@@ -42,7 +42,7 @@ class Span(NamedTuple):
     """A range of bytes in a file."""
 
     offset: int
-    data: bytes
+    data: bytes | memoryview
 
     @property
     def stop(self) -> int:
@@ -143,7 +143,7 @@ def _path_of(url: str, options: Mapping[str, Any]) -> str:
     return os.path.join(folder, "directories", name + _ENDING)
 
 
-def _encode(record: Record) -> list[bytes]:
+def _encode(record: Record) -> list[bytes | memoryview]:
     spans = [[span.offset, len(span.data), crc32(span.data)] for span in record.spans]
     header = json.dumps({"size": record.size, "tag": record.tag, "spans": spans}).encode("ascii")
     return [_MAGIC, _FRAME.pack(len(header), crc32(header)), header, *(span.data for span in record.spans)]
@@ -177,7 +177,7 @@ def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
         if last is None or span.offset > last.stop:
             joined.append(span)
         elif span.stop > last.stop:
-            joined[-1] = Span(last.offset, last.data + span.data[last.stop - span.offset :])
+            joined[-1] = Span(last.offset, b"".join((last.data, span.data[last.stop - span.offset :])))
     return tuple(joined)
 
 

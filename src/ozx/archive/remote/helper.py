@@ -162,7 +162,7 @@ async def _answer(
             answer = await asyncio.to_thread(transport.fetch, None, length, expected)
         else:
             answer = await transport.fetch_async(offset, length, expected)
-            answer = answer._replace(data=bytes(answer.data))  # views cannot be sent
+        answer = answer._replace(data=bytes(answer.data))  # views cannot be sent
     except BaseException as error:  # noqa: BLE001 (the client waits without limit, so every request needs an answer)
         failure = _answerable(error)
     async with sending:

@@ -94,7 +94,7 @@ _TAIL = 1 << 20
 # with 96 wells.
 _HEAD = 1 << 19
 # A server that answers within this time, in seconds, is near: then the beginning is requested when it is needed.
-_PATIENCE = 0.003
+_PATIENCE = 0.001
 # The largest number of bytes that `remember` keeps.
 _HEAD_LIMIT = 64 << 20
 
@@ -166,6 +166,7 @@ class RemoteSource:
         self._known: _Known | None = None
         self._head = Span(0, b"")
         self._reads_head = False
+        self._early_head: Future[Answer | None] | None = None
         self._runs: Runs | None = None
         self._kept = _Kept(url, self._options)
         weakref.finalize(self, self._kept.store)
@@ -243,13 +244,14 @@ class RemoteSource:
     def remember(self, offset: int, length: int) -> None:
         """Read a span of up to 64 MiB with one request, and keep it in memory for later reads."""
         length = min(length, _HEAD_LIMIT)
+        self._take_head(self._first())
         if self._look(self._first(), offset, length)[1]:
             early = self._head.data if self._head.offset == offset else b""
             rest = self.read_at(offset + len(early), length - len(early))
-            self._head = Span(offset, early + rest)
+            self._head = Span(offset, b"".join((early, rest)))
         if self._head.offset <= offset < self._head.stop:
             start = offset - self._head.offset
-            self.keep(offset, self._head.data[start : start + length])
+            self.keep(offset, bytes(self._head.data[start : start + length]))
 
     def keep(self, offset: int, data: bytes, *, is_directory: bool = False) -> None:
         """Keep bytes of metadata for later runs, if the server gives a strong ETag; see `ozx.archive.remote.cache`."""
@@ -272,6 +274,7 @@ class RemoteSource:
         """Close connections and drop remembered bytes; a later read reconnects, and expects the same file."""
         self._kept.store()
         self._expected, self._known, self._head = self._mark(), None, Span(0, b"")
+        self._early_head = None
         self._runs = None if self._runs is None else Runs(self._request)
         transport, self._of_process = self._of_process.transport, _OfProcess()
         if transport is not None:
@@ -305,23 +308,22 @@ class RemoteSource:
         def ask_head() -> Answer | None:
             return None if answered.wait(_PATIENCE) else transport.fetch(0, _HEAD, expected)
 
-        head = in_background(ask_head)
+        self._early_head = in_background(ask_head)
         try:
-            known = self._ask(transport, _TAIL)
+            return self._ask(transport, _TAIL)
         finally:
             answered.set()
-        self._add_head(known, head)
-        return known
 
-    def _add_head(self, known: _Known, head: Future[Answer | None]) -> None:
-        """Keep the beginning of the file, if it was requested; a failure counts only if the bytes are needed."""
+    def _take_head(self, known: _Known) -> None:
+        """Keep the beginning of the file, if it was requested early; after a failure, it will be requested again."""
+        with self._own().lock:
+            head, self._early_head = self._early_head, None
         with suppress(OzxError):
-            answer = head.result()
+            answer = None if head is None else head.result()
             if answer is not None and answer.mark == known.mark:
-                self._head = Span(answer.offset, bytes(answer.data))
-                self.requests += 1
-                self.bytes_read += len(self._head.data)
-                count_traffic(1, len(self._head.data))
+                self._head = Span(answer.offset, answer.data)
+                self._count(len(answer.data))
+                count_traffic(1, len(answer.data))
 
     def _ask(self, transport: Transport, length: int) -> _Known:
         """Request the last `length` bytes of the file, and return them with the identity of the file."""
@@ -329,7 +331,7 @@ class RemoteSource:
         offset, data, mark = transport.fetch(None, length, self._expected)
         self.bytes_read += len(data)
         count_traffic(1, len(data))
-        return _Known(mark, Span(offset, bytes(data)))
+        return _Known(mark, Span(offset, data))
 
     def _look(self, known: _Known, offset: int, length: int) -> tuple[bytes, int]:
         """Return the cached bytes of a read, and the number of uncached bytes before them."""
@@ -338,9 +340,9 @@ class RemoteSource:
             return b"", 0
         for span in (known.tail, self._head, *known.cached):
             if span.offset <= offset and stop <= span.stop:
-                return span.data[offset - span.offset : stop - span.offset], 0
+                return bytes(span.data[offset - span.offset : stop - span.offset]), 0
         end = min(stop, known.tail.offset) if offset < known.tail.offset else stop
-        return known.tail.data[: stop - end], end - offset
+        return bytes(known.tail.data[: stop - end]), end - offset
 
     def _own(self) -> _OfProcess:
         if self._of_process.pid != os.getpid():

@@ -60,7 +60,7 @@ class ObstoreTransport:
         def request(store: Any) -> Answer:
             result = self._module.get(store, "", options={"range": span})
             mark = self._compare(result.meta, expected)
-            return Answer(result.range[0], bytes(result.bytes()), mark)
+            return Answer(result.range[0], memoryview(result.bytes()), mark)
 
         try:
             return self._store.run(request, length)

@@ -149,6 +149,11 @@ _RETRY_CONFIG = {
 # If a longer answer breaks off, obstore itself requests the missing bytes. Requests for shorter answers are repeated by
 # `Retries`, which can follow the header Retry-After.
 _LONG = 32 << 20
+# Making a store takes 5 ms, because it reads the system's certificates, and a new one has no open connections. So the
+# last ones are kept for another reading of the same URL; stores of buckets are not, because they keep credentials.
+_HTTP_STORES: dict[tuple[Any, ...], Any] = {}
+_MOST_KEPT = 8
+_PROXIES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy")
 # How long a signed URL is valid. It serves only to request the header Retry-After of a busy server.
 _SIGNED_FOR = timedelta(seconds=60)
 
@@ -254,12 +259,24 @@ def open_object_store(url: str, options: Mapping[str, Any], *, repeats: bool = T
     arguments = {**of_profile, **options, "client_options": client_options, "retry_config": retry_config}
     # `from_url` takes https://bucket.s3.amazonaws.com/… for S3 and looks for credentials; an https:// URL, signed or
     # public, is requested unchanged.
-    make: Any = HTTPStore.from_url if scheme in ("http", "https") else from_url
+    is_http = scheme in ("http", "https")
+    key = (os.getpid(), url, repr(arguments), *map(os.environ.get, _PROXIES))
+    if is_http and key in _HTTP_STORES:
+        return _HTTP_STORES[key]
+    make: Any = HTTPStore.from_url if is_http else from_url
     try:
-        return make(url, **arguments)
+        store = make(url, **arguments)
+        return _kept(key, store) if is_http else store
     except Exception as error:  # noqa: BLE001 (obstore raises TypeError, ValueError and its own kinds)
         failure = explain_options(error, printable_url(url))
     raise failure  # outside of the except block, as in ozx.archive.remote.transport
+
+
+def _kept(key: tuple[Any, ...], store: Any) -> Any:
+    if len(_HTTP_STORES) >= _MOST_KEPT:
+        _HTTP_STORES.clear()
+    _HTTP_STORES[key] = store
+    return store
 
 
 def _retry_config(options: Mapping[str, Any]) -> dict[str, Any]:
