@@ -19,8 +19,8 @@ from ozx.store.pixels.pipeline import ArchivePipeline
 class Array(zarr.Array[Any]):
     """A `zarr.Array` of an archive: the result of `ozx.open_array`, and the arrays of the groups of `ozx.open`.
 
-    Selections of integers, slices and an ellipsis are read from a local file, and written, in the caller's thread and
-    in threads that encode and decode. Everything else is that of `zarr.Array`.
+    Selections of integers, slices and an ellipsis are read by ozx itself, from a file or a URL, and written. Everything
+    else is that of `zarr.Array`.
 
     Parameters
     ----------

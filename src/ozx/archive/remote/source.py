@@ -44,13 +44,13 @@ class Runs:
     apart stay cheap. At most four blocks are held, those that were read last.
     """
 
-    def __init__(self, fetch: Callable[[int, int], bytes]) -> None:
+    def __init__(self, fetch: Callable[[int, int], bytes | memoryview]) -> None:
         self._fetch = fetch
         self._lock = threading.Lock()
-        self._held: OrderedDict[int, Future[bytes]] = OrderedDict()
+        self._held: OrderedDict[int, Future[bytes | memoryview]] = OrderedDict()
         self._reads: Counter[int] = Counter()  # by block: one read, then the number of requests for the block
 
-    def read(self, offset: int, length: int) -> bytes:
+    def read(self, offset: int, length: int) -> bytes | memoryview:
         """Return `length` bytes from `offset`, or fewer bytes at the end of the file."""
         if length >= _LONG:
             return self._fetch(offset, length)
@@ -63,7 +63,7 @@ class Runs:
             offset, length = offset + taken, length - taken
         return found[0] if len(found) == 1 else b"".join(found)
 
-    def _block(self, block: int) -> bytes | None:
+    def _block(self, block: int) -> bytes | memoryview | None:
         """Return the bytes of a block; None for the first read in the block, and if the block was displaced often."""
         with self._lock:
             held = self._held.get(block)
@@ -191,11 +191,15 @@ class RemoteSource:
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return `length` bytes from `offset`, or fewer bytes at the end of the file; make at most one request."""
+        return bytes(self.read_view(offset, length))
+
+    def read_view(self, offset: int, length: int) -> bytes | memoryview:
+        """Return the same bytes as `read_at`, without a copy if one request returns all of them."""
         remembered, missing = self._look(self._first(), offset, length)
         if missing == 0:
             return remembered
         data = (self._request if self._runs is None else self._runs.read)(offset, missing)
-        return b"".join((data, remembered))
+        return b"".join((data, remembered)) if remembered else data
 
     def read_head_early(self) -> None:
         """Let the first use also request the beginning of the file, at the same time, unless the server is near."""
@@ -210,13 +214,13 @@ class RemoteSource:
         """The longest gap between two values that costs less than a second request, and the length of one request."""
         return (1 << 20, 16 << 20) if self._runs is None else (0, 1 << 20)
 
-    def _request(self, offset: int, length: int) -> bytes:
+    def _request(self, offset: int, length: int) -> bytes | memoryview:
         """Return `length` bytes from `offset`, or fewer bytes where the tail of the file begins, by one request."""
         length = min(length, self._first().tail.offset - offset)
         self._count(length)
         data = self._transport().fetch(offset, length, self._mark()).data
         count_traffic(1, length)
-        return bytes(data)
+        return data
 
     async def read_at_async(self, offset: int, length: int) -> bytes:
         """Return the same bytes as `read_at`, without blocking the event loop."""

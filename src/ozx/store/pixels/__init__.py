@@ -6,8 +6,10 @@
     The reader and the writer of windows of one array: integers, slices and an ellipsis.
 ``plan``, ``blocks``
     The bytes to read for some pixels: spans of the file, joined into blocks, which threads read and decode.
-``request``, ``remote_request``
-    What zarr-python asks of the pipeline, from a local archive and from one behind a URL.
+``remote_plan``
+    The same for an archive behind a URL, in few round trips.
+``request``
+    What zarr-python asks of the pipeline.
 ``update``, ``encoding``
     A request that writes, and the new values of its chunks and shards.
 ``shard_indexes``, ``selections``

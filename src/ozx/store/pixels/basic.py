@@ -16,6 +16,7 @@ from ozx.flow.decoding.chunk_codecs import ShardCodec
 from ozx.hierarchy.nodes import join_path
 from ozx.store.pixels.pipeline import ArchivePipeline
 from ozx.store.pixels.plan import ReadPlan
+from ozx.store.pixels.remote_plan import plan_for
 from ozx.store.pixels.selections import Bounds, Lengths, Overlap, overlaps
 from ozx.store.reading import ArchiveSession
 
@@ -62,7 +63,7 @@ class BasicReader:
                 found = [np.empty(window.result_shape, self._dtype) for window in windows]
             else:
                 found = [out[number, ...] for number in range(len(windows))]
-            plan = ReadPlan(self._session)
+            plan = plan_for(self._session)
             plan.checked(lambda: self._add_all(plan, windows, found))
             plan.read()
         except (OzxError, OSError):
@@ -140,13 +141,12 @@ def _completed(parts: tuple[Any, ...], count: int) -> tuple[Any, ...]:
 
 
 def basic_reader(array: Any) -> BasicReader | None:
-    """Return a reader for an asynchronous array of zarr-python; None unless its archive is finished and local.
+    """Return a reader for an asynchronous array of zarr-python; None unless its archive is finished.
 
-    Only such an archive never changes while it is open, so that the places of chunks stay.
+    Such an archive never changes while it is open, so that the places of chunks stay.
     """
     session: Any = getattr(array.store_path.store, "archive_session", None)
-    is_local = type(session) is ArchiveSession and not session.is_remote
-    if not is_local or not isinstance(array.codec_pipeline, ArchivePipeline):
+    if type(session) is not ArchiveSession or not isinstance(array.codec_pipeline, ArchivePipeline):
         return None
     if (
         not has_regular_chunks(array.metadata)

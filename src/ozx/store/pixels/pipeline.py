@@ -23,7 +23,7 @@ from ozx.flow.decoding.bounded_arrays import BoundedPipeline
 from ozx.flow.decoding.chunk_codecs import ArrayCodecs
 from ozx.store.pixels.encoding import Background
 from ozx.store.pixels.plan import NotPlannedError
-from ozx.store.pixels.remote_request import RemoteRequest
+from ozx.store.pixels.remote_plan import RemotePlan
 from ozx.store.pixels.request import PixelRequest
 from ozx.store.pixels.update import Change, PixelUpdate
 from ozx.store.reading import ArchiveSession
@@ -45,13 +45,10 @@ class ArchivePipeline(BoundedPipeline):
             return await super().read(items, out, drop_axes)
         session, prefix = place
         found = [(StorePath(path.store, prefix + path.path), *rest) for path, *rest in items] if prefix else items
-        kind = RemoteRequest if session.is_remote else PixelRequest
-        request = kind(session, self.codecs, found, target, drop_axes)
+        await session.ensure_open()
+        request = PixelRequest(session, self.codecs, found, target, drop_axes)
         try:
-            if isinstance(request, RemoteRequest):
-                await request.answer()
-            else:
-                await _answer(request, len(items))
+            await _answer(request, len(items))
         except (OzxError, OSError):
             raise
         except Exception:  # noqa: BLE001 (damage of any kind, or an unsupported request)
@@ -97,7 +94,9 @@ class ArchivePipeline(BoundedPipeline):
 
 async def _answer(request: PixelRequest, count: int) -> None:
     plan = request.plan() if count <= _FEW else await asyncio.to_thread(request.plan)
-    if count <= _FEW and plan.is_short:
+    if isinstance(plan, RemotePlan):
+        await plan.read_async()
+    elif count <= _FEW and plan.is_short:
         plan.read()
     else:
         await asyncio.to_thread(plan.read)

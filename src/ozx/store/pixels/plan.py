@@ -91,9 +91,8 @@ class ReadPlan:
     ) -> None:
         """Read the chunk or shard at `place`; copy its part `inside`, or all of it if that is None, to `view`."""
         if isinstance(codec, ShardCodec):
-            shard = self.open_shard(place, codec, key, fill)
             part = tuple(map(slice, codec.shape)) if inside is None else inside
-            self.add_shard(place.entry, shard, codec, iter_overlaps(part, codec.shape, codec.inner.shape), view)
+            self.add_shard(place, codec, iter_overlaps(part, codec.shape, codec.inner.shape), view, key, fill)
             return
         size = place.stop - place.start
         self.expect(codec, 1, size)
@@ -147,12 +146,13 @@ class ReadPlan:
         return Shard(self.reader.data_offset(place.entry) if start < 0 else start, length, key, fill_value)
 
     def add_shard(
-        self, entry: int, shard: Shard, codec: ShardCodec, overlaps: Iterable[Overlap], view: NDArray[Any]
+        self, place: EntrySpan, codec: ShardCodec, overlaps: Iterable[Overlap], view: NDArray[Any], key: str, fill: Any
     ) -> None:
         """Read inner chunks of a shard that is an entry; verify the shard's CRC-32 if all its chunks are read."""
+        shard = self.open_shard(place, codec, key, fill)
         spans: list[Span] = []
         if self.add_inner(shard, codec, overlaps, view, spans):
-            self.blocks += self._checked_blocks(entry, shard, spans)
+            self.blocks += self._checked_blocks(place.entry, shard, spans)
         else:
             self.spans += spans
 

@@ -13,7 +13,8 @@ from zarr.core.codec_pipeline import fill_value_or_default
 from ozx.archive.entry_blocks import EntrySpan
 from ozx.flow.decoding.chunk_codecs import ArrayCodecs, ChunkCodec, ShardCodec
 from ozx.hierarchy.json.reading import check_value_length
-from ozx.store.pixels.plan import SCRATCH, NotPlannedError, ReadPlan, Shard
+from ozx.store.pixels.plan import SCRATCH, NotPlannedError, ReadPlan
+from ozx.store.pixels.remote_plan import plan_for
 from ozx.store.pixels.selections import Overlap, bounding_box, covers, has_no_arrays, is_basic, iter_overlaps
 from ozx.store.reading import ArchiveSession
 
@@ -53,7 +54,7 @@ class PixelRequest:
 
     def plan(self) -> ReadPlan:
         """Return the bytes to read; set the pixels of missing chunks to the fill value."""
-        plan = ReadPlan(self._session)
+        plan = plan_for(self._session)
         plan.checked(lambda: self._add_all(plan, self._find(plan)))
         return plan
 
@@ -97,13 +98,9 @@ class PixelRequest:
         self._out[target] = found.squeeze(axis=self._drop_axes) if self._drop_axes else found
 
     def _add_shard(self, plan: ReadPlan, stored: Stored, codec: ShardCodec) -> None:
-        shard = self._shard(plan, stored, codec)
-        view, overlaps = self._overlaps(plan, stored.item, codec)
-        plan.add_shard(stored.place.entry, shard, codec, overlaps, view)
-
-    def _shard(self, plan: ReadPlan, stored: Stored, codec: ShardCodec, start: int = -1) -> Shard:
         path, spec = stored.item[:2]
-        return plan.open_shard(stored.place, codec, path.path, fill_value_or_default(spec), start)
+        view, overlaps = self._overlaps(plan, stored.item, codec)
+        plan.add_shard(stored.place, codec, overlaps, view, path.path, fill_value_or_default(spec))
 
     def _overlaps(self, plan: ReadPlan, item: Any, codec: ShardCodec) -> tuple[NDArray[Any], Iterable[Overlap]]:
         """Return the array to decode inner chunks into (a view or a buffer), and the place of each chunk in it."""

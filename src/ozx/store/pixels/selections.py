@@ -164,21 +164,6 @@ def _iter_touched(positions: list[Any], touched: list[NDArray[np.int64]]) -> Ite
             yield tuple(next(by_array) if number in arrays else next(by_slice) for number in range(len(positions)))
 
 
-def count_touched(selection: Selection, shape: Lengths, chunk: Lengths) -> int:
-    """Return an upper bound on the number of inner chunks that a selection overlaps.
-
-    Examples
-    --------
-    >>> count_touched((slice(2, 8), 5), (8, 8), (4, 4)), count_touched(([0, 7], slice(None)), (8, 8), (4, 4))
-    (2, 4)
-    """
-    count = 1
-    for part, length, step in zip(selection, shape, chunk, strict=True):
-        members = np.arange(length)[part]
-        count *= len(np.unique(np.asarray(members) // step))
-    return count
-
-
 def _moved(found: NDArray[np.int64] | slice, by: int) -> Any:
     if not isinstance(found, slice):
         return found - by

@@ -105,6 +105,19 @@ def test_an_index_is_requested_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(("layout", "requests"), [("uncompressed", 2), ("shard", 2), ("shards", 1)])
+def test_many_windows_share_requests(tmp_path: Path, layout: str, requests: int) -> None:
+    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout])
+    windows = [(slice(y, y + 9), slice(y, y + 9)) for y in (0, 3, 60)]
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        server.take_requests()
+        for window, found in zip(windows, array.read_many(windows), strict=True):
+            np.testing.assert_array_equal(found, pixels[window])
+        assert len(server.take_requests()) == requests
+
+
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("layout", LARGE)
 def test_the_first_value_behind_the_room_for_metadata(tmp_path: Path, layout: str) -> None:
     pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE[layout], is_packed=False)

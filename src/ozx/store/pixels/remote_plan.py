@@ -1,0 +1,266 @@
+"""Read pixels of a remote archive in few round trips, with many requests at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+from zarr.core.sync import sync
+
+from ozx.archive.crc32 import crc32
+from ozx.archive.entry_blocks import EntrySpan, value_position, value_span
+from ozx.archive.reader import ArchiveReader
+from ozx.archive.remote.reading import predicted_data_offset
+from ozx.archive.remote.source import RemoteSource
+from ozx.errors import FormatError
+from ozx.flow.decoding.chunk_codecs import ShardCodec
+from ozx.store.pixels.blocks import POOL, Block, Span, join_spans
+from ozx.store.pixels.plan import NotPlannedError, ReadPlan
+from ozx.store.pixels.selections import Overlap
+from ozx.store.pixels.shard_indexes import index_span
+from ozx.store.reading import ArchiveSession
+
+# Measured at 0, 20 and 100 ms a request: docs/decisions/0020-codec-pipeline.md.
+_GAP = 1 << 16
+_BLOCK = 1 << 20
+_MOST_REQUESTS = 64
+_MOST_BYTES = 64 << 20
+# A shard up to this length is requested whole, without a request for its index first.
+_SMALL_SHARD = 1 << 19
+# A shard longer than this is never requested whole, because it would have to stay in memory.
+_LARGE_SHARD = 16 << 20
+# Bytes that one thread decodes at a time.
+_BATCH = 1 << 20
+
+
+class Part(NamedTuple):
+    """Inner chunks of a shard, and where their pixels go."""
+
+    place: EntrySpan
+    codec: ShardCodec
+    overlaps: list[Overlap]
+    view: NDArray[Any]
+    key: str
+    fill_value: Any
+
+
+class RemotePlan(ReadPlan):
+    """The chunks of some selections of remote arrays; nothing is requested before `read`."""
+
+    def __init__(self, session: ArchiveSession) -> None:
+        super().__init__(session)
+        self._values: list[tuple[EntrySpan, Any, Any, Any]] = []
+        self._parts: list[Part] = []
+
+    def add_value(self, place: EntrySpan, put: Callable[[Any, Any, memoryview], object], inside: Any, to: Any) -> None:
+        """Read the value at `place`, verify it, and call ``put(inside, to, value)``."""
+        self._values.append((place, put, inside, to))
+
+    def add_shard(
+        self, place: EntrySpan, codec: ShardCodec, overlaps: Iterable[Overlap], view: NDArray[Any], key: str, fill: Any
+    ) -> None:
+        """Read inner chunks of a shard that is an entry."""
+        self._parts.append(Part(place, codec, list(overlaps), view, key, fill))
+
+    def read(self) -> None:
+        """Request, verify and decode the planned bytes; a single request is made in the calling thread."""
+        source = self._source()
+        for blocks in self._round_trips():
+            if len(blocks) == 1:
+                _take_now(blocks[0], _received(source, blocks[0], source.read_view))
+            elif blocks:
+                sync(_fetch_all(source, blocks))
+        for step in self.last_steps:
+            step()
+
+    async def read_async(self) -> None:
+        """Do the same as `read`, without blocking the event loop."""
+        source, round_trips = self._source(), self._round_trips()
+        while (blocks := await asyncio.to_thread(next, round_trips, None)) is not None:
+            await _fetch_all(source, blocks)
+        for step in self.last_steps:
+            step()
+
+    def _source(self) -> RemoteSource:
+        if not isinstance(self.reader.source, RemoteSource):
+            raise NotPlannedError
+        return self.reader.source
+
+    def _round_trips(self) -> Iterator[list[Block]]:
+        """Yield the blocks to request in each round trip, after those before were received; often there are none."""
+        yield _once(self._headers())
+        self._values = [(value_span(self.reader, value[0]), *value[1:]) for value in self._values]
+        self._parts = [part._replace(place=value_span(self.reader, part.place)) for part in self._parts]
+        yield _once(self._missing_indexes())
+        for value in self._values:
+            super().add_value(*value)
+        for part in self._parts:
+            self._add_part(part)
+        yield self.blocks + join_spans(self.spans, 1, gap=_GAP, length=_BLOCK)
+
+    def _headers(self) -> Iterator[Block]:
+        """Yield the local headers that must be read first, because the offset of the value is unknown."""
+        places = [value[0] for value in self._values if value[0].stop < value[0].limit]
+        for part in self._parts:
+            is_certain = part.place.stop == part.place.limit and (
+                self._is_requested_whole(part) or _predicted(self.reader, part.place) >= 0
+            )
+            places += [] if is_certain else [part.place]
+        for place in places:
+            if not place.is_checked:
+                stop = min(place.stop - self.size_of(place), place.limit)
+                yield Block(place.start, stop, [], partial(value_position, self.reader, place))
+
+    def _missing_indexes(self) -> Iterator[Block]:
+        """Yield the shard indexes that are not in the cache."""
+        for part in self._parts:
+            size = self.size_of(part.place)
+            if self._is_requested_whole(part):
+                continue
+            start = _value_offset(self.reader, part.place)
+            if self.indexes.kept(start, size, part.codec) is None:
+                span = index_span(size, part.codec)
+                add = partial(self._add_index, start, size, part.codec, part.key)
+                yield Block(start + span.start, start + span.stop, [], add)
+
+    def _add_index(self, start: int, length: int, codec: ShardCodec, where: str, data: memoryview) -> None:
+        self.indexes.add(start, length, codec, where, bytes(data))
+
+    def _add_part(self, part: Part) -> None:
+        place = part.place
+        if not self._is_requested_whole(part):
+            shard = self.open_shard(place, part.codec, part.key, part.fill_value, _value_offset(self.reader, place))
+            self.add_inner(shard, part.codec, part.overlaps, part.view, self.spans)
+            return
+        block = Block(place.start, place.stop, [])
+        block.finish = partial(self._open_whole, part, block)
+        if block.stop - block.start <= _BLOCK:  # one request can read it and its neighbours
+            self.spans.append((block.start, block.stop, partial(_take_opened, block)))
+        else:
+            self.blocks.append(block)
+
+    def _open_whole(self, part: Part, block: Block, data: memoryview) -> None:
+        """Verify the shard in a received block, and find its requested inner chunks."""
+        begin = value_position(self.reader, part.place, data)
+        shard = self.open_shard(part.place, part.codec, part.key, part.fill_value, block.start + begin)
+        value = data[begin : begin + shard.length]
+        self.reader.check_crc32(part.place.entry, crc32(value))
+        span = index_span(shard.length, part.codec)
+        self._add_index(shard.start, shard.length, part.codec, shard.key, value[span.start : span.stop])
+        self.add_inner(shard, part.codec, part.overlaps, part.view, block.spans)
+
+    def _is_requested_whole(self, part: Part) -> bool:
+        """Return whether a whole shard must be requested.
+
+        This is the case if most of the shard is needed, or if it is too small for a request of its index.
+        """
+        size = self.size_of(part.place)
+        if size <= _SMALL_SHARD or size > _LARGE_SHARD:
+            return size <= _SMALL_SHARD
+        return 2 * len(part.overlaps) >= prod(part.codec.grid)
+
+
+def plan_for(session: ArchiveSession) -> ReadPlan:
+    """Return an empty plan for an archive, which is remote or not."""
+    return RemotePlan(session) if session.is_remote else ReadPlan(session)
+
+
+def _once(blocks: Iterable[Block]) -> list[Block]:
+    """Return blocks without repetition: several selections may need the same header or index."""
+    return list({block.start: block for block in blocks}.values())
+
+
+def _predicted(reader: ArchiveReader, place: EntrySpan) -> int:
+    return predicted_data_offset(reader.columns, place.entry, place.limit)
+
+
+def _value_offset(reader: ArchiveReader, place: EntrySpan) -> int:
+    """Return the offset of a value, computed from the central directory or from its local header."""
+    offset = place.start if place.is_checked else _predicted(reader, place)
+    return reader.data_offset(place.entry) if offset < 0 else offset
+
+
+async def _fetch_all(source: RemoteSource, blocks: list[Block]) -> None:
+    """Request blocks, many at a time; decode each block when it arrives."""
+    largest = max((block.stop - block.start for block in blocks), default=1)
+    gate = asyncio.Semaphore(max(1, min(_MOST_REQUESTS, _MOST_BYTES // largest)))
+
+    async def fetch(block: Block) -> None:
+        async with gate:
+            data = await source.read_view_async(block.start, block.stop - block.start)
+            await _take(block, _received(source, block, lambda *_: data))
+
+    tasks = [asyncio.ensure_future(fetch(block)) for block in blocks]
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+def _received(source: RemoteSource, block: Block, read: Callable[[int, int], bytes | memoryview]) -> memoryview:
+    """Return the bytes of a block, or raise an error if there are fewer."""
+    length = block.stop - block.start
+    data = memoryview(read(block.start, length))
+    if len(data) != length:
+        raise FormatError(
+            f"expected {length:,} bytes at offset {block.start:,}; found {len(data):,}",
+            path=source.name,
+            rule="zip/changed",
+        )
+    return data
+
+
+async def _take(block: Block, data: memoryview) -> None:
+    """Call `finish` of a block, which may add spans; then process all spans of the block in threads."""
+    if block.finish is not None:
+        await asyncio.wrap_future(POOL.submit(partial(block.finish, data)))
+    await asyncio.gather(
+        *(
+            asyncio.wrap_future(POOL.submit(partial(_take_spans, batch, block.start, data)))
+            for batch in _batches(block.spans)
+        )
+    )
+
+
+def _take_now(block: Block, data: memoryview) -> None:
+    """Do the same as `_take`, partly in the calling thread."""
+    if block.finish is not None:
+        block.finish(data)
+    first, *others = list(_batches(block.spans)) or [[]]
+    futures = [POOL.submit(partial(_take_spans, batch, block.start, data)) for batch in others]
+    try:
+        _take_spans(first, block.start, data)
+    finally:
+        for future in futures:
+            future.result()
+
+
+def _batches(spans: list[Span]) -> Iterator[list[Span]]:
+    batch: list[Span] = []
+    size = 0
+    for span in spans:
+        batch.append(span)
+        size += span[1] - span[0]
+        if size >= _BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _take_spans(spans: list[Span], base: int, data: memoryview) -> None:
+    for start, stop, take in spans:
+        take(data[start - base : stop - base])
+
+
+def _take_opened(block: Block, data: memoryview) -> None:
+    if block.finish is not None:
+        block.finish(data)
+    _take_spans(block.spans, block.start, data)
