@@ -48,7 +48,7 @@ def _opening(method: Callable[_Arguments, _Node]) -> Callable[_Arguments, _Node]
 
     @functools.wraps(method)
     def call(*args: _Arguments.args, **options: _Arguments.kwargs) -> _Node:
-        found: _Node = _opened(method(*args, **options))
+        found: _Node = opened_node(method(*args, **options))
         return found
 
     return call
@@ -77,21 +77,21 @@ class OpenedGroup(zarr.Group):
 
     def __getitem__(self, path: str) -> Any:
         """Return the node at `path`."""
-        return _opened(super().__getitem__(path))
+        return opened_node(super().__getitem__(path))
 
     def get_array(self, path: str) -> Any:
         """Return the array at `path` (zarr-python 3.4 and later)."""
         inherited: Any = super()
-        return _opened(inherited.get_array(path))
+        return opened_node(inherited.get_array(path))
 
     def members(self, *args: Any, **options: Any) -> Any:
         """Return the names and nodes in the group, as `zarr.Group.members` does."""
-        return tuple((name, _opened(node)) for name, node in super().members(*args, **options))
+        return tuple((name, opened_node(node)) for name, node in super().members(*args, **options))
 
     def arrays(self) -> Generator[tuple[str, Any], None]:
         """Yield the names and arrays in the group."""
         for name, array in super().arrays():
-            yield name, _opened(array)
+            yield name, opened_node(array)
 
     def groups(self) -> Generator[tuple[str, zarr.Group], None]:
         """Yield the names and groups in the group."""
@@ -101,7 +101,7 @@ class OpenedGroup(zarr.Group):
     def create_hierarchy(self, nodes: dict[str, Any], *, overwrite: bool = False) -> Iterator[tuple[str, Any]]:
         """Create groups and arrays from their metadata, as `zarr.Group.create_hierarchy` does."""
         for name, node in super().create_hierarchy(nodes, overwrite=overwrite):
-            yield name, _opened(node)
+            yield name, opened_node(node)
 
     def require_groups(self, *names: str) -> tuple[zarr.Group, ...]:
         """Return the groups with these names, as `zarr.Group.require_groups` does."""
@@ -128,7 +128,8 @@ class OpenedGroup(zarr.Group):
     full_like = _opening(zarr.Group.full_like)
 
 
-def _opened(node: Any) -> Any:
+def opened_node(node: Any) -> Any:
+    """Return a zarr group or array as ozx opens it: with our classes, and with the handlers of its extensions."""
     if isinstance(node, zarr.Group):
         return opened_group(node)
     node = opened_array(node)

@@ -195,7 +195,8 @@ def open_array(path: str | os.PathLike[str], node: str = "", *, options: Mapping
         raise UsageError("expected the path of an array in the file", path=given, hint=hint)
     try:
         with refused_by_zarr(names):
-            found = group[name]
+            found = _array_in(group, name)
+            found = group[name] if found is None else found
     except FormatError as error:
         if isinstance(error.__cause__, KeyError):
             raise UsageError(f"it has no node {names!r}", path=given, hint=hint) from None
@@ -223,13 +224,36 @@ def _open_to_write(
 
 def _is_array(store: Any, node: str) -> bool | None:
     """Return whether a node is an array; None if it does not exist."""
-    document = store.get_sync(join_path(node, METADATA))
-    return None if document is None else json.loads(document.to_bytes()).get("node_type") == "array"
+    document = _document(store, node)
+    return None if document is None else document.get("node_type") == "array"
+
+
+def _document(store: Any, node: str) -> Any:
+    value = store.get_sync(join_path(node, METADATA))
+    return None if value is None else json.loads(value.to_bytes())
+
+
+def _array_in(group: OpenedGroup, name: str) -> Any:
+    """Return an array of a group as ``group[name]`` does, but in the calling thread; None if it is no array.
+
+    The event loop of zarr-python takes a millisecond to wake after a request.
+    """
+    import zarr  # noqa: PLC0415 (see open_store)
+    from zarr.storage import StorePath  # noqa: PLC0415
+
+    from ozx.store.extension_groups import opened_node  # noqa: PLC0415
+
+    place = StorePath(group.store, join_path(group.path, name))
+    document = None if group.metadata.consolidated_metadata else _document(group.store, place.path)
+    if document is None or document.get("node_type") != "array":
+        return None
+    return opened_node(zarr.Array(zarr.AsyncArray.from_dict(place, document)))
 
 
 def _open_node(store: Store, node: str, given: str, mode: Literal["r", "a"] = "r") -> OpenedGroup:
     """Return the group at a node of a store; errors name the path as the caller gave it."""
     import zarr  # noqa: PLC0415 (see open_store)
+    from zarr.storage import StorePath  # noqa: PLC0415
 
     if (is_array := _is_array(store, node)) is None:
         raise _missing(store, node, given)
@@ -245,9 +269,11 @@ def _open_node(store: Store, node: str, given: str, mode: Literal["r", "a"] = "r
     from ozx.store.image_view import refused_by_zarr  # noqa: PLC0415
 
     with refused_by_zarr(node or "the root"):
-        # Copies of metadata would be out of date after the first change.
-        copies = None if mode == "r" else False
-        return opened_group(zarr.open_group(store, mode=mode, path=node, zarr_format=3, use_consolidated=copies))
+        document = _document(store, node)
+        if mode == "a":  # copies of metadata would be out of date after the first change
+            document.pop("consolidated_metadata", None)
+        group = zarr.AsyncGroup.from_dict(StorePath(store, node), document)
+        return opened_group(zarr.Group(group))
 
 
 @contextmanager
