@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from math import prod
@@ -18,6 +19,7 @@ from ozx.archive.remote.reading import predicted_data_offset
 from ozx.archive.remote.source import RemoteSource
 from ozx.errors import FormatError
 from ozx.flow.decoding.chunk_codecs import ShardCodec
+from ozx.flow.workers import default_jobs
 from ozx.store.pixels.blocks import POOL, Block, Span, join_spans
 from ozx.store.pixels.plan import NotPlannedError, ReadPlan
 from ozx.store.pixels.selections import Overlap
@@ -34,7 +36,7 @@ _SMALL_SHARD = 1 << 19
 # A shard longer than this is never requested whole, because it would have to stay in memory.
 _LARGE_SHARD = 16 << 20
 # Bytes that one thread decodes at a time.
-_BATCH = 1 << 20
+_BATCH = 1 << 18
 
 
 class Part(NamedTuple):
@@ -233,13 +235,25 @@ def _take_now(block: Block, data: memoryview) -> None:
     """Do the same as `_take`, partly in the calling thread."""
     if block.finish is not None:
         block.finish(data)
-    first, *others = list(_batches(block.spans)) or [[]]
-    futures = [POOL.submit(partial(_take_spans, batch, block.start, data)) for batch in others]
+    waiting = deque(_batches(block.spans))
+
+    work = partial(_work, waiting, block.start, data)
+    helpers = [POOL.submit(work) for _ in range(min(default_jobs(), len(waiting)) - 1)]
     try:
-        _take_spans(first, block.start, data)
+        work()
     finally:
-        for future in futures:
-            future.result()
+        waiting.clear()  # after an error
+        for helper in [helper for helper in helpers if not helper.cancel()]:
+            helper.result()
+
+
+def _work(waiting: deque[list[Span]], base: int, data: memoryview) -> None:
+    while True:
+        try:
+            batch = waiting.popleft()
+        except IndexError:
+            return
+        _take_spans(batch, base, data)
 
 
 def _batches(spans: list[Span]) -> Iterator[list[Span]]:
