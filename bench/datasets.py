@@ -373,6 +373,41 @@ def make_plate(folder: Path, *, quick: bool) -> tuple[Path, int]:
     return root, len(documents)
 
 
+def make_wells(folder: Path, *, quick: bool) -> Path:
+    """Return the directory of a plate whose wells have one field of 1024² pixels, all with the same chunks of 512²."""
+    import zarr
+
+    import ozx
+
+    rows, columns = ("ABCD", 8) if quick else ("ABCDEFGH", 12)
+    root = folder / f"wells-{len(rows)}x{columns}.ome.zarr"
+    if root.is_dir():
+        return root
+    staging = root.with_suffix(".staging")
+    names = [(row, str(column + 1)) for row in rows for column in range(columns)]
+    plate = {
+        "rows": [{"name": row} for row in rows],
+        "columns": [{"name": str(column + 1)} for column in range(columns)],
+        "wells": [
+            {"path": f"{row}/{column}", "rowIndex": rows.index(row), "columnIndex": int(column) - 1}
+            for row, column in names
+        ],
+    }
+    field = zarr.open_group(staging / "field", mode="w")
+    pixels = np.random.default_rng(1).poisson(200, (1024, 1024)).astype("uint16")
+    field.create_array("0", shape=pixels.shape, dtype="uint16", chunks=(512, 512))[:] = pixels
+    documents = {"": _group({"plate": plate}), **{row: _group(None) for row in rows}}
+    for row, column in names:
+        documents[f"{row}/{column}"] = _group({"well": {"images": [{"path": "0"}]}})
+        shutil.copytree(staging / "field", staging / f"{row}/{column}/0")
+    shutil.rmtree(staging / "field")
+    for path, document in documents.items():
+        (staging / path / "zarr.json").write_text(json.dumps(document, indent=2))
+    staging.rename(root)
+    ozx.pack(root, archive_of(root), force=True, sync=False)
+    return root
+
+
 def _group(ome: dict[str, object] | None) -> dict[str, object]:
     attributes = {} if ome is None else {"ome": {"version": "0.5", **ome}}
     return {"zarr_format": 3, "node_type": "group", "attributes": attributes}
