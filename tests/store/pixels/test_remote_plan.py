@@ -1,9 +1,12 @@
 """Pixels of remote archives: those of zarr-python's own pipeline, by few requests."""
 
 import os
+import signal
+import threading
 import warnings
 import zipfile
 from pathlib import Path
+from queue import Queue
 
 import numpy as np
 import pytest
@@ -206,6 +209,26 @@ def test_deflated_entries_are_read(tmp_path: Path, layout: str) -> None:
         array = ozx.open(server.url)["0"]
         assert array[3, 3] == pixels[3, 3]
         np.testing.assert_array_equal(array[:], pixels)
+
+
+@pytest.mark.posix("a system that lets no program signal itself")
+def test_ctrl_c_does_not_wait_for_the_server(tmp_path: Path) -> None:
+    pixels = build(tmp_path / "a.ozx", (SIDE, SIDE), "u8", LARGE["uncompressed"])
+    released, answered = threading.Event(), Queue[bool]()
+
+    def interrupt(call: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        answered.put(released.wait(20))
+
+    with serving((tmp_path / "a.ozx").read_bytes()) as server:
+        array = ozx.open(server.url)["0"]
+        server.before = interrupt
+        with pytest.raises(KeyboardInterrupt):
+            array[3, 3]
+        released.set()
+        assert answered.get(timeout=30), "the server was waited for"
+        server.before = lambda call: None
+        assert array[3, 3] == pixels[3, 3]
 
 
 @pytest.mark.posix("a system without fork")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -15,6 +16,7 @@ from zarr.core.sync import sync
 from ozx.archive.crc32 import crc32
 from ozx.archive.entry_blocks import EntrySpan, value_position, value_span
 from ozx.archive.reader import ArchiveReader
+from ozx.archive.remote.deadline import in_background
 from ozx.archive.remote.reading import predicted_data_offset
 from ozx.archive.remote.source import RemoteSource
 from ozx.errors import FormatError
@@ -69,11 +71,11 @@ class RemotePlan(ReadPlan):
         self._parts.append(Part(place, codec, list(overlaps), view, key, fill))
 
     def read(self) -> None:
-        """Request, verify and decode the planned bytes; a single request is made in the calling thread."""
+        """Request, verify and decode the planned bytes; a single request needs no event loop."""
         source = self._source()
         for blocks in self._round_trips():
             if len(blocks) == 1:
-                _take_now(blocks[0], _received(source, blocks[0], source.read_view))
+                _take_now(blocks[0], _received(source, blocks[0], partial(_read_view, source)))
             elif blocks:
                 sync(_fetch_all(source, blocks))
         for step in self.last_steps:
@@ -204,6 +206,13 @@ async def _fetch_all(source: RemoteSource, blocks: list[Block]) -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
+
+
+def _read_view(source: RemoteSource, offset: int, length: int) -> bytes | memoryview:
+    """Read bytes by one request; in the main thread, Ctrl-C does not wait for the server."""
+    if threading.current_thread() is threading.main_thread():
+        return in_background(lambda: source.read_view(offset, length)).result()
+    return source.read_view(offset, length)
 
 
 def _received(source: RemoteSource, block: Block, read: Callable[[int, int], bytes | memoryview]) -> memoryview:
