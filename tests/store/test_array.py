@@ -1,5 +1,6 @@
 """`ozx.Array` is a zarr array in every way; windows are read without zarr-python, and have the same pixels."""
 
+import dataclasses
 import gc
 import os
 import pickle
@@ -14,7 +15,7 @@ import pytest
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
-from zarr.codecs import BloscCodec, Crc32cCodec, ShardingCodec, ZstdCodec
+from zarr.codecs import BloscCodec, Crc32cCodec, ShardingCodec, TransposeCodec, ZstdCodec
 
 import ozx
 from ozx.errors import FormatError, UsageError
@@ -105,6 +106,19 @@ def test_what_zarr_refuses_is_refused_in_the_same_words(tmp_path: Path, selectio
     with pytest.raises(type(expected.value)) as found:
         ozx.open_array(path, "0")[selection]
     assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("shards", [None, (4,)])
+def test_fields_are_refused_as_zarr_does(tmp_path: Path, shards: tuple[int, ...] | None) -> None:
+    """They are not taken for damage."""
+    pixels = np.zeros(6, [("a", "u2"), ("b", "f4")])
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        opened_array(root.create_array("0", shape=(6,), chunks=(2,), shards=shards, dtype=pixels.dtype))[...] = pixels
+    array = ozx.open_array(tmp_path / "a.ozx", "0")
+    with pytest.raises(TypeError, match="Cannot cast"):
+        array.get_basic_selection(slice(2), fields="a")
 
 
 @given(st.data())
@@ -206,6 +220,76 @@ def test_writers_forget_nothing_that_changed(tmp_path: Path) -> None:
         assert (array[2:5] == 9).all()
         np.testing.assert_array_equal(array[5:], before[5:])
     np.testing.assert_array_equal(ozx.open_array(tmp_path / "a.ozx", "0")[2:5], np.full((3, 4), 9))
+
+
+def test_kept_places_end_with_the_shape(tmp_path: Path) -> None:
+    """A chunk that a smaller shape has deleted does not come back from a place that was known."""
+    with ozx.open(written(tmp_path / "a.ozx", **LAYOUTS["zstd"])) as group:
+        array = group["0"]
+        array[:]
+        for shape in ((1, 8, 8), SHAPE):
+            metadata = dataclasses.replace(array.metadata, shape=shape)
+            object.__setattr__(array.async_array, "metadata", metadata)  # as `resize` does it
+            expected = np.full(SHAPE, 7, "u2")
+            expected[:2, :30] = PIXELS[:2, :30]
+            np.testing.assert_array_equal(array[...], expected[tuple(map(slice, shape))])
+
+
+@pytest.mark.posix("an open file is not replaced there")
+@pytest.mark.parametrize("layout", ["raw", "zstd", "shards"])
+@pytest.mark.parametrize("mode", ["a", "w"])
+def test_kept_places_end_with_the_file(tmp_path: Path, layout: str, mode: str) -> None:
+    """While another program writes, the pixels are those of before; afterwards, they are an error, never others."""
+    path, window = written(tmp_path / "a.ozx", **LAYOUTS[layout]), (0, slice(0, 8), slice(0, 16))
+    array = ozx.open_array(path, "0")
+    expected, unknown = array[window], ozx.open_array(path, "0")
+    unknown.shape  # noqa: B018 (its chunks have no places yet)
+    with ozx.OzxStore(path, mode, sync=False) as store:
+        if mode == "w":
+            zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+            zarr.create_array(store, name="0", shape=SHAPE, dtype="u2", **LAYOUTS[layout])
+        opened_array(zarr.open_group(store)["0"])[:] = 9
+        np.testing.assert_array_equal(array[window], expected)
+    for each in (array, unknown):
+        for _ in range(2):
+            with pytest.raises(FormatError, match="changed"):
+                each[window]
+            with pytest.raises(FormatError, match="changed"):
+                each.read_many([window, 1])
+    assert (ozx.open_array(path, "0")[...] == 9).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["blosc", "lz4", "zlib", "bz2"])
+def test_compressors_without_settings(tmp_path: Path, name: str) -> None:
+    """All settings of numcodecs have defaults."""
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        settings = {"chunks": CHUNK, "compressors": [{"name": f"numcodecs.{name}", "configuration": {}}]}
+        opened_array(root.create_array("0", shape=SHAPE, dtype="u2", **settings))[...] = PIXELS
+    np.testing.assert_array_equal(ozx.open_array(tmp_path / "a.ozx", "0")[1], PIXELS[1])
+    np.testing.assert_array_equal(plain(tmp_path / "a.ozx")[...], PIXELS)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("kind", ["bool", "i1", ">u2", "u8", "f2", ">f8", "c8", "M8[ms]", "m8[s]"])
+@pytest.mark.parametrize("shape", [(), (5,), (0, 3), (7, 9)], ids=str)
+@pytest.mark.filterwarnings("ignore")
+def test_the_reader_alone_answers_for_plain_types(tmp_path: Path, kind: str, shape: tuple[int, ...]) -> None:
+    """It leaves no such selection to zarr-python."""
+    pixels = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(kind)
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        transpose = [TransposeCodec(order=tuple(reversed(range(len(shape)))))] if shape else None
+        chunks = {"chunks": (4,) * len(shape), "filters": transpose}
+        root.create_array("0", shape=shape, dtype=kind, **chunks)[...] = pixels
+    array = ozx.open_array(tmp_path / "a.ozx", "0")
+    selections = [..., (), *([0, -1, slice(1, None, 3), (..., slice(0, 2))] if all(shape) and shape else [])]
+    for selection in selections:
+        np.testing.assert_array_equal(array[selection], pixels[selection])
+        np.testing.assert_array_equal(array.get_basic_selection(selection), pixels[selection])
+    for found, selection in zip(array.read_many(selections), selections, strict=True):
+        np.testing.assert_array_equal(found, pixels[selection])
 
 
 @pytest.mark.posix("an open file is not replaced there")

@@ -44,6 +44,22 @@ def test_a_closed_session_forgets_the_file_before(tmp_path):
 
 
 @pytest.mark.posix("needs file locks")
+def test_arrays_keep_no_places_of_a_growing_file(append):
+    """Windows of arrays of every moment, read at every later moment; a shard grows, and moves when the file ends."""
+    group, arrays = ozx.open(append.path, live=True), []
+    for step in (1, 1, 3, None):
+        append.stream.close() if step is None else append(step)
+        group.refresh()
+        arrays.append(group["0"])
+        for array in arrays:
+            windows = [(number, 1, slice(30, 36), slice(250, 260)) for number in range(array.shape[0])]
+            for window, found in zip(windows, array.read_many(windows), strict=True):
+                np.testing.assert_array_equal(found, PIXELS[window])
+                np.testing.assert_array_equal(array[window], PIXELS[window])
+    assert arrays[0].shape[0] < arrays[-1].shape[0] == 7
+
+
+@pytest.mark.posix("needs file locks")
 def test_copies_look_for_themselves(append):
     array = ozx.open(append.path, live=True)["0"]
     copy = pickle.loads(pickle.dumps(array))

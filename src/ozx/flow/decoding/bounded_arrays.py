@@ -108,6 +108,8 @@ class BoundedPipeline(BatchedCodecPipeline):
                 raise cause from cause.__cause__
             if isinstance(cause, MemoryError):
                 raise _without_room(getter, spec) from cause
+            if out.dtype.names != spec.dtype.to_native_dtype().names:  # zarr-python cannot read fields of pixels
+                raise cause from None
             raise _named(cause, getter) from cause
 
     @property

@@ -255,7 +255,7 @@ def _encoder(codec: BoundedCompressor) -> Callable[[memoryview], Any]:
     settings = dict(codec.to_dict().get("configuration", {}))
     if codec.config["id"] == "zstd" and not settings.get("checksum"):
         return partial(_encode_zstd, level=settings.get("level", 0))
-    if codec.config["id"] == "blosc":
+    if "shuffle" in settings and codec.config["id"] == "blosc":
         settings["shuffle"] = _BLOSC_SHUFFLES.get(str(settings["shuffle"]), settings["shuffle"])
     found = numcodecs.get_codec({**settings, "id": codec.config["id"]})
     return partial(_encode_blosc, found, settings.get("typesize")) if codec.config["id"] == "blosc" else found.encode
