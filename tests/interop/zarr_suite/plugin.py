@@ -1,4 +1,4 @@
-"""A plugin for zarr-python's own tests: arrays in memory become arrays in an archive, read and written by ozx.
+"""A plugin for zarr-python's own tests: all arrays are `ozx.Array`, and those in memory stand in an archive.
 
 Before each request that reads, the archive is finished under another name, so that the pixels come from a real file.
 """
@@ -6,14 +6,17 @@ Before each request that reads, the archive is finished under another name, so t
 from __future__ import annotations
 
 import itertools
+import sys
 import tempfile
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 import zarr.storage
-from zarr.core.buffer import Buffer
+from numpy.typing import NDArray
+from zarr.core.buffer import Buffer, cpu
 
 import ozx
 from ozx.archive.byte_source import FileSource
@@ -22,7 +25,7 @@ from ozx.store.writing import WriteSession
 
 _numbers = itertools.count()
 _folder = tempfile.TemporaryDirectory(prefix="ozx-zarr-suite-", ignore_cleanup_errors=True)
-_requests = {"read": 0, "write": 0}
+_requests = {"read": 0, "write": 0, "read without zarr-python": 0}
 
 
 class SuiteStore(ozx.OzxStore):
@@ -32,6 +35,7 @@ class SuiteStore(ozx.OzxStore):
         super().__init__(_path(), "w", sync=False, keep_partial=False)
         for key, value in (store_dict or {}).items():
             self.set_sync(key, value)
+        self._is_open = False  # setting opens a store
         self._read_only = read_only
         weakref.finalize(self, self._write.abort)
 
@@ -45,6 +49,13 @@ class SuiteStore(ozx.OzxStore):
         """Set a value; the method of zarr-python's store in memory has one more argument."""
         del byte_range
         await super().set(key, value)
+
+    @property
+    def _store_dict(self) -> dict[str, Buffer]:
+        """All values, as the dictionary that zarr-python's store in memory has."""
+        with self._write.keys() as keys:
+            found = [*keys.below("")]
+        return {key: cpu.Buffer.from_bytes(self._write.read(key) or b"") for key in found}
 
     @property
     def archive_session(self) -> ArchiveSession:
@@ -65,14 +76,33 @@ class SuiteStore(ozx.OzxStore):
         return super().write_session
 
 
+class SuiteArray(ozx.Array):
+    """An array that takes the place of `zarr.Array`; each request reads the archive of the present values."""
+
+    def __class_getitem__(cls, kind: object) -> type[Self]:
+        """Return the class for an annotation like ``Array[Any]``."""
+        del kind
+        return cls
+
+    def _read(self, selections: Sequence[Any], out: NDArray[Any] | None = None) -> list[NDArray[Any]] | None:
+        self._reader = None
+        found = super()._read(selections, out)
+        _requests["read without zarr-python"] += found is not None
+        return found
+
+
 def _path() -> str:
     return str(Path(_folder.name) / f"{next(_numbers)}.ozx")
 
 
 def pytest_configure() -> None:
-    """Replace the store; the environment names the pipeline, because the tests reset zarr-python's configuration."""
-    zarr.storage.MemoryStore = SuiteStore
-    zarr.storage._memory.MemoryStore = SuiteStore
+    """Replace store and array; the environment names the pipeline, because the tests reset zarr-python's settings."""
+    SuiteStore.__name__ = "MemoryStore"  # as the tests expect in messages
+    replaced = {"MemoryStore": (zarr.storage.MemoryStore, SuiteStore), "Array": (zarr.Array, SuiteArray)}
+    for name, module in [*sys.modules.items()]:
+        for attribute, (original, ours) in replaced.items():
+            if name.partition(".")[0] == "zarr" and getattr(module, attribute, None) is original:
+                setattr(module, attribute, ours)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
