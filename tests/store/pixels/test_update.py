@@ -349,3 +349,32 @@ def test_a_slice_that_ends_before_it_starts_changes_nothing(tmp_path, layout, se
         array[...] = 1
         array[selection] = value
     assert (ozx.open(tmp_path / "a.ozx")["0"][:] == 1).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", ["uncompressed", "shards", "nested-shards", "index-first"])
+def test_pixels_beyond_a_smaller_shape_are_those_of_zarr(tmp_path: Path, layout: str) -> None:
+    """Shards keep them when all pixels inside the shape are written; they come back when the array grows."""
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        memory = create(MemoryStore(), **LAYOUTS[layout])
+        for array in (memory, opened_array(create(store, **LAYOUTS[layout]))):
+            array[...] = np.arange(np.prod(SHAPE)).reshape(SHAPE) % 1000 + 1
+            for shape in ((3, 40, 150), (2, 33, 7)):
+                array.resize(shape)
+                array[...] = 9
+                array.resize(SHAPE)
+            if array is not memory:
+                np.testing.assert_array_equal(array[...], memory[...])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_shard_without_axes(tmp_path: Path) -> None:
+    with ozx.OzxStore(tmp_path / "a.ozx", "w", sync=False) as store:
+        root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
+        shard = ShardingCodec(chunk_shape=())
+        array = opened_array(
+            root.create_array("0", shape=(), chunks=(), serializer=shard, compressors=None, dtype="f4")
+        )
+        array[()] = 42
+        assert array[()] == 42
+    assert ozx.open(tmp_path / "a.ozx")["0"][...] == 42

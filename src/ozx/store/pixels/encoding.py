@@ -342,7 +342,7 @@ def _ranks(grid: Lengths, order: str) -> NDArray[np.int64]:
 
 def _morton_number(place: Lengths) -> int:
     """Return the Morton number of coordinates: their bits interleaved, with the first axis in the lowest bits."""
-    bits = max(number.bit_length() for number in place)
+    bits = max((number.bit_length() for number in place), default=0)
     return sum(
         (number >> bit & 1) << (bit * len(place) + axis) for bit in range(bits) for axis, number in enumerate(place)
     )

@@ -90,7 +90,9 @@ class PixelUpdate:
             selection, pixels = self._change(change, codec)
             if not pixels.size:  # as a[3:1] = value, which changes nothing
                 continue
-            stored = None if change.is_complete else self._session.read(key)
+            # "Complete" are all pixels inside the array's shape; zarr-python keeps those beyond it in shards.
+            is_whole = covers(selection, codec.shape) if isinstance(codec, ShardCodec) else change.is_complete
+            stored = None if is_whole else self._session.read(key)
             view = None if stored is None else memoryview(stored)
             if isinstance(codec, ShardCodec):
                 with _named(key):
