@@ -67,6 +67,29 @@ def test_reads_that_bring_less_than_asked_for_are_continued(path, calls, monkeyp
         assert buffer[:length] == DATA[offset : offset + length]
 
 
+@pytest.mark.parametrize("most", [None, 1, 7, 64])
+def test_several_buffers_are_filled_one_after_the_other(path, calls, most, monkeypatch):
+    if most and calls == "posix" and hasattr(os, "preadv"):
+        preadv = os.preadv
+
+        def read_less(file, buffers, offset):
+            data = bytearray(most)
+            count = min(preadv(file, [data], offset), sum(map(len, buffers)))
+            rest = data[:count]
+            for buffer in buffers:
+                taken, rest = rest[: len(buffer)], rest[len(buffer) :]
+                buffer[: len(taken)] = taken
+            return count
+
+        monkeypatch.setattr(os, "preadv", read_less)
+    buffer = bytearray(100)
+    views = [memoryview(buffer)[start:end] for start, end in [(0, 50), (50, 54), (54, 99), (99, 100)]]
+    file = PositionalFile(path)
+    for offset, length in [(10, 100), (99_960, 40), (99_948, 52), (100_000, 0), (1 << 62, 0)]:
+        assert file.read_vectors_at(views, offset) == length
+        assert buffer[:length] == DATA[offset : offset + length]
+
+
 def test_no_read_is_longer_than_the_system_takes(path, calls, monkeypatch):
     def refuse(length):
         if length > 1000:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -59,6 +59,10 @@ class FileSource:
         The buffer is filled completely, except at the end of the file.
         """
         return self._file.read_into_at(buffer, offset)
+
+    def read_vectors_at(self, buffers: Sequence[memoryview], offset: int) -> int:
+        """Read bytes from `offset` into `buffers`, at most 1,024, one after the other; see `read_into_at`."""
+        return self._file.read_vectors_at(buffers, offset)
 
     def check_unchanged(self, path: str | None = None) -> None:
         """Check that the file, possibly renamed to `path`, was not changed or replaced after the first read.

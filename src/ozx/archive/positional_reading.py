@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ozx.atomic.windows import open_shared
@@ -47,6 +47,22 @@ def read_into_at(descriptor: int, buffer: memoryview, offset: int) -> int:
     while filled < len(buffer) and (data := pread(descriptor, len(buffer) - filled, offset + filled)):
         buffer[filled : filled + len(data)] = data
         filled += len(data)
+    return filled
+
+
+def read_vectors_at(descriptor: int, buffers: Sequence[memoryview], offset: int) -> int:
+    """Read bytes from `offset` into `buffers`, one after the other, and return their number.
+
+    The buffers, at most 1,024, are filled completely, except at the end of the file.
+    """
+    preadv, end = getattr(os, "preadv", None), 0
+    filled: int = 0 if preadv is None or len(buffers) == 1 else preadv(descriptor, buffers, offset)
+    for buffer in buffers:
+        end += len(buffer)
+        if filled < end:  # a signal may end a read anywhere
+            filled += read_into_at(descriptor, buffer[filled - end :], offset + filled)
+            if filled < end:
+                break
     return filled
 
 
@@ -144,10 +160,14 @@ class PositionalFile:
 
         The buffer is filled completely, except at the end of the file.
         """
+        return self.read_vectors_at([buffer], offset)
+
+    def read_vectors_at(self, buffers: Sequence[memoryview], offset: int) -> int:
+        """Read bytes from `offset` into `buffers`, one after the other; see the function of this name."""
         if offset > _FURTHEST:
             return 0
         try:
-            return read_into_at(self._open(), buffer, offset)
+            return read_vectors_at(self._open(), buffers, offset)
         except OSError as error:
             name_error(error, self.path)
             raise

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import NamedTuple, Protocol
 
-from ozx.archive.positional_reading import open_for_reading, read_into_at
+from ozx.archive.positional_reading import open_for_reading, read_vectors_at
 from ozx.errors import FormatError, name_error
 
 CHANGED_HINT = "Wait until the program that writes the file has finished, then try again."
@@ -35,13 +36,13 @@ class Span(Part, Protocol):
 
 
 class FillingSpan(Span, Protocol):
-    """A `Span` that can read its bytes into a given buffer."""
+    """A `Span` that can read its bytes into given buffers."""
 
     def span(self, offset: int, length: int) -> FillingSpan:
         """Return the range of `length` bytes from `offset` in this span, without reading the bytes."""
 
-    def read_into(self, view: memoryview) -> None:
-        """Fill `view` with the span's bytes; `view` must have the span's length."""
+    def read_into(self, *views: memoryview) -> None:
+        """Fill `views` with the span's bytes, one after the other; together, they must have the span's length."""
 
 
 def iter_divided(span: FillingSpan) -> Iterator[bytes]:
@@ -124,14 +125,14 @@ class FileSpan(NamedTuple):
         """Return the range of `length` bytes from `offset` in this span."""
         return FileSpan(self.path, self.offset + offset, length, self.status)
 
-    def read_into(self, view: memoryview) -> None:
-        """Fill `view` with the span's bytes, directly from the file; `view` must have the span's length."""
+    def read_into(self, *views: memoryview) -> None:
+        """Fill `views` with the span's bytes, directly from the file; together, they must have the span's length."""
         descriptor = open_for_reading(self.path)
         try:
             before = os.fstat(descriptor)
             # Never read from a pipe that replaced the file.
             is_same = (before.st_size, before.st_mtime_ns) == self.status
-            count = read_into_at(descriptor, view, self.offset) if is_same else 0
+            count = read_vectors_at(descriptor, views, self.offset) if is_same else 0
             after = os.fstat(descriptor)
         except OSError as error:
             name_error(error, self.path)
@@ -165,25 +166,49 @@ def read_part(part: Part) -> bytes:
     return b"".join(part.iter_blocks())
 
 
-def read_into(part: Part, view: memoryview) -> None:
-    """Fill `view` with the part's bytes, without a copy if the part supports it; `view` must have the part's length."""
+def read_into(part: Part, *views: memoryview) -> None:
+    """Fill `views` with the part's bytes, one after the other, without a copy if the part supports it.
+
+    Together, `views` must have the part's length.
+    """
     fill = getattr(part, "read_into", None)
     if fill is None:
-        fill_from_blocks(part, view)
+        fill_from_blocks(part, *views)
     else:
-        fill(view)
+        fill(*views)
 
 
-def fill_from_blocks(part: Part, view: memoryview) -> None:
-    """Fill `view` from the blocks that the part yields."""
-    position = 0
+def read_values(values: Sequence[Sequence[Part]], views: Sequence[memoryview]) -> list[int | None]:
+    """Fill each view with the value of the same place; read neighbours in a file together.
+
+    Return the CRC-32s of those values that reading has verified.
+    """
+    checksums: list[int | None] = []
+    while (place := len(checksums)) < len(values):
+        parts, view = values[place], views[place]
+        if len(parts) == 1 and hasattr(parts[0], "read_run"):
+            checksums += parts[0].read_run(values, views, place)
+            continue
+        if len(parts) == 1:
+            read_into(parts[0], view)
+        else:
+            ends = [*accumulate(part.length for part in parts)]
+            read_values([(part,) for part in parts], [view[start:end] for start, end in pairwise([0, *ends])])
+        checksums.append(None)
+    return checksums
+
+
+def fill_from_blocks(part: Part, *views: memoryview) -> None:
+    """Fill `views` from the blocks that the part yields."""
+    found, following, view = 0, iter(views), memoryview(b"")
     for block in part.iter_blocks():
-        end = position + len(block)
-        if end <= len(view):
-            view[position:end] = block
-        position = end
-    if position != len(view):
-        message = f"expected a value of {len(view):,} bytes, got {position:,}"
+        found += len(block)
+        rest = memoryview(block)
+        while rest and (view := view or next(following, view)):
+            view[: len(rest)] = rest[: len(view)]
+            rest, view = rest[len(view) :], view[len(rest) :]
+    if found != (wanted := sum(map(len, views))):
+        message = f"expected a value of {wanted:,} bytes, got {found:,}"
         raise FormatError(message, rule="zip/changed", hint=CHANGED_HINT)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import NamedTuple, cast
 
 import google_crc32c
 import numpy as np
@@ -12,10 +13,15 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError
 from ozx.flow.chunks.inner_chunks import FoundChunks, InnerChunks
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
-from ozx.flow.entry import Part, read_into
+from ozx.flow.entry import Part, Span, read_into, read_values
 from ozx.flow.read_ahead import Place, place_of
 from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.layout import ArrayLayout
+
+# Adjacent chunks of a shard are read by one call, if they take at most 256 KiB, so that they stay in the processor's
+# cache. POSIX systems read into at most 1,024 buffers by one call; each chunk and each checksum has one.
+_MOST_IN_RUN = 512
+_LONGEST_RUN = 256 << 10
 
 
 class ChecksummedChunks(InnerChunks):
@@ -24,21 +30,29 @@ class ChecksummedChunks(InnerChunks):
     def __init__(self, stored: StoredChunks, layout: ArrayLayout, path: str, *, is_added: bool) -> None:
         super().__init__(stored, layout)
         self._path = path
-        self._is_added = is_added
+        self.is_added = is_added
 
     def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
-        """Return the stored chunks with these numbers, one part per chunk; see `InnerChunks.find`."""
-        del is_joined  # checksums separate the chunks
-        found = super().find(numbers, is_joined=False)
-        if self._is_added:
-            parts: list[Part] = [_SummedPart(part) for part in found.parts]
-            return FoundChunks(found.positions, found.lengths + CHECKSUM_BYTES, parts)
-        short = np.flatnonzero(found.lengths <= CHECKSUM_BYTES)
-        if len(short):
-            raise self._damaged(int(numbers[found.positions[short[0]]]), "the chunk is too short")
-        wanted: list[int] = numbers[found.positions].tolist()
-        parts = [_ComparedPart(part, self, number) for part, number in zip(found.parts, wanted, strict=True)]
-        return FoundChunks(found.positions, found.lengths - CHECKSUM_BYTES, parts)
+        """Return the stored chunks with these numbers; see `InnerChunks.find`."""
+        found = super().find(numbers, is_joined=is_joined)
+        wanted, change = numbers[found.positions], CHECKSUM_BYTES if self.is_added else -CHECKSUM_BYTES
+        if not self.is_added and len(short := np.flatnonzero(found.lengths <= CHECKSUM_BYTES)):
+            raise self._damaged(int(wanted[short[0]]), "the chunk is too short")
+        return FoundChunks(found.positions, found.lengths + change, list(self._iter_runs(found, wanted)))
+
+    def _iter_runs(self, found: FoundChunks, wanted: NDArray[np.int64]) -> Iterator[Part]:
+        """Divide the found parts, each of which has one or more chunks."""
+        first, lengths, rows = 0, found.lengths.tolist(), _Rows(self, found.lengths, wanted)
+        for part in found.parts:
+            offset, end = 0, part.length
+            while offset < end:
+                stop, size = first + 1, lengths[first]
+                while offset + size < end and stop - first < _MOST_IN_RUN and size + lengths[stop] <= _LONGEST_RUN:
+                    size += lengths[stop]
+                    stop += 1
+                stored = part if size == end else cast("Span", part).span(offset, size)  # shards have spans
+                yield _Run(stored, rows, first, stop)
+                first, offset = stop, offset + size
 
     def mismatch_error(self, number: int) -> FormatError:
         """Return the error for a chunk with a wrong checksum."""
@@ -53,55 +67,94 @@ class ChecksummedChunks(InnerChunks):
         )
 
 
-class _SummedPart(NamedTuple):
-    """A chunk with its checksum appended; these parts are tuples, to save memory in lists of a million chunks."""
+class _Rows(NamedTuple):
+    """Chunks that were found together."""
 
-    chunk: Part
-
-    @property
-    def length(self) -> int:
-        return self.chunk.length + CHECKSUM_BYTES
-
-    def iter_blocks(self) -> Iterator[bytes]:
-        checksum = 0
-        for block in self.chunk.iter_blocks():
-            checksum = google_crc32c.extend(checksum, block)
-            yield block
-        yield _stored(checksum)
-
-    def place(self) -> Place | None:
-        return place_of(self.chunk, lambda chunk: self._replace(chunk=chunk))
-
-    def read_into(self, view: memoryview) -> None:
-        body = view[:-CHECKSUM_BYTES]
-        read_into(self.chunk, body)
-        # google_crc32c takes neither a memoryview nor a bytearray.
-        view[-CHECKSUM_BYTES:] = _stored(google_crc32c.value(np.frombuffer(body, np.uint8)))
-
-
-class _ComparedPart(NamedTuple):
-    """A chunk without its checksum; reading verifies the checksum."""
-
-    chunk: Part
     chunks: ChecksummedChunks
-    number: int
+    lengths: NDArray[np.int64]  # as they are stored
+    numbers: NDArray[np.int64]  # for messages
+
+
+class _Run(NamedTuple):
+    """Adjacent chunks whose checksums are added, or compared and removed; tuples, as there may be millions of runs."""
+
+    stored: Part
+    rows: _Rows
+    first: int  # the first row
+    stop: int
+
+    @property
+    def is_added(self) -> bool:
+        return self.rows.chunks.is_added
 
     @property
     def length(self) -> int:
-        return self.chunk.length - CHECKSUM_BYTES
+        change = CHECKSUM_BYTES * (self.stop - self.first)
+        return self.stored.length + (change if self.is_added else -change)
 
     def iter_blocks(self) -> Iterator[bytes]:
-        checksum, held = 0, b""
-        for block in self.chunk.iter_blocks():
+        if self.stop - self.first > 1:
+            buffer = bytearray(self.length)
+            self.read_into(memoryview(buffer))
+            yield bytes(buffer)
+            return
+        checksum, held, removed = 0, b"", 0 if self.is_added else CHECKSUM_BYTES
+        for block in self.stored.iter_blocks():
             data = held + block
-            body, held = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
+            end = max(0, len(data) - removed)
+            body, held = data[:end], data[end:]
             checksum = google_crc32c.extend(checksum, body)
             yield body
-        if held != _stored(checksum):
-            raise self.chunks.mismatch_error(self.number)
+        if self.is_added:
+            yield _stored(checksum)
+        elif held != _stored(checksum):
+            raise self._mismatch_error(self.first)
 
     def place(self) -> Place | None:
-        return place_of(self.chunk, lambda chunk: self._replace(chunk=chunk))
+        return place_of(self.stored, lambda stored: self._replace(stored=stored))
+
+    def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[None]:
+        """Read this value into ``views[first]``, with single chunks that follow it; see `ArchivedPart.read_run`."""
+        stored: list[tuple[Part]] = []
+        for parts in islice(values, first, None):
+            run = parts[0] if len(parts) == 1 else None
+            if not isinstance(run, _Run) or run.stop - run.first > 1 or not run.is_added:
+                break
+            stored.append((run.stored,))
+        own = views[first : first + max(1, len(stored))]
+        if stored:
+            read_values(stored, [view[:-CHECKSUM_BYTES] for view in own])
+            for view in own:
+                data = np.frombuffer(view, np.uint8)
+                view[-CHECKSUM_BYTES:] = _stored(google_crc32c.value(data[:-CHECKSUM_BYTES]))
+        else:
+            self.read_into(own[0])
+        return [None] * len(own)
+
+    def read_into(self, view: memoryview) -> None:
+        is_added, start, bounds = self.is_added, 0, []
+        for length in self.rows.lengths[self.first : self.stop].tolist():
+            end = start + length - (0 if is_added else CHECKSUM_BYTES)
+            bounds.append((start, end))
+            start = end + (CHECKSUM_BYTES if is_added else 0)
+        bodies = [view[start:end] for start, end in bounds]
+        if is_added:
+            sums = [view[end : end + CHECKSUM_BYTES] for _, end in bounds]
+            read_into(self.stored, *bodies)
+        else:
+            buffer = memoryview(bytearray(CHECKSUM_BYTES * len(bounds)))
+            sums = [buffer[at : at + CHECKSUM_BYTES] for at in range(0, len(buffer), CHECKSUM_BYTES)]
+            read_into(self.stored, *chain.from_iterable(zip(bodies, sums, strict=True)))
+        data = np.frombuffer(view, np.uint8)  # google_crc32c takes neither a memoryview nor a bytearray
+        for place, (start, end) in enumerate(bounds):
+            checksum = _stored(google_crc32c.value(data[start:end]))
+            if is_added:
+                sums[place][:] = checksum
+            elif sums[place] != checksum:
+                raise self._mismatch_error(self.first + place)
+
+    def _mismatch_error(self, row: int) -> FormatError:
+        return self.rows.chunks.mismatch_error(int(self.rows.numbers[row]))
 
 
 def _stored(checksum: int) -> bytes:

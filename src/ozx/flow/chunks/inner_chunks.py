@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ozx.errors import FormatError
-from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
+from ozx.flow.chunks.stored_chunks import StoredChunks, distinct, places_of
 from ozx.flow.entry import Part, Span, read_part
 from ozx.hierarchy.zarr.layout import ArrayLayout, ShardIndex, ShardLevel, parse_index
 
@@ -47,8 +47,8 @@ class InnerChunks:
         found = [np.empty(0, np.int64)]
         for places in self.iter_places():
             inside = [places[:, d] // per_block[d] for d in range(len(blocks))]
-            found.append(np.unique(_ravel(inside, blocks, len(places))))
-        return np.unique(np.concatenate(found))
+            found.append(distinct(_ravel(inside, blocks, len(places))))
+        return distinct(np.concatenate(found))
 
     def find(self, numbers: NDArray[np.int64], *, is_joined: bool) -> FoundChunks:
         """Return the stored chunks with these numbers."""
@@ -81,7 +81,7 @@ class InnerChunks:
         inner = tuple(column % per for column, per in zip(columns, per_shard, strict=True))
         shards = np.ravel_multi_index(outer, layout.stored_grid).astype(np.int64)
         offsets, lengths = np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.int64)
-        present = np.unique(shards)
+        present = distinct(shards)
         for shard in present[np.isin(present, self._stored.numbers)].tolist():
             rows = np.flatnonzero(shards == shard)
             index = self._index(shard)

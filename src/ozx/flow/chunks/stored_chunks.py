@@ -92,6 +92,14 @@ def places_of(numbers: Sequence[int] | NDArray[np.int64], grid: tuple[int, ...])
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
+def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the different numbers, ascending, without `numpy.unique`: it loads `numpy.ma`, which takes 20 to 80 ms."""
+    ordered = np.sort(numbers)
+    is_repeated = np.zeros(len(ordered), bool)
+    is_repeated[1:] = ordered[1:] == ordered[:-1]
+    return ordered[~is_repeated].astype(np.int64, copy=False)
+
+
 class _ArrayFinder:
     """Finder of the array that a key belongs to; fast for consecutive keys in one folder."""
 

@@ -15,7 +15,6 @@ from typing import Literal
 from ozx.errors import FormatError
 from ozx.flow.chunks.reshard import iter_resharded
 from ozx.flow.chunks.stored_chunks import KeyGroup, SourceChunks, iter_key_groups
-from ozx.flow.chunks.transcode import iter_transcoded
 from ozx.flow.chunks.zlib_to_gzip import GzipChunks
 from ozx.flow.entry import Entry
 from ozx.flow.sources.source import Source
@@ -98,6 +97,8 @@ class ArrayPlans:
         self._check_keys(array, group)
         stored = SourceChunks(self._source, array.path, array.old, group.numbers)
         if array.documents is not None:
+            from ozx.flow.chunks.transcode import iter_transcoded  # noqa: PLC0415 (slow to load; moving decodes nothing)
+
             jobs, executor = workers.jobs, workers.executor
             return iter_transcoded(stored, *array.documents, array.path, jobs=jobs, executor=executor)
         chunks = GzipChunks(stored) if array.treatment == "zlib_to_gzip" else stored

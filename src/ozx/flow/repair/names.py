@@ -88,8 +88,8 @@ def repair_names(columns: Columns, path: str) -> RepairedNames:
     names, has_backslash, has_dot = _without_slips(columns)
     repaired = RepairedNames(names, np.arange(len(columns)))
     repairer = _NameRepairer(columns, path, repaired, set(kinds.folder_values.tolist()))
-    suspects = np.union1d(_find_suspects(names), kinds.folder_values)
-    for row in suspects.tolist():
+    suspects = sorted({*_find_suspects(names).tolist(), *kinds.folder_values.tolist()})
+    for row in suspects:
         repairer.repair(row)
     for slips, tally in ((has_backslash, repaired.backslashed), (has_dot, repaired.dotted)):
         slips[suspects] = False  # already counted one by one

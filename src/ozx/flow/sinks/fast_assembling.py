@@ -22,7 +22,7 @@ from ozx.archive.names.decoding import encode_name
 from ozx.archive.positional_writing import write_all_at
 from ozx.archive.writer import LOCAL_OVERHEAD, ArchiveWriter, local_header
 from ozx.errors import FormatError
-from ozx.flow.entry import CHANGED_HINT, Entry, Part, read_into
+from ozx.flow.entry import CHANGED_HINT, Entry, Part, read_values
 from ozx.flow.workers import default_jobs
 from ozx.progress import Progress
 
@@ -195,7 +195,8 @@ class _Filler:
             first = entries[done].offset
             batch = entries[done : bisect_right(entries, first + _CAPACITY, done, key=attrgetter("end"))]
             views = [self._buffer[placed.data_offset - first : placed.end - first] for placed in batch]
-            found = _read_values([placed.parts for placed in batch], views)
+            known = read_values([placed.parts for placed in batch], views)
+            found = [crc32(view) if each is None else each for view, each in zip(views, known, strict=True)]
             for placed, checksum in zip(batch, found, strict=True):
                 self._buffer[placed.offset - first : placed.data_offset - first] = placed.header(checksum)
             self._position = batch[-1].end - first
@@ -206,16 +207,21 @@ class _Filler:
     def stream(self, parts: Iterable[Part]) -> int:
         """Write consecutive parts; return one CRC-32 of all their bytes."""
         checksum = 0
+        batch: list[Part] = []
         for part in _iter_divided(parts, _CAPACITY):
-            length = part.length
-            if self._position + length > _CAPACITY:
-                checksum = crc32(self._buffer[: self._position], checksum)
-                self.flush()
-            if length > _CAPACITY:
+            if self._position + part.length > _CAPACITY:
+                checksum = self._write_parts(batch, checksum)
+                batch = []
+            if part.length > _CAPACITY:
                 checksum = self._pass_on(part, checksum)
             else:
-                read_into(part, self._buffer[self._position : self._position + length])
-                self._position += length
+                batch.append(part)
+                self._position += part.length
+        return self._write_parts(batch, checksum)
+
+    def _write_parts(self, parts: Sequence[Part], checksum: int) -> int:
+        """Write parts that fit into the buffer together; return the CRC-32 continued by their bytes."""
+        read_values([parts], [self._buffer[: self._position]])
         checksum = crc32(self._buffer[: self._position], checksum)
         self.flush()
         return checksum
@@ -244,23 +250,6 @@ class _Filler:
         write_all_at(self._descriptor, data, self._offset)
         self._offset += len(data)
         self._advance(len(data))
-
-
-def _read_values(values: Sequence[Sequence[Part]], views: Sequence[memoryview]) -> list[int]:
-    """Fill each view with the value of the same place; return the CRC-32s; read neighbours in an archive together."""
-    checksums: list[int] = []
-    while (place := len(checksums)) < len(values):
-        parts, view = values[place], views[place]
-        read_run = getattr(parts[0], "read_run", None) if len(parts) == 1 else None
-        if read_run is not None:
-            checksums += read_run(values, views, place)
-            continue
-        end = 0
-        for part in parts:
-            read_into(part, view[end : end + part.length])
-            end += part.length
-        checksums.append(crc32(view))
-    return checksums
 
 
 def _divide(placed: _Placed) -> Iterator[_Piece]:

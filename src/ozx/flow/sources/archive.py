@@ -21,7 +21,7 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import LOCAL_SIGNATURE, STORED
 from ozx.archive.remote.reading import predicted_data_offset
 from ozx.errors import FormatError
-from ozx.flow.entry import Entry, Part, fill_from_blocks, iter_divided
+from ozx.flow.entry import BytesPart, Entry, Part, fill_from_blocks, iter_divided
 from ozx.flow.read_ahead import Place
 from ozx.flow.sources.archive_keys import ArchiveKeys
 from ozx.hierarchy.json.reading import LongDocuments
@@ -70,9 +70,12 @@ class ArchivedPart:
 
         return Place(reader.source, start, stop, partial(_read_span, reader.source), take)
 
-    def read_into(self, view: memoryview) -> None:
-        """Fill `view` with the value, directly from the file if possible; `view` must have the value's length."""
-        self.read_run([(self,)], [view], 0)
+    def read_into(self, *views: memoryview) -> None:
+        """Fill `views` with the value, a single one directly from the file if possible; see `entry.read_into`."""
+        if len(views) == 1:
+            self.read_run([(self,)], views, 0)
+        else:
+            fill_from_blocks(self, *views)
 
     def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[int]:
         """Read this value into ``views[first]``, and those of `values` that follow it in the file into the next views.
@@ -93,7 +96,7 @@ class ArchivedPart:
     def read_alone(self, view: memoryview) -> None:
         """Fill `view` with the value, after parsing the local header."""
         if self.reader.columns.methods[self.index] == STORED:
-            _read_into(self.reader, view, self.reader.data_offset(self.index))
+            _read_into(self.reader, [view], self.reader.data_offset(self.index))
         else:
             fill_from_blocks(self, view)
 
@@ -296,12 +299,25 @@ class _ArchivedSpan:
 
         return Place(reader.source, start, start + length, partial(_read_span, reader.source), take)
 
-    def read_into(self, view: memoryview) -> None:
+    def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[None]:
+        """Read this span, and those that follow it in the same value, by one call; see `ArchivedPart.read_run`."""
+        end, count = self.offset, 0
+        for parts in islice(values, first, first + _MOST_IN_RUN):
+            span = parts[0] if len(parts) == 1 else None
+            if not isinstance(span, _ArchivedSpan) or span.source is not self.source:
+                break
+            if span.index != self.index or span.offset != end:
+                break
+            end, count = end + span.length, count + 1
+        self.span(0, end - self.offset).read_into(*views[first : first + count])
+        return [None] * count
+
+    def read_into(self, *views: memoryview) -> None:
         reader = self.source.reader
         if reader.columns.methods[self.index] == STORED:
-            _read_into(reader, view, _data_offset(reader, self.index) + self.offset)
+            _read_into(reader, views, _data_offset(reader, self.index) + self.offset)
         else:
-            self.source.inflated(self.index).read_into(view, self.offset)
+            self.source.inflated(self.index).read_into(views, self.offset)
 
 
 class _InflatedValue:
@@ -316,10 +332,11 @@ class _InflatedValue:
     def __del__(self) -> None:
         self._file.close()
 
-    def read_into(self, view: memoryview, offset: int) -> None:
+    def read_into(self, views: Sequence[memoryview], offset: int) -> None:
         with self._lock:
             self._file.seek(offset)
-            self._file.readinto(view)
+            for view in views:
+                self._file.readinto(view)
 
 
 def _data_offset(reader: ArchiveReader, index: int) -> int:
@@ -338,11 +355,11 @@ def _read_span(source: ByteSource, offset: int, length: int) -> bytes:
     return read_exactly(source, offset, length, "an entry")
 
 
-def _read_into(reader: ArchiveReader, view: memoryview, offset: int) -> None:
-    source = reader.source
+def _read_into(reader: ArchiveReader, views: Sequence[memoryview], offset: int) -> None:
+    source, length = reader.source, sum(map(len, views))
     if not isinstance(source, FileSource):
-        view[:] = read_exactly(source, offset, len(view), "an entry")
-    elif source.read_into_at(view, offset) != len(view):
+        fill_from_blocks(BytesPart(read_exactly(source, offset, length, "an entry")), *views)
+    elif source.read_vectors_at(views, offset) != length:
         raise FormatError("the file shrank while it was read", path=source.name, rule="zip/changed")
 
 
@@ -391,6 +408,6 @@ def _check_stored(reader: ArchiveReader, row: int) -> None:
     buffer, checksum = memoryview(bytearray(min(_BLOCK, size))), 0
     for done in range(0, size, _BLOCK):
         view = buffer[: min(_BLOCK, size - done)]
-        _read_into(reader, view, offset + done)
+        _read_into(reader, [view], offset + done)
         checksum = crc32(view, checksum)
     reader.check_crc32(row, checksum)
