@@ -6,7 +6,7 @@ import functools
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from operator import add, mul, sub
 from typing import Any, NamedTuple
@@ -148,6 +148,8 @@ class ShardEdit:
         background: Background,
         where: str = "a shard",
     ) -> None:
+        if not codec.shape:  # numpy indexes an array without axes in another way
+            codec, selection, pixels = _with_axis(codec), (slice(0, 1),), pixels.reshape(1)
         self._codec = codec
         self._background = background
         self._stored = {} if stored is None else _inner_chunks(codec, stored, where)
@@ -291,6 +293,13 @@ def _listed(chunks: Sequence[bytes | memoryview | None]) -> Encoded:
     """Return chunks with one piece for each."""
     lengths = [0 if chunk is None else len(chunk) for chunk in chunks]
     return Encoded(lengths, [chunk for chunk in chunks if chunk is not None])
+
+
+def _with_axis(codec: Any) -> Any:
+    """Return the codec of an array without axes as that of an array with one axis, of length 1."""
+    if isinstance(codec, ShardCodec):
+        return replace(codec, shape=(1,), grid=(1,), inner=_with_axis(codec.inner))
+    return replace(codec, shape=(1,), order=(0,))
 
 
 def _joined(chunks: list[memoryview | None]) -> Encoded:
