@@ -94,7 +94,7 @@ _TAIL = 1 << 20
 # with 96 wells.
 _HEAD = 1 << 19
 # A server that answers within this time, in seconds, is near: then the beginning is requested when it is needed.
-_PATIENCE = 0.001
+_PATIENCE = 0.0005
 # The largest number of bytes that `remember` keeps.
 _HEAD_LIMIT = 64 << 20
 
