@@ -1,6 +1,7 @@
 """Pixels of remote archives: those of zarr-python's own pipeline, by few requests."""
 
 import os
+import random
 import signal
 import threading
 import warnings
@@ -70,6 +71,13 @@ def test_every_selection_has_the_pixels_of_zarr(tmp_path: Path, layout: str) -> 
                 warnings.simplefilter("ignore")
                 found, wanted = selected(array, kind, selection), selected(expected, kind, selection)
             np.testing.assert_array_equal(found, wanted, err_msg=name)
+        chance = random.Random(1)
+        windows = [
+            tuple(slice(start := chance.randrange(length), start + chance.randrange(1, 9)) for length in SHAPE)
+            for _ in range(30)
+        ]
+        for window, pixels in zip(windows, array.read_many(windows), strict=True):
+            np.testing.assert_array_equal(pixels, expected[window], err_msg=str(window))
 
 
 @pytest.mark.usefixtures("alone")
