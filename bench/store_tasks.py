@@ -189,9 +189,8 @@ def write(way: str, path: str, planes: str, kind: str, codec: str, pixels: str) 
         elif way == "tensorstore":
             _write_by_tensorstore(path, plane, count, chunks, shards, is_packed=codec == "zstd")
         else:
-            if way == "ozx":
-                ozx.use_pipeline()
             with ozx.OzxStore(path, "w", sync=False) as store:
+                store.brings_pipeline = way == "ozx"
                 fill(store, count)
 
     write_to(f"{path}-before", 1)  # so that all imports are done before the timing

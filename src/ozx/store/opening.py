@@ -42,7 +42,9 @@ def open_store(
         from ozx.store.remote_directory_store import RemoteDirectoryStore  # noqa: PLC0415
 
         return NormalisedStore(RemoteDirectoryStore(RemoteFolder(location.path, options))), location.node
-    return NormalisedStore(OzxStore(location.path, mode="r", options=options, live=live)), location.node
+    store = OzxStore(location.path, mode="r", options=options, live=live)
+    store.brings_pipeline = False
+    return NormalisedStore(store), location.node
 
 
 @overload
@@ -214,6 +216,7 @@ def _open_to_write(
     from ozx.store.ozx_store import OzxStore, file_part  # noqa: PLC0415
 
     store = OzxStore(path, mode, options=options, live=live, sync=sync)
+    store.brings_pipeline = False
     file_part(path)  # refuses a node
     if mode == "a" and os.path.lexists(store.path):
         return _open_node(store, "", printable_location(path), "a")

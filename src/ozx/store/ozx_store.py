@@ -6,15 +6,20 @@ import asyncio
 import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
 from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
+from zarr.core.config import BadConfigError
 
 from ozx.errors import UsageError
+from ozx.flow.sources.browsing import is_any_metadata_key
 from ozx.flow.sources.location import Location, given_output, parse_location, printable_location
+from ozx.hierarchy.keys import METADATA
+from ozx.store.pixels.configured import use_pipeline
 from ozx.store.reading import ArchiveSession, open_source
 from ozx.store.remote_writing import RemoteWriteSession
 from ozx.store.session_store import SessionStore
@@ -124,6 +129,9 @@ class OzxStore(SessionStore):
     7
     """
 
+    # Whether the store configures zarr-python; `ozx.open` gives its arrays their pipelines itself.
+    brings_pipeline = True
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -192,6 +200,12 @@ class OzxStore(SessionStore):
         other._is_open, other._read_only = False, read_only
         return other
 
+    def _bring_pipeline(self, key: str) -> None:
+        """Configure zarr-python, which asks for the metadata of a node before it chooses the pipeline of an array."""
+        if self.brings_pipeline and is_any_metadata_key(key):
+            with suppress(BadConfigError):  # zarr-python raises it again
+                use_pipeline()
+
     # Reading.
 
     def get_sync(
@@ -205,6 +219,7 @@ class OzxStore(SessionStore):
             As for `get`; without `prototype` the buffer is zarr's default one.
         """
         self._is_open = True
+        self._bring_pipeline(key)
         data = self._values.read(key, byte_range)
         return None if data is None else (prototype or default_buffer_prototype()).buffer.from_bytes(data)
 
@@ -225,6 +240,7 @@ class OzxStore(SessionStore):
         if self._read is None:
             return self.get_sync(key, prototype=prototype, byte_range=byte_range)
         self._is_open = True
+        self._bring_pipeline(key)
         data = await self._read.read_async(key, byte_range)
         return None if data is None else prototype.buffer.from_bytes(data)
 
@@ -239,6 +255,7 @@ class OzxStore(SessionStore):
 
     async def exists(self, key: str) -> bool:
         """Return whether `key` has a value."""
+        self._bring_pipeline(key)
         return await self._size(key) is not None
 
     async def getsize(self, key: str) -> int:
@@ -319,6 +336,7 @@ class OzxStore(SessionStore):
 
     async def delete_dir(self, prefix: str) -> None:
         """Delete all values in a folder; `prefix` may end in a slash or not."""
+        self._bring_pipeline(METADATA)
         await self.delete_prefix(prefix.rstrip("/") + "/" if prefix.rstrip("/") else "")
 
     async def clear(self) -> None:

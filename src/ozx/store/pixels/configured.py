@@ -1,6 +1,8 @@
-"""Set the codec pipeline in zarr-python's configuration, for arrays opened from an `OzxStore`.
+"""Set the codec pipeline in zarr-python's configuration, for arrays that zarr-python opens from an `OzxStore`.
 
-The setting ``codec_pipeline.path`` names one class, which zarr-python uses for every array of every store.
+The setting ``codec_pipeline.path`` names one class, which zarr-python uses for every array of every store. Here, the
+name includes the class that was configured before. So a ``with zarr.config.set(...)`` block, which puts the old name
+back at its end, also puts back the pipeline of the arrays of other stores.
 """
 
 from __future__ import annotations
@@ -20,14 +22,14 @@ _SETTING = "codec_pipeline.path"
 class StorePipeline(CodecPipeline):
     """A factory of codec pipelines.
 
-    Arrays in archives get the pipeline of ozx; other arrays get a pipeline of the class that was configured before.
+    Arrays in archives get the pipeline of ozx; other arrays get a pipeline of the class `others`.
     """
 
     others: type[CodecPipeline] = BatchedCodecPipeline
 
     @classmethod
     def from_codecs(cls, codecs: Iterable[Codec]) -> Any:
-        """Return a pipeline of the class that was configured before `StorePipeline`."""
+        """Return a pipeline of the class for other arrays."""
         return cls.others.from_codecs(codecs)
 
     @classmethod
@@ -41,23 +43,28 @@ class StorePipeline(CodecPipeline):
         return cls.others.from_array_metadata_and_store(array_metadata=array_metadata, store=store)
 
 
-def use_pipeline() -> None:
-    """In this process, configure zarr-python to read and write arrays of an `OzxStore` with the codec pipeline of ozx.
+_OURS = f"{StorePipeline.__module__}.{StorePipeline.__qualname__}"
 
-    Only arrays opened afterwards use it; arrays from `ozx.open` always use it. Arrays of other stores keep the pipeline
-    that is configured now. To undo it, set ``codec_pipeline.path`` in ``zarr.config`` to another class.
+
+def use_pipeline() -> None:
+    """In this process, configure zarr-python to read and write arrays of archives with the codec pipeline of ozx.
+
+    `OzxStore` does this when zarr-python opens or creates a node. A call is needed only for ``ozx://`` URLs, before
+    arrays are opened. Arrays of other stores keep the pipeline that is configured, also one that is configured later.
 
     Examples
     --------
     >>> import ozx, zarr
     >>> with zarr.config.set({"codec_pipeline.path": zarr.config.get("codec_pipeline.path")}):  # for this example only
     ...     ozx.use_pipeline()
-    ...     zarr.open_array(ozx.OzxStore("cells.ozx"), path="0", mode="r")[0, 0, :2].shape
+    ...     zarr.open_array("ozx://cells.ozx", path="0", mode="r")[0, 0, :2].shape
     (2,)
     """
-    ours = f"{StorePipeline.__module__}.{StorePipeline.__qualname__}"
-    if zarr.config.get(_SETTING) != ours:
-        StorePipeline.others = get_pipeline_class()
-        pipeline: Any = StorePipeline  # abstract, as only its class methods are called
-        register_pipeline(pipeline)
-        zarr.config.set({_SETTING: ours})
+    name = zarr.config.get(_SETTING)
+    if name.startswith(_OURS):
+        return
+    # Two settings would not both go back at the end of a with block.
+    members = {"__qualname__": f"{StorePipeline.__qualname__}[{name}]", "__module__": __name__}
+    pipeline: Any = type(StorePipeline.__name__, (StorePipeline,), {**members, "others": get_pipeline_class()})
+    register_pipeline(pipeline)  # abstract, as only its class methods are called
+    zarr.config.set({_SETTING: f"{pipeline.__module__}.{pipeline.__qualname__}"})
