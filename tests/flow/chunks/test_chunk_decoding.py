@@ -1,11 +1,11 @@
-"""Chunks are decoded many at a time, and one by one where one of them is damaged."""
+"""Chunks are decoded one by one, and inner chunks are found in their shards."""
 
 import pytest
 
 from ozx.errors import FormatError, UnsupportedError
 from ozx.flow.chunks.block_transcoding import UndecodableError
 from ozx.flow.chunks.chunk_decoding import ChunkDecoder, iter_inner_chunks
-from ozx.flow.decoding.chunk_codecs import ChunkCodec
+from ozx.flow.decoding.pixel_codec import PixelCodec
 from ozx.hierarchy.zarr.layout import build_index, parse_layout
 
 INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
@@ -34,19 +34,17 @@ def decoder(**options):
 
 
 def test_chunks_that_can_be_decoded():
-    decoder().decode({})
-    decoder().decode({(0,): b"abcd", (1,): b"efgh"})
-    decoder(shape=(), chunks=()).decode({(): b"a"})
+    decoder().decode((1,), b"efgh")
+    decoder(shape=(), chunks=()).decode((), b"a")
 
 
 def test_memory_that_ran_out_is_an_error_of_the_chunk(monkeypatch):
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr(ChunkCodec, "decode", fail)
-    monkeypatch.setattr(ChunkDecoder, "_read", fail)
+    monkeypatch.setattr(PixelCodec, "decode", fail)
     with pytest.raises(UndecodableError) as caught:
-        decoder().decode({(0,): b"abcd"})
+        decoder().decode((0,), b"abcd")
     assert caught.value.args == ((0,), "memory ran out while decoding it to 4 bytes")
 
 

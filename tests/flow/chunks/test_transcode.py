@@ -130,7 +130,7 @@ def test_values_that_cannot_be_encoded_are_refused(monkeypatch):
     def fail(*_, **__):
         raise ValueError("no such thing")
 
-    monkeypatch.setattr(ChunkCodec, "encode", fail)
+    monkeypatch.setattr(ChunkCodec, "encode_unless_filled", fail)
     with pytest.raises(UnsupportedError, match=r"bytes, zstd changes values \(ValueError: no such thing\)"):
         transcode(write_v3(pixels(8, 8), (4, 4)), codec=ZSTD)
 

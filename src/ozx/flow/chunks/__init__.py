@@ -7,7 +7,7 @@
 ``transcode``, ``block_transcoding``, ``spool``
     The same pixels in other chunks or by another codec: only these modules decode pixels in order to write them.
 ``chunk_decoding``
-    A test whether chunks can be decoded.
+    A test whether chunks can be decoded, and the inner chunks of a stored value.
 ``subset``
     The chunks in a box.
 ``zlib_to_gzip``

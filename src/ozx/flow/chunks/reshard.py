@@ -92,8 +92,7 @@ def _iter_shards(chunks: InnerChunks, new: ArrayLayout, path: str) -> Iterator[E
         inside[found.positions] = found.lengths
         lengths = np.zeros(per_shard, np.int64)
         lengths[tuple(map(slice, box))] = inside.reshape(box)
-        flat = lengths.ravel()
-        index = build_index(np.cumsum(flat) - flat, flat)
+        index = build_index(None, lengths)
         size = sum(found.lengths.tolist()) + len(index)
         if size > LARGEST_SHARD:
             raise UnsupportedError(

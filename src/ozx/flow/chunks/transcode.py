@@ -24,7 +24,6 @@ from ozx.flow.chunks.block_transcoding import (
     Transcoding,
     UndecodableError,
     open_transcoding,
-    readable_document,
     transcode_block,
 )
 from ozx.flow.chunks.inner_chunks import InnerChunks
@@ -32,6 +31,7 @@ from ozx.flow.chunks.reshard import iter_resharded
 from ozx.flow.chunks.spool import Spool
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
 from ozx.flow.decoding.bounded_filters import largest_stored
+from ozx.flow.decoding.pixel_codec import readable_document
 from ozx.flow.entry import Entry, Part, read_part
 from ozx.hierarchy.entry_order import hierarchy_order
 from ozx.hierarchy.json.reading import Document

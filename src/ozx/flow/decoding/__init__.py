@@ -1,4 +1,4 @@
-"""Decode chunks with bounded memory.
+"""Decode chunks with bounded memory, and encode them.
 
 ``bounded``, ``bounded_filters``
     Decompression and filters with a limit on their output.
@@ -6,6 +6,8 @@
     Arrays whose chunks decode to at most their own size.
 ``chunk_codecs``
     The codecs of an array as functions that work in threads and decode into memory of the exact length.
+``pixel_codec``
+    The codecs of an array as functions, by zarr-python where only it has them.
 ``codec_support``
     The codecs that the installed zarr-python can decode.
 ``zarr_errors``

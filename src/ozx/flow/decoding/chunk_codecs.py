@@ -1,8 +1,12 @@
-"""Encode and decode chunks in threads, for codec chains that do not need zarr-python."""
+"""Encode and decode chunks in any thread, for codec chains that do not need zarr-python.
+
+The same pixels give the same bytes. This module does not load zarr.
+"""
 
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,17 +14,13 @@ from math import prod
 from typing import Any
 
 import google_crc32c
-import numcodecs
 import numpy as np
 from numpy.typing import NDArray
-from zarr.abc.codec import Codec
-from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec, TransposeCodec
 
 from ozx.errors import FormatError, UnsupportedError
-from ozx.flow.decoding.bounded import OversizeError, check_blosc_header, decompress
-from ozx.flow.decoding.bounded_arrays import BoundedCompressor, BoundedPipeline
+from ozx.flow.decoding.bounded import BOUNDED, OversizeError, check_blosc_header, decompress
 from ozx.flow.decoding.bounded_filters import largest_stored
-from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
+from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES, SHARDING, NamedConfiguration, parse_named
 from ozx.hierarchy.zarr.layout import IndexFormat, parse_index_format
 
 # Booleans, numbers and times: types whose values are stored directly as bytes.
@@ -31,9 +31,14 @@ _LARGEST_KEPT = 4 << 20
 _EFFORTS = {"": 2, "blosc": 5}
 #: The only order of zarr-python before 3.4, and the default since then.
 MORTON = "morton"
-_BLOSC_SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
+#: The numbers of c-blosc for the names of shuffles.
+BLOSC_SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
+_TEXT_KINDS = "OTUS"
+# RFC 1952, "Member header and trailer": XFL of the slowest and the fastest compression; OS 255 is unknown.
+_GZIP_SPEEDS, _UNKNOWN_SYSTEM = {9: 2, 1: 4}, 255
 
 Lengths = tuple[int, ...]
+Allocate = Callable[[int], NDArray[np.uint8]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +110,44 @@ class ChunkCodec:
 
     def encode_stored(self, data: memoryview) -> memoryview:
         """Encode a chunk whose pixels have the stored order and byte order."""
-        if self.checksums_inside:
-            data = _with_checksums(data, self.checksums_inside)
+        for _ in range(self.checksums_inside):
+            data = memoryview(b"".join((data, checksum(data))))
         if self.encoder is not None:
             data = memoryview(self.encoder(data)).cast("B")
-        return _with_checksums(data, self.checksums_outside) if self.checksums_outside else data
+        for _ in range(self.checksums_outside):
+            data = memoryview(b"".join((data, checksum(data))))
+        return data
+
+    def encode_unless_filled(
+        self, pixels: NDArray[Any], fill_value: Any, allocate: Allocate | None = None
+    ) -> memoryview | None:
+        """Return an encoded chunk; None if every pixel has the bits of the fill value, as minus zero has not.
+
+        `pixels` may end at the edge of the array. Without a compressor, the result is a view of memory from `allocate`;
+        by default it is valid until this thread encodes or decodes another chunk.
+        """
+        pixels = pixels.transpose(self.order) if self.is_transposed else pixels
+        is_plain = self.encoder is None
+        length = self.size + (CHECKSUM_BYTES * self.checksums_outside if is_plain else 0)
+        memory = allocate if is_plain and allocate is not None else _scratch
+        is_whole = pixels.shape == self.stored_shape
+        is_ready = is_whole and pixels.dtype == self.dtype and pixels.flags.c_contiguous
+        if is_ready and length == self.size and memory is _scratch:
+            octets = pixels.reshape(-1).view(np.uint8)
+        else:
+            octets = memory(length)
+            chunk = octets[: self.size].view(self.dtype).reshape(self.stored_shape)
+            if not is_whole:
+                chunk[...] = fill_value
+            chunk[tuple(map(slice, pixels.shape))] = pixels
+        fill = np.asarray(fill_value, self.dtype.newbyteorder("=")).astype(self.dtype)
+        if is_filled(octets[: self.size].view(self.dtype), fill):
+            return None
+        if not is_plain:
+            return self.encode_stored(octets.data)
+        for end in range(self.size, length, CHECKSUM_BYTES):
+            octets[end : end + CHECKSUM_BYTES] = np.frombuffer(checksum(octets[:end]), np.uint8)
+        return octets.data
 
     def _decode_stored(self, data: memoryview) -> NDArray[Any]:
         """Decode a chunk without transposing its axes back."""
@@ -154,74 +192,85 @@ class ShardCodec:
 
 
 class ArrayCodecs:
-    """The codecs of one array, compiled once for each chunk shape."""
+    """The codecs of one array (of zarr-python), compiled once for each chunk shape."""
 
-    def __init__(self, codecs: Sequence[Codec]) -> None:
+    def __init__(self, codecs: Sequence[Any]) -> None:
         self._codecs = codecs
         self._compiled: dict[Lengths, ChunkCodec | ShardCodec | None] = {}
 
     def find(self, shape: Lengths, data_type: Any) -> ChunkCodec | ShardCodec | None:
         """Return the codec for chunks of a shape and a zarr data type; None if only zarr-python can decode them."""
         if shape not in self._compiled:
-            self._compiled[shape] = compile_codecs(self._codecs, shape, data_type.to_native_dtype())
+            documents = [_document(codec) for codec in self._codecs]
+            self._compiled[shape] = compile_codecs(documents, shape, data_type.to_native_dtype())
         return self._compiled[shape]
 
 
-def compile_codecs(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]) -> ChunkCodec | ShardCodec | None:
-    """Return the codec for a chain of codecs, or None if only zarr-python can decode the chain."""
-    if dtype.kind not in _PLAIN_KINDS:
+def _document(codec: Any) -> Any:
+    """Return the metadata of a codec of zarr-python, with the order of inner chunks that zarr-python 3.4 keeps."""
+    document = codec.to_dict()
+    if not hasattr(codec, "subchunk_write_order"):
+        return document
+    inside = {"codecs": [_document(inner) for inner in codec.codecs], "write_order": codec.subchunk_write_order}
+    return {**document, "configuration": {**document["configuration"], **inside}}
+
+
+def compile_codecs(codecs: Sequence[Any], shape: Lengths, dtype: np.dtype[Any]) -> ChunkCodec | ShardCodec | None:
+    """Return the codec for a chain of codecs as in metadata, or None if only zarr-python can decode the chain."""
+    named = [parse_named(codec) for codec in codecs]
+    if dtype.kind not in _PLAIN_KINDS or None in named:
         return None
-    if len(codecs) == 1 and isinstance(codecs[0], ShardingCodec):
-        return _compile_shard(codecs[0], shape, dtype)
-    return _compile_chunk(codecs, shape, dtype)
+    chain = [codec for codec in named if codec is not None]
+    if len(chain) == 1 and chain[0].name == SHARDING:
+        return _compile_shard(chain[0].configuration, shape, dtype)
+    return _compile_chunk(chain, shape, dtype)
 
 
-def compile_metadata(metadata: Any) -> ChunkCodec | None:
-    """Return the codec of an unsharded array from its zarr metadata; None if only zarr-python can decode the chunks."""
-    codecs = tuple(BoundedPipeline.from_metadata(metadata))
-    codec = compile_codecs(codecs, tuple(metadata.chunks), metadata.dtype.to_native_dtype())
-    return codec if isinstance(codec, ChunkCodec) else None
+def compile_v2(
+    compressor: dict[str, Any] | None, filters: Any, order: str, shape: Lengths, dtype: np.dtype[Any]
+) -> ChunkCodec | None:
+    """Return the decoder of an array of Zarr v2, or None if only zarr-python can decode the chunks."""
+    if dtype.kind not in _PLAIN_KINDS or filters or (compressor is not None and compressor["id"] not in BOUNDED):
+        return None
+    axes = tuple(range(len(shape)))
+    return ChunkCodec(tuple(shape), dtype, axes[::-1] if order == "F" else axes, compressor)
 
 
-def _compile_shard(codec: ShardingCodec, shape: Lengths, dtype: np.dtype[Any]) -> ShardCodec | None:
-    inner_shape = tuple(codec.chunk_shape)
-    inner = compile_codecs(tuple(codec.codecs), inner_shape, dtype)
+def _compile_shard(configuration: dict[str, Any], shape: Lengths, dtype: np.dtype[Any]) -> ShardCodec | None:
+    inner_shape = tuple(configuration["chunk_shape"])
+    inner = compile_codecs(configuration["codecs"], inner_shape, dtype)
     if inner is None or any(outer % length for outer, length in zip(shape, inner_shape, strict=True)):
         return None
-    configuration = {
-        "index_codecs": [part.to_dict() for part in codec.index_codecs],
-        "index_location": _text(codec.index_location),
-    }
     try:
-        form = parse_index_format(configuration, "")
+        form = parse_index_format({**configuration, "index_codecs": list(configuration["index_codecs"])}, "")
     except (FormatError, UnsupportedError):
         return None
     grid = tuple(outer // length for outer, length in zip(shape, inner_shape, strict=True))
-    return ShardCodec(tuple(shape), grid, inner, form, getattr(codec, "subchunk_write_order", MORTON))
+    return ShardCodec(tuple(shape), grid, inner, form, configuration.get("write_order", MORTON))
 
 
-def _compile_chunk(codecs: Sequence[Codec], shape: Lengths, dtype: np.dtype[Any]) -> ChunkCodec | None:
+def _compile_chunk(codecs: Sequence[NamedConfiguration], shape: Lengths, dtype: np.dtype[Any]) -> ChunkCodec | None:
     order = tuple(range(len(shape)))
     stored: np.dtype[Any] | None = None
     compressor: dict[str, Any] | None = None
-    encoder: Callable[[memoryview], Any] | None = None
     inside = outside = 0
     for codec in codecs:
-        if isinstance(codec, TransposeCodec) and stored is None:
-            order = tuple(order[axis] for axis in codec.order)
-        elif isinstance(codec, BytesCodec) and stored is None:
-            stored = dtype if codec.endian is None else dtype.newbyteorder(_text(codec.endian))
-        elif isinstance(codec, BoundedCompressor) and stored is not None and compressor is None:
-            compressor, encoder = dict(codec.config), _encoder(codec)
-        elif isinstance(codec, Crc32cCodec) and stored is not None:
+        name = codec.name.removeprefix("numcodecs.")
+        if codec.name == "transpose" and stored is None:
+            order = tuple(order[axis] for axis in codec.configuration["order"])
+        elif codec.name == "bytes" and stored is None:
+            stored = dtype.newbyteorder(codec.configuration.get("endian") or "=")
+        elif name in BOUNDED and stored is not None and compressor is None:
+            compressor = {**codec.configuration, "id": name}
+        elif codec.name == "crc32c" and stored is not None:
             inside, outside = (inside + 1, outside) if compressor is None else (inside, outside + 1)
         else:
             return None
     if stored is None:
         return None
     if compressor is None:
-        inside, outside = 0, inside
-    return ChunkCodec(tuple(shape), stored, order, compressor, inside, outside, encoder)
+        return ChunkCodec(tuple(shape), stored, order, None, 0, inside)
+    return ChunkCodec(tuple(shape), stored, order, compressor, inside, outside, _encoder(compressor))
 
 
 def decompress_into(config: dict[str, Any], data: memoryview, out: NDArray[np.uint8]) -> None:
@@ -251,21 +300,27 @@ def decompress_into(config: dict[str, Any], data: memoryview, out: NDArray[np.ui
         raise ValueError(f"expected {out.size:,} bytes; the data decode to {length:,}")
 
 
-def _encoder(codec: BoundedCompressor) -> Callable[[memoryview], Any]:
-    settings = dict(codec.to_dict().get("configuration", {}))
-    if codec.config["id"] == "zstd" and not settings.get("checksum"):
+def _encoder(config: dict[str, Any]) -> Callable[[memoryview], Any]:
+    settings = dict(config)
+    if config["id"] == "zstd" and not settings.get("checksum"):
         return partial(_encode_zstd, level=settings.get("level", 0))
-    if "shuffle" in settings and codec.config["id"] == "blosc":
-        settings["shuffle"] = _BLOSC_SHUFFLES.get(str(settings["shuffle"]), settings["shuffle"])
-    found = numcodecs.get_codec({**settings, "id": codec.config["id"]})
-    return partial(_encode_blosc, found, settings.get("typesize")) if codec.config["id"] == "blosc" else found.encode
+    if config["id"] == "gzip":
+        return partial(_encode_gzip_like_python, level=settings.get("level", 1))
+    import numcodecs  # noqa: PLC0415 (0.1 s)
+
+    if "shuffle" in settings and config["id"] == "blosc":
+        settings["shuffle"] = BLOSC_SHUFFLES.get(str(settings["shuffle"]), settings["shuffle"])
+    found = numcodecs.get_codec(settings)
+    return partial(_encode_blosc, found, settings.get("typesize")) if config["id"] == "blosc" else found.encode
 
 
 def _encode_blosc(codec: Any, typesize: int | None, data: memoryview) -> Any:
     """Compress as ``codec.encode`` does, without its steps around, which take as long for small chunks."""
+    from numcodecs import blosc  # noqa: PLC0415 (0.1 s)
+
     if len(data) > codec.max_buffer_size:
         return codec.encode(data)  # raises its error
-    return numcodecs.blosc.compress(data, codec.cname.encode(), codec.clevel, codec.shuffle, codec.blocksize, typesize)
+    return blosc.compress(data, codec.cname.encode(), codec.clevel, codec.shuffle, codec.blocksize, typesize)
 
 
 def _encode_zstd(data: memoryview, level: int) -> Any:
@@ -276,25 +331,49 @@ def _encode_zstd(data: memoryview, level: int) -> Any:
     return codecs.zstd_encode(data, level=level)
 
 
-def _text(value: Any) -> Any:
-    """Return the value of an enumeration member (older zarr-python uses enumerations), or a string unchanged."""
-    return getattr(value, "value", value)
+def encode_gzip(data: memoryview, level: int) -> bytes:
+    """Return a gzip file; zlib writes MTIME 0, "no time stamp is available" (RFC 1952)."""
+    compressor = zlib.compressobj(level, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    return compressor.compress(data) + compressor.flush()
+
+
+def _encode_gzip_like_python(data: memoryview, level: int) -> bytes:
+    """Return a gzip file with the header that Python, and so numcodecs, writes on every system."""
+    found = encode_gzip(data, level)
+    return found[:8] + bytes((_GZIP_SPEEDS.get(level, 0), _UNKNOWN_SYSTEM)) + found[10:]
+
+
+def is_filled(values: NDArray[Any], fill: NDArray[Any]) -> bool:
+    """Return whether every value has the bits of `fill`, a single value of the same type."""
+    # The first value decides for most chunks.
+    if not same_bits(np.asarray(values[(slice(0, 1),) * values.ndim], values.dtype), fill):
+        return False
+    return same_bits(values, fill)
+
+
+def same_bits(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Return whether two arrays of a type have equal bits; the second array may be a single value."""
+    return bool((_bits(first) == _bits(second)).all())
+
+
+def _bits(values: NDArray[Any]) -> NDArray[Any]:
+    size = values.dtype.itemsize
+    if values.dtype.kind in _TEXT_KINDS:  # equal texts have equal bits
+        return values
+    return values.view(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
+
+
+def checksum(data: Any) -> bytes:
+    """Return the four bytes of the Zarr codec ``crc32c`` for some data."""
+    return int(google_crc32c.value(np.frombuffer(data, np.uint8))).to_bytes(CHECKSUM_BYTES, "little")
 
 
 def _without_checksums(data: memoryview, count: int) -> memoryview:
     """Return the data without `count` trailing checksums, each over all bytes before it (Zarr codec ``crc32c``)."""
     for _ in range(count):
-        data, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
-        if google_crc32c.value(np.frombuffer(data, np.uint8)) != int.from_bytes(checksum, "little"):
+        data, stored = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
+        if checksum(data) != stored:
             raise ValueError("its CRC-32C differs from the stored CRC-32C")
-    return data
-
-
-def _with_checksums(data: memoryview, count: int) -> memoryview:
-    """Return the data with `count` checksums appended, each computed over all bytes before it."""
-    for _ in range(count):
-        checksum = int(google_crc32c.value(np.frombuffer(data, np.uint8)))
-        data = memoryview(b"".join((data, checksum.to_bytes(CHECKSUM_BYTES, "little"))))
     return data
 
 

@@ -128,11 +128,14 @@ def parse_index(
 
 
 def build_index(offsets: Any, lengths: Any, form: IndexFormat | None = None) -> bytes:
-    """Return the bytes of a shard index from offsets and lengths in C order, with a CRC-32C by default."""
+    """Return the bytes of a shard index from offsets and lengths in C order, with a CRC-32C by default.
+
+    Without `offsets`, the chunks lie in C order without gaps from the start of the shard.
+    """
     form = IndexFormat() if form is None else form
     sizes = np.asarray(lengths, np.int64).ravel()
     pairs = np.empty((len(sizes), 2), "<u8" if form.endian == "little" else ">u8")
-    pairs[:, 0] = np.asarray(offsets, np.int64).ravel()
+    pairs[:, 0] = np.cumsum(sizes) - sizes if offsets is None else np.asarray(offsets, np.int64).ravel()
     pairs[:, 1] = sizes
     pairs[sizes == 0] = _EMPTY
     data = pairs.tobytes()

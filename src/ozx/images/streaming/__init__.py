@@ -9,7 +9,7 @@
     The stream that a program writes to; its threads, and the frames that wait for them.
 ``frames``, ``frame_records``
     The places of frames, the records about frames, the memory in which frames wait, and frames from a pipe.
-``streamed_image``, ``frame_pyramid``, ``open_shards``
+``streamed_image``, ``frame_pyramid``
     One image: its levels, its unfinished shards, its complete rows, and the pixels that determine its contrast.
 ``stream_images``, ``stream_documents``, ``stream_file``
     The images of cameras, positions or fields of a plate; their metadata while they grow; the file, with values and

@@ -32,8 +32,6 @@ _FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | 
 # The file is only written again when chunks that are no longer needed take more bytes than this.
 _MOST_UNUSED = 64 << 20
 
-Lengths = tuple[int, ...]
-
 
 def chunks_path(target: str) -> str:
     """Return the path of the file for the chunks of unfinished shards of `target`.
@@ -70,26 +68,6 @@ def put_aside(target: str, left_behind: str | None) -> None:
 def _rewritten(path: str) -> str:
     """Return the path of the new file during a rewrite of the chunks file `path`."""
     return f"{path}.new"
-
-
-def chunk_name(array: str, place: Lengths) -> str:
-    """Return the entry name of a chunk in the chunks file.
-
-    Examples
-    --------
-    >>> chunk_name("A/1/0/2", (31, 0, 7))
-    'A/1/0/2/31.0.7'
-    """
-    return f"{array}/{'.'.join(map(str, place))}"
-
-
-def parse_chunk_name(name: str) -> tuple[str, Lengths] | None:
-    """Return the array and the grid position of a chunk, parsed from its entry name; None for other names."""
-    array, _, place = name.rpartition("/")
-    numbers = place.split(".")
-    if not array or not all(number.isdecimal() and number.isascii() for number in numbers):
-        return None
-    return array, tuple(map(int, numbers))
 
 
 @dataclass(slots=True, eq=False)

@@ -30,10 +30,10 @@ from ozx.hierarchy.nodes import join_path
 from ozx.hierarchy.partial_hierarchy import document_key
 from ozx.hierarchy.relayout.shard_choice import CodecChoice
 from ozx.hierarchy.zarr.layout import parse_layout, relayout_document, with_checksum
-from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
-from ozx.images.streaming.open_shards import FinishedValue, OpenShards
+from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
 from ozx.images.streaming.stream_documents import ENDLESS
 from ozx.images.writing.documents import group_document
+from ozx.images.writing.shard_assembly import FinishedValue, OpenShards, chunk_name
 
 #: The name of the group beside the levels of an image.
 GROUP = "frames"

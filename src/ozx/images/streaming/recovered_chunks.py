@@ -8,13 +8,12 @@ from ozx.archive.byte_source import FileSource
 from ozx.archive.recovery.entries import FoundEntry
 from ozx.archive.recovery.scan import scan_archive
 from ozx.errors import OzxError
-from ozx.flow.entry import BytesPart, Entry
+from ozx.flow.entry import Entry
 from ozx.flow.plans.salvage import FoundPart
 from ozx.hierarchy.entry_order import archive_rank
 from ozx.hierarchy.json.reading import Document
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
-from ozx.images.streaming.chunk_store import parse_chunk_name
-from ozx.images.writing.shard_assembly import shard_index
+from ozx.images.writing.shard_assembly import join_chunks, parse_chunk_name
 
 Lengths = tuple[int, ...]
 
@@ -67,9 +66,5 @@ def _by_value(
 
 
 def _value(source: FileSource, layout: ArrayLayout, key: str, inside: dict[Lengths, FoundEntry]) -> Entry:
-    order = sorted(inside)
-    parts = tuple(FoundPart(source, inside[place]) for place in order)
-    if not layout.levels:
-        return Entry(key, parts)
-    index = shard_index({place: inside[place].size for place in order}, layout.chunks_per_stored)
-    return Entry(key, (*parts, BytesPart(index)))
+    parts = {place: FoundPart(source, entry) for place, entry in inside.items()}
+    return Entry(key, join_chunks(parts, layout.chunks_per_stored) if layout.levels else tuple(parts.values()))

@@ -15,15 +15,15 @@ from ozx.flow.entry import Entry
 from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.images.pictures.channels import percentile_window
-from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk, chunk_name
+from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
 from ozx.images.streaming.frame_pyramid import FramePyramid
 from ozx.images.streaming.frame_records import FrameRecords, Record
 from ozx.images.streaming.frames import FrameOrder
-from ozx.images.streaming.open_shards import FinishedValue, OpenShards
 from ozx.images.streaming.stream_documents import ENDLESS, GivenMetadata, StreamDocuments
-from ozx.images.writing.chunk_encoding import ChunkEncoder
+from ozx.images.writing.chunk_encoding import new_chunk_codec
 from ozx.images.writing.documents import PlannedImage
 from ozx.images.writing.pyramid import EncodedChunk, LevelGeometry, LevelWork, choose_sampling, halvings, take_sample
+from ozx.images.writing.shard_assembly import FinishedValue, OpenShards, chunk_name
 
 # Complete rows of an image: grid positions along its growing axis at which all chunks or shards are stored.
 
@@ -141,7 +141,8 @@ class StreamedImage:
         works = [
             LevelWork(
                 LevelGeometry(level.shape, layout.chunks, layout.stored_shape, level.halved),
-                ChunkEncoder(document, allocate=store.allocate),
+                new_chunk_codec(document),
+                store.allocate,
             )
             for level, layout, (_, document) in zip(planned.levels, layouts, arrays, strict=True)
         ]

@@ -9,7 +9,7 @@
 ``array_layout``, ``documents``
     Chunks and shards of arrays; the ``zarr.json`` documents of one image, and of a whole hierarchy.
 ``chunk_encoding``, ``shard_assembly``
-    Encoding of pixels as chunks in any thread, and assembly of chunks into shards.
+    The codec of new chunks, and assembly of chunks into shards in any thread.
 ``hierarchy_writing``
     Writing of new images into an archive.
 """

@@ -3,7 +3,7 @@
 ::
 
     source ─ blocks ─→ threads or a cluster: read, halve, encode ─→ chunks ─→ shards ─→ file
-                       (make_block)                                 └─ Pyramid, ShardAssembler, write_archive ┘
+                       (make_block)                                 └─ Pyramid, OpenShards, write_archive ┘
 
 A fixed number of blocks is made ahead, and the results are taken in order. So the same pixels give the same bytes
 with any executor, and with any number of blocks at a time.
@@ -36,11 +36,11 @@ from ozx.hierarchy.relayout.layout_choice import LayoutChoice
 from ozx.hierarchy.relayout.shard_choice import LARGEST_SHARD
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.images.pictures.channels import percentile_window
-from ozx.images.writing.chunk_encoding import ChunkEncoder
+from ozx.images.writing.chunk_encoding import new_chunk_codec
 from ozx.images.writing.documents import HierarchyDocuments, PlannedImage, all_images
 from ozx.images.writing.new_image import NewHierarchy, NewImage, PyramidLevel
 from ozx.images.writing.pyramid import BlockResult, BlockTask, LevelGeometry, LevelWork, Pyramid, make_block
-from ozx.images.writing.shard_assembly import ShardAssembler
+from ozx.images.writing.shard_assembly import OpenShards
 from ozx.processors import processors
 from ozx.progress import NO_PROGRESS, Progress
 
@@ -79,9 +79,9 @@ def write_hierarchy(
                 made.finish()
                 continue
             for chunk in made.pyramid.accept(result):
-                entry = made.assemblers[chunk.level].add(chunk.place, chunk.data)
-                if entry is not None:
-                    yield _checked(entry)
+                finished = made.shards[chunk.level].add(chunk.place, chunk.data)
+                if finished is not None and finished.entry is not None:
+                    yield _checked(finished.entry)
             if result.damage and on_damage is not None:
                 on_damage(result.damage)
             progress.advance(result.size)
@@ -109,7 +109,7 @@ class _Made:
     """A level whose pixels are read from a source, and the lower levels computed from these pixels."""
 
     pyramid: Pyramid
-    assemblers: list[ShardAssembler]
+    shards: list[OpenShards]
     windows: dict[int, Window]
 
     def finish(self) -> None:
@@ -124,10 +124,10 @@ def _iter_made(documents: HierarchyDocuments, path: str, planned: PlannedImage) 
     paths = [join_path(path, str(number)) for number in range(len(planned.levels))]
     layouts = [parse_layout(documents.arrays[array], array) for array in paths]
     works = [
-        LevelWork(_geometry(level, layout), ChunkEncoder(documents.arrays[array]))
+        LevelWork(_geometry(level, layout), new_chunk_codec(documents.arrays[array]))
         for level, layout, array in zip(planned.levels, layouts, paths, strict=True)
     ]
-    assemblers = [ShardAssembler(layout, array) for layout, array in zip(layouts, paths, strict=True)]
+    shards = [OpenShards(layout, array) for layout, array in zip(layouts, paths, strict=True)]
     is_sampled = image.label is None and _lacks_windows(image)
     for number, level in enumerate(image.levels):
         # The pyramid of the last given level also makes the levels below it.
@@ -139,7 +139,7 @@ def _iter_made(documents: HierarchyDocuments, path: str, planned: PlannedImage) 
             channel=image.channel_axis,
             is_sampled=is_sampled and number == 0,
         )
-        yield _Made(pyramid, assemblers[number:stop], planned.windows)
+        yield _Made(pyramid, shards[number:stop], planned.windows)
 
 
 def _geometry(level: PyramidLevel, layout: ArrayLayout) -> LevelGeometry:

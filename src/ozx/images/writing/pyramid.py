@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ozx.flow.decoding.chunk_codecs import Allocate, ChunkCodec
 from ozx.images.pixel_source import Part, PixelSource, part_of
 from ozx.images.writing.array_layout import grown
-from ozx.images.writing.chunk_encoding import ChunkEncoder
 from ozx.images.writing.downsampling import Method, halve
 
 # The order and size of the blocks from which a pyramid is computed.
@@ -197,10 +197,14 @@ class EncodedChunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LevelWork:
-    """A level to compute, and the encoder of its chunks."""
+    """A level to compute, and the codec of its chunks; can be pickled, unless `allocate` cannot.
+
+    `allocate` gives the memory of chunks without compressor; by default, chunks are `bytes`.
+    """
 
     level: LevelGeometry
-    encoder: ChunkEncoder
+    codec: ChunkCodec
+    allocate: Allocate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,17 +363,18 @@ def run_stage(pixels: NDArray[Any], corner: Lengths, work: StageWork) -> tuple[l
         if number:
             pixels = halve(pixels, level.level.halved, work.method)
             corner = tuple(at // 2 if axis in level.level.halved else at for axis, at in enumerate(corner))
-        chunks += _encode(pixels, corner, work.first + number, level.encoder)
+        chunks += _encode(pixels, corner, work.first + number, level)
     return chunks, None if work.onward is None else halve(pixels, work.onward, work.method)
 
 
-def _encode(pixels: NDArray[Any], corner: Lengths, level: int, encoder: ChunkEncoder) -> Iterator[EncodedChunk]:
-    lengths = encoder.chunks
+def _encode(pixels: NDArray[Any], corner: Lengths, number: int, level: LevelWork) -> Iterator[EncodedChunk]:
+    lengths = level.codec.shape
     steps = [range(0, whole, part) for whole, part in zip(pixels.shape, lengths, strict=True)]
     for start in product(*steps):
         chunk = pixels[tuple(slice(at, at + part) for at, part in zip(start, lengths, strict=True))]
         place = tuple((at + first) // part for at, first, part in zip(start, corner, lengths, strict=True))
-        yield EncodedChunk(level, place, encoder.encode(chunk))
+        data = level.codec.encode_unless_filled(chunk, 0, level.allocate)
+        yield EncodedChunk(number, place, data if data is None or level.allocate else bytes(data))
 
 
 def _region(corner: Lengths, block: Lengths, shape: Lengths) -> tuple[slice, ...]:

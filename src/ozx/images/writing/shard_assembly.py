@@ -1,10 +1,12 @@
-"""Assembly of encoded chunks into shards; the chunks may arrive in any order."""
+"""The unfinished shards of an array, filled with encoded chunks in any order and by several threads."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,49 +16,114 @@ from ozx.hierarchy.zarr.layout import ArrayLayout, build_index
 Lengths = tuple[int, ...]
 
 
+class ChunkKeeper(Protocol):
+    """A place for the chunks of unfinished shards."""
+
+    def keep(self, name: str, data: bytes | memoryview) -> Any:
+        """Keep a chunk until its shard is written."""
+
+    def part(self, chunk: Any) -> Part:
+        """Return a kept chunk as a part of its shard."""
+
+
+class FinishedValue(NamedTuple):
+    """A complete shard, or a complete chunk of an array without shards, with its position in the grid."""
+
+    place: Lengths
+    entry: Entry | None  # None if the value is not stored
+    chunks: tuple[Any, ...] = ()  # what the keeper keeps until the entry is written
+
+
 @dataclass(slots=True)
 class _Shard:
     missing: int
-    chunks: dict[Lengths, bytes | memoryview] = field(default_factory=dict)
+    chunks: dict[Lengths, Any] = field(default_factory=dict)
 
 
-class ShardAssembler:
-    """Assembler of one array's shards; `add` returns a shard when the last chunk of the shard is added.
+class OpenShards:
+    """The incomplete shards of one array; `keeper` keeps their chunks, by default memory does.
 
     The same chunks give the same bytes in any order: a shard contains them in C order, without gaps, before the index.
     A shard without chunks is not stored.
     """
 
-    def __init__(self, layout: ArrayLayout, path: str) -> None:
-        self._layout = layout
+    def __init__(self, layout: ArrayLayout, path: str, keeper: ChunkKeeper | None = None) -> None:
+        self._layout, self._path, self._keeper = layout, path, keeper
         self._prefix = f"{path}/" if path else ""
-        self._waiting: dict[Lengths, _Shard] = {}
+        self._per_shard = layout.chunks_per_stored
+        self._open: dict[Lengths, _Shard] = {}
+        self._lock = threading.Lock()
 
-    def add(self, place: Lengths, data: bytes | memoryview | None) -> Entry | None:
-        """Add a chunk, or None for a chunk that is not stored; return the completed archive entry, if any."""
+    def add(self, place: Lengths, data: bytes | memoryview | None) -> FinishedValue | None:
+        """Add a chunk; return the shard (or unsharded chunk) that is now complete, or None.
+
+        `data` is None for a chunk that is not stored.
+        """
         if not self._layout.levels:
-            return None if data is None else Entry(self._key(place), (BytesPart(data),))
-        per_shard = self._layout.chunks_per_stored
-        home = tuple(at // count for at, count in zip(place, per_shard, strict=True))
-        shard = self._waiting.get(home)
-        if shard is None:
-            shard = self._waiting[home] = _Shard(self._count(home))
-        if data is not None:
-            shard.chunks[tuple(at % count for at, count in zip(place, per_shard, strict=True))] = data
-        shard.missing -= 1
-        if shard.missing:
-            return None
-        del self._waiting[home]
-        parts = {place: BytesPart(chunk) for place, chunk in shard.chunks.items()}
-        return Entry(self._key(home), join_chunks(parts, per_shard)) if parts else None
+            return FinishedValue(place, None if data is None else Entry(self._key(place), (BytesPart(data),)))
+        home = tuple(at // count for at, count in zip(place, self._per_shard, strict=True))
+        inside = tuple(at % count for at, count in zip(place, self._per_shard, strict=True))
+        kept = None if data is None else self._keep(place, data)
+        with self._lock:
+            shard = self._open.get(home)
+            if shard is None:
+                shard = self._open[home] = _Shard(self._count(home))
+            if kept is not None:
+                shard.chunks[inside] = kept
+            shard.missing -= 1
+            if shard.missing:
+                return None
+            del self._open[home]
+        return self._finished(home, shard)
+
+    def finish(self) -> Iterator[FinishedValue]:
+        """Yield the incomplete shards; their missing chunks belong to missing frames."""
+        while self._open:
+            home, shard = self._open.popitem()
+            yield self._finished(home, shard)
+
+    def kept(self) -> list[Any]:
+        """Return the chunks that wait for their shards."""
+        with self._lock:
+            return [chunk for shard in self._open.values() for chunk in shard.chunks.values()]
+
+    def _keep(self, place: Lengths, data: bytes | memoryview) -> Any:
+        return BytesPart(data) if self._keeper is None else self._keeper.keep(chunk_name(self._path, place), data)
+
+    def _finished(self, home: Lengths, shard: _Shard) -> FinishedValue:
+        chunks = shard.chunks
+        if not chunks:
+            return FinishedValue(home, None)
+        parts = chunks if self._keeper is None else {at: self._keeper.part(chunk) for at, chunk in chunks.items()}
+        return FinishedValue(home, Entry(self._key(home), join_chunks(parts, self._per_shard)), tuple(chunks.values()))
 
     def _key(self, place: Lengths) -> str:
         return self._prefix + self._layout.keys.encode(place)
 
     def _count(self, home: Lengths) -> int:
-        """Return the number of chunks of a shard that lie inside the array."""
-        sizes = zip(home, self._layout.chunks_per_stored, self._layout.grid, strict=True)
+        """Return the number of chunks in a shard that lie inside the array."""
+        sizes = zip(home, self._per_shard, self._layout.grid, strict=True)
         return math.prod(min(count, length - at * count) for at, count, length in sizes)
+
+
+def chunk_name(array: str, place: Lengths) -> str:
+    """Return the name of a chunk that waits for its shard.
+
+    Examples
+    --------
+    >>> chunk_name("A/1/0/2", (31, 0, 7))
+    'A/1/0/2/31.0.7'
+    """
+    return f"{array}/{'.'.join(map(str, place))}"
+
+
+def parse_chunk_name(name: str) -> tuple[str, Lengths] | None:
+    """Return the array and the grid position of a chunk, parsed from its name; None for other names."""
+    array, _, place = name.rpartition("/")
+    numbers = place.split(".")
+    if not array or not all(number.isdecimal() and number.isascii() for number in numbers):
+        return None
+    return array, tuple(map(int, numbers))
 
 
 def join_chunks(chunks: Mapping[Lengths, Part], per_shard: Lengths) -> tuple[Part, ...]:
@@ -64,18 +131,7 @@ def join_chunks(chunks: Mapping[Lengths, Part], per_shard: Lengths) -> tuple[Par
 
     `chunks` maps places in the shard to chunks.
     """
-    order = sorted(chunks)
-    index = shard_index({place: chunks[place].length for place in order}, per_shard)
-    return (*(chunks[place] for place in order), BytesPart(index))
-
-
-def shard_index(sizes: Mapping[Lengths, int], per_shard: Lengths) -> bytes:
-    """Return the index of a shard whose chunks lie in C order without gaps.
-
-    `sizes` maps places in the shard to the sizes of the chunks.
-    """
     lengths = np.zeros(per_shard, np.int64)
-    for place, size in sizes.items():
-        lengths[place] = size
-    flat = lengths.ravel()
-    return build_index(np.cumsum(flat) - flat, flat)
+    for place, chunk in chunks.items():
+        lengths[place] = chunk.length
+    return (*(chunks[place] for place in sorted(chunks)), BytesPart(build_index(None, lengths)))

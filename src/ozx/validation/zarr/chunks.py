@@ -189,7 +189,8 @@ def _check_value(array: _Array, key: str, place: tuple[int, ...], data: bytes) -
     # Inner chunks past the array's edge hold no pixels of the array.
     inside = {at: chunk for at, chunk in inner.items() if _is_inside(at, array.layout.grid)}
     try:
-        array.decoder.decode(inside)
+        for at, chunk in inside.items():
+            array.decoder.decode(at, chunk)
     except UndecodableError as error:
         at, reason = error.args
         which = f"inner chunk {list(at)}" if array.layout.levels else "the chunk"
