@@ -14,7 +14,7 @@ from ozx.flow.chunks.block_transcoding import UndecodableError
 from ozx.flow.decoding.bounded import decoding_reason
 from ozx.flow.decoding.pixel_codec import open_codec
 from ozx.hierarchy.json.reading import Document
-from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, parse_index
+from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, index_of
 
 Lengths = tuple[int, ...]
 
@@ -57,9 +57,7 @@ def iter_inner_chunks(data: bytes, place: Lengths, layout: ArrayLayout, where: s
 def _inner(
     shard: bytes, place: Lengths, grid: Lengths, form: IndexFormat, where: str
 ) -> Iterator[tuple[Lengths, bytes]]:
-    count, size = math.prod(grid), len(shard)
-    start = max(0, form.offset(count, size))
-    index = parse_index(shard[start : start + form.size(count)], grid, size, where, form)
+    index = index_of(shard, grid, where, form)
     _check_apart(index.offsets.ravel(), index.lengths.ravel(), where)
     for inside in zip(*np.nonzero(index.lengths), strict=True):
         offset, length = int(index.offsets[inside]), int(index.lengths[inside])

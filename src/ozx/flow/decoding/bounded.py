@@ -35,7 +35,8 @@ _FIRST_PIECE, _LARGEST_PIECE = 1 << 10, 1 << 20
 _MOST_FROM_ZSTD = 1 << 15
 # c-blosc, README_CHUNK_FORMAT.rst: version, versionlz, flags, typesize; nbytes, blocksize, ctbytes.
 _BLOSC_LENGTHS = struct.Struct("<4xI4xI")
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+#: The first bytes of a zstd frame.
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 class OversizeError(ValueError):
@@ -87,45 +88,6 @@ def decoding_reason(error: Exception) -> str:
     cause = error.__cause__ or error if isinstance(error, UndecodableChunkError) else error
     reason = str(cause).partition("\n")[0][:200]
     return f"{type(cause).__name__}: {reason}"
-
-
-def decode_gzip(data: Bytes, limit: int) -> bytes:
-    """Return the decoded data of a gzip file (RFC 1952); verify the checksums of its members.
-
-    Examples
-    --------
-    >>> import gzip
-    >>> decode_gzip(gzip.compress(b"nu") + gzip.compress(b"cleus"), 7)
-    b'nucleus'
-    """
-    return bytes(decompress({"id": "gzip"}, data, limit))
-
-
-def decode_zstd(data: Bytes, limit: int) -> bytes:
-    """Return the decoded data of zstd frames (RFC 8878); verify checksums if present.
-
-    Examples
-    --------
-    >>> from numcodecs import Zstd
-    >>> decode_zstd(Zstd().encode(b"nucleus"), 7)
-    b'nucleus'
-    """
-    return bytes(decompress({"id": "zstd"}, data, limit))
-
-
-def decode_blosc(data: Bytes, limit: int) -> bytes:
-    """Return a decoded blosc buffer (format 1 or 2).
-
-    `data`: the buffer. If its header declares more bytes than the buffer has, an error is raised, because c-blosc would
-    read beyond the end.
-
-    Examples
-    --------
-    >>> from numcodecs import Blosc
-    >>> decode_blosc(Blosc().encode(b"nucleus"), 7)
-    b'nucleus'
-    """
-    return bytes(decompress({"id": "blosc"}, data, limit))
 
 
 def _check_claim(claim: int, limit: int) -> None:
@@ -213,7 +175,7 @@ def _from_zstd(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
 
     if not len(data):
         raise EOFError("it is empty")
-    claim = _zstd_content_size(bytes(data[:18]))
+    claim = zstd_content_size(data)
     if claim is not None:
         _check_claim(claim, limit)
     room = min(limit, len(data) * _MOST_FROM_ZSTD)
@@ -226,10 +188,11 @@ def _from_zstd(_config: Mapping[str, Any], data: Bytes, limit: int) -> bytes:
         raise
 
 
-def _zstd_content_size(head: bytes) -> int | None:
+def zstd_content_size(data: Bytes) -> int | None:
     """Return the content size from a zstd frame's header; None if the header has no content size."""
     # RFC 8878, 3.1.1.1: descriptor, window descriptor (not for a single segment), dictionary id, content size.
-    if head[:4] != _ZSTD_MAGIC or len(head) < 6:
+    head = bytes(data[:18])
+    if head[:4] != ZSTD_MAGIC or len(head) < 6:
         return None
     descriptor = head[4]
     is_single = bool(descriptor & 0x20)

@@ -7,35 +7,37 @@ if the frame has a checksum). Unproven chunks are lost, or kept on request.
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import google_crc32c
 import numpy as np
-from numcodecs.zstd import Zstd
 
 from ozx.archive.byte_source import ByteSource, read_exactly
 from ozx.archive.recovery.entries import LostEntry
 from ozx.archive.recovery.scan import iter_found_value
 from ozx.errors import FormatError, UnsupportedError
+from ozx.flow.decoding.bounded import ZSTD_MAGIC, decompress, zstd_content_size
 from ozx.flow.repair.salvage import LostChunk, RebuiltValue, Salvage
 from ozx.hierarchy.partial_hierarchy import document_key, parse_metadata
-from ozx.hierarchy.zarr.codecs import parse_named
-from ozx.hierarchy.zarr.layout import ArrayLayout, IndexFormat, ShardIndex, parse_index, parse_layout, with_checksum
+from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES, parse_named
+from ozx.hierarchy.zarr.layout import (
+    ArrayLayout,
+    IndexFormat,
+    ShardIndex,
+    build_index,
+    parse_index,
+    parse_layout,
+    with_checksum,
+)
 
 Lengths = tuple[int, ...]
 #: What a checksum proves: every byte, the decoded bytes, or that the chunk is wrong. None without a checksum.
 Proof = Literal["bytes", "content", "wrong"] | None
 
-_CHECKSUM = 4
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_GZIP = 31  # zlib's `wbits` for the header and the trailer of gzip
 # Earlier codecs add headers and, to incompressible data, a little more.
 _MARGIN = 1 << 16
 
-_EMPTY = (1 << 64) - 1
 _NOT_PROVEN = "no checksum proves it"
 _WRONG = "its checksum does not match"
 
@@ -132,7 +134,7 @@ class _Shard:
         size = level.index.size(len(lengths))
         at = size if level.index.location == "start" else 0
         parts: list[tuple[int, int] | bytes] = []
-        new = [(_EMPTY, _EMPTY)] * len(lengths)
+        new = ShardIndex(np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64))
         for number in sorted((n for n, length in enumerate(lengths) if length), key=offsets.__getitem__):
             inside = np.unravel_index(number, level.chunks_per_shard)
             inner = tuple(
@@ -143,12 +145,12 @@ class _Shard:
                 if depth + 1 < len(self.layout.levels):
                     self._lose(inner, depth + 1, "the index of its shard is damaged", is_kept=False)
                 continue
-            new[number] = at, found.size
+            new.offsets[number], new.lengths[number] = at, found.size
             parts += found.parts
             at += found.size
         if not parts:
             return None
-        index_bytes = _encode(new, level.index)
+        index_bytes = build_index(new.offsets, new.lengths, level.index)
         parts = [index_bytes, *parts] if level.index.location == "start" else [*parts, index_bytes]
         return _Piece(parts, at + (0 if level.index.location == "start" else size))
 
@@ -185,11 +187,6 @@ class _Shard:
         self.lost.append(LostChunk(self.path, self.key, place, region, reason, is_kept))
 
 
-def _encode(pairs: list[tuple[int, int]], form: IndexFormat) -> bytes:
-    data = np.array(pairs, np.uint64).astype("<u8" if form.endian == "little" else ">u8").tobytes()
-    return with_checksum(data) if form.has_checksum else data
-
-
 def iter_rebuilt(source: ByteSource, value: RebuiltValue) -> Iterator[bytes]:
     """Yield the bytes of a rebuilt value."""
     for part in value.parts:
@@ -208,45 +205,23 @@ def prove_chunk(data: bytes, layout: ArrayLayout) -> Proof:
     last = parse_named(layout.codecs[-1])
     name = None if last is None else last.name
     if name == "crc32c":
-        checksum = int.from_bytes(data[-_CHECKSUM:], "little")
-        return "bytes" if len(data) > _CHECKSUM and google_crc32c.value(data[:-_CHECKSUM]) == checksum else "wrong"
+        return "bytes" if len(data) > CHECKSUM_BYTES and with_checksum(data[:-CHECKSUM_BYTES]) == data else "wrong"
     if name not in ("gzip", "zstd") or layout.item_size is None:
         return None
     size = layout.item_size * math.prod(layout.chunks)
     limit = size + (_MARGIN + size // 8 if _has_others(layout.codecs) else 0)
-    return _prove_gzip(data, limit) if name == "gzip" else _prove_zstd(data, limit)
+    # RFC 8878, 3.1.1.1: the checksum of a zstd frame is optional, and so is its size, the only bound of decoded bytes.
+    declared = zstd_content_size(data) if name == "zstd" else None
+    if name == "zstd" and data.startswith(ZSTD_MAGIC) and (declared is None or not data[4] & 4):
+        return None
+    try:
+        decoded = len(decompress({"id": name}, data, limit))
+    except ValueError:
+        return "wrong"
+    return "content" if declared in (None, decoded) else "wrong"
 
 
 def _has_others(codecs: Sequence[Any]) -> bool:
     """Return whether codecs other than bytes and transpose precede the last codec."""
     names = [None if (codec := parse_named(each)) is None else codec.name for each in codecs[:-1]]
     return any(name not in ("bytes", "transpose") for name in names)
-
-
-def _prove_gzip(data: bytes, limit: int) -> Proof:
-    decoder = zlib.decompressobj(wbits=_GZIP)
-    try:
-        decoded = decoder.decompress(data, limit + 1)
-    except zlib.error:
-        return "wrong"
-    return "content" if decoder.eof and not decoder.unused_data and len(decoded) <= limit else "wrong"
-
-
-def _prove_zstd(data: bytes, limit: int) -> Proof:
-    """Verify a zstd frame (RFC 8878, 3.1.1.1) whose header declares a checksum and the content size."""
-    if len(data) < 6 or not data.startswith(_ZSTD_MAGIC):
-        return "wrong"
-    descriptor = data[4]
-    size_code, is_single, has_checksum = descriptor >> 6, descriptor >> 5 & 1, descriptor >> 2 & 1
-    if not has_checksum or (size_code == 0 and not is_single):
-        return None  # without a size, the decoded bytes have no bound
-    start = 5 + (not is_single) + (0, 1, 2, 4)[descriptor & 3]
-    width = (1, 2, 4, 8)[size_code]
-    size = int.from_bytes(data[start : start + width], "little") + (256 if size_code == 1 else 0)
-    if size > limit:
-        return "wrong"
-    try:
-        decoded = Zstd().decode(data)
-    except (RuntimeError, ValueError):
-        return "wrong"
-    return "content" if len(decoded) == size else "wrong"

@@ -127,6 +127,13 @@ def parse_index(
     return ShardIndex(offsets.reshape(chunks_per_shard), sizes.reshape(chunks_per_shard))
 
 
+def index_of(shard: bytes | memoryview, grid: tuple[int, ...], where: str, form: IndexFormat) -> ShardIndex:
+    """Parse the index of a shard in memory; `grid` is its number of inner chunks along each axis."""
+    count = math.prod(grid)
+    start = max(0, form.offset(count, len(shard)))
+    return parse_index(bytes(shard[start : start + form.size(count)]), grid, len(shard), where, form)
+
+
 def build_index(offsets: Any, lengths: Any, form: IndexFormat | None = None) -> bytes:
     """Return the bytes of a shard index from offsets and lengths in C order, with a CRC-32C by default.
 
