@@ -3,13 +3,13 @@
 ::
 
     append ─ copy ─→ ring ─→ threads: halve, encode ─→ chunks ─→ shards ─→ NAME.partial ─ close ─→ NAME
-                     (FrameRing)      (FramePyramid)             (OpenShards)  (StreamFile)
+                     (FrameRing)      (BlockPyramid)             (OpenShards)  (StreamFile)
 
 ``frame_stream``, ``encoding_threads``, ``frame_queue``
     The stream that a program writes to; its threads, and the frames that wait for them.
 ``frames``, ``frame_records``
     The places of frames, the records about frames, the memory in which frames wait, and frames from a pipe.
-``streamed_image``, ``frame_pyramid``
+``streamed_image``
     One image: its levels, its unfinished shards, its complete rows, and the pixels that determine its contrast.
 ``stream_images``, ``stream_documents``, ``stream_file``
     The images of cameras, positions or fields of a plate; their metadata while they grow; the file, with values and

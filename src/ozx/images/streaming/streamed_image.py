@@ -16,13 +16,20 @@ from ozx.hierarchy.ome.colors import Window
 from ozx.hierarchy.zarr.layout import ArrayLayout, parse_layout
 from ozx.images.pictures.channels import percentile_window
 from ozx.images.streaming.chunk_store import ChunkStore, KeptChunk
-from ozx.images.streaming.frame_pyramid import FramePyramid
 from ozx.images.streaming.frame_records import FrameRecords, Record
 from ozx.images.streaming.frames import FrameOrder
 from ozx.images.streaming.stream_documents import ENDLESS, GivenMetadata, StreamDocuments
 from ozx.images.writing.chunk_encoding import new_chunk_codec
 from ozx.images.writing.documents import PlannedImage
-from ozx.images.writing.pyramid import EncodedChunk, LevelGeometry, LevelWork, choose_sampling, halvings, take_sample
+from ozx.images.writing.pyramid import (
+    EncodedChunk,
+    LevelGeometry,
+    LevelWork,
+    choose_sampling,
+    frame_pyramid,
+    halvings,
+    take_sample,
+)
 from ozx.images.writing.shard_assembly import FinishedValue, OpenShards, chunk_name
 
 # Complete rows of an image: grid positions along its growing axis at which all chunks or shards are stored.
@@ -147,7 +154,7 @@ class StreamedImage:
             for level, layout, (_, document) in zip(planned.levels, layouts, arrays, strict=True)
         ]
         source = image.levels[0].source
-        self._pyramid = FramePyramid(works, image.pyramid.method, source.dtype, image.channel_axis)
+        self._pyramid = frame_pyramid(works, image.pyramid.method, source.dtype, image.channel_axis)
         self._shards = [OpenShards(layout, array, store) for layout, (array, _) in zip(layouts, arrays, strict=True)]
         self._arrays = [array for array, _ in arrays]
         self._is_sampled = len(image.channels) < image.channel_count or any(

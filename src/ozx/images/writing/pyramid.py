@@ -9,8 +9,9 @@ a small part of the work. So it gives the same chunks in the same order with any
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -267,8 +268,7 @@ class Pyramid:
         self._geometry = [work.level for work in levels]
         self._channel = channel
         self._stages = plan_stages(self._geometry, source.read_alignment, self._channel, source.dtype.itemsize)
-        self._works = [stage_work(stage, levels, method) for stage in self._stages]
-        self._gathered: list[dict[Lengths, _Gathered]] = [{} for _ in self._stages]
+        self._later = BlockPyramid(levels, self._stages, method, source.dtype)
         self._is_sampled = is_sampled
         self.samples: dict[int, list[NDArray[Any]]] = {}
 
@@ -285,7 +285,7 @@ class Pyramid:
         for corner in iter_corners(self._geometry, self._stages):
             region = _region(corner, stage.block, shape)
             size = math.prod(part.stop - part.start for part in region) * self._source.dtype.itemsize
-            yield BlockTask(part_of(self._source, region), corner, self._works[0], sampling, size)
+            yield BlockTask(part_of(self._source, region), corner, self._later.works[0], sampling, size)
 
     def accept(self, result: BlockResult) -> Iterator[EncodedChunk]:
         """Yield the encoded chunks of a block, and the chunks of downsampled levels that this block completes."""
@@ -293,33 +293,7 @@ class Pyramid:
         if result.sample is not None:
             self._keep_sample(result.corner, result.sample)
         if result.rest is not None:
-            yield from self._hand_on(1, self._at(0, result.corner), result.rest)
-
-    def _at(self, number: int, corner: Lengths) -> Lengths:
-        """Convert the start of a block of stage `number` to coordinates in the level that the next stage reads."""
-        stage = self._stages[number]
-        factors = halvings(self._geometry, stage.first, stage.stop)
-        return tuple(place // factor for place, factor in zip(corner, factors, strict=True))
-
-    def _hand_on(self, number: int, corner: Lengths, pixels: NDArray[Any]) -> Iterator[EncodedChunk]:
-        """Copy pixels into the blocks of stage `number`, and process all blocks that are now complete.
-
-        `pyramid_plan` explains stages.
-        """
-        block, shape = self._stages[number].block, self._geometry[self._stages[number].first].shape
-        ends = [start + length for start, length in zip(corner, pixels.shape, strict=True)]
-        ranges = [range(start // part, -(-end // part)) for start, end, part in zip(corner, ends, block, strict=True)]
-        for place in product(*ranges):
-            start = tuple(at * part for at, part in zip(place, block, strict=True))
-            gathered = self._gathered[number].get(start)
-            if gathered is None:
-                gathered = self._gathered[number][start] = _Gathered(_region(start, block, shape), pixels.dtype)
-            if gathered.put(corner, pixels):
-                del self._gathered[number][start]
-                chunks, rest = run_stage(gathered.pixels, start, self._works[number])
-                yield from chunks
-                if rest is not None:
-                    yield from self._hand_on(number + 1, self._at(number, start), rest)
+            yield from self._later.hand_on(0, result.corner, result.rest)
 
     def _keep_sample(self, corner: Lengths, sample: NDArray[Any]) -> None:
         if self._channel is None:
@@ -327,27 +301,6 @@ class Pyramid:
             return
         for number, pixels in enumerate(np.moveaxis(sample, self._channel, 0), corner[self._channel]):
             self.samples.setdefault(number, []).append(pixels.reshape(-1))
-
-
-class _Gathered:
-    """A block of a later stage, which is filled with pixels from several earlier blocks."""
-
-    def __init__(self, region: tuple[slice, ...], dtype: np.dtype[Any]) -> None:
-        self._region = region
-        self.pixels = np.empty([part.stop - part.start for part in region], dtype)
-        self._missing = self.pixels.size
-
-    def put(self, corner: Lengths, pixels: NDArray[Any]) -> bool:
-        """Copy the pixels that lie inside the block, and return whether it is complete; `pixels` start at `corner`."""
-        into, out_of = [], []
-        for part, start, length in zip(self._region, corner, pixels.shape, strict=True):
-            first, last = max(part.start, start), min(part.stop, start + length)
-            into.append(slice(first - part.start, last - part.start))
-            out_of.append(slice(first - start, last - start))
-        taken = pixels[tuple(out_of)]
-        self.pixels[tuple(into)] = taken
-        self._missing -= taken.size
-        return self._missing == 0
 
 
 def stage_work(stage: Stage, levels: Sequence[LevelWork], method: Method) -> StageWork:
@@ -375,6 +328,144 @@ def _encode(pixels: NDArray[Any], corner: Lengths, number: int, level: LevelWork
         place = tuple((at + first) // part for at, first, part in zip(start, corner, lengths, strict=True))
         data = level.codec.encode_unless_filled(chunk, 0, level.allocate)
         yield EncodedChunk(number, place, data if data is None or level.allocate else bytes(data))
+
+
+def frame_pyramid(
+    levels: Sequence[LevelWork], method: Method, dtype: np.dtype[Any], channel: int | None = None
+) -> BlockPyramid:
+    """Return the pyramid of an image whose planes come one by one.
+
+    A block of the first stage is one plane, or as many planes as chunks and halving need.
+    """
+    geometry = [work.level for work in levels]
+    alignment = (1,) * (len(geometry[0].shape) - 2) + geometry[0].shape[-2:]
+    # Blocks of 0 bytes: no larger than needed.
+    return BlockPyramid(levels, plan_stages(geometry, alignment, channel, dtype.itemsize, 0), method, dtype)
+
+
+class BlockPyramid:
+    """The levels of an image whose pixels come in any order and from any thread.
+
+    A chunk is encoded as soon as all pixels of its block are present. Until then, the pixels of the block are kept
+    decoded.
+    """
+
+    def __init__(
+        self, levels: Sequence[LevelWork], stages: Sequence[Stage], method: Method, dtype: np.dtype[Any]
+    ) -> None:
+        self._levels, self._stages, self._dtype = list(levels), stages, dtype
+        self.works = [stage_work(stage, levels, method) for stage in stages]
+        self._gathered: list[dict[Lengths, _Block]] = [{} for _ in stages]
+        self._lock = threading.Lock()
+
+    @property
+    def waiting(self) -> int:
+        """Size of all incomplete blocks in bytes."""
+        with self._lock:
+            return sum(block.pixels.nbytes for blocks in self._gathered for block in blocks.values())
+
+    def add(self, corner: Lengths, pixels: NDArray[Any], number: int = 0) -> Iterator[EncodedChunk]:
+        """Add pixels that start at `corner`, and yield the chunks that are now complete."""
+        block, shape = self._stages[number].block, self._levels[self._stages[number].first].level.shape
+        ends = [start + length for start, length in zip(corner, pixels.shape, strict=True)]
+        ranges = [range(start // part, -(-end // part)) for start, end, part in zip(corner, ends, block, strict=True)]
+        for place in product(*ranges):
+            start = tuple(at * part for at, part in zip(place, block, strict=True))
+            lengths = tuple(min(part, whole - at) for part, whole, at in zip(block, shape, start, strict=True))
+            whole = pixels if start == corner and lengths == pixels.shape else None
+            if whole is None:
+                whole = self._put(number, start, lengths, corner, pixels)
+            if whole is not None:
+                yield from self._run(number, start, whole)
+
+    def hand_on(self, number: int, start: Lengths, rest: NDArray[Any]) -> Iterator[EncodedChunk]:
+        """Add what stage `number` makes of its block at `start` to the blocks of the next stage."""
+        stage = self._stages[number]
+        factors = halvings([work.level for work in self._levels], stage.first, stage.stop)
+        corner = tuple(place // factor for place, factor in zip(start, factors, strict=True))
+        yield from self.add(corner, rest, number + 1)
+
+    def finish(self, axis: int, length: int) -> Iterator[EncodedChunk]:
+        """Yield the chunks of the incomplete blocks.
+
+        Missing pixels are zero, and the image has the length `length` along `axis`.
+        """
+        self._cut(axis, length)
+        for number, stage in enumerate(self._stages):
+            shape = self._levels[stage.first].level.shape
+            while self._gathered[number]:
+                start, block = self._gathered[number].popitem()
+                lengths = [max(0, whole - at) for whole, at in zip(shape, start, strict=True)]
+                pixels = block.pixels[tuple(slice(0, part) for part in lengths)]
+                if pixels.size:
+                    yield from self._run(number, start, pixels)
+
+    def copy(self) -> BlockPyramid:
+        """Return a copy that has its own incomplete blocks, so that its `finish` does not affect the original."""
+        other = object.__new__(BlockPyramid)
+        other.__dict__.update(self.__dict__)
+        other._levels = list(self._levels)
+        other._lock = threading.Lock()
+        with self._lock:
+            other._gathered = [{start: block.copy() for start, block in blocks.items()} for blocks in self._gathered]
+        return other
+
+    def _cut(self, axis: int, length: int) -> None:
+        geometry = [work.level for work in self._levels]
+        for number, work in enumerate(self._levels):
+            factor = halvings(geometry, 0, number)[axis]
+            shape = list(work.level.shape)
+            shape[axis] = -(-length // factor)
+            self._levels[number] = replace(work, level=replace(work.level, shape=tuple(shape)))
+
+    def _run(self, number: int, start: Lengths, pixels: NDArray[Any]) -> Iterator[EncodedChunk]:
+        chunks, rest = run_stage(pixels, start, self.works[number])
+        yield from chunks
+        if rest is not None:
+            yield from self.hand_on(number, start, rest)
+
+    def _put(
+        self, number: int, start: Lengths, lengths: Lengths, corner: Lengths, pixels: NDArray[Any]
+    ) -> NDArray[Any] | None:
+        """Copy pixels into a block.
+
+        Return the block to the thread that completes it, and None to other threads.
+        """
+        with self._lock:
+            block = self._gathered[number].get(start)
+            if block is None:
+                block = self._gathered[number][start] = _Block(np.zeros(lengths, self._dtype))
+        size = block.put(start, corner, pixels)
+        with self._lock:
+            block.missing -= size
+            if block.missing:
+                return None
+            self._gathered[number].pop(start, None)
+        return block.pixels
+
+
+class _Block:
+    """An incomplete block of pixels; threads fill separate parts of it."""
+
+    def __init__(self, pixels: NDArray[Any]) -> None:
+        self.pixels = pixels
+        self.missing = pixels.size
+
+    def copy(self) -> _Block:
+        other = _Block(self.pixels.copy())
+        other.missing = self.missing
+        return other
+
+    def put(self, start: Lengths, corner: Lengths, pixels: NDArray[Any]) -> int:
+        """Copy the pixels that lie inside the block, and return their number; `pixels` start at `corner`."""
+        into, out_of = [], []
+        for at, whole, first, length in zip(start, self.pixels.shape, corner, pixels.shape, strict=True):
+            begin, end = max(at, first), min(at + whole, first + length)
+            into.append(slice(begin - at, end - at))
+            out_of.append(slice(begin - first, end - first))
+        taken = pixels[tuple(out_of)]
+        self.pixels[tuple(into)] = taken
+        return taken.size
 
 
 def _region(corner: Lengths, block: Lengths, shape: Lengths) -> tuple[slice, ...]:
