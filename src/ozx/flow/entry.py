@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
-from typing import NamedTuple, Protocol
+from itertools import accumulate, groupby, islice, pairwise
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ozx.archive.positional_reading import open_for_reading, read_vectors_at
 from ozx.errors import FormatError, name_error
+
+# POSIX systems read into at most 1,024 buffers by one call.
+_MOST_IN_RUN = 512
+
+P = TypeVar("P")
 
 CHANGED_HINT = "Wait until the program that writes the file has finished, then try again."
 
@@ -127,20 +132,60 @@ class FileSpan(NamedTuple):
 
     def read_into(self, *views: memoryview) -> None:
         """Fill `views` with the span's bytes, directly from the file; together, they must have the span's length."""
-        descriptor = open_for_reading(self.path)
-        try:
-            before = os.fstat(descriptor)
-            # Never read from a pipe that replaced the file.
-            is_same = (before.st_size, before.st_mtime_ns) == self.status
-            count = read_vectors_at(descriptor, views, self.offset) if is_same else 0
-            after = os.fstat(descriptor)
-        except OSError as error:
-            name_error(error, self.path)
-            raise
-        finally:
-            os.close(descriptor)
-        if not is_same or count != self.length or (after.st_size, after.st_mtime_ns) != self.status:
-            raise changed(self.path)
+        _read_file(self.path, self.status, [(self.offset, views)])
+
+    def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[None]:
+        """Read this span into ``views[first]``, and those that follow in `values`, in the order of their files.
+
+        Each file is opened once, and adjacent spans are read by one call. ``values[first]`` consists of this span.
+        """
+        spans = [*iter_single(FileSpan, values, first)]
+        runs = find_runs([((span.path, span.status), span.offset, span.length) for span in spans])
+        for (path, status), pieces in groupby(runs, lambda run: (spans[run[0]].path, spans[run[0]].status)):
+            _read_file(path, status, [(spans[run[0]].offset, [views[first + row] for row in run]) for run in pieces])
+        return [None] * len(spans)
+
+
+def _read_file(path: str, status: tuple[int, int], pieces: Iterable[tuple[int, Sequence[memoryview]]]) -> None:
+    """Fill the views of each piece from its offset in a file; raise `FormatError` if the file changed."""
+    descriptor = open_for_reading(path)
+    try:
+        before = os.fstat(descriptor)
+        # Never read from a pipe that replaced the file.
+        is_same = (before.st_size, before.st_mtime_ns) == status and all(
+            read_vectors_at(descriptor, views, offset) == sum(map(len, views)) for offset, views in pieces
+        )
+        after = os.fstat(descriptor)
+    except OSError as error:
+        name_error(error, path)
+        raise
+    finally:
+        os.close(descriptor)
+    if not is_same or (after.st_size, after.st_mtime_ns) != status:
+        raise changed(path)
+
+
+def iter_single(kind: type[P], values: Sequence[Sequence[Part]], first: int) -> Iterator[P]:
+    """Yield the parts of the values from `first` on, as long as each consists of one part of this kind."""
+    for parts in islice(values, first, None):
+        if len(parts) != 1 or not isinstance(part := parts[0], kind):
+            return
+        yield part
+
+
+def find_runs(places: Sequence[tuple[Any, int, int]]) -> Iterator[list[int]]:
+    """Yield the rows of adjacent spans, in file order; a place is a file, an offset and a length."""
+    run: list[int] = []
+    end: tuple[Any, int] | None = None
+    for row in sorted(range(len(places)), key=places.__getitem__):
+        file, offset, length = places[row]
+        if run and (end != (file, offset) or len(run) == _MOST_IN_RUN):
+            yield run
+            run = []
+        run.append(row)
+        end = (file, offset + length)
+    if run:
+        yield run
 
 
 @dataclass(frozen=True, slots=True)

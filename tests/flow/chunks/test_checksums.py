@@ -142,7 +142,7 @@ def test_adjacent_chunks_are_read_together(tmp_path, monkeypatch, kind, option, 
     source, reads, preadv = as_source(tmp_path / "a", kind), [], os.preadv
     monkeypatch.setattr(os, "preadv", lambda *given: reads.append(len(given[1])) or preadv(*given))
     write(tmp_path / "b.zip", fast_assembling.write_entries, *moved(source, shards, option))
-    one_by_one = shards is None and (option == "drop" or kind == "directory")
+    one_by_one = shards is None and option == "drop"
     assert len(reads) >= COUNT if one_by_one else len(reads) < 12
     assert max(reads) <= 1024
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, takewhile
 from typing import NamedTuple, cast
 
 import google_crc32c
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ozx.errors import FormatError
 from ozx.flow.chunks.inner_chunks import FoundChunks, InnerChunks
 from ozx.flow.chunks.stored_chunks import StoredChunks, places_of
-from ozx.flow.entry import Part, Span, read_into, read_values
+from ozx.flow.entry import Part, Span, iter_single, read_into, read_values
 from ozx.flow.read_ahead import Place, place_of
 from ozx.hierarchy.zarr.codecs import CHECKSUM_BYTES
 from ozx.hierarchy.zarr.layout import ArrayLayout
@@ -115,12 +115,8 @@ class _Run(NamedTuple):
 
     def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[None]:
         """Read this value into ``views[first]``, with single chunks that follow it; see `ArchivedPart.read_run`."""
-        stored: list[tuple[Part]] = []
-        for parts in islice(values, first, None):
-            run = parts[0] if len(parts) == 1 else None
-            if not isinstance(run, _Run) or run.stop - run.first > 1 or not run.is_added:
-                break
-            stored.append((run.stored,))
+        runs = takewhile(lambda run: run.stop - run.first == 1 and run.is_added, iter_single(_Run, values, first))
+        stored = [(run.stored,) for run in runs]
         own = views[first : first + max(1, len(stored))]
         if stored:
             read_values(stored, [view[:-CHECKSUM_BYTES] for view in own])

@@ -21,7 +21,7 @@ from ozx.archive.reader import ArchiveReader
 from ozx.archive.records import LOCAL_SIGNATURE, STORED
 from ozx.archive.remote.reading import predicted_data_offset
 from ozx.errors import FormatError
-from ozx.flow.entry import BytesPart, Entry, Part, fill_from_blocks, iter_divided
+from ozx.flow.entry import BytesPart, Entry, Part, fill_from_blocks, find_runs, iter_divided, iter_single
 from ozx.flow.read_ahead import Place
 from ozx.flow.sources.archive_keys import ArchiveKeys
 from ozx.hierarchy.json.reading import LongDocuments
@@ -300,17 +300,13 @@ class _ArchivedSpan:
         return Place(reader.source, start, start + length, partial(_read_span, reader.source), take)
 
     def read_run(self, values: Sequence[Sequence[Part]], views: Sequence[memoryview], first: int) -> list[None]:
-        """Read this span, and those that follow it in the same value, by one call; see `ArchivedPart.read_run`."""
-        end, count = self.offset, 0
-        for parts in islice(values, first, first + _MOST_IN_RUN):
-            span = parts[0] if len(parts) == 1 else None
-            if not isinstance(span, _ArchivedSpan) or span.source is not self.source:
-                break
-            if span.index != self.index or span.offset != end:
-                break
-            end, count = end + span.length, count + 1
-        self.span(0, end - self.offset).read_into(*views[first : first + count])
-        return [None] * count
+        """Read this span, and those that follow in `values`, in the order of the file; see `FileSpan.read_run`."""
+        spans = [*iter_single(_ArchivedSpan, values, first)]
+        for run in find_runs([((id(span.source), span.index), span.offset, span.length) for span in spans]):
+            span = spans[run[0]]
+            length = sum([spans[row].length for row in run])
+            span.span(0, length).read_into(*[views[first + row] for row in run])
+        return [None] * len(spans)
 
     def read_into(self, *views: memoryview) -> None:
         reader = self.source.reader
