@@ -260,7 +260,8 @@ def operate(draw: random.Random, expected: Any, array: Any, *, writes: bool) -> 
     check_errors(f"writing {what}", error, other, lambda: attempt(write, twin, way, selection, value))
     if bits(array[...]) != bits(expected[...]):
         attempt(write, twin, way, selection, value)
-        if bits(twin[...]) == bits(array[...]):
+        pixels, _ = attempt(lambda: twin[...])
+        if bits(pixels) == bits(array[...]):
             raise FaultOfZarrError  # it writes the same with shards, and other pixels without
     assert bits(array[...]) == bits(expected[...]), f"after {what}"
     return what
@@ -291,15 +292,17 @@ def grow(draw: random.Random, expected: Any, array: Any) -> str:
         return f"resize {shape}"
     added = tuple(draw.randint(0, 5) if place == axis else length for place, length in enumerate(array.shape))
     pixels = make_pixels(draw, np.dtype("O") if array.dtype.kind == "T" else array.dtype, added)
-    expected.append(pixels, axis)
-    array.append(pixels, axis)
-    return f"append {pixels!r} to axis {axis}"
+    what, twin = f"append {pixels!r} to axis {axis}", twin_of(array, expected[...])
+    _, error = attempt(expected.append, pixels, axis)
+    _, other = attempt(array.append, pixels, axis)
+    check_errors(what, error, other, lambda: attempt(twin.append, pixels, axis))
+    return what
 
 
-def opened_for_writing(draw: random.Random, store: ozx.OzxStore) -> Any:
+def opened_for_writing(draw: random.Random, store: ozx.OzxStore, config: Any) -> Any:
     """Return the array in a store, as one of ozx or as one of zarr-python with the pipeline of ozx."""
     with zarr.config.set({"codec_pipeline.path": "ozx.store.pixels.configured.StorePipeline"}):
-        array = zarr.open_group(store, mode="r+")["0"]
+        array = zarr.open_group(store, mode="r+")["0"].with_config(config)
     return opened_array(array) if draw.random() < 0.5 else array
 
 
@@ -324,13 +327,13 @@ def try_array(draw: random.Random, path: Path, operations: int) -> None:
         with ozx.OzxStore(path, "w", sync=False) as store:
             root = zarr.create_group(store, attributes={"ome": {"version": "0.5"}})
             root.create_array("0", **layout)
-            array = opened_for_writing(draw, store).with_config(layout["config"])
+            array = opened_for_writing(draw, store, layout["config"])
             operate_all(draw, expected, array, operations // 2, done)
         again, old = ozx.open(path)["0"], bits(expected[...])
         assert bits(again[...]) == old
         operate_all(draw, expected, again, operations // 4, done, writes=0)
         with ozx.OzxStore(path, "a", sync=False) as store:
-            array = opened_for_writing(draw, store)
+            array = opened_for_writing(draw, store, layout["config"])
             operate_all(draw, expected, array, operations // 4, done)
             assert bits(again[...]) == old, "while another writes"
         found, error = attempt(lambda: bits(again[...]))

@@ -25,7 +25,7 @@ from ozx.store.writing import WriteSession
 
 _numbers = itertools.count()
 _folder = tempfile.TemporaryDirectory(prefix="ozx-zarr-suite-", ignore_cleanup_errors=True)
-_requests = {"read": 0, "write": 0, "read without zarr-python": 0}
+_requests = {"read": 0, "write": 0, "read without zarr-python": 0, "write without zarr-python": 0}
 
 
 class SuiteStore(ozx.OzxStore):
@@ -89,6 +89,11 @@ class SuiteArray(ozx.Array):
         found = super()._read(selections, out)
         _requests["read without zarr-python"] += found is not None
         return found
+
+    def _write(self, selection: Any, value: Any) -> bool:
+        is_written = super()._write(selection, value)
+        _requests["write without zarr-python"] += is_written
+        return is_written
 
 
 def _path() -> str:
