@@ -107,20 +107,26 @@ class OpenedGroup(zarr.Group):
         """Return the groups with these names, as `zarr.Group.require_groups` does."""
         return tuple(map(opened_group, super().require_groups(*names)))
 
+    def require_dataset(self, name: str, **options: Any) -> Any:
+        """Return the same array as `require_array`."""
+        return self.require_array(name, **options)
 
-def _open_new_nodes() -> None:
-    """Let the other methods of `OpenedGroup` that give a node open it, too."""
-    for name in (
-        *("create_group", "require_group", "create", "create_array", "create_dataset", "require_array"),
-        *("require_dataset", "array", "empty", "zeros", "ones", "full"),
-        *("empty_like", "zeros_like", "ones_like", "full_like"),
-    ):
-        method = getattr(zarr.Group, name, None)
-        if method is not None:  # zarr-python 3.4 has no data sets
-            setattr(OpenedGroup, name, _opening(method))
-
-
-_open_new_nodes()
+    create_group = _opening(zarr.Group.create_group)
+    require_group = _opening(zarr.Group.require_group)
+    create = _opening(zarr.Group.create)
+    create_array = _opening(zarr.Group.create_array)
+    require_array = _opening(zarr.Group.require_array)
+    empty = _opening(zarr.Group.empty)
+    zeros = _opening(zarr.Group.zeros)
+    ones = _opening(zarr.Group.ones)
+    full = _opening(zarr.Group.full)
+    empty_like = _opening(zarr.Group.empty_like)
+    zeros_like = _opening(zarr.Group.zeros_like)
+    ones_like = _opening(zarr.Group.ones_like)
+    full_like = _opening(zarr.Group.full_like)
+    if hasattr(zarr.Group, "create_dataset"):  # zarr-python 3.4 has these no more
+        create_dataset = _opening(zarr.Group.create_dataset)
+        array = _opening(zarr.Group.array)
 
 
 def opened_node(node: Any) -> Any:
